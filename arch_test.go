@@ -1,0 +1,148 @@
+package tutti_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tutti-project/tutti/"
+
+// ranks is the architecture: a package imports only packages of a lower rank.
+// Words have a finer order among themselves. A package that is not named here
+// fails the test: decide where it belongs first.
+var ranks = map[string]int{
+	// words
+	"internal/fault": 0,
+	"internal/fleet": 1,
+	"api":            2,
+	// cores: own their ports, import no core
+	"internal/bucket":    10,
+	"internal/cas":       10,
+	"internal/code":      10,
+	"internal/compile":   10,
+	"internal/inventory": 10,
+	"internal/pki":       10,
+	"internal/rbac":      10,
+	// edges: implement ports, import no edge
+	"internal/blobfs":    20,
+	"internal/caapi":     20,
+	"internal/exechook":  20,
+	"internal/gitsource": 20,
+	"internal/httpapi":   20,
+	"internal/puppetapi": 20,
+	"internal/ruby":      20,
+	"internal/sqlstore":  20,
+	"internal/worktree":  20,
+	// wholes: wire parts together, decide nothing
+	"internal/server": 30,
+	"internal/cli":    32,
+	"internal/demo":   31,
+	"cmd/tutti":       40,
+}
+
+// testRank lets conformance suites and fakes (package xtest) import the core
+// they serve and its neighbours, and nothing above.
+const testRank = 11
+
+// coreForbids names what belongs to an edge.
+var coreForbids = map[string]string{
+	"net/http":     "see puppetapi, httpapi",
+	"database/sql": "see sqlstore",
+	"os/exec":      "see ruby, exechook",
+}
+
+func TestImportsPointDown(t *testing.T) {
+	t.Parallel()
+	for path, file := range goFiles(t) {
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if pkg == "." || strings.HasPrefix(pkg, "e2e") || strings.HasPrefix(pkg, "bench") || strings.HasPrefix(pkg, "tools") {
+			continue // they stand outside and may see everything
+		}
+		rank, known := rankOf(pkg)
+		if !known {
+			t.Errorf("%s: package %s has no rank in arch_test.go", path, pkg)
+			continue
+		}
+		test := strings.HasSuffix(path, "_test.go")
+		for _, spec := range file.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			if why, bad := coreForbids[imp]; bad && rank <= 10 && !test && pkg != "api" {
+				t.Errorf("%s imports %s: not in a core, %s", path, imp, why)
+			}
+			to, ours := strings.CutPrefix(imp, module)
+			if !ours || test { // tests may wire real parts together
+				continue
+			}
+			if toRank, _ := rankOf(to); toRank >= rank {
+				t.Errorf("%s imports %s: imports point down", path, imp)
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasAComment(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for path, file := range goFiles(t) {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		pkg := filepath.Dir(path)
+		documented[pkg] = documented[pkg] || file.Doc != nil
+	}
+	for pkg, ok := range documented {
+		if !ok {
+			t.Errorf("package %s has no package comment", pkg)
+		}
+	}
+}
+
+// rankOf finds a package's rank; a test-support package ranks above its core.
+func rankOf(pkg string) (int, bool) {
+	if rank, ok := ranks[pkg]; ok {
+		return rank, true
+	}
+	parent, name := filepath.ToSlash(filepath.Dir(pkg)), filepath.Base(pkg)
+	if _, ok := ranks[parent]; ok && name == filepath.Base(parent)+"test" {
+		return testRank, true
+	}
+	return 0, false
+}
+
+// goFiles parses the imports of every Go file of the module. It parses rather
+// than asks the go command, whose answer the test cache would not notice.
+func goFiles(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (path != "." && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || entry.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		files[path] = file
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no Go files found")
+	}
+	return files
+}

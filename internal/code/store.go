@@ -1,0 +1,49 @@
+package code
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Version is a deployed state of an environment's code.
+type Version struct {
+	ID          VersionID
+	Environment fleet.Environment
+	Commit      string // git commit, where there is one
+	Origin      string // where it was deployed from: a directory or URL without credentials
+	Actor       string // who deployed it
+	Files       int
+	Bytes       int64
+	DeployedAt  time.Time
+}
+
+// Store keeps which versions there are. Every method may be called concurrently
+// and is one transaction.
+type Store interface {
+	// SaveVersion makes v the current version of its environment and creates the
+	// environment if need be. Deploying a version again moves the environment
+	// back to it.
+	SaveVersion(ctx context.Context, v Version) error
+	// CurrentVersion is the version that an environment uses; NotFound for an
+	// environment without one.
+	CurrentVersion(ctx context.Context, env fleet.Environment) (Version, error)
+	// Versions lists what was deployed to env, newest first; at most limit.
+	Versions(ctx context.Context, env fleet.Environment, limit int) ([]Version, error)
+	// Environments lists the current version of every environment, by name.
+	Environments(ctx context.Context) ([]Version, error)
+	// RemoveEnvironment forgets an environment and its versions; NotFound if there is none.
+	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
+	// VersionIDs lists every version that a row refers to (for garbage collection).
+	VersionIDs(ctx context.Context) ([]VersionID, error)
+}
+
+// Checkout gives a version's files as a read-only directory tree.
+type Checkout interface {
+	// Path returns the root of a directory that holds exactly the version's
+	// files. It is made when first asked for, whole or not at all; callers may
+	// ask concurrently. release says that the caller does not need it any more;
+	// a directory that nobody holds may be removed by Prune.
+	Path(ctx context.Context, id VersionID) (dir string, release func(), err error)
+}

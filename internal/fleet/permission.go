@@ -1,0 +1,17 @@
+package fleet
+
+// Permission is a right that an operation asks for: "thing:act".
+type Permission string
+
+// The permissions, one for each thing and act.
+const (
+	CertificateRead  Permission = "certificate:read"
+	CertificateWrite Permission = "certificate:write"
+	CodeRead         Permission = "code:read"
+	CodeDeploy       Permission = "code:deploy"
+	NodeRead         Permission = "node:read"
+	NodePurge        Permission = "node:purge"
+	ReportRead       Permission = "report:read"
+	CatalogRead      Permission = "catalog:read"
+	TokenWrite       Permission = "token:write"
+)

@@ -1,0 +1,2 @@
+// Package pki is who is who: certificate requests, signing, revocation.
+package pki
