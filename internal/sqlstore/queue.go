@@ -205,9 +205,10 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 	}
 	folded, err := q.exec(ctx, `UPDATE compilations SET
 		priority = CASE WHEN priority > $1 THEN $1 ELSE priority END, attempts = CASE WHEN attempts < $2 THEN $2 ELSE attempts END,
-		facts_seq = CASE WHEN facts_seq < $3 THEN $3 ELSE facts_seq END, wanted_at = CASE WHEN wanted_at > $4 THEN $4 ELSE wanted_at END
+		facts_seq = CASE WHEN facts_seq < $3 THEN $3 ELSE facts_seq END, wanted_at = CASE WHEN wanted_at > $4 THEN $4 ELSE wanted_at END,
+		transaction_uuid = CASE WHEN transaction_uuid = '' THEN $8 ELSE transaction_uuid END, trusted = CASE WHEN trusted = '' THEN $9 ELSE trusted END
 		WHERE certname = $5 AND environment = $6 AND version = $7 AND state = 'wanted'`,
-		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version)
+		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted))
 	if err != nil {
 		return err
 	}
