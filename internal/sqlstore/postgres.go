@@ -109,7 +109,7 @@ func postgresFault(err error) error {
 		return fault.Wrap(fault.Invalid, err, "there is no such database; make it with createdb")
 	case class == "28" || e.Code == "42501":
 		return fault.Wrap(fault.Denied, err, "the database refuses this user")
-	case class == "22":
+	case class == "22" || class == "54":
 		return fault.Wrap(fault.Invalid, err, "the database cannot keep such a value")
 	default:
 		return nil
