@@ -19,6 +19,7 @@ type scanner struct {
 	src   string
 	pos   int
 	depth int
+	plain bool   // src holds no control characters, not even line ends
 	what  string // "facts", "report": for errors
 }
 
@@ -28,7 +29,19 @@ func newScanner(what string, body []byte, limit int) (*scanner, error) {
 	if len(body) > limit {
 		return nil, fault.New(fault.Invalid, "the %s has %d bytes, at most %d are allowed", what, len(body), limit)
 	}
-	return &scanner{what: what, src: validText(body)}, nil
+	src := validText(body)
+	return &scanner{what: what, src: src, plain: isPlain(src)}, nil
+}
+
+// isPlain tells texts in which no byte is a control character, so that strings
+// need not be looked at byte by byte. Ruby and Go write such JSON.
+func isPlain(src string) bool {
+	for i := range len(src) {
+		if src[i] < ' ' {
+			return false
+		}
+	}
+	return true
 }
 
 func validText(body []byte) string {
@@ -181,6 +194,10 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 		return "", false, err
 	}
 	start := s.pos
+	if n := strings.IndexByte(s.src[start:], '"'); s.plain && n >= 0 && strings.IndexByte(s.src[start:start+n], '\\') < 0 {
+		s.pos += n + 1
+		return s.src[start : start+n], false, nil
+	}
 	for s.pos < len(s.src) {
 		switch c := s.src[s.pos]; {
 		case c == '"':
