@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -126,37 +125,4 @@ func (s *server) readAll(c *call, what string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
-}
-
-// text makes sure that a document is UTF-8. PSON allows single bytes beside it;
-// they are taken for Latin-1, as agents mean them.
-func text(f format, what string, body []byte) ([]byte, error) {
-	if utf8.Valid(body) {
-		return body, nil
-	}
-	if f.mime != formatPSON.mime {
-		return nil, badRequest("%s not UTF-8 (first wrong byte at %d)", what, firstInvalid(body))
-	}
-	out := make([]byte, 0, len(body)+len(body)/16)
-	for len(body) > 0 {
-		r, size := utf8.DecodeRune(body)
-		if r == utf8.RuneError && size == 1 {
-			r = rune(body[0])
-		}
-		out = utf8.AppendRune(out, r)
-		body = body[size:]
-	}
-	return out, nil
-}
-
-func firstInvalid(body []byte) int {
-	at := 0
-	for at < len(body) {
-		r, size := utf8.DecodeRune(body[at:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return at
 }

@@ -114,11 +114,10 @@ func (s *server) formFacts(c *call, form *form) (*inventory.FactSet, error) {
 	if !form.hasFacts {
 		return nil, nil //nolint:nilnil // no facts is what Ask says with nil
 	}
-	f, ok := map[string]format{formatJSON.mime: formatJSON, "pson": formatPSON, formatPSON.mime: formatPSON}[form.get("facts_format")]
-	if !ok {
-		return nil, badRequest("Unsupported facts format '%.40s'; send application/json or pson", printable(form.get("facts_format")))
+	if f := form.get("facts_format"); f != formatJSON.mime && f != "pson" {
+		return nil, badRequest("Unsupported facts format '%.40s'; send application/json or pson", printable(f))
 	}
-	stored, err := s.saveFacts(c, f, form.facts)
+	stored, err := s.saveFacts(c, form.facts)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ type Config struct {
 	Reports      inventory.ReportStore
 	Bucket       bucket.Store
 
-	ParseFacts  func(body []byte) (inventory.FactSet, error)
 	ParseReport func(body []byte) (inventory.Report, error)
 
 	// PuppetVersion is the version that agents are told (X-Puppet-Version); they

@@ -2,7 +2,6 @@ package puppetapi
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/code"
@@ -41,11 +40,6 @@ func (s *server) staticContent(c *call) error {
 	if err != nil {
 		return badRequest("the code_id is none of this server's: %s", err)
 	}
-	path := strings.TrimLeft(c.key, "/")
-	if !staticPath(path) {
-		return problemf(http.StatusForbidden, runtimeError,
-			"Request Denied: A /static_file_content request must be a file within the files directory of a module.")
-	}
 	tree, err := s.Trees.Version(c.ctx, c.env, version)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "environment '%s' has no version %s", c.env, version.Short())
@@ -53,26 +47,17 @@ func (s *server) staticContent(c *call) error {
 	if err != nil {
 		return err
 	}
-	file, err := tree.StaticContent(path)
-	if isNotFound(err) {
+	file, err := tree.StaticContent(strings.TrimLeft(c.key, "/"))
+	switch {
+	case isNotFound(err):
 		return c.notThere()
-	}
-	if err != nil {
+	case isDenied(err): // the path is not for agents, whoever they are
+		return problemf(http.StatusForbidden, runtimeError,
+			"Request Denied: A /static_file_content request must be a file within the files directory of a module.")
+	case err != nil:
 		return err
 	}
 	return s.sendFile(c, file)
-}
-
-// staticPath tells whether path can be a file that agents may have: below one of
-// a module's directories of such files. Manifests and data are not for agents.
-func staticPath(path string) bool {
-	parts := strings.Split(path, "/")
-	for i, part := range parts {
-		if i >= 2 && i < len(parts)-1 && slices.Contains([]string{"files", "tasks", "scripts", "lib"}, part) {
-			return !slices.Contains(parts, "")
-		}
-	}
-	return false
 }
 
 func (s *server) sendFile(c *call, file code.File) error {

@@ -6,27 +6,22 @@ import (
 
 // factsPut stores facts that come apart from a catalog request.
 func (s *server) factsPut(c *call) error {
-	f, err := c.sent(dataFormats)
-	if err != nil {
+	if _, err := c.sent(dataFormats); err != nil {
 		return err
 	}
 	body, err := s.readAll(c, "the facts are", s.MaxFactsBytes)
 	if err != nil {
 		return err
 	}
-	if _, err := s.saveFacts(c, f, body); err != nil {
+	if _, err := s.saveFacts(c, body); err != nil {
 		return err
 	}
 	return c.document(formatJSON, []byte("null"))
 }
 
 // saveFacts stores facts of the node that they are said to be of.
-func (s *server) saveFacts(c *call, f format, body []byte) (inventory.FactSet, error) {
-	body, err := text(f, "the facts are", body)
-	if err != nil {
-		return inventory.FactSet{}, err
-	}
-	facts, err := s.ParseFacts(body)
+func (s *server) saveFacts(c *call, body []byte) (inventory.FactSet, error) {
+	facts, err := inventory.ParseFacts(body)
 	if err != nil {
 		return inventory.FactSet{}, err
 	}

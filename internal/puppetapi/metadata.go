@@ -9,18 +9,9 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 )
 
-// checksumNames are those that agents may ask metadata with.
-var checksumNames = []string{
-	"sha256", "sha256lite", "md5", "md5lite", "sha1", "sha1lite", "sha512", "sha384", "sha224", "mtime", "ctime", "none",
-}
-
 // fileMetadata describes one file.
 func (s *server) fileMetadata(c *call) error {
 	f, err := c.accepted(dataFormats)
-	if err != nil {
-		return err
-	}
-	opt, err := metadataOptions(c)
 	if err != nil {
 		return err
 	}
@@ -29,7 +20,7 @@ func (s *server) fileMetadata(c *call) error {
 		return err
 	}
 	mount, path := splitMount(c.key)
-	meta, err := tree.Metadata(c.ctx, mount, path, opt)
+	meta, err := tree.Metadata(c.ctx, mount, path, metadataOptions(c))
 	if isNotFound(err) {
 		return c.notThere()
 	}
@@ -84,59 +75,41 @@ func splitMount(key string) (mount, path string) {
 	return mount, strings.Trim(path, "/")
 }
 
-func metadataOptions(c *call) (code.MetadataOptions, error) {
-	opt := code.MetadataOptions{
-		Links:             oneOf(c.query.Get("links"), "manage"),
-		ChecksumType:      oneOf(c.query.Get("checksum_type"), "sha256"),
-		SourcePermissions: oneOf(c.query.Get("source_permissions"), "ignore"),
+// metadataOptions passes on what was asked for; the tree knows what is allowed.
+func metadataOptions(c *call) code.MetadataOptions {
+	return code.MetadataOptions{
+		Links:             c.query.Get("links"),
+		ChecksumType:      c.query.Get("checksum_type"),
+		SourcePermissions: c.query.Get("source_permissions"),
 	}
-	switch {
-	case !slices.Contains([]string{"manage", "follow"}, opt.Links):
-		return opt, badRequest("links is '%.40s'; manage or follow are known", printable(opt.Links))
-	case !slices.Contains(checksumNames, opt.ChecksumType):
-		return opt, badRequest("checksum_type '%.40s' is not known; %s are", printable(opt.ChecksumType), strings.Join(checksumNames, ", "))
-	case !slices.Contains([]string{"ignore", "use", "use_when_creating"}, opt.SourcePermissions):
-		return opt, badRequest("source_permissions is '%.40s'; ignore, use or use_when_creating are known", printable(opt.SourcePermissions))
-	}
-	return opt, nil
 }
-
-// maxIgnore bounds the patterns of a search.
-const maxIgnore = 256
 
 func searchOptions(c *call) (opt code.SearchOptions, err error) {
-	if opt.MetadataOptions, err = metadataOptions(c); err != nil {
-		return opt, err
-	}
+	opt.MetadataOptions = metadataOptions(c)
+	opt.Ignore = c.query["ignore"]
 	opt.Recurse = !slices.Contains([]string{"", "false"}, c.query.Get("recurse"))
-	if opt.RecurseLimit, err = number(c, "recurselimit"); err != nil {
+	limit, limited, err := number(c, "recurselimit")
+	if err != nil {
 		return opt, err
 	}
-	if opt.MaxFiles, err = number(c, "max_files"); err != nil {
-		return opt, err
+	if limited && limit == 0 { // the root alone; to a tree, zero is no limit
+		opt.Recurse = false
 	}
-	if opt.Ignore = c.query["ignore"]; len(opt.Ignore) > maxIgnore {
-		return opt, badRequest("%d patterns to ignore, at most %d are allowed", len(opt.Ignore), maxIgnore)
-	}
-	return opt, nil
+	opt.RecurseLimit = limit
+	opt.MaxFiles, _, err = number(c, "max_files")
+	return opt, err
 }
 
-// number reads a count; left out, or Puppet's words for no limit, it is -1.
-func number(c *call, name string) (int, error) {
+// number reads a count. Left out, or one of Puppet's words for no limit, it is
+// zero and no limit.
+func number(c *call, name string) (n int, limited bool, err error) {
 	value := c.query.Get(name)
 	if slices.Contains([]string{"", "inf", "infinite", "-1"}, value) {
-		return -1, nil
+		return 0, false, nil
 	}
-	n, err := strconv.ParseUint(value, 10, 31)
+	parsed, err := strconv.ParseUint(value, 10, 31)
 	if err != nil {
-		return 0, badRequest("%s is '%.40s'; a whole number is needed", name, printable(value))
+		return 0, false, badRequest("%s is '%.40s'; a whole number is needed", name, printable(value))
 	}
-	return int(n), nil //nolint:gosec // 31 bits fit
-}
-
-func oneOf(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
+	return int(parsed), true, nil //nolint:gosec // 31 bits fit
 }

@@ -1,8 +1,6 @@
 package puppetapi
 
 import (
-	"errors"
-
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -74,7 +72,7 @@ func (s *server) environments(c *call) error {
 }
 
 // isNotFound tells a missing thing from a failure.
-func isNotFound(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Kind == fault.NotFound
-}
+func isNotFound(err error) bool { return err != nil && fault.Of(err) == fault.NotFound }
+
+// isDenied tells a forbidden thing from a failure.
+func isDenied(err error) bool { return err != nil && fault.Of(err) == fault.Denied }

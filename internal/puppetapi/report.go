@@ -3,15 +3,11 @@ package puppetapi
 // reportPut stores the report of a run. Agents ignore the answer's body; it
 // names the report processors, as Puppet Server does.
 func (s *server) reportPut(c *call) error {
-	f, err := c.sent(dataFormats)
-	if err != nil {
+	if _, err := c.sent(dataFormats); err != nil {
 		return err
 	}
 	body, err := s.readAll(c, "the report is", s.MaxReportBytes)
 	if err != nil {
-		return err
-	}
-	if body, err = text(f, "the report is", body); err != nil {
 		return err
 	}
 	report, err := s.ParseReport(body)
