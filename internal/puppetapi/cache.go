@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"encoding/json"
 	"sync"
+
+	"github.com/tutti-project/tutti/internal/code"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 
 // answerKey names an answer that depends on nothing else: a tree never changes.
 type answerKey struct {
-	tree  Tree
+	tree  *code.Tree
 	path  string
 	query string
 	gzip  bool
@@ -68,7 +70,7 @@ func (a *answerCache) put(key answerKey, body []byte) {
 }
 
 // cached answers with what make gives for the tree, made and compressed once.
-func (s *server) cached(c *call, f format, tree Tree, value func() (any, error)) error {
+func (s *server) cached(c *call, f format, tree *code.Tree, value func() (any, error)) error {
 	key := answerKey{tree: tree, path: c.key, query: c.r.URL.RawQuery, gzip: c.takesGzip()}
 	if body, ok := s.answers.get(key); ok {
 		return c.encoded(f, body, key.gzip)

@@ -16,6 +16,7 @@ type Config struct {
 	Catalogs     Catalogs
 	Environments Environments
 	Trees        Trees
+	Versions     Versions
 	Trust        Truster
 	Blobs        cas.Store
 	Facts        inventory.FactStore
@@ -77,6 +78,7 @@ func New(config Config) http.Handler {
 		files:    newGate("files", wait.Files, wait),
 		reports:  newGate("reports", wait.Reports, wait),
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
+		deployed: deployedVersions{known: map[deployment]struct{}{}},
 	}
 	s.routes = s.table()
 	return s
@@ -90,6 +92,7 @@ type server struct {
 	files    *gate
 	reports  *gate
 	answers  *answerCache
+	deployed deployedVersions
 }
 
 func (c *Config) setDefaults() {

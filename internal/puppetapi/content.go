@@ -40,7 +40,7 @@ func (s *server) staticContent(c *call) error {
 	if err != nil {
 		return badRequest("the code_id is none of this server's: %s", err)
 	}
-	tree, err := s.Trees.Version(c.ctx, c.env, version)
+	tree, err := s.version(c, version)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "environment '%s' has no version %s", c.env, version.Short())
 	}

@@ -44,8 +44,10 @@ func newBench(t testing.TB, changes ...func(*puppetapi.Config)) *bench {
 		blobs: castest.New(), inventory: inventorytest.New(), bucket: buckettest.New(),
 		catalogs: &catalogs{}, logs: &syncBuffer{},
 	}
+	lib := newTrees(t, b.blobs)
 	config := puppetapi.Config{
-		Catalogs: b.catalogs, Environments: environments{}, Trees: newTrees(t, b.blobs), Trust: trust{},
+		Trees: lib, Versions: lib.store,
+		Catalogs: b.catalogs, Environments: environments{}, Trust: trust{},
 		Blobs: b.blobs, Facts: b.inventory, Reports: b.inventory, Bucket: b.bucket,
 		PuppetVersion: "7.23.0", CompilerName: "tutti.example.org",
 		Limits: puppetapi.Limits{Wait: time.Minute},

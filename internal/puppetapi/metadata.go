@@ -56,7 +56,7 @@ func (s *server) fileMetadatas(c *call) error {
 }
 
 // tree is the current version of the environment that was asked for.
-func (s *server) tree(c *call) (Tree, error) {
+func (s *server) tree(c *call) (*code.Tree, error) {
 	tree, err := s.Trees.Current(c.ctx, c.env)
 	if isNotFound(err) {
 		return nil, c.noEnvironment()

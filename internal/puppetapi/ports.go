@@ -69,21 +69,17 @@ type EnvironmentSettings struct {
 	ConfigVersion string
 }
 
-// Tree answers questions about one version of an environment's code;
-// *code.Tree is one. Methods may be called concurrently.
-type Tree interface {
-	Metadata(ctx context.Context, mount, path string, opt code.MetadataOptions) (code.Metadata, error)
-	Metadatas(ctx context.Context, mount, path string, opt code.SearchOptions) ([]code.Metadata, error)
-	Content(mount, path string) (code.File, error)
-	StaticContent(path string) (code.File, error)
+// Trees finds trees; *code.Library is one. Both methods may be called
+// concurrently, and return NotFound for an environment or version that does not
+// exist. Tree may know versions that were never deployed.
+type Trees interface {
+	Current(ctx context.Context, env fleet.Environment) (*code.Tree, error)
+	Tree(ctx context.Context, env fleet.Environment, id code.VersionID) (*code.Tree, error)
 }
 
-// Trees finds trees. Both methods may be called concurrently, and return
-// NotFound for an environment or version that does not exist. The same version
-// should be the same (comparable) value each time: answers are cached by it.
-type Trees interface {
-	Current(ctx context.Context, env fleet.Environment) (Tree, error)
-	Version(ctx context.Context, env fleet.Environment, id code.VersionID) (Tree, error)
+// Versions lists what was deployed; a code.Store is one.
+type Versions interface {
+	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
 }
 
 // Truster makes a node's $trusted, one JSON object, out of its certificate. With
