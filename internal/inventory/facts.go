@@ -29,9 +29,9 @@ func ParseFacts(body []byte) (FactSet, error) {
 	err = s.object(func(key string) (err error) {
 		switch key {
 		case "name":
-			name, err = s.text1("name")
+			name, err = s.nullable("name")
 		case "timestamp":
-			stamp, err = s.text1("timestamp")
+			stamp, err = s.nullable("timestamp")
 		case "values":
 			set.Values, err = s.factValues()
 		default:
@@ -82,15 +82,15 @@ func (s *scanner) factValues() (json.RawMessage, error) {
 	if s.peek() != '{' {
 		return nil, s.unexpected("an object of facts")
 	}
-	c := canonicalizer{scanner: s, out: make([]byte, 0, len(s.text)-s.pos), limit: MaxFactLeaves}
+	c := canonicalizer{scanner: s, out: make([]byte, 0, len(s.src)-s.pos), limit: MaxFactLeaves}
 	if err := c.value(); err != nil {
 		return nil, err
 	}
 	return c.out, nil
 }
 
-// text1 reads a string, or null as the empty one.
-func (s *scanner) text1(field string) (string, error) {
+// nullable reads a string, or null as the empty one.
+func (s *scanner) nullable(field string) (string, error) {
 	if s.isNull() {
 		return "", nil
 	}

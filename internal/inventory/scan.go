@@ -16,7 +16,7 @@ const maxDepth = 100
 // string, so that what it returns costs no copy. Facts and reports arrive by the
 // thousand a second: this is three to five times as fast as encoding/json.
 type scanner struct {
-	text  string
+	src   string
 	pos   int
 	depth int
 	what  string // "facts", "report": for errors
@@ -28,7 +28,7 @@ func newScanner(what string, body []byte, limit int) (*scanner, error) {
 	if len(body) > limit {
 		return nil, fault.New(fault.Invalid, "the %s has %d bytes, at most %d are allowed", what, len(body), limit)
 	}
-	return &scanner{what: what, text: validText(body)}, nil
+	return &scanner{what: what, src: validText(body)}, nil
 }
 
 func validText(body []byte) string {
@@ -55,8 +55,8 @@ func (s *scanner) fail(format string, args ...any) error {
 
 // peek returns the next byte that is not white space; zero at the end.
 func (s *scanner) peek() byte {
-	for s.pos < len(s.text) {
-		c := s.text[s.pos]
+	for s.pos < len(s.src) {
+		c := s.src[s.pos]
 		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
@@ -75,15 +75,15 @@ func (s *scanner) expect(c byte) error {
 }
 
 func (s *scanner) unexpected(wanted string) error {
-	if s.pos >= len(s.text) {
+	if s.pos >= len(s.src) {
 		return s.fail("it ends where %s should be; was it cut off?", wanted)
 	}
-	return s.fail("found %q where %s should be", s.text[s.pos], wanted)
+	return s.fail("found %q where %s should be", s.src[s.pos], wanted)
 }
 
 // end checks that nothing follows.
 func (s *scanner) end() error {
-	if s.peek() != 0 || s.pos < len(s.text) {
+	if s.peek() != 0 || s.pos < len(s.src) {
 		return s.fail("something follows after its end")
 	}
 	return nil
@@ -181,11 +181,11 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 		return "", false, err
 	}
 	start := s.pos
-	for s.pos < len(s.text) {
-		switch c := s.text[s.pos]; {
+	for s.pos < len(s.src) {
+		switch c := s.src[s.pos]; {
 		case c == '"':
 			s.pos++
-			return s.text[start : s.pos-1], escaped, nil
+			return s.src[start : s.pos-1], escaped, nil
 		case c == '\\':
 			escaped = true
 			if err := s.escape(); err != nil {
@@ -202,15 +202,15 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 
 func (s *scanner) escape() error {
 	s.pos++
-	if s.pos >= len(s.text) {
+	if s.pos >= len(s.src) {
 		return s.unexpected("an escape")
 	}
-	switch s.text[s.pos] {
+	switch s.src[s.pos] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		s.pos++
 		return nil
 	case 'u':
-		if len(s.text)-s.pos < 5 || !isHex(s.text[s.pos+1:s.pos+5]) {
+		if len(s.src)-s.pos < 5 || !isHex(s.src[s.pos+1:s.pos+5]) {
 			return s.fail("an escape \\u lacks its four digits")
 		}
 		s.pos += 5
@@ -291,23 +291,23 @@ func (s *scanner) scalar() (string, error) {
 	start := s.pos
 	switch {
 	case c == 't':
-		return s.word("true")
+		return s.literal("true")
 	case c == 'f':
-		return s.word("false")
+		return s.literal("false")
 	case c == 'n':
-		return s.word("null")
+		return s.literal("null")
 	case c == '-' || c >= '0' && c <= '9':
 		if err := s.number(); err != nil {
 			return "", err
 		}
-		return s.text[start:s.pos], nil
+		return s.src[start:s.pos], nil
 	default:
 		return "", s.unexpected("a value")
 	}
 }
 
-func (s *scanner) word(w string) (string, error) {
-	if !strings.HasPrefix(s.text[s.pos:], w) {
+func (s *scanner) literal(w string) (string, error) {
+	if !strings.HasPrefix(s.src[s.pos:], w) {
 		return "", s.unexpected(w)
 	}
 	s.pos += len(w)
@@ -315,7 +315,7 @@ func (s *scanner) word(w string) (string, error) {
 }
 
 func (s *scanner) number() error {
-	if s.text[s.pos] == '-' {
+	if s.src[s.pos] == '-' {
 		s.pos++
 	}
 	if s.at() == '0' {
@@ -342,15 +342,15 @@ func (s *scanner) number() error {
 }
 
 func (s *scanner) at() byte {
-	if s.pos < len(s.text) {
-		return s.text[s.pos]
+	if s.pos < len(s.src) {
+		return s.src[s.pos]
 	}
 	return 0
 }
 
 func (s *scanner) digits() int {
 	start := s.pos
-	for s.pos < len(s.text) && s.text[s.pos] >= '0' && s.text[s.pos] <= '9' {
+	for s.pos < len(s.src) && s.src[s.pos] >= '0' && s.src[s.pos] <= '9' {
 		s.pos++
 	}
 	return s.pos - start
@@ -377,12 +377,12 @@ func (s *scanner) raw() (string, error) {
 	s.peek()
 	start := s.pos
 	err := s.skip()
-	return s.text[start:s.pos], err
+	return s.src[start:s.pos], err
 }
 
 // isNull consumes a null, if one is next.
 func (s *scanner) isNull() bool {
-	if s.peek() == 'n' && strings.HasPrefix(s.text[s.pos:], "null") {
+	if s.peek() == 'n' && strings.HasPrefix(s.src[s.pos:], "null") {
 		s.pos += 4
 		return true
 	}
