@@ -82,8 +82,8 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, actor: fleet.ActorFrom(r.Context())}
 	w.Header().Set("X-Puppet-Version", s.PuppetVersion)
-	if err := s.serve(c); err != nil {
-		s.fail(c, err)
+	if err := s.serve(c); err != nil { //nolint:contextcheck // the request carries its context
+		s.fail(c, err) //nolint:contextcheck // the request carries its context
 	}
 }
 
