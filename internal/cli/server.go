@@ -27,7 +27,9 @@ running (autosign, names in the certificate, retention, log level).`,
 		Example: `  tutti server --data /var/lib/tutti --dns-alt-names puppet
   tutti server --config /etc/tutti/server.yaml --check-config`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			load := func() (server.Config, error) { return a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags()) }
+			load := func() (server.Config, error) {
+				return a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+			}
 			config, err := load()
 			if err != nil {
 				return err
