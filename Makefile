@@ -64,8 +64,8 @@ lint: $(BIN)/golangci-lint ## the linters
 fmt: $(BIN)/golangci-lint ## format
 	$(BIN)/golangci-lint fmt ./...
 
-generate: ## write what is generated (docs/api.md, docs/cli.md, docs/configuration.md)
-	$(GO) run ./internal/cli/gendocs docs
+generate: ## write docs/reference anew
+	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
 
 verify: generate ## fail if generated files or go.mod are not what is committed
 	$(GO) mod tidy
