@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -245,7 +244,7 @@ func statusOf(e pki.Entry) status {
 		AuthorizationExtensions: e.AuthorizationExtensions,
 	}
 	if e.Serial != nil {
-		s.Serial = json.Number(strings.TrimSpace(e.Serial.String()))
+		s.Serial = json.Number(e.Serial.String())
 		s.NotBefore, s.NotAfter = date(e.NotBefore), date(e.NotAfter)
 	}
 	return s

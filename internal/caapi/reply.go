@@ -135,5 +135,8 @@ func jsonProblem(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("%q is a %s", wrong.Field, wrong.Value)
 	}
-	return "it is not valid JSON"
+	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
+		return "it is not valid JSON"
+	}
+	return err.Error() // our own words
 }
