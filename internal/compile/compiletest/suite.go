@@ -43,7 +43,7 @@ func RunQueue(t *testing.T, open func(t *testing.T) Backend) {
 	t.Helper()
 	tests := []struct {
 		name string
-		test func(t *testing.T, b bench)
+		test func(b bench)
 	}{
 		{"WantMakesARow", testWantMakesARow},
 		{"WantJoinsWanted", testWantJoinsWanted},
@@ -76,7 +76,7 @@ func RunQueue(t *testing.T, open func(t *testing.T) Backend) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.test(t, bench{t, open(t)})
+			tt.test(bench{t, open(t)})
 		})
 	}
 }
@@ -202,26 +202,26 @@ func same(t *testing.T, got, want compile.Compilation) {
 	}
 }
 
-func testWantMakesARow(t *testing.T, b bench) {
+func testWantMakesARow(b bench) {
 	w := ask("a")
 	c := b.want(w)
 	if c.ID == 0 {
-		t.Error("the row has no ID")
+		b.t.Error("the row has no ID")
 	}
 	want := compile.Compilation{
 		ID: c.ID, Node: "a", Environment: env, Version: v1, FactsSeq: 1, Transaction: "t-a", Trusted: w.Trusted,
 		Priority: compile.Waited, State: compile.Wanted, WantedAt: t0,
 	}
-	same(t, c, want)
-	same(t, b.row(c.ID), want)
+	same(b.t, c, want)
+	same(b.t, b.row(c.ID), want)
 
 	bare := b.want(compile.Want{Node: "bare", Environment: env, Version: v1, Priority: compile.Background, At: t0})
 	if got := b.row(bare.ID); got.Transaction != "" || len(got.Trusted) != 0 || got.FactsSeq != 0 {
-		t.Errorf("a bare want became %+v", got)
+		b.t.Errorf("a bare want became %+v", got)
 	}
 }
 
-func testWantJoinsWanted(t *testing.T, b bench) {
+func testWantJoinsWanted(b bench) {
 	first := b.want(ask("a"))
 	w := ask("a")
 	w.FactsSeq, w.Transaction, w.At = 2, "t-later", t0.Add(minute)
@@ -229,26 +229,26 @@ func testWantJoinsWanted(t *testing.T, b bench) {
 	second := b.want(w)
 	want := first
 	want.FactsSeq, want.Transaction, want.Trusted = 2, "t-later", w.Trusted
-	same(t, second, want)
-	same(t, b.row(first.ID), want)
+	same(b.t, second, want)
+	same(b.t, b.row(first.ID), want)
 	b.depth(1, 0, minute, t0.Add(minute))
 }
 
-func testWantKeepsTheBetter(t *testing.T, b bench) {
+func testWantKeepsTheBetter(b bench) {
 	w := ask("a")
 	w.Priority = compile.Background
 	first := b.want(w)
 	w.Priority = compile.Waited
 	if got := b.want(w).Priority; got != compile.Waited {
-		t.Errorf("a better want left priority %d", got)
+		b.t.Errorf("a better want left priority %d", got)
 	}
 	got := b.want(compile.Want{Node: "a", Environment: env, Version: v1, Priority: compile.Background, At: t0})
 	want := first
 	want.Priority = compile.Waited
-	same(t, got, want) // neither priority, facts, transaction nor trusted data got worse
+	same(b.t, got, want) // neither priority, facts, transaction nor trusted data got worse
 }
 
-func testWantTellsKeysApart(t *testing.T, b bench) {
+func testWantTellsKeysApart(b bench) {
 	ids := map[int64]bool{b.want(ask("a")).ID: true, b.want(ask("b")).ID: true}
 	w := ask("a")
 	w.Version = v2
@@ -257,11 +257,11 @@ func testWantTellsKeysApart(t *testing.T, b bench) {
 	w.Environment = "testing"
 	ids[b.want(w).ID] = true
 	if len(ids) != 4 {
-		t.Errorf("four different wants gave %d rows", len(ids))
+		b.t.Errorf("four different wants gave %d rows", len(ids))
 	}
 }
 
-func testWantJoinsLeasedWithItsFacts(t *testing.T, b bench) {
+func testWantJoinsLeasedWithItsFacts(b bench) {
 	w := ask("a")
 	w.Transaction, w.Priority = "", compile.Background
 	b.want(w)
@@ -269,66 +269,68 @@ func testWantJoinsLeasedWithItsFacts(t *testing.T, b bench) {
 	joined := b.want(ask("a"))
 	want := leased
 	want.Transaction, want.Priority = "t-a", compile.Waited
-	same(t, joined, want)
+	same(b.t, joined, want)
 	b.finish(asDone(leased, "a", t0))
 	again := b.want(ask("a"))
 	if again.ID != leased.ID || again.State != compile.Done {
-		t.Errorf("the transaction that joined was given row %d (%s), want %d done", again.ID, again.State, leased.ID)
+		b.t.Errorf("the transaction that joined was given row %d (%s), want %d done", again.ID, again.State, leased.ID)
 	}
 }
 
-func testWantAfterLeaseWithNewerFacts(t *testing.T, b bench) {
+func testWantAfterLeaseWithNewerFacts(b bench) {
 	b.want(ask("a"))
 	leased := b.leaseOne(worker1)
 	w := ask("a")
 	w.FactsSeq = 2
 	second := b.want(w)
 	if second.ID == leased.ID || second.State != compile.Wanted {
-		t.Fatalf("newer facts joined a compilation of older ones: %+v", second)
+		b.t.Fatalf("newer facts joined a compilation of older ones: %+v", second)
 	}
 	b.depth(1, 1, 0, t0)
 	if third := b.want(w); third.ID != second.ID {
-		t.Errorf("the same want again gave row %d, want %d", third.ID, second.ID)
+		b.t.Errorf("the same want again gave row %d, want %d", third.ID, second.ID)
 	}
 }
 
-func testWantFindsFinishedOfTransaction(t *testing.T, b bench) {
+func testWantFindsFinishedOfTransaction(b bench) {
 	first := b.done(ask("a"), "a", t0)
-	same(t, b.want(ask("a")), first)
+	same(b.t, b.want(ask("a")), first)
 
 	older := ask("a")
 	older.FactsSeq = 0
 	if got := b.want(older); got.ID != first.ID {
-		t.Error("a catalog of newer facts did not answer its own transaction")
+		b.t.Error("a catalog of newer facts did not answer its own transaction")
 	}
 	newer := ask("a")
 	newer.FactsSeq = 2
 	if got := b.want(newer); got.ID == first.ID {
-		t.Error("a catalog of older facts answered")
+		b.t.Error("a catalog of older facts answered")
 	}
 	b.lease(worker1, 1)
 	other := ask("a")
 	other.Transaction, other.FactsSeq = "t-other", 3
 	if got := b.want(other); got.State != compile.Wanted {
-		t.Error("another transaction was given a finished compilation")
+		b.t.Error("another transaction was given a finished compilation")
 	}
 	nobody := b.done(compile.Want{Node: "n", Environment: env, Version: v1, Priority: compile.Waited, At: t0.Add(-minute)}, "n", t0)
 	if got := b.want(compile.Want{Node: "n", Environment: env, Version: v1, Priority: compile.Waited, At: t0}); got.ID == nobody.ID {
-		t.Error("a want without transaction was given a finished compilation")
+		b.t.Error("a want without transaction was given a finished compilation")
 	}
 }
 
-func testWantFindsFailedOfTransaction(t *testing.T, b bench) {
+func testWantFindsFailedOfTransaction(b bench) {
 	b.want(ask("a"))
 	c := b.leaseOne(worker1)
 	c.State, c.FinishedAt = compile.Failed, t0
-	c.Err = &compile.Error{Cause: compile.CauseCode, Message: "no such class", File: "manifests/site.pp", Line: 3, Pos: 7,
-		Logs: []compile.Log{{Level: "warning", Message: "deprecated", File: "manifests/site.pp", Line: 1}}}
+	c.Err = &compile.Error{
+		Cause: compile.CauseCode, Message: "no such class", File: "manifests/site.pp", Line: 3, Pos: 7,
+		Logs: []compile.Log{{Level: "warning", Message: "deprecated", File: "manifests/site.pp", Line: 1}},
+	}
 	b.finish(c)
-	same(t, b.want(ask("a")), c)
+	same(b.t, b.want(ask("a")), c)
 }
 
-func testLeaseOrder(t *testing.T, b bench) {
+func testLeaseOrder(b bench) {
 	for i, w := range []struct {
 		node     fleet.Certname
 		priority compile.Priority
@@ -346,44 +348,44 @@ func testLeaseOrder(t *testing.T, b bench) {
 	for _, n := range []int{0, 2, 2, 2, 2} {
 		for _, c := range b.lease(worker1, n) {
 			if c.State != compile.Leased || c.LeasedBy != worker1 || !c.LeasedUntil.Equal(t0.Add(minute)) || c.Attempts != 1 {
-				t.Errorf("a lease is %+v", c)
+				b.t.Errorf("a lease is %+v", c)
 			}
-			same(t, b.row(c.ID), c)
+			same(b.t, b.row(c.ID), c)
 			got = append(got, c.Node)
 		}
 	}
 	want := []fleet.Certname{"waited-old", "waited-young", "waited-young-too", "code", "refresh-old"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("order of leases (-want +got):\n%s", diff)
+		b.t.Errorf("order of leases (-want +got):\n%s", diff)
 	}
 }
 
-func testLeaseCeiling(t *testing.T, b bench) {
+func testLeaseCeiling(b bench) {
 	w := ask("a")
 	w.Priority = compile.Background
 	b.want(w)
 	w = ask("b")
 	w.Priority = compile.NewCode
 	b.want(w)
-	cs, err := b.Queue.Lease(t.Context(), worker1, 10, compile.NewCode, t0, t0.Add(minute))
+	cs, err := b.Queue.Lease(b.t.Context(), worker1, 10, compile.NewCode, t0, t0.Add(minute))
 	if err != nil || len(cs) != 1 || cs[0].Node != "b" {
-		t.Errorf("Lease up to new code gave %+v, %v; want b only", cs, err)
+		b.t.Errorf("Lease up to new code gave %+v, %v; want b only", cs, err)
 	}
 }
 
-func testLeaseSetsFacts(t *testing.T, b bench) {
+func testLeaseSetsFacts(b bench) {
 	b.SetFacts("a", 7)
 	b.want(ask("a"))
 	b.want(ask("factless"))
 	for _, c := range b.lease(worker1, 2) {
 		want := map[fleet.Certname]int64{"a": 7, "factless": 1}[c.Node]
 		if c.FactsSeq != want || b.row(c.ID).FactsSeq != want {
-			t.Errorf("%s was leased with facts %d, want %d", c.Node, c.FactsSeq, want)
+			b.t.Errorf("%s was leased with facts %d, want %d", c.Node, c.FactsSeq, want)
 		}
 	}
 }
 
-func testLeaseIsExclusive(t *testing.T, b bench) {
+func testLeaseIsExclusive(b bench) {
 	const rows, workers = 40, 4
 	for i := range rows {
 		b.want(ask(fleet.Certname(fmt.Sprintf("n%02d", i))))
@@ -395,9 +397,9 @@ func testLeaseIsExclusive(t *testing.T, b bench) {
 		worker := fmt.Sprintf("w%d", i)
 		wg.Go(func() {
 			for {
-				cs, err := b.Queue.Lease(t.Context(), worker, 3, all, t0, t0.Add(minute))
+				cs, err := b.Queue.Lease(b.t.Context(), worker, 3, all, t0, t0.Add(minute))
 				if err != nil {
-					t.Errorf("Lease: %v", err)
+					b.t.Errorf("Lease: %v", err)
 					return
 				}
 				if len(cs) == 0 {
@@ -406,7 +408,7 @@ func testLeaseIsExclusive(t *testing.T, b bench) {
 				mu.Lock()
 				for _, c := range cs {
 					if other, twice := owners[c.ID]; twice {
-						t.Errorf("row %d is leased by %s and %s", c.ID, other, worker)
+						b.t.Errorf("row %d is leased by %s and %s", c.ID, other, worker)
 					}
 					owners[c.ID] = worker
 				}
@@ -416,11 +418,11 @@ func testLeaseIsExclusive(t *testing.T, b bench) {
 	}
 	wg.Wait()
 	if len(owners) != rows {
-		t.Errorf("%d of %d rows were leased", len(owners), rows)
+		b.t.Errorf("%d of %d rows were leased", len(owners), rows)
 	}
 }
 
-func testWantIsOneRow(t *testing.T, b bench) {
+func testWantIsOneRow(b bench) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	ids := map[int64]bool{}
@@ -428,9 +430,9 @@ func testWantIsOneRow(t *testing.T, b bench) {
 		wg.Go(func() {
 			w := ask("a")
 			w.FactsSeq = int64(i)
-			c, err := b.Queue.Want(t.Context(), w)
+			c, err := b.Queue.Want(b.t.Context(), w)
 			if err != nil {
-				t.Errorf("Want: %v", err)
+				b.t.Errorf("Want: %v", err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -439,31 +441,31 @@ func testWantIsOneRow(t *testing.T, b bench) {
 	}
 	wg.Wait()
 	if len(ids) != 1 {
-		t.Errorf("eight wants at once gave %d rows", len(ids))
+		b.t.Errorf("eight wants at once gave %d rows", len(ids))
 	}
 	for id := range ids {
 		if got := b.row(id).FactsSeq; got != 7 {
-			t.Errorf("the row has facts %d, want the highest, 7", got)
+			b.t.Errorf("the row has facts %d, want the highest, 7", got)
 		}
 	}
 }
 
-func testFinishStores(t *testing.T, b bench) {
+func testFinishStores(b bench) {
 	b.want(ask("a"))
 	c := b.leaseOne(worker1)
 	c.FactsSeq = 4 // the compiler read newer facts than the lease saw
 	c = asDone(c, "a", t0.Add(minute))
 	b.finish(c)
-	same(t, b.row(c.ID), c)
+	same(b.t, b.row(c.ID), c)
 	b.depth(0, 0, 0, t0)
 }
 
-func testFinishConflicts(t *testing.T, b bench) {
+func testFinishConflicts(b bench) {
 	wanted := b.want(ask("a"))
 	refuse := func(why string, c compile.Compilation) {
-		t.Helper()
-		if err := b.Queue.Finish(t.Context(), asDone(c, "a", t0)); fault.Of(err) != fault.Conflict {
-			t.Errorf("Finish of %s: %v, want Conflict", why, err)
+		b.t.Helper()
+		if err := b.Queue.Finish(b.t.Context(), asDone(c, "a", t0)); fault.Of(err) != fault.Conflict {
+			b.t.Errorf("Finish of %s: %v, want Conflict", why, err)
 		}
 	}
 	wanted.LeasedBy = worker1
@@ -482,75 +484,75 @@ func testFinishConflicts(t *testing.T, b bench) {
 	refuse("a row that is not there", second)
 }
 
-func testRenew(t *testing.T, b bench) {
+func testRenew(b bench) {
 	for _, node := range []fleet.Certname{"a", "b", "c"} {
 		b.want(ask(node))
 	}
 	mine, other := b.lease(worker1, 2), b.leaseOne(worker2)
 	until := t0.Add(10 * minute)
-	held, err := b.Queue.Renew(t.Context(), worker1, []int64{mine[1].ID, other.ID, mine[0].ID, 99999}, until)
+	held, err := b.Queue.Renew(b.t.Context(), worker1, []int64{mine[1].ID, other.ID, mine[0].ID, 99999}, until)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int64{mine[0].ID, mine[1].ID}, held); diff != "" {
-		t.Errorf("held leases (-want +got):\n%s", diff)
+		b.t.Errorf("held leases (-want +got):\n%s", diff)
 	}
 	if got := b.row(mine[0].ID).LeasedUntil; !got.Equal(until) {
-		t.Errorf("a renewed lease runs until %s, want %s", got, until)
+		b.t.Errorf("a renewed lease runs until %s, want %s", got, until)
 	}
 	if n := b.giveBack("", t0.Add(5*minute)); n != 1 {
-		t.Errorf("%d leases ran out, want 1", n)
+		b.t.Errorf("%d leases ran out, want 1", n)
 	}
-	if held, err := b.Queue.Renew(t.Context(), worker1, nil, until); err != nil || len(held) != 0 {
-		t.Errorf("Renew of nothing: %v, %v", held, err)
+	if held, err := b.Queue.Renew(b.t.Context(), worker1, nil, until); err != nil || len(held) != 0 {
+		b.t.Errorf("Renew of nothing: %v, %v", held, err)
 	}
 }
 
-func testRenewGivesBack(t *testing.T, b bench) {
+func testRenewGivesBack(b bench) {
 	b.want(ask("a"))
 	c := b.leaseOne(worker1)
-	if _, err := b.Queue.Renew(t.Context(), worker1, []int64{c.ID}, t0.Add(time.Second)); err != nil {
-		t.Fatal(err)
+	if _, err := b.Queue.Renew(b.t.Context(), worker1, []int64{c.ID}, t0.Add(time.Second)); err != nil {
+		b.t.Fatal(err)
 	}
 	if n := b.giveBack("", t0); n != 0 {
-		t.Error("the row came back too early")
+		b.t.Error("the row came back too early")
 	}
 	if n := b.giveBack("", t0.Add(time.Second)); n != 1 {
-		t.Error("the row did not come back")
+		b.t.Error("the row did not come back")
 	}
 }
 
-func testReturnExpired(t *testing.T, b bench) {
+func testReturnExpired(b bench) {
 	first := b.want(ask("a"))
 	c := b.leaseOne(worker1)
 	if n := b.giveBack("", t0.Add(minute-time.Second)); n != 0 {
-		t.Errorf("%d leases returned before their time", n)
+		b.t.Errorf("%d leases returned before their time", n)
 	}
 	if n := b.giveBack("", t0.Add(minute)); n != 1 {
-		t.Errorf("%d leases returned, want 1", n)
+		b.t.Errorf("%d leases returned, want 1", n)
 	}
 	want := first
 	want.Attempts = 1
-	same(t, b.row(c.ID), want)
+	same(b.t, b.row(c.ID), want)
 	if again := b.leaseOne(worker2); again.ID != c.ID || again.Attempts != 2 {
-		t.Errorf("the second lease is %+v", again)
+		b.t.Errorf("the second lease is %+v", again)
 	}
 }
 
-func testReturnWorker(t *testing.T, b bench) {
+func testReturnWorker(b bench) {
 	b.want(ask("a"))
 	b.want(ask("b"))
 	mine := b.leaseOne(worker1)
 	theirs := b.leaseOne(worker2)
 	if n := b.giveBack(worker1, t0); n != 1 {
-		t.Errorf("%d leases returned, want 1", n)
+		b.t.Errorf("%d leases returned, want 1", n)
 	}
-	if a, b := b.row(mine.ID).State, b.row(theirs.ID).State; a != compile.Wanted || b != compile.Leased {
-		t.Errorf("after the return mine is %s and theirs %s", a, b)
+	if mineIs, theirsIs := b.row(mine.ID).State, b.row(theirs.ID).State; mineIs != compile.Wanted || theirsIs != compile.Leased {
+		b.t.Errorf("after the return mine is %s and theirs %s", mineIs, theirsIs)
 	}
 }
 
-func testReturnFailsAfterMaxAttempts(t *testing.T, b bench) {
+func testReturnFailsAfterMaxAttempts(b bench) {
 	b.want(ask("a"))
 	var c compile.Compilation
 	for range tries {
@@ -559,34 +561,34 @@ func testReturnFailsAfterMaxAttempts(t *testing.T, b bench) {
 	}
 	got := b.row(c.ID)
 	if got.State != compile.Failed || got.Err == nil || got.Err.Cause != compile.CauseCrash || !got.FinishedAt.Equal(t0.Add(minute)) {
-		t.Errorf("after %d leases the row is %+v", tries, got)
+		b.t.Errorf("after %d leases the row is %+v", tries, got)
 	}
 	if got.Err != nil && got.Err.Message == "" {
-		t.Error("the error says nothing; use compile.Exhausted")
+		b.t.Error("the error says nothing; use compile.Exhausted")
 	}
 	if cs := b.lease(worker1, 1); len(cs) != 0 {
-		t.Errorf("a failed row was leased again: %+v", cs)
+		b.t.Errorf("a failed row was leased again: %+v", cs)
 	}
 }
 
-func testReturnFoldsIntoWanted(t *testing.T, b bench) {
+func testReturnFoldsIntoWanted(b bench) {
 	b.want(ask("a"))
 	leased := b.leaseOne(worker1)
 	w := ask("a")
 	w.FactsSeq, w.Priority, w.At, w.Transaction = 2, compile.Background, t0.Add(minute), ""
 	wanted := b.want(w)
 	if n := b.giveBack(worker1, t0); n != 1 {
-		t.Errorf("%d leases returned, want 1", n)
+		b.t.Errorf("%d leases returned, want 1", n)
 	}
 	b.gone(leased.ID)
 	got := b.row(wanted.ID)
 	if got.State != compile.Wanted || got.FactsSeq != 2 || got.Priority != compile.Waited || !got.WantedAt.Equal(t0) || got.Attempts != 1 {
-		t.Errorf("the wanted row is %+v; want facts 2, priority, age and attempts of the one that returned", got)
+		b.t.Errorf("the wanted row is %+v; want facts 2, priority, age and attempts of the one that returned", got)
 	}
 	b.depth(1, 0, 0, t0)
 }
 
-func testReturnFoldsTwoLeases(t *testing.T, b bench) {
+func testReturnFoldsTwoLeases(b bench) {
 	b.want(ask("a"))
 	b.leaseOne(worker1)
 	w := ask("a")
@@ -596,13 +598,13 @@ func testReturnFoldsTwoLeases(t *testing.T, b bench) {
 	b.giveBack(worker1, t0)
 	b.depth(1, 0, 0, t0)
 	if got := b.leaseOne(worker1); got.FactsSeq != 2 || got.Attempts != 2 {
-		t.Errorf("what is left of two leases is %+v, want facts 2 and attempt 2", got)
+		b.t.Errorf("what is left of two leases is %+v, want facts 2 and attempt 2", got)
 	}
 }
 
-func testCompilationNotFound(_ *testing.T, b bench) { b.gone(12345) }
+func testCompilationNotFound(b bench) { b.gone(12345) }
 
-func testDepth(t *testing.T, b bench) {
+func testDepth(b bench) {
 	b.depth(0, 0, 0, t0)
 	w := ask("a")
 	w.At = t0.Add(-minute)
@@ -614,12 +616,9 @@ func testDepth(t *testing.T, b bench) {
 	b.finish(asDone(c, "a", t0))
 	b.lease(worker1, 1)
 	b.depth(0, 1, 0, t0.Add(minute))
-	if t.Failed() {
-		t.Log("oldest counts wanted rows only")
-	}
 }
 
-func testPrune(t *testing.T, b bench) {
+func testPrune(b bench) {
 	var ids []int64
 	for i := range 3 {
 		w := ask("a")
@@ -628,23 +627,23 @@ func testPrune(t *testing.T, b bench) {
 	}
 	lone := b.done(ask("b"), "b", t0).ID
 	open := b.want(ask("c")).ID
-	n, err := b.Queue.Prune(t.Context(), t0.Add(minute))
+	n, err := b.Queue.Prune(b.t.Context(), t0.Add(minute))
 	if err != nil || n != 1 {
-		t.Errorf("Prune: %d, %v; want 1", n, err)
+		b.t.Errorf("Prune: %d, %v; want 1", n, err)
 	}
 	b.gone(ids[0])
 	for _, id := range []int64{ids[1], ids[2], lone, open} {
 		b.row(id)
 	}
-	n, err = b.Queue.Prune(t.Context(), t0.Add(time.Hour))
+	n, err = b.Queue.Prune(b.t.Context(), t0.Add(time.Hour))
 	if err != nil || n != 1 {
-		t.Errorf("the second Prune: %d, %v; want 1", n, err)
+		b.t.Errorf("the second Prune: %d, %v; want 1", n, err)
 	}
 	b.gone(ids[1])
 	b.row(ids[2])
 }
 
-func testDistinct(t *testing.T, b bench) {
+func testDistinct(b bench) {
 	at := func(i int) time.Time { return t0.Add(time.Duration(i) * minute) }
 	w := ask("a")
 	b.done(w, "old", at(1))
@@ -660,16 +659,16 @@ func testDistinct(t *testing.T, b bench) {
 	c.State, c.FinishedAt, c.Err = compile.Failed, at(6), compile.Exhausted(1)
 	b.finish(c)
 
-	got, err := b.History.Distinct(t.Context(), env, 10)
+	got, err := b.History.Distinct(b.t.Context(), env, 10)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	if len(got) != 2 {
-		t.Fatalf("Distinct gave %d rows, want 2: %+v", len(got), got)
+		b.t.Fatalf("Distinct gave %d rows, want 2: %+v", len(got), got)
 	}
-	same(t, got[0], twin)
-	same(t, got[1], a)
-	if got, err := b.History.Distinct(t.Context(), env, 1); err != nil || len(got) != 1 || got[0].ID != twin.ID {
-		t.Errorf("Distinct of one: %+v, %v", got, err)
+	same(b.t, got[0], twin)
+	same(b.t, got[1], a)
+	if got, err := b.History.Distinct(b.t.Context(), env, 1); err != nil || len(got) != 1 || got[0].ID != twin.ID {
+		b.t.Errorf("Distinct of one: %+v, %v", got, err)
 	}
 }

@@ -3,7 +3,6 @@ package compiletest
 import (
 	"fmt"
 	"math/rand/v2"
-	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -13,13 +12,13 @@ import (
 
 // testRandomWalk does many acts in a random order and looks after each whether
 // the rows still make sense. The seed is printed when they do not.
-func testRandomWalk(t *testing.T, b bench) {
-	seed := uint64(time.Now().UnixNano())                                                      //nolint:gosec // any seed will do
+func testRandomWalk(b bench) {
+	seed := uint64(time.Now().UnixNano())
 	w := walker{bench: b, rnd: rand.New(rand.NewPCG(seed, 0)), ids: map[int64]bool{}, now: t0} //nolint:gosec // not for secrets
 	for i := range 200 {
 		w.step()
-		if w.check(); t.Failed() {
-			t.Fatalf("after step %d of seed %d", i, seed)
+		if w.check(); b.t.Failed() {
+			b.t.Fatalf("after step %d of seed %d", i, seed)
 		}
 	}
 }
