@@ -1,6 +1,7 @@
 package pki_test
 
 import (
+	"crypto/ecdsa"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/pem"
@@ -86,4 +87,15 @@ func list(t *testing.T, a *pki.Authority) *x509.RevocationList {
 	bundle, _ := a.Bundle()
 	must(t, parsed.CheckSignatureFrom(parse(t, bundle)))
 	return parsed
+}
+
+func keyIn(t *testing.T, path string) *ecdsa.PrivateKey {
+	t.Helper()
+	block, _ := pem.Decode(readFile(t, path))
+	if block == nil {
+		t.Fatal("no PEM")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	must(t, err)
+	return key.(*ecdsa.PrivateKey)
 }
