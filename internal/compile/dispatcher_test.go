@@ -19,7 +19,8 @@ import (
 )
 
 func TestDispatcherCompiles(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a.example", compile.Background)
 		defer w.start(t.Context())()
@@ -48,7 +49,8 @@ func TestDispatcherCompiles(t *testing.T) {
 }
 
 func TestDispatcherHearsWakeAndPolls(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.start(t.Context())()
 		synctest.Wait()
@@ -72,7 +74,8 @@ func TestDispatcherHearsWakeAndPolls(t *testing.T) {
 }
 
 func TestDispatcherKeepsToItsSlots(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(10 * time.Second))
 		for i := range 7 {
@@ -104,7 +107,8 @@ func until(t fataler, ok func() bool) {
 }
 
 func TestDispatcherStoresErrors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		want := &compile.Error{Cause: compile.CauseCode, Message: "Syntax error at '}' (file: manifests/site.pp, line: 3)", File: "manifests/site.pp", Line: 3}
 		w.compiler.Play(compiletest.Fails(fmt.Errorf("worker 1: %w", want)))
@@ -119,7 +123,8 @@ func TestDispatcherStoresErrors(t *testing.T) {
 }
 
 func TestDispatcherFailsOrdersThatCannotBeMade(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c, err := w.queue.Want(t.Context(), compile.Want{Node: "factless", Environment: production, Version: version1, At: time.Now()})
 		if err != nil {
@@ -135,6 +140,7 @@ func TestDispatcherFailsOrdersThatCannotBeMade(t *testing.T) {
 }
 
 func TestDispatcherFailsWhatIsNoCatalog(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]compiletest.Script{
 		"nothing": func(context.Context, compile.Order) (compile.Outcome, error) { return compile.Outcome{}, nil },
 		"too large": func(context.Context, compile.Order) (compile.Outcome, error) {
@@ -142,7 +148,8 @@ func TestDispatcherFailsWhatIsNoCatalog(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, func(d *compile.DispatcherConfig, _ *compile.ServiceConfig) { d.MaxBytes = 10000 })
 				w.compiler.Play(script)
 				c := w.want(t, "a", compile.Waited)
@@ -157,6 +164,7 @@ func TestDispatcherFailsWhatIsNoCatalog(t *testing.T) {
 }
 
 func TestDispatcherTriesAgain(t *testing.T) {
+	t.Parallel()
 	busy := errors.New("no worker could be started")
 	full := fault.New(fault.Unavailable, "the disk is full")
 	for name, fail := range map[string]struct{ on, off func(w *world) }{
@@ -165,7 +173,8 @@ func TestDispatcherTriesAgain(t *testing.T) {
 		"results":      {func(w *world) { w.results.Fail(full) }, func(w *world) { w.results.Fail(nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				fail.on(w)
 				c := w.want(t, "a", compile.Waited)
@@ -185,7 +194,8 @@ func TestDispatcherTriesAgain(t *testing.T) {
 }
 
 func TestDispatcherGivesUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.docs.Fail(fault.New(fault.Unavailable, "the disk is full"))
 		c := w.want(t, "a", compile.Waited)
@@ -199,7 +209,8 @@ func TestDispatcherGivesUp(t *testing.T) {
 }
 
 func TestDispatcherBoundsTime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Hangs())
 		c := w.want(t, "a", compile.Waited)
@@ -213,7 +224,8 @@ func TestDispatcherBoundsTime(t *testing.T) {
 }
 
 func TestDispatcherStopsWorkWhoseLeaseIsLost(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Hangs())
 		c := w.want(t, "a", compile.Waited)
@@ -234,7 +246,8 @@ func TestDispatcherStopsWorkWhoseLeaseIsLost(t *testing.T) {
 }
 
 func TestDispatcherTakesItsLeasesBackAfterACrash(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a", compile.Waited)
 		now := time.Now()
@@ -253,7 +266,8 @@ func TestDispatcherTakesItsLeasesBackAfterACrash(t *testing.T) {
 }
 
 func TestDispatcherTakesLeasesOfTheDead(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a", compile.Waited)
 		now := time.Now()
@@ -269,7 +283,8 @@ func TestDispatcherTakesLeasesOfTheDead(t *testing.T) {
 }
 
 func TestDispatcherDrains(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.PlayFor("quick", compiletest.Takes(5*time.Second))
 		w.compiler.PlayFor("slow", compiletest.Hangs())
@@ -293,7 +308,8 @@ func TestDispatcherDrains(t *testing.T) {
 }
 
 func TestDispatcherSurvivesABusyStore(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(3 * time.Second))
 		c := w.want(t, "a", compile.Waited)
@@ -310,7 +326,8 @@ func TestDispatcherSurvivesABusyStore(t *testing.T) {
 }
 
 func TestDispatcherGate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.gate.Shut(true)
 		w.compiler.Play(compiletest.Takes(time.Second))
@@ -330,7 +347,8 @@ func TestDispatcherGate(t *testing.T) {
 }
 
 func TestDispatcherPause(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.dispatcher.Pause()
 		c := w.want(t, "a", compile.Waited)

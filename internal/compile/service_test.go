@@ -18,7 +18,8 @@ import (
 )
 
 func TestServiceGivesACatalog(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.start(t.Context())()
 		answer, err := w.service.Catalog(t.Context(), w.ask("a", "t1"))
@@ -45,7 +46,8 @@ func TestServiceGivesACatalog(t *testing.T) {
 }
 
 func TestServiceAnswersARepeatFromTheSameCompilation(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(8 * time.Second))
 		defer w.start(t.Context())()
@@ -77,7 +79,8 @@ func TestServiceAnswersARepeatFromTheSameCompilation(t *testing.T) {
 }
 
 func TestServiceTellsWhatDoesNotCompile(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Fails(&compile.Error{Cause: compile.CauseCode, Message: "no", Line: 3}))
 		defer w.start(t.Context())()
@@ -105,7 +108,8 @@ func TestServiceUnknownEnvironment(t *testing.T) {
 }
 
 func TestServiceFindsWhatAnotherProcessFinished(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w, other := newWorld(t), newWorld(t)
 		other.queue, other.facts, other.docs = w.queue, w.facts, w.docs
 		other.compiler.Play(compiletest.Takes(2500 * time.Millisecond))
@@ -122,7 +126,8 @@ func TestServiceFindsWhatAnotherProcessFinished(t *testing.T) {
 }
 
 func TestServiceWhoLeavesCancelsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(3 * time.Second))
 		defer w.start(t.Context())()
@@ -144,7 +149,8 @@ func TestServiceWhoLeavesCancelsNothing(t *testing.T) {
 }
 
 func TestServiceRaisesThePriority(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a", compile.Background)
 		_, err := w.service.Catalog(t.Context(), w.ask("a", "t1")) // nobody dispatches
@@ -158,7 +164,8 @@ func TestServiceRaisesThePriority(t *testing.T) {
 }
 
 func TestServiceBoundsItsWaiters(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ *compile.DispatcherConfig, s *compile.ServiceConfig) { s.MaxWaiters = 3 })
 		began := time.Now()
 		var wg sync.WaitGroup
@@ -185,7 +192,8 @@ func TestServiceBoundsItsWaiters(t *testing.T) {
 }
 
 func TestServiceMakesALostDocumentAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		defer w.start(t.Context())()
 		first, err := w.service.Catalog(t.Context(), w.ask("a", "t1"))
@@ -205,7 +213,8 @@ func TestServiceMakesALostDocumentAgain(t *testing.T) {
 }
 
 func TestServiceWantsAgainWhatIsFolded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		ask := w.ask("a", "t1")
 		c := w.want(t, "a", compile.Waited)
@@ -237,7 +246,8 @@ func TestServiceWantsAgainWhatIsFolded(t *testing.T) {
 // TestServiceCrowd: 300 nodes that come at once all get their catalogs, and those
 // told to come back do not come back together.
 func TestServiceCrowd(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(d *compile.DispatcherConfig, _ *compile.ServiceConfig) { d.Slots = 4 })
 		w.compiler.Play(compiletest.Takes(time.Second))
 		defer w.start(t.Context())()

@@ -48,7 +48,8 @@ func (w *world) warmed() []string {
 }
 
 func TestWarmerWarmsAtStartAndAfterDeploys(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		warmer, stop := w.warmer(t)
 		defer stop()
@@ -67,7 +68,8 @@ func TestWarmerWarmsAtStartAndAfterDeploys(t *testing.T) {
 }
 
 func TestWarmerTakesSamples(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for _, node := range []fleet.Certname{"a", "b"} {
 			w.want(t, node, compile.Background)
@@ -91,7 +93,8 @@ func TestWarmerTakesSamples(t *testing.T) {
 }
 
 func TestWarmerDropsWhatIsDeployedOver(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var ended []error
 		w.compiler.OnWarm(func(ctx context.Context, c compiletest.Warming) error {
@@ -116,7 +119,8 @@ func TestWarmerDropsWhatIsDeployedOver(t *testing.T) {
 }
 
 func TestWarmerTriesAgainAndGivesUp(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.OnWarm(func(_ context.Context, c compiletest.Warming) error {
 			if c.Environment == production {
@@ -145,7 +149,8 @@ func TestWarmerTriesAgainAndGivesUp(t *testing.T) {
 }
 
 func TestWarmerStopsAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.OnWarm(func(ctx context.Context, _ compiletest.Warming) error {
 			<-ctx.Done()

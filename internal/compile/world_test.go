@@ -3,8 +3,6 @@ package compile_test
 import (
 	"context"
 	"encoding/json"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -84,8 +82,8 @@ func (w *world) start(ctx context.Context) (stop func()) {
 
 // ask gives node facts, if it has none, and makes its question.
 func (w *world) ask(node fleet.Certname, transaction string) compile.Ask {
-	_, seq, err := w.facts.Facts(context.Background(), node)
-	if err != nil {
+	seq := w.facts.Seq(node)
+	if seq == 0 {
 		seq = w.facts.Set(node, `{"os":"debian"}`)
 	}
 	return compile.Ask{
@@ -113,11 +111,4 @@ func (w *world) row(t fataler, id int64) compile.Compilation {
 		t.Fatalf("%v", err)
 	}
 	return c
-}
-
-// bubble runs test where the clock moves only when everyone waits.
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
 }
