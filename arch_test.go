@@ -38,6 +38,7 @@ var ranks = map[string]int{
 	"internal/puppetapi": 20,
 	"internal/ruby":      20,
 	"internal/sqlstore":  20,
+	"internal/tlsfront":  20,
 	"internal/worktree":  20,
 	// wholes: wire parts together, decide nothing
 	"internal/server": 30,
