@@ -89,7 +89,9 @@ func (s *server) fail(c *call, err error) {
 		s.Log.WarnContext(c.ctx(), "answer broken off", "path", c.r.URL.Path, "node", c.actor.Name, "err", err)
 		panic(http.ErrAbortHandler)
 	}
-	c.drain(s.BodyTimeout)
+	if p, ok := errors.AsType[*problem](err); !ok || p.status != http.StatusRequestTimeout {
+		c.drain(s.BodyTimeout)
+	}
 	if errors.Is(err, context.Canceled) && c.ctx().Err() != nil {
 		err = fault.Later(time.Second, "the request was given up") // nobody listens any more
 	}
