@@ -76,6 +76,7 @@ type Ask struct {
 // Answer is a catalog as an agent reads it.
 type Answer struct {
 	Catalog     []byte
+	Rich        bool        // it holds values that plain JSON has no types for
 	Compilation Compilation // which compilation it comes from
 }
 
@@ -180,7 +181,7 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 		return Answer{}, err
 	}
 	s.count.served.Add(1)
-	return Answer{Catalog: wire, Compilation: c}, nil
+	return Answer{Catalog: wire, Rich: Rich(wire), Compilation: c}, nil
 }
 
 // Finished is a hint that a row has ended. It never blocks.
