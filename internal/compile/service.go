@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -68,7 +69,7 @@ type Ask struct {
 	Environment fleet.Environment
 	Version     fleet.Digest    // empty: the environment's current one
 	FactsSeq    int64           // of the facts that came with the question, or are known
-	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog
+	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog; see standIn
 	Trusted     json.RawMessage // $trusted
 	Static      bool            // the agent takes inlined file metadata
 }
@@ -95,7 +96,7 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	}
 	patience, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
-	transaction := a.Transaction
+	transaction := cmp.Or(a.Transaction, standIn(time.Now()))
 	for range 3 { // a row can vanish under a waiter, but not again and again
 		c, err := s.obtain(ctx, patience, a, transaction)
 		if fault.Of(err) == fault.NotFound && err != nil {
