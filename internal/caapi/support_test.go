@@ -154,3 +154,8 @@ func parseCertificate(t *testing.T, text []byte) *x509.Certificate {
 	must(t, err)
 	return cert
 }
+
+func encode(t *testing.T, kind string, der []byte) string {
+	t.Helper()
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
