@@ -14,8 +14,8 @@ import (
 // Config says how much the pool may use. The zero value of every field but Dir
 // is replaced by its default.
 type Config struct {
-	Ruby  string // the interpreter; default: Puppet's own, else ruby in PATH
-	Dir   string // a private scratch directory; Run empties it
+	Ruby string // the interpreter; default: Puppet's own, else ruby in PATH
+	Dir  string // a private scratch directory; Run empties it
 
 	Workers           int           // processes that compile at once; default: one a core
 	Zygotes           int           // most zygotes kept; default 4

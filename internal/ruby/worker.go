@@ -61,6 +61,7 @@ type worker struct {
 	newTypes int   // classes and defined types that the last compile loaded
 	resident int64 // after the last compile
 	broken   bool
+	busy     atomic.Bool // an order was sent
 	hungry   atomic.Bool // it was killed because it held too much memory
 }
 
@@ -84,6 +85,8 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	started := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
 	stop := context.AfterFunc(limited, w.kill)
+	w.busy.Store(true)
+	defer w.busy.Store(false)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watchMemory(limited) })
 	reply, outcome, err := w.converse(order)
