@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -39,9 +40,15 @@ func listed(patterns []string, name string) bool {
 	return false
 }
 
-// Trusted is puppetapi.Truster: what a certificate says of its node, and what the
-// operator's program knows besides.
-func (d agentDoor) Trusted(ctx context.Context, cert *x509.Certificate) (json.RawMessage, error) {
+// Trusted is puppetapi.Truster: what a node's certificate says of it, and what
+// the operator's program knows besides.
+func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.Certificate) (json.RawMessage, error) {
+	if cert == nil {
+		var err error
+		if cert, err = d.issued(ctx, node); err != nil {
+			return nil, err
+		}
+	}
 	trusted, err := d.ca.Trusted(cert)
 	command := d.config.Load().TrustedExternalCommand
 	if err != nil || command == "" {
@@ -51,14 +58,27 @@ func (d agentDoor) Trusted(ctx context.Context, cert *x509.Certificate) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	external, err := program.External(ctx, fleet.Certname(cert.Subject.CommonName))
+	external, err := program.External(ctx, node)
 	if err != nil {
 		return nil, err
 	}
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(trusted, &whole); err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", cert.Subject.CommonName)
+		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", node)
 	}
 	whole["external"] = external
 	return json.Marshal(whole)
+}
+
+// issued is the certificate that a node has.
+func (d agentDoor) issued(ctx context.Context, node fleet.Certname) (*x509.Certificate, error) {
+	entry, err := d.ca.Certificate(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(entry.PEM)
+	if block == nil {
+		return nil, fault.New(fault.Internal, "the stored certificate of %s is not PEM", node)
+	}
+	return x509.ParseCertificate(block.Bytes)
 }

@@ -74,7 +74,11 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openToken(ctx); err != nil {
 		return p, err
 	}
-	return p, p.openCompiler(c)
+	if err = p.openCompiler(c); err != nil {
+		return p, err
+	}
+	p.figures()
+	return p, nil
 }
 
 // openStore opens the store and starts it: the other parts write while they open.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
@@ -116,10 +117,11 @@ func clientHost(address net.Addr) string {
 }
 
 func (p *parts) health() *health {
-	return &health{version: puppetVersion, services: []service{
-		{"server", p.store.Ping},
-		{"ca", p.store.Ping},
-	}}
+	reads := func(ctx context.Context) error {
+		_, err := p.store.Nodes(ctx, inventory.Page{Limit: 1})
+		return err
+	}
+	return &health{version: puppetVersion, services: []service{{"server", reads}, {"ca", reads}}}
 }
 
 // serve runs every component until ctx ends or one of them fails, then stops
