@@ -23,8 +23,12 @@ func regular(path string) string {
 
 func TestParseManifestRefuses(t *testing.T) {
 	t.Parallel()
-	files := func(list ...string) string { return `{"module_path":["modules"],"files":[` + strings.Join(list, ",") + `]}` }
-	link := func(path, target string) string { return fmt.Sprintf(`{"path":%q,"kind":"link","target":%q}`, path, target) }
+	files := func(list ...string) string {
+		return `{"module_path":["modules"],"files":[` + strings.Join(list, ",") + `]}`
+	}
+	link := func(path, target string) string {
+		return fmt.Sprintf(`{"path":%q,"kind":"link","target":%q}`, path, target)
+	}
 	tests := map[string]string{
 		"nothing":                    ``,
 		"not JSON":                   `x`,

@@ -13,4 +13,6 @@ func (l *Library) Trees() int {
 }
 
 // NewTestTree makes a tree that needs no blobs.
-func NewTestTree(m Manifest) *Tree { return newTree("", "production", time.Time{}, m, newChecksums(nil)) }
+func NewTestTree(m Manifest) *Tree {
+	return newTree("", "production", time.Time{}, m, newChecksums(nil))
+}

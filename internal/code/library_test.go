@@ -59,13 +59,13 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 	}
 }
 
-func newDiskShelf(t testing.TB) shelf {
-	t.Helper()
-	disk, err := blobfs.Open(t.TempDir())
+func newDiskShelf(tb testing.TB) shelf {
+	tb.Helper()
+	disk, err := blobfs.Open(tb.TempDir())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = disk.Close() })
+	tb.Cleanup(func() { _ = disk.Close() })
 	s := shelf{blobs: disk, rows: codetest.New()}
 	s.Library = code.NewLibrary(s.rows, s.blobs)
 	return s

@@ -170,7 +170,7 @@ func TestEmptyUnions(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"/etc/puppetlabs/code/environments/production/modules": {"modules/a/manifests/init.pp": "x"},
-		"/etc/puppetlabs/code": {"manifests/site.pp": "x"},
+		"/etc/puppetlabs/code":                                 {"manifests/site.pp": "x"},
 	} {
 		dir := t.TempDir()
 		writeFiles(t, dir, files)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,13 +26,13 @@ import (
 )
 
 // stores are a store that links on the same disk, and one that is not a Linker.
-func stores(t testing.TB) map[string]cas.Store {
-	t.Helper()
-	disk, err := blobfs.Open(t.TempDir())
+func stores(tb testing.TB) map[string]cas.Store {
+	tb.Helper()
+	disk, err := blobfs.Open(tb.TempDir())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = disk.Close() })
+	tb.Cleanup(func() { _ = disk.Close() })
 	return map[string]cas.Store{"links": disk, "copies": struct{ cas.Store }{castest.New()}}
 }
 
@@ -44,25 +45,23 @@ var sample = map[string]string{
 }
 
 // version stores the sample (with one more file, to tell versions apart).
-func version(t testing.TB, library *code.Library, blobs cas.Store, name string) code.VersionID {
-	t.Helper()
+func version(tb testing.TB, library *code.Library, blobs cas.Store, name string) code.VersionID {
+	tb.Helper()
 	m := code.Manifest{ModulePath: []string{"modules"}}
 	files := map[string]string{"name": name}
-	for p, content := range sample {
-		files[p] = content
-	}
+	maps.Copy(files, sample)
 	for p, content := range files {
-		d, n, err := blobs.Put(t.Context(), strings.NewReader(content))
+		d, n, err := blobs.Put(tb.Context(), strings.NewReader(content))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		m.Files = append(m.Files, code.File{Path: p, Digest: d, Size: n, Executable: strings.HasSuffix(p, ".sh")})
 	}
 	m.Files = append(m.Files, code.File{Path: "empty", Kind: code.Dir}, code.File{Path: "modules/a/files/link", Kind: code.Link, Target: "f"})
 	slices.SortFunc(m.Files, func(a, b code.File) int { return strings.Compare(a.Path, b.Path) })
-	v, err := library.Deploy(t.Context(), code.Deployment{Environment: "production", Manifest: m})
+	v, err := library.Deploy(tb.Context(), code.Deployment{Environment: "production", Manifest: m})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return v.ID
 }
@@ -96,11 +95,11 @@ func TestPathHoldsExactlyTheVersion(t *testing.T) {
 	}
 }
 
-func open(t testing.TB, dir string, manifests worktree.Manifests, blobs cas.Store) *worktree.Worktree {
-	t.Helper()
+func open(tb testing.TB, dir string, manifests worktree.Manifests, blobs cas.Store) *worktree.Worktree {
+	tb.Helper()
 	w, err := worktree.New(dir, manifests, blobs)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return w
 }
