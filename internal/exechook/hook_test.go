@@ -34,7 +34,7 @@ func script(t *testing.T, path, body string) string {
 	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700)) //nolint:gosec // it is to be run
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700))
 	return path
 }
 
@@ -84,7 +84,7 @@ func TestProgramsThatCannotBeRun(t *testing.T) {
 		kind(t, err, fault.Invalid)
 	}
 	broken := filepath.Join(dir, "broken")
-	must(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700)) //nolint:gosec // it is to be run
+	must(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700))
 	policy, err := runner.Autosign(broken)
 	must(t, err)
 	_, err = policy.Decide(t.Context(), "web1", nil)

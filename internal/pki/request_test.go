@@ -26,7 +26,7 @@ import (
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // that is the point
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	must(t, err)
 	p224, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 	must(t, err)
