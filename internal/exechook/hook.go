@@ -89,8 +89,8 @@ func (r *Runner) run(ctx context.Context, path, arg string, stdin []byte) (resul
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = grace
 	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = killGroup(cmd.Process.Pid) // whatever it left behind
+	if errors.Is(err, exec.ErrWaitDelay) {
+		_ = killGroup(cmd.Process.Pid) // a child that it left behind still holds its pipes
 	}
 	return r.outcome(ctx, cmd, err, stdout, stderr)
 }
