@@ -30,7 +30,9 @@ func newAgent(t *testing.T, s *server, name string, more ...string) *agent {
 	return &agent{dir: t.TempDir(), name: name, port: s.port(), more: more}
 }
 
-func (a *agent) file(parts ...string) string { return filepath.Join(append([]string{a.dir}, parts...)...) }
+func (a *agent) file(parts ...string) string {
+	return filepath.Join(append([]string{a.dir}, parts...)...)
+}
 
 // ssl runs "puppet ssl"; it returns what was printed and whether that succeeded.
 func (a *agent) ssl(t *testing.T, action string) (string, bool) {

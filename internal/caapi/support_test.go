@@ -46,7 +46,7 @@ func start(t *testing.T, cfg pki.Config) *server {
 	must(t, err)
 	front, err := tlsfront.New(inner, tlsfront.Config{Authority: ca, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
 	must(t, err)
-	srv := &http.Server{Handler: caapi.New(caapi.Config{Authority: ca, Log: quiet})} //nolint:gosec // Configure sets the timeout
+	srv := &http.Server{Handler: caapi.New(caapi.Config{Authority: ca, Log: quiet})}
 	front.Configure(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(front) }()
@@ -64,7 +64,7 @@ func (s *server) port() string {
 	return port
 }
 
-func must(t testing.TB, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,10 @@ type client struct {
 	addr string
 }
 
-func (s *server) anybody(t *testing.T) *client { return s.client(t, nil) }
+func (s *server) anybody(t *testing.T) *client {
+	t.Helper()
+	return s.client(t, nil)
+}
 
 func (s *server) client(t *testing.T, certificates []tls.Certificate) *client {
 	t.Helper()
