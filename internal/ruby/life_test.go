@@ -252,9 +252,7 @@ func TestRunEndsEverything(t *testing.T) {
 	}
 }
 
-func TestManyOrdersFewWorkers(t *testing.T) {
-	t.Parallel()
-	pool := running(t, Config{Workers: 2, CompilesPerWorker: 7}, directories{version("bad"): tree(t, badCode)})
+func manyOrdersFewWorkers(t *testing.T, pool *Pool) {
 	var group sync.WaitGroup
 	for n := range 50 {
 		group.Go(func() {
@@ -286,7 +284,7 @@ func generation(mark string) map[string]string {
 		"manifests/site.pp":                           "node default { include m }\n",
 		"modules/m/manifests/init.pp":                 "class m { notify { 'all': message => [m::ruby(), m::dsl(), template('m/t.erb'), epp('m/t.epp'), lookup('value'), 'body " + mark + "', m3()] } }\n",
 		"modules/m/functions/dsl.pp":                  "function m::dsl() { 'dsl " + mark + "' }\n",
-		"modules/m/lib/puppet/functions/m/ruby.rb":    "Puppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\nMARK = 'ruby " + mark + "' unless defined?(MARK)\n",
+		"modules/m/lib/puppet/functions/m/ruby.rb":    "MARK = 'ruby " + mark + "' unless defined?(MARK)\nPuppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\n",
 		"modules/m/lib/puppet/parser/functions/m3.rb": "Puppet::Parser::Functions.newfunction(:m3, type: :rvalue) { |_| '3x " + mark + "' }\n",
 		"modules/m/templates/t.erb":                   "erb " + mark,
 		"modules/m/templates/t.epp":                   "epp " + mark,
@@ -356,7 +354,7 @@ func TestWarm(t *testing.T) {
 
 func TestSamplesThatNeverEndLeaveALoadedZygote(t *testing.T) {
 	t.Parallel()
-	pool := running(t, Config{Workers: 1, WarmTimeout: 6 * time.Second}, directories{version("bad"): tree(t, badCode)})
+	pool := running(t, Config{Workers: 1, WarmTimeout: 2 * time.Second}, directories{version("bad"): tree(t, badCode)})
 	samples := []compile.Order{order(t, "production", "bad", "fine.example.org"), order(t, "production", "bad", "loops.example.org")}
 	if err := pool.Warm(t.Context(), "production", version("bad"), samples); err != nil {
 		t.Fatal(err)
