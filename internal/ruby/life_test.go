@@ -2,6 +2,7 @@ package ruby
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -177,27 +178,26 @@ func TestWaitingForASlotCanBeCancelled(t *testing.T) {
 	<-busy
 }
 
-// TestServer is the child process of the next test, not a test of its own: it
-// runs a pool with a worker that is busy for ever, until it is killed.
-func TestServer(t *testing.T) {
+// TestMain also is the child process of the next test: a server with a worker
+// that loops and one whose child sleeps, until it is killed.
+func TestMain(m *testing.M) {
 	dir := os.Getenv("TUTTI_TEST_SERVER_DIR")
 	if dir == "" {
-		t.Parallel()
-		return
+		os.Exit(m.Run())
 	}
-	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, nil)
-	pool.log = discard()
-	go func() { _ = pool.Run(context.Background()) }()
-	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
-	go func() { _, _ = pool.Compile(context.Background(), order(t, "production", "bad", "loops.example.org")) }()
-	_, _ = pool.Compile(context.Background(), order(t, "production", "bad", "sleeps.example.org"))
+	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, discard())
+	for _, node := range []fleet.Certname{"loops.example.org", "sleeps.example.org"} {
+		o := compile.Order{Node: node, Environment: "production", Version: version("bad"), Facts: json.RawMessage("{}")}
+		go func() { _, _ = pool.Compile(context.Background(), o) }()
+	}
+	_ = pool.Run(context.Background())
 }
 
 func TestKilledServerLeavesNoOrphans(t *testing.T) {
 	t.Parallel()
 	needPuppet(t)
 	dir, code := t.TempDir(), tree(t, badCode)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServer$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "TUTTI_TEST_SERVER_DIR="+dir, "TUTTI_TEST_SERVER_CODE="+code)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
