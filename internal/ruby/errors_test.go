@@ -24,9 +24,25 @@ func fails(t *testing.T, pool *Pool, o compile.Order) *compile.Error {
 	return failure
 }
 
-func TestCodeErrorsSayWhere(t *testing.T) {
-	t.Parallel()
-	pool := running(t, Config{Workers: 1}, directories{version("bad"): tree(t, badCode)})
+// secretName is an environment variable that workers must not see.
+const secretName = "TUTTI_TEST_SECRET"
+
+// TestPool runs what needs no pool of its own on one.
+func TestPool(t *testing.T) {
+	t.Setenv(secretName, "not for modules") // hence not parallel
+	pool := running(t, Config{Workers: 2, CompilesPerWorker: 7}, directories{version("bad"): tree(t, badCode)})
+	for name, test := range map[string]func(*testing.T, *Pool){
+		"CodeErrorsSayWhere":       codeErrorsSayWhere,
+		"LogsAndExportedResources": logsAndExportedResources,
+		"OrderThatKillsWorkers":    orderThatKillsWorkers,
+		"WorkersSeeACleanWorld":    workersSeeACleanWorld,
+		"ManyOrdersFewWorkers":     manyOrdersFewWorkers,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, pool) })
+	}
+}
+
+func codeErrorsSayWhere(t *testing.T, pool *Pool) {
 	cases := map[string]struct {
 		message, file string
 		line          int
@@ -130,9 +146,7 @@ func TestUnknownVersionIsNotACompileError(t *testing.T) {
 	}
 }
 
-func TestLogsAndExportedResources(t *testing.T) {
-	t.Parallel()
-	pool := running(t, Config{Workers: 1}, directories{version("bad"): tree(t, badCode)})
+func logsAndExportedResources(t *testing.T, pool *Pool) {
 	outcome, err := pool.Compile(t.Context(), order(t, "production", "bad", "talks.example.org"))
 	if err != nil {
 		t.Fatal(err)
@@ -164,11 +178,9 @@ func TestLogsAndExportedResources(t *testing.T) {
 	}
 }
 
-func TestWorkersSeeACleanWorld(t *testing.T) {
-	t.Setenv("TUTTI_SECRET", "not for modules")
-	pool := running(t, Config{Workers: 1}, directories{version("bad"): tree(t, badCode)})
+func workersSeeACleanWorld(t *testing.T, pool *Pool) {
 	c := mustCompile(t, pool, order(t, "production", "bad", "environment.example.org"))
-	if names := c.find("Notify[env]").Parameters["message"].([]any); slices.Contains(names, any("TUTTI_SECRET")) {
+	if names := c.find("Notify[env]").Parameters["message"].([]any); slices.Contains(names, any(secretName)) {
 		t.Errorf("the worker's environment has %v", names)
 	}
 	c = mustCompile(t, pool, order(t, "production", "bad", "settings.example.org"))
@@ -227,9 +239,7 @@ func TestSizeLimit(t *testing.T) {
 	}
 }
 
-func TestOrderThatKillsWorkers(t *testing.T) {
-	t.Parallel()
-	pool := running(t, Config{Workers: 1}, directories{version("bad"): tree(t, badCode)})
+func orderThatKillsWorkers(t *testing.T, pool *Pool) {
 	if got := fails(t, pool, order(t, "production", "bad", "dies.example.org")); got.Cause != compile.CauseCrash {
 		t.Errorf("got %+v", got)
 	}

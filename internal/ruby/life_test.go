@@ -2,6 +2,7 @@ package ruby
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -177,27 +178,26 @@ func TestWaitingForASlotCanBeCancelled(t *testing.T) {
 	<-busy
 }
 
-// TestServer is the child process of the next test, not a test of its own: it
-// runs a pool with a worker that is busy for ever, until it is killed.
-func TestServer(t *testing.T) {
+// TestMain also is the child process of the next test: a server with a worker
+// that loops and one whose child sleeps, until it is killed.
+func TestMain(m *testing.M) {
 	dir := os.Getenv("TUTTI_TEST_SERVER_DIR")
 	if dir == "" {
-		t.Parallel()
-		return
+		os.Exit(m.Run())
 	}
-	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, nil)
-	pool.log = discard()
-	go func() { _ = pool.Run(context.Background()) }()
-	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
-	go func() { _, _ = pool.Compile(context.Background(), order(t, "production", "bad", "loops.example.org")) }()
-	_, _ = pool.Compile(context.Background(), order(t, "production", "bad", "sleeps.example.org"))
+	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, discard())
+	for _, node := range []fleet.Certname{"loops.example.org", "sleeps.example.org"} {
+		o := compile.Order{Node: node, Environment: "production", Version: version("bad"), Facts: json.RawMessage("{}")}
+		go func() { _, _ = pool.Compile(context.Background(), o) }()
+	}
+	_ = pool.Run(context.Background())
 }
 
 func TestKilledServerLeavesNoOrphans(t *testing.T) {
 	t.Parallel()
 	needPuppet(t)
 	dir, code := t.TempDir(), tree(t, badCode)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServer$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), "TUTTI_TEST_SERVER_DIR="+dir, "TUTTI_TEST_SERVER_CODE="+code)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -252,9 +252,7 @@ func TestRunEndsEverything(t *testing.T) {
 	}
 }
 
-func TestManyOrdersFewWorkers(t *testing.T) {
-	t.Parallel()
-	pool := running(t, Config{Workers: 2, CompilesPerWorker: 7}, directories{version("bad"): tree(t, badCode)})
+func manyOrdersFewWorkers(t *testing.T, pool *Pool) {
 	var group sync.WaitGroup
 	for n := range 50 {
 		group.Go(func() {
@@ -286,7 +284,7 @@ func generation(mark string) map[string]string {
 		"manifests/site.pp":                           "node default { include m }\n",
 		"modules/m/manifests/init.pp":                 "class m { notify { 'all': message => [m::ruby(), m::dsl(), template('m/t.erb'), epp('m/t.epp'), lookup('value'), 'body " + mark + "', m3()] } }\n",
 		"modules/m/functions/dsl.pp":                  "function m::dsl() { 'dsl " + mark + "' }\n",
-		"modules/m/lib/puppet/functions/m/ruby.rb":    "Puppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\nMARK = 'ruby " + mark + "' unless defined?(MARK)\n",
+		"modules/m/lib/puppet/functions/m/ruby.rb":    "MARK = 'ruby " + mark + "' unless defined?(MARK)\nPuppet::Functions.create_function(:'m::ruby') { def ruby; MARK; end }\n",
 		"modules/m/lib/puppet/parser/functions/m3.rb": "Puppet::Parser::Functions.newfunction(:m3, type: :rvalue) { |_| '3x " + mark + "' }\n",
 		"modules/m/templates/t.erb":                   "erb " + mark,
 		"modules/m/templates/t.epp":                   "epp " + mark,
@@ -356,7 +354,7 @@ func TestWarm(t *testing.T) {
 
 func TestSamplesThatNeverEndLeaveALoadedZygote(t *testing.T) {
 	t.Parallel()
-	pool := running(t, Config{Workers: 1, WarmTimeout: 6 * time.Second}, directories{version("bad"): tree(t, badCode)})
+	pool := running(t, Config{Workers: 1, WarmTimeout: 2 * time.Second}, directories{version("bad"): tree(t, badCode)})
 	samples := []compile.Order{order(t, "production", "bad", "fine.example.org"), order(t, "production", "bad", "loops.example.org")}
 	if err := pool.Warm(t.Context(), "production", version("bad"), samples); err != nil {
 		t.Fatal(err)

@@ -293,6 +293,7 @@ func (p *Pool) end(e *entry) {
 	select {
 	case <-e.ready:
 		if e.z != nil {
+			e.z.dismissed.Store(true)
 			e.z.kill()
 		}
 	default: // nobody waits for it and it is not there yet: keep sees that it is unwanted
