@@ -176,3 +176,13 @@ func rollupBytes(text []byte, key string) int64 {
 	}
 	return 0
 }
+
+// Parent is the parent of a process, 0 if it is gone.
+func Parent(pid int) int {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	s, _ := parseStat(string(line))
+	return s.parent
+}
