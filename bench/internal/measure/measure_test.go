@@ -163,6 +163,7 @@ func TestCompareAndPrint(t *testing.T) {
 	report.Ratios = Compare(report.Rows, "tutti", []Aim{
 		{Case: "small", Figure: "rate", Peer: "peer", Min: 3},
 		{Case: "small", Figure: "pss_mb", Peer: "peer", Max: 0.34},
+		{Case: "small", PeerCase: "nothing", Figure: "rate", Peer: "peer"},
 		{Case: "large", Figure: "rate", Peer: "peer", Min: 3},
 	})
 	if len(report.Ratios) != 2 || !*report.Ratios[0].Met || *report.Ratios[1].Met {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ type Ratio struct {
 // peer's. Zero means no bound on that side.
 type Aim struct {
 	Case, Figure, Peer string
+	PeerCase           string // the peer's case to compare with; empty: the same
 	Min, Max           float64
 }
 
@@ -54,7 +56,7 @@ func Compare(rows []Row, tutti string, aims []Aim) []Ratio {
 	var ratios []Ratio
 	for _, aim := range aims {
 		ours, ok1 := figure(rows, tutti, aim.Case, aim.Figure)
-		theirs, ok2 := figure(rows, aim.Peer, aim.Case, aim.Figure)
+		theirs, ok2 := figure(rows, aim.Peer, cmp.Or(aim.PeerCase, aim.Case), aim.Figure)
 		if !ok1 || !ok2 || theirs == 0 {
 			continue
 		}
