@@ -105,7 +105,9 @@ func (b *bench) load(ctx context.Context, size string, n int) (load.Result, erro
 	})
 }
 
-func certname(size string, worker int) string { return fmt.Sprintf("%s-%d.example.org", size, worker+1) }
+func certname(size string, worker int) string {
+	return fmt.Sprintf("%s-%d.example.org", size, worker+1)
+}
 
 // compile asks for one catalog with facts that no request had before, and
 // looks whether the answer was made from them.

@@ -38,4 +38,3 @@ func packageVersion(name string) string {
 	}
 	return string(out)
 }
-
