@@ -1,0 +1,28 @@
+package puppetapi
+
+// reportPut stores the report of a run. Agents ignore the answer's body; it
+// names the report processors, as Puppet Server does.
+func (s *server) reportPut(c *call) error {
+	if _, err := c.sent(dataFormats); err != nil {
+		return err
+	}
+	body, err := s.readAll(c, "the report is", s.MaxReportBytes)
+	if err != nil {
+		return err
+	}
+	report, err := s.ParseReport(body)
+	if err != nil {
+		return err
+	}
+	if report.Certname != c.node {
+		return badRequest("the report of %q was sent as that of %q", string(report.Certname), string(c.node))
+	}
+	if report.Environment == "" {
+		report.Environment = c.env
+	}
+	report.ReceivedAt = s.Now()
+	if err := s.Reports.SaveReport(c.ctx, report); err != nil {
+		return err
+	}
+	return c.document(formatJSON, []byte(`["store"]`))
+}
