@@ -107,7 +107,7 @@ func (s settings) start(ctx context.Context, name, dir string, fleet fleetgen.Fl
 		db, err := newPuppetDB(target, fleet, s.Workers)
 		return db, s.Peer, err
 	case "tutti":
-		store, err := startTutti(ctx, dir, fleet, s.Nodes)
+		store, err := s.startTutti(ctx, dir, fleet)
 		return store, s.Rounds, err
 	default:
 		return nil, 0, fmt.Errorf("no such server; have tutti, puppetdb")

@@ -18,10 +18,12 @@ type tutti struct {
 	fleet  fleetgen.Fleet
 	conns  []*load.Conn // one a node
 
+	workers, nextGeneration int
+
 	factsSent, reportsSent atomic.Int64
 }
 
-func startTutti(ctx context.Context, dir string, fleet fleetgen.Fleet, nodes int) (*tutti, error) {
+func (s settings) startTutti(ctx context.Context, dir string, fleet fleetgen.Fleet) (*tutti, error) {
 	binary, err := peers.BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -30,7 +32,9 @@ func startTutti(ctx context.Context, dir string, fleet fleetgen.Fleet, nodes int
 	if err != nil {
 		return nil, err
 	}
-	return &tutti{server: server, fleet: fleet, conns: make([]*load.Conn, nodes)}, nil
+	return &tutti{
+		server: server, fleet: fleet, conns: make([]*load.Conn, s.Nodes), workers: s.Workers, nextGeneration: s.Rounds + 1,
+	}, nil
 }
 
 func (t *tutti) target() peers.Target { return t.server }
@@ -45,6 +49,7 @@ func (t *tutti) prepare(ctx context.Context, _, node int) error {
 	if err != nil {
 		return err
 	}
+	conn.BufferBytes = 4 << 10
 	t.conns[node] = conn
 	request := load.Request{Path: "/status/v1/simple"}
 	response, err := conn.Fetch(ctx, request)
@@ -84,7 +89,9 @@ func (t *tutti) disconnect() {
 	}
 }
 
-func (t *tutti) notes(context.Context) ([]string, error) {
-	return []string{fmt.Sprintf("tutti is version %s; it acknowledged %d fact sets and %d reports",
-		t.server.Version(), t.factsSent.Load(), t.reportsSent.Load())}, nil
+func (t *tutti) notes(ctx context.Context) ([]string, error) {
+	summary := fmt.Sprintf("tutti is version %s; it acknowledged %d fact sets and %d reports",
+		t.server.Version(), t.factsSent.Load(), t.reportsSent.Load())
+	survived, err := t.survive(ctx, t.workers, t.nextGeneration)
+	return []string{summary, survived}, err
 }

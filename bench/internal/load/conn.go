@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	bufferBytes    = 64 << 10
+	bufferBytes    = 64 << 10 // what a connection reads and writes at a time
+	drainBytes     = 64 << 10
 	maxBodyBytes   = 256 << 20
 	requestTimeout = 5 * time.Minute
 )
@@ -59,6 +60,8 @@ type Conn struct {
 	writer *bufio.Writer
 	drain  []byte
 
+	BufferBytes int // of reader and writer; set it before the first request, when there are thousands
+
 	Dials  int    // how often it connected
 	Cipher uint16 // negotiated last
 }
@@ -78,7 +81,7 @@ func NewConn(base string, config *tls.Config) (*Conn, error) {
 			config.ServerName = u.Hostname()
 		}
 	}
-	return &Conn{host: u.Host, config: config, drain: make([]byte, bufferBytes)}, nil
+	return &Conn{host: u.Host, config: config, BufferBytes: bufferBytes}, nil
 }
 
 // Close ends the connection; the next request opens a new one.
@@ -182,8 +185,8 @@ func (c *Conn) open(ctx context.Context) error {
 		c.Cipher = secure.ConnectionState().CipherSuite
 		c.conn = secure
 	}
-	c.reader = bufio.NewReaderSize(c.conn, bufferBytes)
-	c.writer = bufio.NewWriterSize(c.conn, bufferBytes)
+	c.reader = bufio.NewReaderSize(c.conn, c.BufferBytes)
+	c.writer = bufio.NewWriterSize(c.conn, c.BufferBytes)
 	return nil
 }
 
@@ -237,6 +240,9 @@ func (c *Conn) receive(r Request, keep bool) (Response, error) {
 
 // discard reads with our own large buffer; io.Discard would read 8 KB at a time.
 func (c *Conn) discard(body io.Reader) (int64, error) {
+	if c.drain == nil {
+		c.drain = make([]byte, drainBytes)
+	}
 	var n int64
 	for {
 		got, err := body.Read(c.drain)

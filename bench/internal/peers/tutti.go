@@ -87,7 +87,12 @@ func (t *Tutti) Restart(ctx context.Context) error {
 }
 
 func (t *Tutti) dataDir() string { return filepath.Join(t.dir, "data") }
-func (t *Tutti) caPath() string  { return filepath.Join(t.dir, "ca.pem") }
+
+// CAPath is where the server's CA certificates lie.
+func (t *Tutti) CAPath() string { return filepath.Join(t.dir, "ca.pem") }
+
+// LocalhostURL is URL with the name that stands in the server's certificate.
+func (t *Tutti) LocalhostURL() string { return "https://localhost:" + strconv.Itoa(t.port) }
 
 // blind is for the first contact, when the CA is not known yet; what it fetches
 // is verified by every later connection.
@@ -114,7 +119,7 @@ func (t *Tutti) fetchCA(ctx context.Context) error {
 	if !t.pool.AppendCertsFromPEM(response.Body) {
 		return errors.New("the server's CA answer holds no certificate")
 	}
-	return os.WriteFile(t.caPath(), response.Body, 0o600)
+	return os.WriteFile(t.CAPath(), response.Body, 0o600)
 }
 
 // Name implements [Target].
@@ -207,8 +212,8 @@ func (t *Tutti) Kill() error {
 func (t *Tutti) Run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.binary, args...) //nolint:gosec // our own binary and arguments
 	cmd.Env = append(os.Environ(),
-		"TUTTI_SERVER=https://localhost:"+strconv.Itoa(t.port),
-		"TUTTI_TOKEN_FILE="+t.TokenPath(), "TUTTI_CA_FILE="+t.caPath())
+		"TUTTI_SERVER="+t.LocalhostURL(),
+		"TUTTI_TOKEN_FILE="+t.TokenPath(), "TUTTI_CA_FILE="+t.CAPath())
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
