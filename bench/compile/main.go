@@ -71,7 +71,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 	}
 	report := &measure.Report{Name: "compile", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	for _, name := range strings.Split(s.Only, ",") {
+	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, note, err := s.server(ctx, name, filepath.Join(dir, name), environment, facts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -93,7 +93,7 @@ func (s settings) server(ctx context.Context, name, dir, environment string, fac
 			err = stop
 		}
 	}()
-	note = fmt.Sprintf("%s is version %s, warmed with %d compiles of each size", name, target.Version(), warm)
+	note = fmt.Sprintf("%s is version %s, warmed with %d compiles of each size", name, target.Version(ctx), warm)
 	b := &bench{target: target, facts: facts, concurrency: s.Concurrency}
 	rows, err := b.all(ctx, warm, s.Catalogs)
 	return rows, note, err

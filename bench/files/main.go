@@ -65,7 +65,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		return fmt.Errorf("make files: %w", err)
 	}
 	report := &measure.Report{Name: "files", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	for _, name := range strings.Split(s.Only, ",") {
+	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, note, err := s.server(ctx, name, filepath.Join(dir, name), environment)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -105,7 +105,7 @@ func (s settings) server(ctx context.Context, name, dir, environment string) (_ 
 			rows = append(rows, row)
 		}
 	}
-	return rows, fmt.Sprintf("%s is version %s, cipher %s", name, target.Version(), b.cipher), nil
+	return rows, fmt.Sprintf("%s is version %s, cipher %s", name, target.Version(ctx), b.cipher), nil
 }
 
 // route is one way to ask a server for a file.

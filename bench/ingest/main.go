@@ -53,7 +53,7 @@ func main() {
 func (s settings) run(ctx context.Context, dir string) error {
 	report := &measure.Report{Name: "ingest", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	fleet := fleetgen.Fleet{Seed: s.Seed, Base: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
-	for _, name := range strings.Split(s.Only, ",") {
+	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, notes, err := s.server(ctx, name, filepath.Join(dir, name), fleet)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

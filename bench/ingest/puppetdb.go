@@ -73,7 +73,7 @@ func (p *puppetDB) notes(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("puppetdb keeps %d reports of %d", stored, p.reportsSent.Load())
 	}
 	return []string{
-		"puppetdb is version " + p.db.Version(),
+		"puppetdb is version " + p.db.Version(ctx),
 		fmt.Sprintf("puppetdb keeps %d fact sets and %d reports; %.0f MB of its memory are PuppetDB's, %.0f MB PostgreSQL's",
 			nodes, stored, mb(database.PSSBytes), mb(postgres.PSSBytes)),
 	}, nil

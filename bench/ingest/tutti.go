@@ -91,7 +91,7 @@ func (t *tutti) disconnect() {
 
 func (t *tutti) notes(ctx context.Context) ([]string, error) {
 	summary := fmt.Sprintf("tutti is version %s; it acknowledged %d fact sets and %d reports",
-		t.server.Version(), t.factsSent.Load(), t.reportsSent.Load())
+		t.server.Version(ctx), t.factsSent.Load(), t.reportsSent.Load())
 	survived, err := t.survive(ctx, t.workers, t.nextGeneration)
 	return []string{summary, survived}, err
 }

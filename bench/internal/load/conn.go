@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -198,9 +199,9 @@ func (r Request) method() string {
 }
 
 func (c *Conn) send(r Request) error {
-	fmt.Fprintf(c.writer, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method(), r.Path, c.host)
+	_, _ = fmt.Fprintf(c.writer, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method(), r.Path, c.host)
 	if r.Body != nil {
-		fmt.Fprintf(c.writer, "Content-Length: %d\r\n", len(r.Body))
+		_, _ = fmt.Fprintf(c.writer, "Content-Length: %d\r\n", len(r.Body))
 	}
 	if err := r.Header.Write(c.writer); err != nil {
 		return err
@@ -272,10 +273,8 @@ func Expect(r Request, response Response, err error, want ...int) error {
 	if err != nil {
 		return err
 	}
-	for _, status := range want {
-		if response.Status == status {
-			return nil
-		}
+	if slices.Contains(want, response.Status) {
+		return nil
 	}
 	body := response.Body
 	if len(body) > 400 {

@@ -93,44 +93,48 @@ func figure(rows []Row, server, name, key string) (float64, bool) {
 // Print writes the report as two tables: figures, then ratios. columns gives
 // the order of the figures.
 func (r *Report) Print(w io.Writer, columns []string) error {
-	fmt.Fprintf(w, "\n%s, %s\n%s\n\n", r.Name, r.Time.Format(time.DateTime), r.Machine)
+	put(w, "\n%s, %s\n%s\n\n", r.Name, r.Time.Format(time.DateTime), r.Machine)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "case\tserver\t%s\t\n", strings.Join(columns, "\t"))
+	put(table, "case\tserver\t%s\t\n", strings.Join(columns, "\t"))
 	for _, row := range r.Rows {
-		fmt.Fprintf(table, "%s\t%s\t", row.Case, row.Server)
+		put(table, "%s\t%s\t", row.Case, row.Server)
 		for _, column := range columns {
-			fmt.Fprintf(table, "%s\t", cell(row.Figures, column))
+			put(table, "%s\t", cell(row.Figures, column))
 		}
-		fmt.Fprintln(table)
+		put(table, "\n")
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if len(r.Ratios) > 0 {
-		fmt.Fprintln(w)
+		put(w, "\n")
 		if err := r.printRatios(w); err != nil {
 			return err
 		}
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", note)
+		put(w, "note: %s\n", note)
 	}
 	return nil
 }
 
 func (r *Report) printRatios(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "case\tfigure\tpeer\ttutti\tother\tratio\taim\tmet\t\n")
+	put(table, "case\tfigure\tpeer\ttutti\tother\tratio\taim\tmet\t\n")
 	for _, q := range r.Ratios {
 		met := ""
 		if q.Met != nil {
 			met = map[bool]string{true: "yes", false: "NO"}[*q.Met]
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n",
+		put(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n",
 			q.Case, q.Figure, q.Peer, number(q.Tutti), number(q.Other), number(q.Ratio), q.Aim, met)
 	}
 	return table.Flush()
 }
+
+// put writes and leaves an error to the flush at the end: what is lost here is a
+// line on a terminal that is gone.
+func put(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func cell(figures map[string]float64, column string) string {
 	v, ok := figures[column]

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -51,24 +49,5 @@ func run(name string, limit time.Duration, keep bool, work func(ctx context.Cont
 	return work(ctx, dir)
 }
 
-// CopyTree copies a directory of plain files and directories.
-func CopyTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, relative)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755) //nolint:gosec // module files are read by other users' processes
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644) //nolint:gosec // module files are read by other users' processes
-	})
-}
+// CopyTree copies a directory.
+func CopyTree(from, to string) error { return os.CopyFS(to, os.DirFS(from)) }

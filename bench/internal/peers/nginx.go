@@ -86,7 +86,7 @@ func StartNginx(ctx context.Context, dir, prefix, root string) (*Nginx, error) {
 	if err := os.WriteFile(config, []byte(fill.Replace(nginxConfig)), 0o600); err != nil {
 		return nil, fmt.Errorf("configure nginx: %w", err)
 	}
-	proc, err := start(command{
+	proc, err := start(ctx, command{
 		path: binary, dir: dir, log: filepath.Join(dir, "nginx.log"),
 		args: []string{"-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", config},
 	})
@@ -109,7 +109,7 @@ func (n *Nginx) running(ctx context.Context) bool {
 func (n *Nginx) Name() string { return "nginx" }
 
 // Version implements [Target].
-func (n *Nginx) Version() string { return packageVersion("nginx-light") }
+func (n *Nginx) Version(ctx context.Context) string { return packageVersion(ctx, "nginx-light") }
 
 // URL implements [Target].
 func (n *Nginx) URL() string { return "https://127.0.0.1:" + strconv.Itoa(n.port) }

@@ -60,7 +60,7 @@ func TestMissingProgramNamesThePackage(t *testing.T) {
 func script(t *testing.T, text string) *process {
 	t.Helper()
 	dir := t.TempDir()
-	p, err := start(command{path: "/bin/sh", args: []string{"-c", text}, dir: dir, log: filepath.Join(dir, "log")})
+	p, err := start(t.Context(), command{path: "/bin/sh", args: []string{"-c", text}, dir: dir, log: filepath.Join(dir, "log")})
 	if err != nil {
 		t.Fatal(err)
 	}

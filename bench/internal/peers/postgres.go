@@ -53,7 +53,7 @@ func StartPostgres(ctx context.Context, dir string) (*Postgres, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	p.proc, err = start(command{
+	p.proc, err = start(ctx, command{
 		path: filepath.Join(bin, "postgres"), dir: data, user: asUser, log: filepath.Join(dir, "postgres.log"),
 		args: []string{"-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", data},
 	})
@@ -111,7 +111,7 @@ func (p *Postgres) sql(ctx context.Context, database, statement string) error {
 }
 
 // Version is the server package's.
-func (p *Postgres) Version() string { return packageVersion("postgresql-15") }
+func (p *Postgres) Version(ctx context.Context) string { return packageVersion(ctx, "postgresql-15") }
 
 // Usage is the whole cluster's.
 func (p *Postgres) Usage() (measure.Usage, error) { return p.proc.usage() }

@@ -29,8 +29,8 @@ func getOK(ctx context.Context, url string, config *tls.Config, word string) boo
 }
 
 // packageVersion asks dpkg; empty where there is none.
-func packageVersion(name string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func packageVersion(ctx context.Context, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "dpkg-query", "-W", "-f", "${Version}", name).Output() //nolint:gosec // names are this package's own
 	if err != nil {

@@ -37,15 +37,15 @@ type command struct {
 	user string   // empty: the harness's own
 }
 
-// start runs c. The process is not tied to a context: it must survive the
+// start runs c. The process does not end with the context: it must survive the
 // cancellation of the benchmark long enough to be stopped in order.
-func start(c command) (*process, error) {
+func start(ctx context.Context, c command) (*process, error) {
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.path, err)
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.CommandContext(context.Background(), c.path, c.args...) //nolint:gosec // the programs of this package, under their own arguments
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.path, c.args...) //nolint:gosec // the programs of this package, under their own arguments
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.dir, c.env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.user != "" {

@@ -65,7 +65,7 @@ func StartPuppetDB(ctx context.Context, dir, heap string) (_ *PuppetDB, err erro
 	if err := writePuppetDB(dir, p.port, p.postgres.port); err != nil {
 		return nil, fmt.Errorf("configure puppetdb: %w", err)
 	}
-	p.proc, err = start(command{
+	p.proc, err = start(ctx, command{
 		path: java, dir: dir, log: filepath.Join(dir, "puppetdb.log"),
 		args: []string{
 			"-Xmx" + heap, "-Djava.security.egd=/dev/urandom", "-cp", puppetdbJar, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
@@ -89,8 +89,8 @@ func (p *PuppetDB) running(ctx context.Context) bool {
 func (p *PuppetDB) Name() string { return "puppetdb" }
 
 // Version implements [Target].
-func (p *PuppetDB) Version() string {
-	return packageVersion(puppetdbPackage) + " on PostgreSQL " + p.postgres.Version()
+func (p *PuppetDB) Version(ctx context.Context) string {
+	return packageVersion(ctx, puppetdbPackage) + " on PostgreSQL " + p.postgres.Version(ctx)
 }
 
 // URL implements [Target].

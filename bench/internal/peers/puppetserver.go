@@ -54,7 +54,7 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 	if err != nil {
 		return nil, fmt.Errorf("configure puppetserver: %w", err)
 	}
-	proc, err := start(command{
+	proc, err := start(ctx, command{
 		path: java, dir: c.Dir, log: filepath.Join(c.Dir, "server.log"),
 		args: []string{
 			"-Xms" + c.Heap, "-Xmx" + c.Heap,
@@ -84,7 +84,9 @@ func (s *Puppetserver) running(ctx context.Context) bool {
 func (s *Puppetserver) Name() string { return "puppetserver" }
 
 // Version implements [Target].
-func (s *Puppetserver) Version() string { return packageVersion(puppetserverPackage) }
+func (s *Puppetserver) Version(ctx context.Context) string {
+	return packageVersion(ctx, puppetserverPackage)
+}
 
 // URL implements [Target].
 func (s *Puppetserver) URL() string { return "https://127.0.0.1:" + strconv.Itoa(s.port) }

@@ -14,7 +14,7 @@ type Target interface {
 	// Name is how reports call it.
 	Name() string
 	// Version is what the program says of itself.
-	Version() string
+	Version(ctx context.Context) string
 	// URL is scheme, host and port.
 	URL() string
 	// Client gives the TLS settings of a client with the certificate of one node;

@@ -75,7 +75,7 @@ func (t *Tutti) Restart(ctx context.Context) error {
 		"server", "--data", t.dataDir(), "--listen", "127.0.0.1:" + strconv.Itoa(t.port),
 		"--dns-alt-names", "localhost", "--autosign", "all",
 	}, t.args...)
-	proc, err := start(command{path: t.binary, args: args, dir: t.dir, log: filepath.Join(t.dir, "server.log")})
+	proc, err := start(ctx, command{path: t.binary, args: args, dir: t.dir, log: filepath.Join(t.dir, "server.log")})
 	if err != nil {
 		return err
 	}
@@ -126,8 +126,8 @@ func (t *Tutti) fetchCA(ctx context.Context) error {
 func (t *Tutti) Name() string { return "tutti" }
 
 // Version implements [Target].
-func (t *Tutti) Version() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+func (t *Tutti) Version(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, t.binary, "--version").Output() //nolint:gosec // our own binary
 	if err != nil {
