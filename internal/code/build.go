@@ -149,8 +149,7 @@ func realDir(dir string) (string, error) {
 // unreadable names the path; the operating system's words are safe to show to
 // the one who named the directory.
 func unreadable(name string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
 	return fault.Wrap(fault.Invalid, err, "%s cannot be read: %s", name, err.Error())
@@ -252,8 +251,8 @@ func (b *builder) add(root, name, p string, entry fs.DirEntry) error {
 		return b.tooMany()
 	}
 	f := File{Path: p}
-	switch entry.Type() {
-	case 0:
+	switch mode := entry.Type(); {
+	case mode.IsRegular():
 		info, err := entry.Info()
 		if err != nil {
 			return unreadable(name, err)
@@ -262,9 +261,9 @@ func (b *builder) add(root, name, p string, entry fs.DirEntry) error {
 			return fault.New(fault.Invalid, "%s has %d bytes, at most %d are allowed", name, info.Size(), b.opt.MaxFileBytes)
 		}
 		f.Executable = info.Mode()&0o100 != 0
-	case fs.ModeDir:
+	case mode.IsDir():
 		f.Kind = Dir
-	case fs.ModeSymlink:
+	case mode == fs.ModeSymlink:
 		target, err := linkTarget(root, name)
 		if err != nil {
 			return err

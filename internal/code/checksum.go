@@ -85,8 +85,6 @@ func (c *checksums) of(ctx context.Context, d fleet.Digest, name string, at time
 		return "{sha256}" + string(d), nil
 	case "mtime", "ctime":
 		return timeChecksum(name, at), nil
-	case "none":
-		return "{none}", nil
 	}
 	key := checksumKey{d, name}
 	if value, ok := c.get(key); ok {

@@ -32,7 +32,7 @@ func fnmatch(pattern, name string) bool {
 	for p < len(pattern) && pattern[p] == '*' {
 		p++
 	}
-	return p == len(pattern)
+	return pattern[p:] == "" || pattern[p:] == `\`
 }
 
 func startsWithDot(pattern string) bool {
@@ -52,8 +52,8 @@ func matchOne(pattern string, p int, name string, n int) (nextP, nextN int, ok b
 		end, in := matchSet(pattern, p+1, char)
 		return end, n + width, in
 	case '\\':
-		if p+1 < len(pattern) {
-			p++
+		if p++; p == len(pattern) { // nothing is escaped
+			return 0, 0, false
 		}
 	}
 	want, wantWidth := utf8.DecodeRuneInString(pattern[p:])

@@ -144,15 +144,23 @@ func (t *Tree) describe(ctx context.Context, n *node, base string, relative *str
 		return m, nil
 	case Link:
 		m.Type, m.Destination = "link", &n.file.Target
-		if n = t.follow(n); n == nil || n.isDir() {
+		n = t.follow(n)
+		if (n == nil || n.isDir()) && opt.ChecksumType != "none" {
 			return m, nil // there is nothing to sum up
 		}
-	default:
+	case Regular:
 		m.Type = "file"
 	}
-	sum, err := t.checksums.of(ctx, n.file.Digest, opt.ChecksumType, t.at)
+	sum, err := t.checksum(ctx, n, opt.ChecksumType)
 	m.Checksum.Value = &sum
 	return m, err
+}
+
+func (t *Tree) checksum(ctx context.Context, n *node, name string) (string, error) {
+	if name == "none" {
+		return "{none}", nil
+	}
+	return t.checksums.of(ctx, n.file.Digest, name, t.at)
 }
 
 // epoch is the time of every directory. Agents do not look at it; a real one

@@ -109,7 +109,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		s.start(ctx)
 		select {
 		case <-ctx.Done():
-			s.drain(renew.C, kill)
+			s.drain(renew.C, kill) //nolint:contextcheck // what drains has to outlive ctx
 			return nil
 		case <-d.wake:
 		case v := <-s.ended:
@@ -151,7 +151,7 @@ func (s *shift) sweep(ctx context.Context) {
 		return
 	}
 	s.tidied = true
-	s.count.returned.Add(uint64(max(0, n))) //nolint:gosec // not negative
+	s.count.returned.Add(uint64(max(0, n)))
 }
 
 // start leases as many rows as there is room for and begins to compile them.
@@ -173,7 +173,7 @@ func (s *shift) start(ctx context.Context) {
 	}
 	for _, c := range rows {
 		s.count.leased.Add(1)
-		s.begin(c)
+		s.begin(c) //nolint:contextcheck // a compilation has to outlive ctx while it drains
 	}
 }
 

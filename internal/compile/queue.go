@@ -103,8 +103,9 @@ type Queue interface {
 	// touched. A row that was leased maxAttempts times is failed with CauseCrash
 	// (FinishedAt now) instead. Where the same node, environment and version is
 	// wanted already, the returned row is folded into that one (better priority,
-	// older WantedAt, more Attempts, higher FactsSeq) and removed: who waits for
-	// it finds NotFound and wants again.
+	// older WantedAt, more Attempts, higher FactsSeq; transaction and trusted data
+	// where the wanted one has none) and removed: who waits for it finds NotFound
+	// and wants again.
 	ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (int, error)
 	// Compilation reads one row; NotFound when it is gone.
 	Compilation(ctx context.Context, id int64) (Compilation, error)

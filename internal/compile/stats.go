@@ -22,10 +22,10 @@ type DispatcherStats struct {
 }
 
 type dispatcherCounters struct {
-	running                                        atomic.Int64
-	open                                           atomic.Bool
+	running                                       atomic.Int64
+	open                                          atomic.Bool
 	leased, done, failed, retried, lost, returned atomic.Uint64
-	wall                                           atomic.Int64
+	wall                                          atomic.Int64
 }
 
 // Stats may be called at any time.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"math/big"
 	"strings"
@@ -178,4 +179,14 @@ func fingerprints(der []byte) Fingerprints {
 
 func colons(sum []byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+// FingerprintOf is the SHA-256 of the first certificate in PEM text, in colon
+// form, as people compare it; empty if there is none.
+func FingerprintOf(text []byte) string {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	return fingerprints(block.Bytes).SHA256
 }

@@ -35,7 +35,7 @@ func (a *Authority) spendToken(ctx context.Context, r *csr) (carried, good bool,
 	if !strings.HasPrefix(r.challenge, tokenPrefix) {
 		return false, false, nil
 	}
-	err = a.store.SpendToken(ctx, fleet.DigestOf([]byte(r.challenge)), r.name, now())
+	err = a.store.SpendToken(ctx, fleet.DigestOf([]byte(r.challenge)), r.name, time.Now().UTC())
 	if err != nil && fault.Of(err) == fault.NotFound {
 		return true, false, nil
 	}

@@ -63,26 +63,25 @@ func checkSum(algorithm, sum string) error {
 }
 
 // backup looks up what a route names.
-func (s *server) backup(c *call) (backupKey, fleet.Digest, error) {
-	key, err := parseBackupKey(c.key)
-	if err != nil {
-		return key, "", err
+func (s *server) backup(c *call) (key backupKey, digest fleet.Digest, size int64, err error) {
+	if key, err = parseBackupKey(c.key); err != nil {
+		return key, "", 0, err
 	}
 	if err := key.checkSum(); err != nil {
-		return key, "", err
+		return key, "", 0, err
 	}
-	digest, _, err := s.Bucket.Blob(c.ctx, key.algorithm, key.sum)
+	digest, size, err = s.Bucket.Blob(c.ctx, key.algorithm, key.sum)
 	if isNotFound(err) {
-		return key, "", c.notThere()
+		err = c.notThere()
 	}
-	return key, digest, err
+	return key, digest, size, err
 }
 
 // bucketHead tells whether a content needs to be sent. An agent that names a
 // path is about to skip sending, so that the path is remembered here as it
 // would be with the content.
 func (s *server) bucketHead(c *call) error {
-	key, digest, err := s.backup(c)
+	key, digest, size, err := s.backup(c)
 	if err != nil {
 		return err
 	}
@@ -94,10 +93,6 @@ func (s *server) bucketHead(c *call) error {
 		return c.notThere() // let the agent send it again
 	}
 	if key.path != "" {
-		_, size, err := s.Bucket.Blob(c.ctx, key.algorithm, key.sum)
-		if err != nil {
-			return err
-		}
 		if err := s.saveBackup(c, key, digest, size); err != nil {
 			return err
 		}
@@ -182,7 +177,7 @@ func (s *server) bucketGet(c *call) error {
 	if c.query.Get("list_all") == "true" {
 		return s.bucketList(c)
 	}
-	key, digest, err := s.backup(c)
+	key, digest, _, err := s.backup(c)
 	if err != nil {
 		return err
 	}

@@ -241,7 +241,8 @@ func TestLargeFacts(t *testing.T) {
 	value := strings.Repeat("x", 50<<20)
 	facts := `{"name":"` + web + `","values":{"big":"` + value + `"}}`
 	const message = `Payload Too Large: the facts are larger than the 16777216 bytes that this server allows`
-	check(t, b.send("POST", catalogURL, formOf(facts), formType, acceptsAll), want{status: 413, holds: message})
+	form := strings.Replace(formOf(`{"name":"`+web+`","values":{"big":"?"}}`), "%253F", value, 1)
+	check(t, b.send("POST", catalogURL, form, formType, acceptsAll), want{status: 413, holds: message})
 	put := "/puppet/v3/facts/" + web + "?environment=production"
 	check(t, b.send("PUT", put, facts, "Content-Type: application/json"), want{status: 413, holds: message})
 	check(t, b.send("PUT", put, gzipped(t, facts), "Content-Type: application/json", "Content-Encoding: gzip"), want{status: 413, holds: message})

@@ -23,8 +23,6 @@ type Config struct {
 	Reports      inventory.ReportStore
 	Bucket       bucket.Store
 
-	ParseReport func(body []byte) (inventory.Report, error)
-
 	// PuppetVersion is the version that agents are told (X-Puppet-Version); they
 	// send JSON reports from 5.0.0 and sync translations from 5.3.4.
 	PuppetVersion string

@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 )
@@ -211,4 +212,38 @@ func gunzipped(t *testing.T, body io.Reader) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// missing tells whether content is not stored.
+func (b *bench) missing(t *testing.T, content string) bool {
+	t.Helper()
+	missing, err := b.blobs.Missing(t.Context(), []fleet.Digest{fleet.DigestOf([]byte(content))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(missing) == 1
+}
+
+// lose removes every blob.
+func (b *bench) lose(t *testing.T) {
+	t.Helper()
+	nothing := func(fleet.Digest) bool { return false }
+	if _, _, err := b.blobs.Sweep(t.Context(), nothing, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failing is a fact store that cannot.
+type failing struct{ err error }
+
+func (f failing) SaveFacts(context.Context, inventory.FactSet) (inventory.FactSet, []string, error) {
+	return inventory.FactSet{}, nil, f.err
+}
+
+func (f failing) Facts(context.Context, fleet.Certname) (inventory.FactSet, error) {
+	return inventory.FactSet{}, f.err
+}
+
+func withFacts(store inventory.FactStore) func(*puppetapi.Config) {
+	return func(c *puppetapi.Config) { c.Facts = store }
 }

@@ -1,5 +1,7 @@
 package puppetapi
 
+import "github.com/tutti-project/tutti/internal/inventory"
+
 // reportPut stores the report of a run. Agents ignore the answer's body; it
 // names the report processors, as Puppet Server does.
 func (s *server) reportPut(c *call) error {
@@ -10,7 +12,7 @@ func (s *server) reportPut(c *call) error {
 	if err != nil {
 		return err
 	}
-	report, err := s.ParseReport(body)
+	report, err := inventory.ParseReport(body)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 	} {
 		p.tell(ctx, what, forget)
 	}
+	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
 	p.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)
 		return removed, err
@@ -63,4 +64,17 @@ func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
 		}
 	}
 	return nil
+}
+
+// pruneTrees removes the directories of versions that no environment uses now.
+func (p *parts) pruneTrees(ctx context.Context) (int, error) {
+	current, err := adapter{p}.Environments(ctx)
+	if err != nil {
+		return 0, err
+	}
+	used := map[fleet.Digest]bool{}
+	for _, version := range current {
+		used[version] = true
+	}
+	return p.trees.Prune(ctx, func(id fleet.Digest) bool { return used[id] })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +39,9 @@ type parts struct {
 	catalogs *compile.Service
 	warmer   *compile.Warmer
 	token    string
+
+	stopStore context.CancelFunc // the store serves the other parts from the first to the last
+	stored    chan error         // how it ended
 }
 
 // open opens the parts in the order in which they need each other. What was
@@ -55,7 +57,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.data, err = openDataDir(c.Data); err != nil {
 		return p, err
 	}
-	if p.store, err = openStore(ctx, c, p.data, log.Logger); err != nil {
+	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
 	if p.blobs, err = blobfs.Open(p.data.join("blobs")); err != nil {
@@ -75,8 +77,16 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	return p, p.openCompiler(c)
 }
 
-func openStore(ctx context.Context, c Config, data *dataDir, log *slog.Logger) (*sqlstore.Store, error) {
-	return sqlstore.Open(ctx, sqlstore.Config{Path: data.join("tutti.db"), URL: c.Database}, log)
+// openStore opens the store and starts it: the other parts write while they open.
+func (p *parts) openStore(ctx context.Context, c Config) (err error) {
+	p.store, err = sqlstore.Open(ctx, sqlstore.Config{Path: p.data.join("tutti.db"), URL: c.Database}, p.log.Logger)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stopStore, p.stored = stop, make(chan error, 1)
+	go func() { p.stored <- p.store.Run(running) }()
+	return nil
 }
 
 // caConfig says how the CA decides. Autosign asks for the settings as they are
@@ -147,6 +157,8 @@ func (p *parts) close() error {
 		err = errors.Join(err, p.blobs.Close())
 	}
 	if p.store != nil {
+		p.stopStore()
+		<-p.stored
 		err = errors.Join(err, p.store.Close())
 	}
 	if p.data != nil {

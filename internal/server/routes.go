@@ -32,17 +32,17 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	mux := http.NewServeMux()
 	for pattern, handler := range map[string]http.Handler{
 		// Puppet's own protocols, as stock agents speak them.
-		"/puppet-ca/v1/":                 ca,
-		"/puppet/v3/catalog/":            puppet,
-		"/puppet/v3/node/":               puppet,
-		"/puppet/v3/facts/":              puppet,
-		"/puppet/v3/report/":             puppet,
-		"/puppet/v3/file_metadata/":      puppet,
-		"/puppet/v3/file_metadatas/":     puppet,
-		"/puppet/v3/file_content/":       puppet,
+		"/puppet-ca/v1/":                  ca,
+		"/puppet/v3/catalog/":             puppet,
+		"/puppet/v3/node/":                puppet,
+		"/puppet/v3/facts/":               puppet,
+		"/puppet/v3/report/":              puppet,
+		"/puppet/v3/file_metadata/":       puppet,
+		"/puppet/v3/file_metadatas/":      puppet,
+		"/puppet/v3/file_content/":        puppet,
 		"/puppet/v3/static_file_content/": puppet,
-		"/puppet/v3/file_bucket_file/":   puppet,
-		"/puppet/":                       puppet, // the rest, and what there is not
+		"/puppet/v3/file_bucket_file/":    puppet,
+		"/puppet/":                        puppet, // the rest, and what there is not
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,

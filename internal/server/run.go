@@ -127,14 +127,17 @@ func (p *parts) health() *health {
 func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopInner()
-	store, stopStore := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopStore()
-
-	var storing, working errgroup.Group
-	failed := make(chan error, 8)
-	start := func(group *errgroup.Group, name string, run func(context.Context) error, ctx context.Context) { //nolint:revive // ctx last: it is one of the component's two
-		group.Go(func() error {
-			err := run(ctx)
+	working, failed := errgroup.Group{}, make(chan error, 8)
+	for name, run := range map[string]func(context.Context) error{
+		"compile workers":    p.ruby.Run,
+		"compile dispatcher": p.dispatch.Run,
+		"warmer":             p.warmer.Run,
+		"certificates":       p.ca.Run,
+		"housekeeping":       p.housekeeping,
+		"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
+	} {
+		working.Go(func() error {
+			err := run(inner)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 				failed <- err
@@ -142,13 +145,6 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			return err
 		})
 	}
-	start(&storing, "store", p.store.Run, store)
-	start(&working, "compile workers", p.ruby.Run, inner)
-	start(&working, "compile dispatcher", p.dispatch.Run, inner)
-	start(&working, "warmer", p.warmer.Run, inner)
-	start(&working, "certificates", p.ca.Run, inner)
-	start(&working, "housekeeping", p.housekeeping, inner)
-	start(&working, "reload", func(ctx context.Context) error { return p.reloads(ctx, d, o) }, inner)
 	serving := make(chan error, 1)
 	go func() { serving <- d.server.Serve(d.front) }()
 	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
@@ -158,14 +154,14 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	case <-ctx.Done():
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
 	case cause = <-failed:
+	case cause = <-p.stored:
+		p.stored <- cause // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
 	p.drain(d)
 	stopInner()
-	err := working.Wait()
-	stopStore()
-	return errors.Join(cause, unless(cause, err), storing.Wait())
+	return errors.Join(cause, unless(cause, working.Wait()))
 }
 
 // drain lets open requests finish, and says what it gave up.
@@ -299,10 +295,5 @@ func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (impo
 		return imported, err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
-	storing, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- p.store.Run(storing) }()
-	imported, err = p.ca.Import(ctx, dir)
-	stop()
-	return imported, errors.Join(err, <-ended)
+	return p.ca.Import(ctx, dir)
 }

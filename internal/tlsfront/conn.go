@@ -1,7 +1,6 @@
 package tlsfront
 
 import (
-	"context"
 	"net"
 	"sync"
 	"time"
@@ -14,8 +13,7 @@ type conn struct {
 	front  *Front
 	serial string // guarded by front.mu
 
-	closed context.Context // so that waiting for a turn ends when the connection does
-	end    context.CancelFunc
+	closed chan struct{} // so that waiting for a turn ends when the connection does
 	timer  *time.Timer
 
 	mu      sync.Mutex
@@ -25,8 +23,7 @@ type conn struct {
 }
 
 func newConn(f *Front, raw net.Conn) *conn {
-	c := &conn{Conn: raw, front: f, shaking: true}
-	c.closed, c.end = context.WithCancel(context.Background())
+	c := &conn{Conn: raw, front: f, shaking: true, closed: make(chan struct{})}
 	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.Close() }) // it took too long
 	return c
 }
@@ -54,12 +51,14 @@ func (c *conn) pause() bool {
 func (c *conn) giveBack() {
 	if c.holding {
 		c.holding = false
-		c.front.turns.Release(1)
+		<-c.front.turns
 	}
 }
 
 func (c *conn) resume() error {
-	if err := c.front.turns.Acquire(c.closed, 1); err != nil {
+	select {
+	case c.front.turns <- struct{}{}:
+	case <-c.closed:
 		return net.ErrClosed
 	}
 	c.mu.Lock()
@@ -90,7 +89,7 @@ func (c *conn) Close() error {
 	err := c.Conn.Close()
 	if first {
 		c.timer.Stop()
-		c.end()
+		close(c.closed)
 		c.front.gone(c)
 	}
 	return err

@@ -1,7 +1,6 @@
 package tlsfront
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -47,11 +44,10 @@ type Front struct {
 	cfg     Config
 	base    *tls.Config // what every connection starts from; keeps the session tickets' keys
 	secrets atomic.Pointer[tls.Config]
-	turns   *semaphore.Weighted
-	room    *semaphore.Weighted
-
-	closing context.Context
-	close   context.CancelFunc
+	turns   chan struct{} // one for each handshake that computes; senders wait in order
+	room    chan struct{} // one for each open connection
+	closing chan struct{}
+	close   func()
 
 	mu    sync.Mutex
 	peers map[string]map[*conn]struct{} // by serial number
@@ -66,13 +62,14 @@ func New(inner net.Listener, cfg Config) (*Front, error) {
 		return nil, fault.New(fault.Invalid, "a TLS front needs a listener, an authority and a log")
 	}
 	f := &Front{
-		inner: inner,
-		cfg:   cfg,
-		turns: semaphore.NewWeighted(int64(cfg.MaxConcurrentHandshakes)),
-		room:  semaphore.NewWeighted(int64(cfg.MaxConnections)),
-		peers: map[string]map[*conn]struct{}{},
+		inner:   inner,
+		cfg:     cfg,
+		turns:   make(chan struct{}, cfg.MaxConcurrentHandshakes),
+		room:    make(chan struct{}, cfg.MaxConnections),
+		closing: make(chan struct{}),
+		peers:   map[string]map[*conn]struct{}{},
 	}
-	f.closing, f.close = context.WithCancel(context.Background())
+	f.close = sync.OnceFunc(func() { close(f.closing) })
 	if err := f.Reload(cfg.Certificate, cfg.ClientCAs); err != nil {
 		return nil, err
 	}
@@ -118,12 +115,14 @@ func (f *Front) Reload(certificate tls.Certificate, clientCAs *x509.CertPool) er
 // Accept waits for room, then for a connection. The connection has not shaken
 // hands yet.
 func (f *Front) Accept() (net.Conn, error) {
-	if err := f.room.Acquire(f.closing, 1); err != nil {
+	select {
+	case f.room <- struct{}{}:
+	case <-f.closing:
 		return nil, net.ErrClosed
 	}
 	raw, err := f.inner.Accept()
 	if err != nil {
-		f.room.Release(1)
+		<-f.room
 		return nil, err
 	}
 	return tls.Server(newConn(f, raw), f.base), nil
@@ -195,7 +194,7 @@ func (f *Front) register(c *conn, serial string) {
 
 // gone forgets a connection that was closed.
 func (f *Front) gone(c *conn) {
-	f.room.Release(1)
+	<-f.room
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if same := f.peers[c.serial]; same != nil {

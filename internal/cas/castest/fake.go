@@ -8,6 +8,7 @@ package castest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -74,11 +75,9 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		switch _, err := io.CopyN(&all, r, 64<<10); err {
-		case nil:
-		case io.EOF:
+		if _, err := io.CopyN(&all, r, 64<<10); errors.Is(err, io.EOF) {
 			return all.Bytes(), nil
-		default:
+		} else if err != nil {
 			return nil, err
 		}
 	}

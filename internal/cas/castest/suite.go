@@ -3,6 +3,7 @@ package castest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -431,7 +432,9 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 }
 
 func random(n int) []byte {
-	seeded := rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), byte(n >> 16)})
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(n)) //nolint:gosec // a length
+	seeded := rand.NewChaCha8(seed)
 	content := make([]byte, n)
 	_, _ = seeded.Read(content)
 	return content

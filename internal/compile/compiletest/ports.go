@@ -97,6 +97,13 @@ func (f *Facts) Set(node fleet.Certname, facts string) int64 {
 	return f.seqs[node]
 }
 
+// Seq is the sequence of node's facts; zero if it has none.
+func (f *Facts) Seq(node fleet.Certname) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seqs[node]
+}
+
 // Facts implements compile.Inputs.
 func (f *Facts) Facts(_ context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
 	f.mu.Lock()

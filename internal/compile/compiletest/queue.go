@@ -200,6 +200,12 @@ func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int)
 	twin.Priority = min(twin.Priority, c.Priority)
 	twin.Attempts = max(twin.Attempts, c.Attempts)
 	twin.FactsSeq = max(twin.FactsSeq, c.FactsSeq)
+	if twin.Transaction == "" {
+		twin.Transaction = c.Transaction
+	}
+	if len(twin.Trusted) == 0 {
+		twin.Trusted = c.Trusted
+	}
 	if c.WantedAt.Before(twin.WantedAt) {
 		twin.WantedAt = c.WantedAt
 	}

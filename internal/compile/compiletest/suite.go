@@ -576,6 +576,7 @@ func testReturnFoldsIntoWanted(b bench) {
 	leased := b.leaseOne(worker1)
 	w := ask("a")
 	w.FactsSeq, w.Priority, w.At, w.Transaction = 2, compile.Background, t0.Add(minute), ""
+	w.Trusted = nil
 	wanted := b.want(w)
 	if n := b.giveBack(worker1, t0); n != 1 {
 		b.t.Errorf("%d leases returned, want 1", n)
@@ -584,6 +585,9 @@ func testReturnFoldsIntoWanted(b bench) {
 	got := b.row(wanted.ID)
 	if got.State != compile.Wanted || got.FactsSeq != 2 || got.Priority != compile.Waited || !got.WantedAt.Equal(t0) || got.Attempts != 1 {
 		b.t.Errorf("the wanted row is %+v; want facts 2, priority, age and attempts of the one that returned", got)
+	}
+	if got.Transaction != "t-a" || len(got.Trusted) == 0 {
+		b.t.Errorf("transaction %q and trusted data %s got lost", got.Transaction, got.Trusted)
 	}
 	b.depth(1, 0, 0, t0)
 }

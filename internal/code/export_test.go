@@ -1,0 +1,4 @@
+package code
+
+// Fnmatch is the matcher of ignore patterns.
+var Fnmatch = fnmatch
