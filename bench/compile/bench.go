@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -25,7 +24,7 @@ var sizes = []struct {
 
 var columns = []string{
 	"resources", "catalogs", "p50_ms", "p99_ms", "catalogs_per_s", "catalogs_per_cpu_s", "cpu_ms_per_catalog",
-	"pss_peak_mb", "pss_end_mb", "rss_peak_mb", "processes",
+	"pss_peak_mb", "rss_peak_mb", "processes", "others_cores",
 }
 
 // bench measures one server.
@@ -62,28 +61,23 @@ func (b *bench) all(ctx context.Context, warm, catalogs int) ([]measure.Row, err
 }
 
 func (b *bench) measure(ctx context.Context, size string, catalogs int) (measure.Row, error) {
-	before, err := b.target.Usage()
+	watch, err := measure.Start(ctx, b.target.Usage)
 	if err != nil {
 		return measure.Row{}, err
 	}
-	watch, stop := context.WithCancel(ctx)
-	var pss, rss int64
-	var watcher sync.WaitGroup
-	watcher.Go(func() { pss, rss = measure.Peak(watch, time.Second, b.target.Usage) })
 	result, err := b.load(ctx, size, catalogs)
-	after, usageErr := b.target.Usage()
-	stop()
-	watcher.Wait()
-	if err := errors.Join(err, usageErr); err != nil {
+	span, err := watch.Stop(err)
+	if err != nil {
 		return measure.Row{}, err
 	}
 	latency := measure.Summarize(result.Latencies)
-	cpu, n := after.Since(before).CPU.Seconds(), float64(latency.Count)
+	cpu, n := span.Server.Seconds(), float64(latency.Count)
 	return measure.Row{Server: b.target.Name(), Case: size, Figures: map[string]float64{
 		"resources": float64(b.resources), "catalogs": n,
 		"p50_ms": ms(latency.P50), "p90_ms": ms(latency.P90), "p99_ms": ms(latency.P99), "mean_ms": ms(latency.Mean),
 		"catalogs_per_s": n / result.Wall.Seconds(), "catalogs_per_cpu_s": n / cpu, "cpu_ms_per_catalog": 1000 * cpu / n,
-		"pss_peak_mb": mb(pss), "rss_peak_mb": mb(rss), "pss_end_mb": mb(after.PSSBytes), "processes": float64(after.Processes),
+		"server_cores": span.Cores(span.Server), "others_cores": span.Cores(span.Others),
+		"pss_peak_mb": mb(span.PeakPSS), "rss_peak_mb": mb(span.PeakRSS), "pss_end_mb": mb(span.End.PSSBytes), "processes": float64(span.End.Processes),
 	}}, nil
 }
 

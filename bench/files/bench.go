@@ -12,8 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/load"
@@ -23,7 +21,7 @@ import (
 
 var columns = []string{
 	"requests", "files_per_s", "mb_per_s", "p50_ms", "p99_ms", "server_cpu_ms_per_file", "server_cpu_s_per_gb",
-	"server_cores", "client_cores", "pss_peak_mb",
+	"server_cores", "client_cores", "others_cores", "pss_peak_mb",
 }
 
 // makeFiles writes an environment with one module that holds all the files.
@@ -144,32 +142,25 @@ func (b *bench) measure(
 }
 
 func (b *bench) timed(ctx context.Context, name string, size int64, fetch func(context.Context, int, int) error) (measure.Row, error) {
-	before, err := b.target.Usage()
+	watch, err := measure.Start(ctx, b.target.Usage)
 	if err != nil {
 		return measure.Row{}, err
 	}
-	own := ownCPU()
-	watch, stop := context.WithCancel(ctx)
-	var pss int64
-	var watcher sync.WaitGroup
-	watcher.Go(func() { pss, _ = measure.Peak(watch, 2*time.Second, b.target.Usage) })
 	result, err := load.Run(ctx, load.Plan{Workers: b.Clients, For: b.For}, fetch)
-	own = ownCPU() - own
-	after, usageErr := b.target.Usage()
-	stop()
-	watcher.Wait()
-	if err := errors.Join(err, usageErr); err != nil {
+	span, err := watch.Stop(err)
+	if err != nil {
 		return measure.Row{}, fmt.Errorf("measure %s: %w", name, err)
 	}
 	latency, wall := measure.Summarize(result.Latencies), result.Wall.Seconds()
-	n, cpu := float64(latency.Count), after.Since(before).CPU.Seconds()
+	n, cpu := float64(latency.Count), span.Server.Seconds()
 	bytes := n * float64(size)
-	fmt.Fprintf(os.Stderr, "%s: %s measured\n", b.target.Name(), name)
+	_, _ = fmt.Fprintf(os.Stderr, "%s: %s measured\n", b.target.Name(), name)
 	return measure.Row{Server: b.target.Name(), Case: name, Figures: map[string]float64{
 		"requests": n, "files_per_s": n / wall, "mb_per_s": bytes / 1e6 / wall,
 		"p50_ms": ms(latency.P50), "p99_ms": ms(latency.P99),
 		"server_cpu_ms_per_file": 1000 * cpu / n, "server_cpu_s_per_gb": cpu / (bytes / 1e9),
-		"server_cores": cpu / wall, "client_cores": own.Seconds() / wall, "pss_peak_mb": float64(pss) / 1e6,
+		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
+		"pss_peak_mb": float64(span.PeakPSS) / 1e6,
 	}}, nil
 }
 
@@ -189,15 +180,6 @@ func (b *bench) connect(ctx context.Context) ([]*load.Conn, error) {
 
 func header() http.Header {
 	return http.Header{"Accept": {"application/octet-stream"}, "X-Puppet-Version": {"7.23.0"}}
-}
-
-// ownCPU is what this process has used: the clients' share.
-func ownCPU() time.Duration {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -20,7 +19,7 @@ const (
 	afterwards   = "afterwards"
 )
 
-var columns = []string{"stored", "per_s", "cpu_ms_each", "p50_ms", "p99_ms", "pss_mb", "rss_mb"}
+var columns = []string{"stored", "per_s", "per_cpu_s", "cpu_ms_each", "p50_ms", "p99_ms", "server_cores", "client_cores", "others_cores", "pss_mb", "rss_mb"}
 
 // kind is what is sent.
 type kind int
@@ -80,38 +79,42 @@ func (b *bench) all(ctx context.Context, rounds int) ([]measure.Row, error) {
 // until the last of each generation is stored.
 func (b *bench) measure(ctx context.Context, name string, k kind, first, rounds int) (measure.Row, error) {
 	var latencies []time.Duration
-	var wall, accepting, cpu time.Duration
+	var total measure.Span
 	for generation := first; generation < first+rounds; generation++ {
-		bodies, err := b.bodies(ctx, k, generation)
+		result, span, err := b.round(ctx, k, generation)
 		if err != nil {
 			return measure.Row{}, err
 		}
-		before, err := b.store.target().Usage()
-		if err != nil {
-			return measure.Row{}, err
-		}
-		begin := time.Now()
-		result, err := load.Run(ctx, load.Plan{Workers: b.Workers, Total: b.Nodes}, func(ctx context.Context, worker, node int) error {
-			return b.store.send(ctx, k, worker, node, bodies[node])
-		})
-		if err == nil {
-			err = b.store.stored(ctx)
-		}
-		wall += time.Since(begin)
-		after, usageErr := b.store.target().Usage()
-		if err := errors.Join(err, usageErr); err != nil {
-			return measure.Row{}, err
-		}
-		accepting += result.Wall
-		cpu += after.Since(before).CPU
 		latencies = append(latencies, result.Latencies...)
+		total.Wall, total.Server, total.Others = total.Wall+span.Wall, total.Server+span.Server, total.Others+span.Others
+		total.Clients += span.Clients
+		total.End = span.End
 	}
-	usage, err := b.store.target().Usage()
 	latency, n := measure.Summarize(latencies), float64(len(latencies))
 	return measure.Row{Server: b.store.target().Name(), Case: name, Figures: map[string]float64{
-		"stored": n, "per_s": n / wall.Seconds(), "accepted_per_s": n / accepting.Seconds(), "cpu_ms_each": 1000 * cpu.Seconds() / n,
-		"p50_ms": ms(latency.P50), "p99_ms": ms(latency.P99), "pss_mb": mb(usage.PSSBytes), "rss_mb": mb(usage.RSSBytes),
-	}}, err
+		"stored": n, "per_s": n / total.Wall.Seconds(), "per_cpu_s": n / total.Server.Seconds(), "cpu_ms_each": 1000 * total.Server.Seconds() / n,
+		"p50_ms": ms(latency.P50), "p99_ms": ms(latency.P99), "pss_mb": mb(total.End.PSSBytes), "rss_mb": mb(total.End.RSSBytes),
+		"server_cores": total.Cores(total.Server), "client_cores": total.Cores(total.Clients), "others_cores": total.Cores(total.Others),
+	}}, nil
+}
+
+func (b *bench) round(ctx context.Context, k kind, generation int) (load.Result, measure.Span, error) {
+	bodies, err := b.bodies(ctx, k, generation)
+	if err != nil {
+		return load.Result{}, measure.Span{}, err
+	}
+	watch, err := measure.Start(ctx, b.store.target().Usage)
+	if err != nil {
+		return load.Result{}, measure.Span{}, err
+	}
+	result, err := load.Run(ctx, load.Plan{Workers: b.Workers, Total: b.Nodes}, func(ctx context.Context, worker, node int) error {
+		return b.store.send(ctx, k, worker, node, bodies[node])
+	})
+	if err == nil {
+		err = b.store.stored(ctx)
+	}
+	span, err := watch.Stop(err)
+	return result, span, err
 }
 
 // bodies writes beforehand what one round sends, so that the clients have

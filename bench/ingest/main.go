@@ -65,6 +65,9 @@ func (s settings) run(ctx context.Context, dir string) error {
 		{Case: firstFacts, Figure: "per_s", Peer: "puppetdb", Min: 100},
 		{Case: changedFacts, Figure: "per_s", Peer: "puppetdb", Min: 100},
 		{Case: reports, Figure: "per_s", Peer: "puppetdb", Min: 20},
+		{Case: firstFacts, Figure: "per_cpu_s", Peer: "puppetdb"},
+		{Case: changedFacts, Figure: "per_cpu_s", Peer: "puppetdb"},
+		{Case: reports, Figure: "per_cpu_s", Peer: "puppetdb"},
 		{Case: afterwards, Figure: "pss_mb", Peer: "puppetdb", Max: 0.2},
 	})
 	if err := report.Print(os.Stdout, columns); err != nil {

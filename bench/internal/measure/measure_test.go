@@ -3,10 +3,12 @@ package measure
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,5 +182,31 @@ func TestCompareAndPrint(t *testing.T) {
 	}
 	if err := report.Write(filepath.Join(t.TempDir(), "out")); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestBusyLeavesIdleOut(t *testing.T) {
+	t.Parallel()
+	if got, want := busy("cpu  1 2 3 1000 1000 4 5 1000 1000 0"), 150*time.Millisecond; got != want {
+		t.Errorf("busy = %v, want %v", got, want)
+	}
+	if busy("cpu0 1 2") != 0 || busy("") != 0 {
+		t.Error("a line of another kind counts")
+	}
+}
+
+func TestWatchSeparatesServerAndClients(t *testing.T) {
+	t.Parallel()
+	var samples atomic.Int64
+	watch, err := Start(t.Context(), func() (Usage, error) { // burns more than the machine has
+		return Usage{CPU: time.Duration(samples.Add(1)) * time.Hour, PSSBytes: 5}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	span, err := watch.Stop(broken)
+	if !errors.Is(err, broken) || span.Server < time.Hour || span.Others != 0 || span.PeakPSS != 5 || span.Wall <= 0 {
+		t.Errorf("span = %+v, err %v", span, err)
 	}
 }
