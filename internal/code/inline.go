@@ -177,7 +177,7 @@ func splitObject(text []byte) ([]member, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	if _, err := dec.ReadToken(); err != io.EOF {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows it")
 	}
 	return members, nil
