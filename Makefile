@@ -1,0 +1,79 @@
+# `make` alone lists the targets. A fresh clone needs Go, make, and root or sudo
+# for Debian's packages; everything else is installed from here.
+
+SHELL := /bin/bash
+BIN := bin
+GO ?= go
+export GOFLAGS ?= -buildvcs=false
+RACE_TIMEOUT ?= 14m
+
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/tutti
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/tutti ./cmd/tutti
+
+deps: ## install Debian's packages that the demo uses
+	@tools/install-packages tools/packages.txt
+
+test-deps: ## install Debian's packages that the tests use
+	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/ruby/testdata/modules.txt
+
+demo: deps build ## a server and two real puppet agents, shown once and cleaned up
+	$(BIN)/tutti demo
+
+run: deps build ## the same, and it stays up until Ctrl-C
+	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
+
+test: test-deps build ## every test, with the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout $(RACE_TIMEOUT) ./...
+
+quick: ## the tests without the race detector and without real agents
+	$(GO) test -timeout 5m . ./api/... ./internal/...
+
+race: test ## the same as test
+
+fuzz: ## every fuzz target for FUZZTIME (10s) each
+	@tools/fuzz-all $${FUZZTIME:-10s}
+
+bench: bench-compile bench-files bench-ingest ## every benchmark against its peer (writes bench/out)
+
+bench-deps:
+	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
+
+bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
+	$(GO) run ./bench/compile
+
+bench-files: bench-deps build ## file content, against puppetserver and nginx
+	$(GO) run ./bench/files
+
+bench-ingest: bench-deps build ## facts and reports per second, against puppetdb
+	$(GO) run ./bench/ingest
+
+bench-go: ## the Go benchmarks, in a form that benchstat compares
+	@mkdir -p bench/out
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/... | tee bench/out/go.txt
+
+$(BIN)/golangci-lint: tools/go.mod
+	@mkdir -p $(BIN)
+	cd tools && $(GO) build -o ../$(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+lint: $(BIN)/golangci-lint ## the linters
+	$(BIN)/golangci-lint run ./...
+
+fmt: $(BIN)/golangci-lint ## format
+	$(BIN)/golangci-lint fmt ./...
+
+generate: ## write docs/reference anew
+	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
+
+verify: generate ## fail if generated files or go.mod are not what is committed
+	$(GO) mod tidy -e # one module that only a dependency's own tests use cannot be had
+	git diff --exit-code -- docs go.mod go.sum
+
+check: lint verify test ## all that must hold before a merge
+
+.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-go lint fmt generate verify check

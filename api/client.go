@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Client calls the API of one server. Its methods may be called concurrently.
+type Client struct {
+	server *url.URL
+	token  string
+	http   *http.Client
+}
+
+// ClientConfig says how to reach a server and who asks. A Token or a
+// Certificate is needed for everything but the status.
+type ClientConfig struct {
+	Server      string // https://HOST:PORT
+	Token       string
+	CAPEM       []byte           // the certificates that the server's is checked against; empty: the system's
+	Certificate *tls.Certificate // a client certificate instead of a token
+}
+
+// NewClient checks c and returns a client; it does not connect yet.
+func NewClient(c ClientConfig) (*Client, error) {
+	server, err := url.Parse(c.Server)
+	if err != nil || server.Scheme != "https" || server.Host == "" {
+		return nil, fault.New(fault.Invalid, "the server's address must look like https://HOST:8140, not %.120q", c.Server)
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(c.CAPEM) > 0 {
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(c.CAPEM) {
+			return nil, fault.New(fault.Invalid, "the CA file holds no PEM certificate")
+		}
+	}
+	if c.Certificate != nil {
+		settings.Certificates = []tls.Certificate{*c.Certificate}
+	}
+	transport := &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment,
+		TLSHandshakeTimeout: 20 * time.Second, IdleConnTimeout: time.Minute}
+	return &Client{server: server, token: strings.TrimSpace(c.Token), http: &http.Client{Transport: transport}}, nil
+}
+
+// Call performs op and decodes its answer into response (a pointer, or nil when
+// op has none).
+func (c *Client) Call(ctx context.Context, op Operation, request, response any) error {
+	var body io.Reader
+	if hasBody(request) {
+		text, err := json.Marshal(request)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(text)
+	}
+	return c.send(ctx, op, request, body, "application/json", response)
+}
+
+// Upload performs op with body as its stream of bytes.
+func (c *Client) Upload(ctx context.Context, op Operation, body io.Reader, response any) error {
+	return c.send(ctx, op, nil, body, "application/x-tar", response)
+}
+
+func (c *Client) send(ctx context.Context, op Operation, request any, body io.Reader, contentType string, response any) error {
+	path, err := locate(op, request)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, op.Method, c.server.Scheme+"://"+c.server.Host+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	answer, err := c.http.Do(req)
+	if err != nil {
+		return unreachable(ctx, c.server.Host, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode >= http.StatusBadRequest {
+		return problem(answer)
+	}
+	if response == nil || answer.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
+		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, op.Name)
+	}
+	return nil
+}
+
+// ErrUnreachable is wrapped when no answer came at all.
+var ErrUnreachable = errors.New("server not reachable")
+
+// unreachable words an error of the connection: what was tried, why not, what to do.
+func unreachable(ctx context.Context, host string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	detail := err.Error()
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		detail = inner.Err.Error()
+	}
+	hint := "is `tutti server` running there?"
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		hint = "give the CA's certificate with --ca-file (the server keeps it in DATA/ca/ca_crt.pem)"
+	}
+	return &fault.Error{Kind: fault.Unavailable, Detail: "cannot reach " + host + ": " + detail + "; " + hint, Err: ErrUnreachable}
+}
+
+// problem turns an error answer back into a fault.
+func problem(answer *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	var p Problem
+	if json.Unmarshal(text, &p) != nil || p.Message == "" {
+		return fault.New(fault.Internal, "the server answered %s: %.200s", answer.Status, bytes.TrimSpace(text))
+	}
+	detail := p.Message
+	if p.RequestID != "" {
+		detail += " (request " + p.RequestID + ")"
+	}
+	return &fault.Error{Kind: fault.ParseKind(p.Kind), Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+}
+
+// All calls a list operation page by page and hands every item to each.
+func All[T any](ctx context.Context, c *Client, op Operation, request func(after string) any, each func(T) error) error {
+	for after := ""; ; {
+		var page List[T]
+		if err := c.Call(ctx, op, request(after), &page); err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := each(item); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		after = page.Next
+	}
+}

@@ -1,0 +1,13 @@
+// Package api is Tutti's HTTP API: its operations, their request and response
+// types, and the Go client.
+//
+// Operations is the one table. Routes, permission checks, client methods and
+// the reference in docs/api.md come from it or are checked against it.
+//
+// A request type's fields carry the tag `path`, `query` or `json`, which says
+// where the field travels. Times are RFC 3339 in UTC, sizes are bytes, durations
+// are seconds. Lists come in pages: Items, and Next for the page after.
+//
+// Errors: every error answer has the body Problem and the HTTP status of its
+// kind (fault.Kind); the client turns it back into a fault of that kind.
+package api

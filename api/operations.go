@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Prefix is where the API begins.
+const Prefix = "/api/v1"
+
+// Operation is one thing that the API can do.
+type Operation struct {
+	Name       string // "thing.act", the name in permissions, logs and docs
+	Method     string
+	Path       string // below Prefix; {name} is a path field of the request
+	Permission fleet.Permission
+	Summary    string
+	Request    any  // zero value of the request type; nil when there is none
+	Response   any  // zero value of the response type; nil for 204 No Content
+	Upload     bool // the request's body is a stream of bytes, not JSON
+}
+
+// The operations. Each is one value, so that a misspelt name does not compile.
+var (
+	CertificateList   = Operation{"certificate.list", http.MethodGet, "/certificates", fleet.CertificateRead, "List certificates and requests", CertificateListRequest{}, List[Certificate]{}, false}
+	CertificateShow   = Operation{"certificate.show", http.MethodGet, "/certificates/{name}", fleet.CertificateRead, "Show one certificate or request", NameRequest{}, Certificate{}, false}
+	CertificateSign   = Operation{"certificate.sign", http.MethodPost, "/certificates/{name}/sign", fleet.CertificateWrite, "Sign a certificate request", NameRequest{}, Certificate{}, false}
+	CertificateRevoke = Operation{"certificate.revoke", http.MethodPost, "/certificates/{name}/revoke", fleet.CertificateWrite, "Revoke a certificate and close its connections", NameRequest{}, nil, false}
+	CertificateClean  = Operation{"certificate.clean", http.MethodDelete, "/certificates/{name}", fleet.CertificateWrite, "Revoke a certificate and forget it, so that the name can be asked for again", NameRequest{}, nil, false}
+	JoinTokenCreate   = Operation{"join_token.create", http.MethodPost, "/join-tokens", fleet.CertificateWrite, "Make a one-time password that signs one request", JoinTokenRequest{}, JoinToken{}, false}
+
+	EnvironmentList   = Operation{"environment.list", http.MethodGet, "/environments", fleet.CodeRead, "List environments and their current versions", nil, List[Version]{}, false}
+	EnvironmentDelete = Operation{"environment.delete", http.MethodDelete, "/environments/{environment}", fleet.CodeDeploy, "Remove an environment; nodes that ask for it are told it is unknown", EnvironmentRequest{}, nil, false}
+	VersionList       = Operation{"version.list", http.MethodGet, "/environments/{environment}/versions", fleet.CodeRead, "List what was deployed to an environment, newest first", EnvironmentRequest{}, List[Version]{}, false}
+	VersionDeploy     = Operation{"version.deploy", http.MethodPost, "/environments/{environment}/versions", fleet.CodeDeploy, "Make a manifest the environment's current version", DeployRequest{}, Version{}, false}
+	BlobMissing       = Operation{"blob.missing", http.MethodPost, "/blobs/missing", fleet.CodeDeploy, "Say which of the given digests are not stored", BlobMissingRequest{}, BlobMissingResponse{}, false}
+	BlobUpload        = Operation{"blob.upload", http.MethodPost, "/blobs", fleet.CodeDeploy, "Store blobs: a tar archive whose entries are named by their digests", nil, BlobUploadResponse{}, true}
+
+	NodeList    = Operation{"node.list", http.MethodGet, "/nodes", fleet.NodeRead, "List nodes by name", PageRequest{}, List[Node]{}, false}
+	NodeShow    = Operation{"node.show", http.MethodGet, "/nodes/{name}", fleet.NodeRead, "Show one node", NameRequest{}, Node{}, false}
+	NodeFacts   = Operation{"node.facts", http.MethodGet, "/nodes/{name}/facts", fleet.NodeRead, "Show a node's newest facts", NameRequest{}, Facts{}, false}
+	NodePurge   = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
+	NodeCatalog = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
+
+	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
+	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
+)
+
+// Operations is every operation, in the order of the reference.
+func Operations() []Operation {
+	return []Operation{
+		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
+		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
+		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
+		ReportList, ReportShow,
+	}
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/server"
+)
+
+func (a *app) caCommand() *cobra.Command {
+	return a.withAccess(noun("ca", "Sign, revoke and see certificates", a.caList(), a.caShow(),
+		a.caAct("sign NAME...", "Sign waiting requests", api.CertificateSign, "signed"),
+		a.caAct("revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
+		a.caAct("clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned"),
+		a.caToken(), a.caImport()))
+}
+
+func (a *app) caList() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List certificates and requests", Args: exactly(0), Example: "  tutti ca list\n  tutti ca list --state requested",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := ask[api.List[api.Certificate]](cmd.Context(), a, api.CertificateList, api.CertificateListRequest{State: state})
+			if err != nil {
+				return err
+			}
+			return printList(a, list.Items, table[api.Certificate]{
+				columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
+				row: func(c api.Certificate) []string {
+					return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
+				},
+				name:  func(c api.Certificate) string { return c.Name },
+				empty: "No certificates and no requests.",
+			})
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only those that are requested, signed or revoked")
+	return cmd
+}
+
+func dateOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}
+
+func (a *app) caShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show one certificate or request", Args: exactly(1), Example: "  tutti ca show web-1.example.test",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cert, err := ask[api.Certificate](cmd.Context(), a, api.CertificateShow, api.NameRequest{Name: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(cert)
+			}
+			rows := [][]string{{"Name", cert.Name}, {"State", cert.State}, {"Serial", cert.Serial}, {"SHA256", cert.Fingerprint},
+				{"Good from", dateOf(cert.NotBefore)}, {"Expires", dateOf(cert.NotAfter)}}
+			for _, name := range cert.AltNames {
+				rows = append(rows, []string{"Alternative name", name})
+			}
+			for _, row := range flatten("", toAny(cert.Extensions), nil) {
+				rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
+			}
+			if err := a.printRows(nil, rows); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.system.Out, cert.PEM)
+			return err
+		},
+	}
+}
+
+func toAny(texts map[string]string) map[string]any {
+	values := make(map[string]any, len(texts))
+	for key, text := range texts {
+		values[key] = text
+	}
+	return values
+}
+
+// caAct is a verb that does the same to each name and says so.
+func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Example: "  tutti ca " + use[:len(use)-len(" NAME...")] + " web-1.example.test",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{fmt.Errorf("name at least one certificate; usage: %s", cmd.UseLine())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			for _, name := range args {
+				var answer any
+				if op.Response != nil {
+					answer = &api.Certificate{}
+				}
+				if err := client.Call(cmd.Context(), op, api.NameRequest{Name: name}, answer); err != nil {
+					return err
+				}
+				a.say(name + " " + done)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) caToken() *cobra.Command {
+	var lifetime time.Duration
+	cmd := &cobra.Command{
+		Use: "token [NAME]", Short: "Make a one-time password that signs one request (CSR attribute challengePassword)",
+		Long: `Make a one-time password. A node that puts it into csr_attributes.yaml before its first run is signed at once:
+
+  custom_attributes:
+    1.2.840.113549.1.9.7: TOKEN`,
+		Example: "  tutti ca token web-1.example.test --lifetime 1h",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
+			if len(args) > 1 {
+				return exactly(1)(cmd, args)
+			}
+			if len(args) == 1 {
+				request.Name = args[0]
+			}
+			token, err := ask[api.JoinToken](cmd.Context(), a, api.JoinTokenCreate, request)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(token)
+			}
+			a.say(token.Token)
+			a.hint("Good once, until %s.", token.Expires.UTC().Format(time.RFC3339))
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
+	return cmd
+}
+
+func (a *app) caImport() *cobra.Command {
+	return &cobra.Command{
+		Use: "import DIR", Short: "Take over an existing Puppet CA's directory (the server must not run)", Args: exactly(1),
+		Long: `Take over the key, certificates, revocation list, requests and serial numbers of an existing Puppet CA, so that nodes keep
+their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppetserver/ca. It is only read. The server of
+--data must not run, and its own CA must not have issued anything.`,
+		Example: "  tutti ca import /etc/puppetlabs/puppetserver/ca --data /var/lib/tutti",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config := server.Default()
+			config.Data = first(a.access.data, a.system.Getenv("TUTTI_DATA"), config.Data)
+			config.Database = a.system.Getenv("TUTTI_DATABASE")
+			imported, err := server.ImportCA(cmd.Context(), config, args[0], a.system.Err)
+			if err != nil {
+				return err
+			}
+			for _, skipped := range imported.Skipped {
+				a.hint("left out: %s", skipped)
+			}
+			_, err = fmt.Fprintf(a.system.Out, "imported %d certificates (%d revoked) and %d requests\n", imported.Certificates, imported.Revoked, imported.Requests)
+			return err
+		},
+	}
+}

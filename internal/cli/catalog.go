@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) catalogCommand() *cobra.Command {
+	return a.withAccess(noun("catalog", "See compiled catalogs", a.catalogShow()))
+}
+
+func (a *app) catalogShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NODE", Short: "Show the resources of a node's newest catalog", Args: exactly(1),
+		Long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
+		Example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			catalog, err := ask[api.Catalog](cmd.Context(), a, api.NodeCatalog, api.NameRequest{Name: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(catalog)
+			}
+			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
+				catalog.Environment, short(catalog.Version), ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
+			return printList(a, catalog.Resources, table[api.Resource]{
+				columns: []string{"resource", "where"},
+				row: func(r api.Resource) []string {
+					return []string{resourceName(r), place(r.File, r.Line)}
+				},
+				name:  resourceName,
+				empty: "The catalog has no resources.",
+			})
+		},
+	}
+}
+
+func resourceName(r api.Resource) string {
+	name := fmt.Sprintf("%s[%s]", r.Type, r.Title)
+	if r.Exported {
+		return "@@" + name
+	}
+	return name
+}

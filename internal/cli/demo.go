@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/internal/demo"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	config := demo.Config{}
+	cmd := &cobra.Command{
+		Use: "demo", Short: "Show a server and two real puppet agents at work, in a scratch directory", Args: exactly(0),
+		Long: `Start a server in a scratch directory, deploy a sample control repository, let two real puppet agents apply it
+below that directory, and show what the server knows of them. Everything is removed at the end.
+
+It needs Debian's packages puppet-agent and puppet-module-puppetlabs-{concat,inifile,stdlib}.`,
+		Example: "  tutti demo\n  tutti demo --keep      # stays up until Ctrl-C",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			binary, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			config.Binary, config.Out, config.Env = binary, a.system.Out, a.system.Env
+			return demo.Run(cmd.Context(), config)
+		},
+	}
+	cmd.Flags().BoolVar(&config.Keep, "keep", false, "stay up until Ctrl-C")
+	cmd.Flags().StringVar(&config.Dir, "dir", "", "directory to work in, kept at the end; empty: a new one that is removed")
+	cmd.Flags().StringVar(&config.Listen, "listen", "127.0.0.1:0", "address of the server")
+	return cmd
+}

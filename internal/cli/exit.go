@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// The exit codes. They are part of the interface: never renumbered.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // failed for another reason
+	exitUsage       = 2   // the command line is wrong
+	exitRefused     = 5   // the server refuses: it conflicts with what is there
+	exitDenied      = 7   // not logged in, or no right
+	exitUnreachable = 8   // no answer from the server
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// exitCode is the one table from error to exit code.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
+		return exitUsage
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, api.ErrUnreachable):
+		return exitUnreachable
+	}
+	switch fault.Of(err) {
+	case fault.Denied:
+		return exitDenied
+	case fault.Conflict:
+		return exitRefused
+	case fault.Internal, fault.Invalid, fault.NotFound, fault.Unavailable:
+		return exitFailed
+	}
+	return exitFailed
+}
+
+// explain is err in words for the person at the terminal.
+func explain(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted"
+	}
+	if detail := fault.Detail(err); detail != "" {
+		return detail
+	}
+	return err.Error()
+}

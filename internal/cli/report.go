@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	return a.withAccess(noun("report", "See what runs did", a.reportList(), a.reportShow()))
+}
+
+func (a *app) reportList() *cobra.Command {
+	var request api.ReportListRequest
+	cmd := &cobra.Command{
+		Use: "list", Short: "List runs, newest first", Args: exactly(0),
+		Example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			reports, err := ask[api.List[api.Report]](cmd.Context(), a, api.ReportList, request)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			err = printList(a, reports.Items, table[api.Report]{
+				columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
+				row: func(r api.Report) []string {
+					return []string{short(r.ID), r.Name, r.Environment, reportStatus(r), ago(r.StartedAt, now), seconds(r.Seconds),
+						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources)}
+				},
+				name:  func(r api.Report) string { return r.ID },
+				empty: "No reports.",
+			})
+			if err == nil && reports.Next != "" {
+				a.hint("There are more: --after %s", reports.Next)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&request.Name, "node", "", "only runs of this node")
+	cmd.Flags().StringVar(&request.Status, "status", "", "only failed, changed or unchanged runs")
+	cmd.Flags().IntVar(&request.Limit, "limit", 20, "at most this many, 1 to 1000")
+	cmd.Flags().StringVar(&request.After, "after", "", "go on where the page before ended")
+	return cmd
+}
+
+// reportStatus is the word for what a run did.
+func reportStatus(r api.Report) string {
+	switch {
+	case r.Noop && r.NoopPending:
+		return r.Status + ", would change"
+	case r.Noop:
+		return r.Status + ", noop"
+	case r.Corrective:
+		return r.Status + ", corrective"
+	}
+	return r.Status
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.1fs", s) }
+
+func (a *app) reportShow() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "show REPORT", Short: "Show one run: what changed, what failed, and the log", Args: exactly(1),
+		Long:    "Show one run. REPORT is an id from `tutti report list`, or its first digits (at least six).",
+		Example: "  tutti report show 3f9c2a\n  tutti report show 3f9c2a --all -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := ask[api.Report](cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(report)
+			}
+			return a.printReport(report, all)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
+	return cmd
+}
+
+func (a *app) printReport(r api.Report, all bool) error {
+	counts := r.Counts
+	if err := a.printRows(nil, [][]string{
+		{"Report", r.ID},
+		{"Node", r.Name},
+		{"Environment", r.Environment},
+		{"Status", reportStatus(r)},
+		{"Started", r.StartedAt.UTC().Format(time.RFC3339) + ", took " + seconds(r.Seconds)},
+		{"Version", short(r.Version)},
+		{"Puppet", r.PuppetVersion},
+		{"Resources", fmt.Sprintf("%d: %d changed, %d failed, %d skipped, %d unchanged, %d noop",
+			counts.Resources, counts.Changed, counts.Failed, counts.Skipped, counts.Unchanged, counts.Noop)},
+	}); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, resource := range r.Resources {
+		if all || resource.Status != "unchanged" {
+			rows = append(rows, []string{resource.Status, resource.Type + "[" + resource.Title + "]", firstMessage(resource), place(resource.File, resource.Line)})
+		}
+	}
+	if len(rows) > 0 {
+		a.say("")
+		if err := a.printRows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
+			return err
+		}
+	}
+	return a.printLog(r.Logs, all)
+}
+
+// printLog prints warnings and errors, or every line.
+func (a *app) printLog(lines []api.ReportLog, all bool) error {
+	var rows [][]string
+	for _, line := range lines {
+		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {
+			rows = append(rows, []string{line.Time.UTC().Format(time.TimeOnly), line.Level, line.Message, line.Source})
+		}
+	}
+	if hidden := len(lines) - len(rows); hidden > 0 {
+		a.hint("%d lines of the log are not shown; --all shows them", hidden)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	a.say("")
+	return a.printRows([]string{"time", "level", "message", "source"}, rows)
+}
+
+func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }
+
+func firstMessage(r api.ReportResource) string {
+	for _, event := range r.Events {
+		if event.Message != "" {
+			return shortDigests(event.Message)
+		}
+	}
+	return ""
+}
+
+var longDigest = regexp.MustCompile(`(\{[a-z0-9]+\}[0-9a-f]{12})[0-9a-f]{20,}`)
+
+// shortDigests keeps only the beginning of checksums: people compare no more.
+func shortDigests(text string) string { return longDigest.ReplaceAllString(text, "$1…") }
+
+// place is where in an environment's code something is declared.
+func place(file string, line int) string {
+	if file == "" {
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(file, "/etc/puppetlabs/code/environments/"); ok {
+		_, file, _ = strings.Cut(rest, "/")
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}

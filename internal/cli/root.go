@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// System is the world outside: streams and environment, given so that tests can.
+type System struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      []string // KEY=value
+}
+
+// Getenv returns the value of an environment variable; empty when it is not set.
+func (s System) Getenv(name string) string {
+	value := ""
+	for _, entry := range s.Env {
+		if key, rest, ok := strings.Cut(entry, "="); ok && key == name {
+			value = rest
+		}
+	}
+	return value
+}
+
+// app is one invocation: what every command shares.
+type app struct {
+	system System
+	access accessFlags
+	output string
+	quiet  bool
+}
+
+// Run executes one command line and returns its exit code.
+func Run(ctx context.Context, args []string, system System) int {
+	a := &app{system: system}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(system.In)
+	root.SetOut(system.Out)
+	root.SetErr(system.Err)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintln(system.Err, "tutti:", explain(err))
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tutti",
+		Short: "The open control plane for Puppet and OpenVox fleets",
+		Long: `Tutti compiles catalogs, serves Puppet agents, and knows what became of them.
+
+Start a server, then point the other commands at it:
+
+  tutti server --data /var/lib/tutti
+  export TUTTI_DATA=/var/lib/tutti        # on the server's own machine
+  tutti node list
+
+From another machine, give the address, a token and the CA's certificate:
+
+  export TUTTI_SERVER=https://tutti.example.test:8140
+  export TUTTI_TOKEN_FILE=~/.config/tutti/token TUTTI_CA_FILE=~/.config/tutti/ca.pem`,
+		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
+		Version: version(), SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+	})
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
+	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.catalogCommand(),
+		a.reportCommand(), a.demoCommand())
+	return root
+}
+
+// noun makes a command that only groups others; called bare it shows its help,
+// and an unknown verb is an error, not a silent success.
+func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usageError{fmt.Errorf("unknown command %q for %q; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
+		}
+		return nil
+	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// exactly is cobra.ExactArgs with an error that shows how the command is used.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("%s takes %d argument(s), %d given; usage: %s", cmd.CommandPath(), n, len(args), cmd.UseLine())}
+		}
+		return nil
+	}
+}
+
+// hint prints advice that is not a result.
+func (a *app) hint(format string, args ...any) {
+	if !a.quiet {
+		_, _ = fmt.Fprintf(a.system.Err, format+"\n", args...)
+	}
+}
+
+// version is the module's version and revision, as the build recorded them.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
+			text += " " + setting.Value[:12]
+		}
+	}
+	return text
+}
+
+// usageError is a command line that cannot be right.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }

@@ -1,0 +1,4 @@
+# What a base node is.
+class role::base {
+  include profile::base
+}

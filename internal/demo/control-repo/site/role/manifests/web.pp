@@ -1,0 +1,5 @@
+# What a web node is.
+class role::web {
+  include profile::base
+  include profile::web
+}

@@ -1,0 +1,177 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+//go:embed all:control-repo
+var controlRepo embed.FS
+
+// Modules are the modules from elsewhere that the control repository uses, and
+// ModuleDir is where Debian's packages puppet-module-puppetlabs-* put them.
+var Modules = []string{"concat", "inifile", "stdlib"}
+
+// ModuleDir is where Debian's packages put modules.
+const ModuleDir = "/usr/share/puppet/modules"
+
+// Config says where and how the demo runs.
+type Config struct {
+	Binary string    // the tutti executable
+	Dir    string    // scratch directory; empty: a new one, removed at the end
+	Listen string    // address of the server
+	Keep   bool      // stay up until the context ends
+	Out    io.Writer // what is shown
+	Env    []string
+}
+
+// node is one of the demo's nodes.
+type node struct{ name, role string }
+
+var nodes = []node{{"web-1.demo.test", "web"}, {"db-1.demo.test", "db"}}
+
+// Run shows everything once, and stays up if Keep is set.
+func Run(ctx context.Context, c Config) (err error) {
+	if err := needs(); err != nil {
+		return err
+	}
+	if c.Dir == "" {
+		if c.Dir, err = os.MkdirTemp("", "tutti-demo-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(c.Dir)) }()
+	}
+	repo := filepath.Join(c.Dir, "control-repo")
+	if err := writeRepo(repo); err != nil {
+		return err
+	}
+	s := &stage{Config: c, env: append(cleanEnv(c.Env), "TUTTI_DATA="+filepath.Join(c.Dir, "data"))}
+	stop, err := s.startServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := s.play(ctx, repo); err != nil {
+		return err
+	}
+	if !c.Keep {
+		return nil
+	}
+	s.title("The server stays up. Ctrl-C ends it and removes everything")
+	s.sayf("export TUTTI_DATA=%s", filepath.Join(c.Dir, "data"))
+	s.sayf("control repository: %s   change it, then: tutti code deploy production %s", repo, repo)
+	for _, n := range nodes {
+		s.sayf("run %s again: %s", n.name, strings.Join(s.agent(n), " "))
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// play is the demo itself, once the server is up.
+func (s *stage) play(ctx context.Context, repo string) error {
+	s.title("Deploy a control repository")
+	if err := s.tutti(ctx, "code", "deploy", "production", repo); err != nil {
+		return err
+	}
+	for _, turn := range []string{"first run: everything is made", "second run: nothing changes"} {
+		for _, n := range nodes {
+			s.title(n.name + ", " + turn)
+			if err := s.puppet(ctx, n, turn[0] == 'f'); err != nil {
+				return err
+			}
+		}
+	}
+	s.title("What the server knows")
+	for _, args := range [][]string{{"ca", "list"}, {"node", "list"}, {"report", "list"}} {
+		if err := s.tutti(ctx, args...); err != nil {
+			return err
+		}
+	}
+	id, err := s.reportID(ctx)
+	if err != nil {
+		return err
+	}
+	return s.tutti(ctx, "report", "show", id)
+}
+
+// needs says what is missing, and how to get it.
+func needs() error {
+	if _, err := exec.LookPath("puppet"); err != nil {
+		return errors.New("the demo needs puppet: apt-get install puppet-agent")
+	}
+	for _, module := range Modules {
+		if _, err := os.Stat(filepath.Join(ModuleDir, module)); err != nil {
+			return fmt.Errorf("the demo needs the module %s: apt-get install puppet-module-puppetlabs-%s", module, module)
+		}
+	}
+	return nil
+}
+
+// writeRepo writes the sample control repository with its modules.
+func writeRepo(dir string) error {
+	sample, err := fs.Sub(controlRepo, "control-repo")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, sample); err != nil {
+		return err
+	}
+	for _, module := range Modules {
+		real, err := filepath.EvalSymlinks(filepath.Join(ModuleDir, module))
+		if err != nil {
+			return err
+		}
+		if err := copyModule(filepath.Join(dir, "modules", module), real); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyModule copies what a module needs at run time, links followed.
+func copyModule(to, from string) error {
+	for _, part := range []string{"lib", "manifests", "functions", "types", "templates", "files", "metadata.json"} {
+		source := filepath.Join(from, part)
+		info, err := os.Stat(source)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case info.IsDir():
+			err = os.CopyFS(filepath.Join(to, part), os.DirFS(source))
+		default:
+			var content []byte
+			if content, err = os.ReadFile(source); err == nil {
+				err = os.WriteFile(filepath.Join(to, part), content, 0o644) //nolint:gosec // a copy of a public module
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cleanEnv is the environment without settings of another server.
+func cleanEnv(env []string) []string {
+	var clean []string
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, "TUTTI_") && !strings.HasPrefix(entry, "FACTER_") {
+			clean = append(clean, entry)
+		}
+	}
+	return clean
+}
+
+// startTimeout is how long the server may take to answer.
+const startTimeout = time.Minute

@@ -1,0 +1,8 @@
+// Package demo shows Tutti at work: a server, a sample control repository with
+// real modules, and two real `puppet agent`s that apply it below a scratch
+// directory. Every step is a command that is printed before it runs, so that
+// what is seen can be repeated by hand.
+//
+// The agents have their own configuration directories; nothing outside the
+// scratch directory changes.
+package demo

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// actor is who asks: the bearer of a token if one is shown, else whom the
+// connection's certificate names. A wrong token is refused even when the
+// certificate would do: the caller meant to be somebody.
+func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return fleet.ActorFrom(r.Context()), nil
+	}
+	text, ok := strings.CutPrefix(header, "Bearer ")
+	if !ok {
+		return fleet.Actor{}, fault.New(fault.Denied, "the Authorization header must be: Bearer TOKEN")
+	}
+	token, err := h.Tokens.AccessToken(r.Context(), fleet.DigestOf([]byte(text)))
+	if fault.Of(err) == fault.NotFound && err != nil || err == nil && !token.ExpiresAt.IsZero() && time.Now().After(token.ExpiresAt) {
+		return fleet.Actor{}, fault.New(fault.Denied, "the token is not known here, or it has expired")
+	}
+	if err != nil {
+		return fleet.Actor{}, err
+	}
+	return fleet.Actor{Kind: fleet.TokenUser, Name: token.Label, Admin: token.Admin}, nil
+}
+
+// AdminOnly lets administrators through to a handler that is no operation, such
+// as the metrics.
+func (h *Handler) AdminOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		actor, err := h.actor(r)
+		if err == nil && !actor.Admin {
+			err = fault.New(fault.Denied, "%s is for administrators: show a token or certificate of one", r.URL.Path)
+		}
+		if err != nil {
+			h.problem(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// defaultLimit is how many rows a page has when nobody says.
+const defaultLimit = 100
+
+// pageOf checks the paging fields of a request.
+func pageOf(after string, limit int) (inventory.Page, error) {
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	if limit < 1 || limit > 1000 {
+		return inventory.Page{}, fault.New(fault.Invalid, "limit must be 1 to 1000, not %d", limit)
+	}
+	return inventory.Page{After: after, Limit: limit}, nil
+}
+
+func (h *Handler) listNodes(ctx context.Context, request api.PageRequest) (api.List[api.Node], error) {
+	list := api.List[api.Node]{Items: []api.Node{}}
+	page, err := pageOf(request.After, request.Limit)
+	if err != nil {
+		return list, err
+	}
+	nodes, err := h.Nodes.Nodes(ctx, page)
+	if err != nil {
+		return list, err
+	}
+	for _, node := range nodes {
+		list.Items = append(list.Items, nodeOf(node))
+	}
+	if len(nodes) == page.Limit {
+		list.Next = string(nodes[len(nodes)-1].Certname)
+	}
+	return list, nil
+}
+
+func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.Node, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Node{}, err
+	}
+	node, err := h.Nodes.Node(ctx, name)
+	return nodeOf(node), err
+}
+
+func nodeOf(n inventory.Node) api.Node {
+	return api.Node{
+		Name: string(n.Certname), Environment: string(n.Environment),
+		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
+		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
+		Noop: n.LatestNoop, Corrective: n.LatestCorrective,
+	}
+}
+
+// timeOf is nil for a time that never was.
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func (h *Handler) showFacts(ctx context.Context, request api.NameRequest) (api.Facts, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Facts{}, err
+	}
+	facts, err := h.Facts.Facts(ctx, name)
+	if err != nil {
+		return api.Facts{}, err
+	}
+	return api.Facts{
+		Name: string(facts.Certname), Environment: string(facts.Environment), Timestamp: facts.Timestamp.UTC(),
+		ReceivedAt: facts.ReceivedAt.UTC(), Digest: string(facts.Digest), Values: facts.Values,
+	}, nil
+}
+
+func (h *Handler) purgeNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, h.Nodes.PurgeNode(ctx, name)
+}
+
+func (h *Handler) showCatalog(ctx context.Context, request api.NameRequest) (api.Catalog, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Catalog{}, err
+	}
+	catalog, err := h.Catalogs.Catalog(ctx, name)
+	if err != nil {
+		return api.Catalog{}, err
+	}
+	answer := api.Catalog{
+		Name: string(catalog.Certname), Environment: string(catalog.Environment), Digest: string(catalog.Digest),
+		Version: string(catalog.Version), UUID: catalog.UUID, CompiledAt: catalog.CompiledAt.UTC(),
+		Resources: make([]api.Resource, len(catalog.Resources)), Edges: make([]api.Edge, len(catalog.Edges)),
+	}
+	for i, r := range catalog.Resources {
+		answer.Resources[i] = api.Resource(r)
+	}
+	for i, e := range catalog.Edges {
+		answer.Edges[i] = api.Edge(e)
+	}
+	return answer, nil
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"net"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Config is every setting of a server. One name serves three places: the key in
+// the configuration file (ca_key_type), the environment (TUTTI_CA_KEY_TYPE) and
+// the flag (--ca-key-type); the flag wins, then the environment, then the file.
+// A setting marked reload follows SIGHUP; the others need a restart.
+type Config struct {
+	Data     string `koanf:"data" help:"directory that holds everything the server keeps (mode 0700)"`
+	Listen   string `koanf:"listen" help:"address of the one listener that carries every protocol"`
+	Database string `koanf:"database" help:"where records are kept: empty for SQLite in the data directory, or postgres://USER@HOST/NAME"`
+
+	DNSAltNames []string `koanf:"dns_alt_names" reload:"true" help:"further names of this server in its certificate"`
+
+	CAKeyType                    string        `koanf:"ca_key_type" help:"key of a new CA: ecdsa-p256 or rsa-4096"`
+	CAName                       string        `koanf:"ca_name" help:"common name of a new CA; empty: made from the host's name"`
+	CertificateTTL               time.Duration `koanf:"certificate_ttl" help:"how long an issued certificate is good"`
+	Autosign                     string        `koanf:"autosign" reload:"true" help:"which requests are signed at once: off, all, list (autosign_list), or the path of a policy executable"`
+	AutosignList                 []string      `koanf:"autosign_list" reload:"true" help:"certnames and *.domain patterns that autosign=list signs"`
+	AllowSubjectAltNames         bool          `koanf:"allow_subject_alt_names" help:"sign requests that carry subject alternative names"`
+	AllowAuthorizationExtensions bool          `koanf:"allow_authorization_extensions" help:"sign requests that carry authorization extensions such as pp_cli_auth"`
+	AllowRenewal                 bool          `koanf:"allow_renewal" help:"let nodes renew their own certificates"`
+	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON"`
+
+	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
+	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
+	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
+	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
+	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
+	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
+
+	ReportRetention time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
+	BackupRetention time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
+	MaxFactsBytes   int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
+	MaxReportBytes  int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
+	MaxBackupBytes  int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
+	MaxConnections  int           `koanf:"max_connections" help:"most open connections"`
+	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
+	LogLevel        string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
+	LogFormat       string        `koanf:"log_format" help:"text or json"`
+	AccessLog       bool          `koanf:"access_log" reload:"true" help:"log every request"`
+	GarbageInterval time.Duration `koanf:"garbage_interval" help:"how often content that nothing refers to is removed"`
+	GarbageGrace    time.Duration `koanf:"garbage_grace" help:"how long unreferenced content is kept"`
+}
+
+// Default is a server's configuration when nothing is said.
+func Default() Config {
+	return Config{
+		Data:               "/var/lib/tutti",
+		Listen:             ":8140",
+		CAKeyType:          "ecdsa-p256",
+		CertificateTTL:     5 * 365 * 24 * time.Hour,
+		Autosign:           "off",
+		AllowRenewal:       true,
+		MaxLoad:            8,
+		CompileTimeout:     5 * time.Minute,
+		CompileMemoryBytes: 1 << 30,
+		CompilePatience:    5 * time.Second,
+		ReportRetention:    14 * 24 * time.Hour,
+		BackupRetention:    90 * 24 * time.Hour,
+		MaxFactsBytes:      16 << 20,
+		MaxReportBytes:     64 << 20,
+		MaxBackupBytes:     1 << 30,
+		MaxConnections:     100_000,
+		ShutdownTimeout:    20 * time.Second,
+		LogLevel:           "info",
+		LogFormat:          "text",
+		AccessLog:          true,
+		GarbageInterval:    6 * time.Hour,
+		GarbageGrace:       24 * time.Hour,
+	}
+}
+
+// Check returns an Invalid fault for the first setting that cannot be used. It
+// looks at values only, not at what is on disk.
+func (c Config) Check() error {
+	if c.Data == "" {
+		return bad("data", "it is empty; name a directory")
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return bad("listen", "%q is not HOST:PORT or :PORT", c.Listen)
+	}
+	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
+		return bad("database", "it must begin with postgres:// or be empty for SQLite")
+	}
+	if err := oneOf("ca_key_type", c.CAKeyType, "ecdsa-p256", "rsa-4096"); err != nil {
+		return err
+	}
+	if c.Autosign != "off" && c.Autosign != "all" && c.Autosign != "list" && !strings.HasPrefix(c.Autosign, "/") {
+		return bad("autosign", "%q is none of off, all, list, or the absolute path of an executable", c.Autosign)
+	}
+	if c.Autosign == "list" && len(c.AutosignList) == 0 {
+		return bad("autosign_list", "it is empty, but autosign=list needs it")
+	}
+	if err := oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"); err != nil {
+		return err
+	}
+	if err := oneOf("log_format", c.LogFormat, "text", "json"); err != nil {
+		return err
+	}
+	return c.checkNumbers()
+}
+
+func (c Config) checkNumbers() error {
+	for key, value := range map[string]int64{
+		"certificate_ttl": int64(c.CertificateTTL), "compile_timeout": int64(c.CompileTimeout), "compile_memory_bytes": c.CompileMemoryBytes,
+		"compile_patience": int64(c.CompilePatience), "report_retention": int64(c.ReportRetention), "backup_retention": int64(c.BackupRetention),
+		"max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes, "max_backup_bytes": c.MaxBackupBytes,
+		"max_connections": int64(c.MaxConnections), "shutdown_timeout": int64(c.ShutdownTimeout),
+		"garbage_interval": int64(c.GarbageInterval), "garbage_grace": int64(c.GarbageGrace),
+	} {
+		if value <= 0 {
+			return bad(key, "it must be larger than zero")
+		}
+	}
+	if c.CompileWorkers < 0 {
+		return bad("compile_workers", "it must not be negative; 0 means one for each core")
+	}
+	return nil
+}
+
+func oneOf(key, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return bad(key, "%q is none of %s", value, strings.Join(allowed, ", "))
+}
+
+func bad(key, format string, args ...any) error {
+	return fault.New(fault.Invalid, "setting "+key+": "+format, args...)
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Files of the data directory that commands on the same machine read.
+const (
+	TokenFile   = "admin.token"
+	AddressFile = "address"
+	CAFile      = "ca/ca_crt.pem"
+)
+
+// dataDir is a data directory that this process holds.
+type dataDir struct {
+	path  string
+	lock  *os.File
+	fresh bool // it was empty: this is the first start
+}
+
+// openDataDir makes the directory if need be and takes its lock. A directory
+// that others may read, that cannot be written, or that another server holds is
+// an error that says so.
+func openDataDir(path string) (*dataDir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, unusable(path, err)
+	}
+	if err := checkMode(path); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unusable(path, err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(lock.Name())
+		_ = lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fault.New(fault.Conflict, "another server (process %s) uses the data directory %s; stop it, or give this one another --data",
+				strings.TrimSpace(string(holder)), path)
+		}
+		return nil, unusable(path, err)
+	}
+	if err := writeHolder(lock); err != nil {
+		_ = lock.Close()
+		return nil, unusable(path, err)
+	}
+	_, err = os.Stat(filepath.Join(path, TokenFile))
+	return &dataDir{path: path, lock: lock, fresh: errors.Is(err, fs.ErrNotExist)}, nil
+}
+
+// checkMode refuses a directory whose secrets others could read.
+func checkMode(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return unusable(path, err)
+	}
+	if !info.IsDir() {
+		return fault.New(fault.Invalid, "data directory %s is not a directory", path)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fault.New(fault.Invalid, "data directory %s has mode %04o, so others can read its keys; run: chmod 700 %s", path, mode, path)
+	}
+	return nil
+}
+
+// unusable words what the file system says about the data directory.
+func unusable(path string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(fault.Invalid, err, "data directory %s cannot be written (%v); mount it writable, or name another with --data", path, cause(err))
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fault.Wrap(fault.Unavailable, err, "data directory %s: the disk is full; make room and start again", path)
+	}
+	return fault.Wrap(fault.Invalid, err, "data directory %s cannot be used: %v", path, cause(err))
+}
+
+// cause is the system's own word for what went wrong.
+func cause(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		return inner.Err
+	}
+	return err
+}
+
+func writeHolder(lock *os.File) error {
+	if err := lock.Truncate(0); err != nil {
+		return err
+	}
+	_, err := lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	return err
+}
+
+func (d *dataDir) join(name string) string { return filepath.Join(d.path, name) }
+
+// close gives the directory back.
+func (d *dataDir) close() error {
+	_ = os.Remove(d.join(AddressFile))
+	return d.lock.Close()
+}
+
+// token reads the administrator's token and makes it on the first start.
+func (d *dataDir) token() (string, error) {
+	path := d.join(TokenFile)
+	content, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(content))) >= 32 {
+		return strings.TrimSpace(string(content)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", unusable(d.path, err)
+	}
+	token := newToken()
+	return token, d.write(TokenFile, token+"\n", 0o600)
+}
+
+// newToken is 256 random bits.
+func newToken() string {
+	var bits [32]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	return "tutti_" + hex.EncodeToString(bits[:])
+}
+
+// write replaces a file: the old or the new content is there, never half.
+func (d *dataDir) write(name, content string, mode fs.FileMode) error {
+	path := d.join(name)
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return unusable(d.path, err)
+	}
+	_, err = file.WriteString(content)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return unusable(d.path, err)
+	}
+	return nil
+}

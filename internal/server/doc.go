@@ -1,0 +1,21 @@
+// Package server wires the parts into a running server. It decides nothing: run.go
+// opens the parts and starts them, routes.go is the table of what answers where.
+//
+// # Life
+//
+// Run takes the data directory (one server at a time holds its lock), opens the
+// store, the CA, the blobs and the compile workers, then listens. When its
+// context ends it stops from the outside in: no new connections, open requests
+// finish (shutdown_timeout), leases are given back, workers end, the store closes.
+//
+// # Files in the data directory (mode 0700)
+//
+//	lock          held while a server runs
+//	address       https://HOST:PORT of the running server, for commands on this machine
+//	admin.token   the administrator's token (0600)
+//	ca/           key, certificate and revocation list of the CA; the server's own certificate
+//	tutti.db      records (SQLite)
+//	blobs/        content by digest
+//	trees/        code versions as directories, for the compile workers
+//	ruby/         scratch of the compile workers
+package server
