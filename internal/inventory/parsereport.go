@@ -94,7 +94,6 @@ func (p *reportParser) field(key string) error {
 // statuses reads the resources: an object by reference, or a list of its values
 // (as the PuppetDB terminus sends them).
 func (p *reportParser) statuses() error {
-
 	if p.isNull() {
 		return nil
 	}

@@ -55,12 +55,16 @@ func BenchmarkSaveFacts(b *testing.B) {
 	const nodes = 500
 	for _, mode := range []string{"first", "unchanged", "few_changed"} {
 		b.Run(mode, func(b *testing.B) {
-			bothEngines(b, func(b *testing.B, s *Store) { benchFacts(b, s, mode, nodes) })
+			bothEngines(b, func(b *testing.B, s *Store) {
+				b.Helper()
+				benchFacts(b, s, mode, nodes)
+			})
 		})
 	}
 }
 
 func benchFacts(b *testing.B, s *Store, mode string, nodes int) {
+	b.Helper()
 	var bodies [3][][]byte
 	for round := range bodies {
 		for n := range nodes {
@@ -115,12 +119,16 @@ func BenchmarkSaveReport(b *testing.B) {
 		resources int
 	}{{"typical", 100}, {"first_run_390KB", 560}} {
 		b.Run(size.name, func(b *testing.B) {
-			bothEngines(b, func(b *testing.B, s *Store) { benchReports(b, s, size.resources) })
+			bothEngines(b, func(b *testing.B, s *Store) {
+				b.Helper()
+				benchReports(b, s, size.resources)
+			})
 		})
 	}
 }
 
 func benchReports(b *testing.B, s *Store, resources int) {
+	b.Helper()
 	body := string(sampleReportBody("n0000.example", resources, 1))
 	before, after, _ := strings.Cut(body, "00000000-0000-4000-8000-000000000001")
 	before, node, _ := strings.Cut(before, "n0000.example")

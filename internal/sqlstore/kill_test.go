@@ -51,7 +51,7 @@ func say(mu *sync.Mutex, err error, format string, args ...any) {
 	if err != nil {
 		format, args = "error %v\n", []any{err}
 	}
-	_, _ = os.Stdout.WriteString(fmt.Sprintf(format, args...))
+	fmt.Printf(format, args...)
 }
 
 func TestKillLosesNothingAcknowledged(t *testing.T) {
@@ -144,7 +144,7 @@ func whole(t *testing.T, s *Store) {
 	if result, err := one[string](s.reads.row(t.Context(), "PRAGMA integrity_check")); err != nil || result != "ok" {
 		t.Errorf("integrity_check: %q, %v", result, err)
 	}
-	if _, err := collect(t.Context(), s.reads, func(row scanner) (string, error) {
+	if _, err := collect(t.Context(), s.reads, func(scanner) (string, error) {
 		return "", fmt.Errorf("foreign_key_check found something")
 	}, "PRAGMA foreign_key_check"); err != nil {
 		t.Error(err)

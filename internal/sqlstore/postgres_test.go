@@ -91,7 +91,7 @@ func (c *cluster) run(attr *syscall.SysProcAttr, name string, args ...string) er
 	if err != nil {
 		return err
 	}
-	defer os.Remove(log.Name())
+	defer func() { _ = os.Remove(log.Name()) }()
 	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = c.dir, attr, log, log // the server inherits it: no pipe to wait for
 	err = cmd.Run()
 	_, _ = log.Seek(0, 0)
@@ -156,8 +156,12 @@ func (c *cluster) create(tb testing.TB, name, template string) string {
 
 // engines opens a store of each kind; tests run on both.
 var engines = map[string]func(tb testing.TB) *Store{
-	"sqlite": func(tb testing.TB) *Store { return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")}) },
+	"sqlite": func(tb testing.TB) *Store {
+		tb.Helper()
+		return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")})
+	},
 	"postgres": func(tb testing.TB) *Store {
+		tb.Helper()
 		return openTest(tb, Config{URL: postgres.migrated(tb)})
 	},
 }

@@ -59,8 +59,7 @@ func claim(path string) (*sqliteFile, error) {
 }
 
 func unusable(path string, err error) error {
-	var cause *os.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		return fault.Wrap(fault.Unavailable, err, "the database %s cannot be used: %s; check the directory's owner, mode and mount", path, cause.Err)
 	}
 	return fault.Wrap(fault.Unavailable, err, "the database %s cannot be used", path)

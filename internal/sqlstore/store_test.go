@@ -409,6 +409,7 @@ func sameRows(t interface {
 func TestFactRowsFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		rapid.Check(t, func(t *rapid.T) {
 			node := fleet.Certname(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node"))
@@ -453,6 +454,7 @@ func drawValue(t *rapid.T, depth int) string {
 func TestTidyKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		c := inventory.Catalog{Certname: "a", Digest: "1", CompiledAt: time.Now(), Resources: []inventory.Resource{
 			{Type: "File", Title: "/a", Parameters: []byte(`{"ensure":"file"}`)}, {Type: "File", Title: "/b", Parameters: []byte(`{"ensure":"absent"}`)},
