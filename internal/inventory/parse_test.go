@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -387,6 +388,17 @@ func FuzzCatalog(f *testing.F) {
 			if r.Parameters != nil && !json.Valid(r.Parameters) {
 				t.Fatalf("parameters of %s are %q", r.Type, r.Parameters)
 			}
+		}
+	})
+}
+
+func TestIsPlain(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		body := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "body")
+		want := !slices.ContainsFunc(body, func(c byte) bool { return c < ' ' })
+		if got := isPlain(body); got != want {
+			t.Errorf("%q: %t", body, got)
 		}
 	})
 }
