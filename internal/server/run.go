@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -127,26 +125,15 @@ func (p *parts) health() *health {
 // serve runs every component until ctx ends or one of them fails, then stops
 // from the outside in.
 func (p *parts) serve(ctx context.Context, d *door, o Options) error {
-	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInner()
-	working, failed := errgroup.Group{}, make(chan error, 8)
-	for name, run := range map[string]func(context.Context) error{
-		"compile workers":    p.ruby.Run,
-		"compile dispatcher": p.dispatch.Run,
-		"warmer":             p.warmer.Run,
-		"certificates":       p.ca.Run,
-		"housekeeping":       p.housekeeping,
-		"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
-	} {
-		working.Go(func() error {
-			err := run(inner)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-				failed <- err
-			}
-			return err
+	crew := start(context.WithoutCancel(ctx),
+		stage{"compile workers": p.ruby.Run},
+		stage{ // these compile: they end first
+			"compile dispatcher": p.dispatch.Run,
+			"warmer":             p.warmer.Run,
+			"certificates":       p.ca.Run,
+			"housekeeping":       p.housekeeping,
+			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		})
-	}
 	serving := make(chan error, 1)
 	go func() { serving <- d.server.Serve(d.front) }()
 	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
@@ -155,15 +142,14 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	select {
 	case <-ctx.Done():
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
-	case cause = <-failed:
+	case cause = <-crew.failed:
 	case cause = <-p.stored:
 		p.stored <- cause // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
 	p.drain(d)
-	stopInner()
-	return errors.Join(cause, unless(cause, working.Wait()))
+	return errors.Join(cause, crew.stop(cause))
 }
 
 // drain lets open requests finish, and says what it gave up.
@@ -174,14 +160,6 @@ func (p *parts) drain(d *door) {
 		p.log.WarnContext(ctx, "open requests were cut off", "err", err)
 		_ = d.server.Close()
 	}
-}
-
-// unless is err, unless it is what is known already.
-func unless(known, err error) error {
-	if known != nil && errors.Is(known, err) {
-		return nil
-	}
-	return err
 }
 
 // reloads follows SIGHUP, and looks at the server's certificate daily, until ctx
