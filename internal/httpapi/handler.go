@@ -115,7 +115,9 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
-		answer, err := act(w, r.WithContext(fleet.WithActor(r.Context(), actor)))
+		r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		r.Body = paced{r.Body, http.NewResponseController(w)}
+		answer, err := act(w, r)
 		if err != nil {
 			h.problem(w, r, err)
 			return
