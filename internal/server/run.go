@@ -38,6 +38,9 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.openToken(ctx); err != nil {
+		return err
+	}
 	door, err := p.listen(ctx, c)
 	if err != nil {
 		return err
@@ -194,6 +197,9 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	applied, waiting := merge(*old, fresh)
 	autosign, err := p.autosignPolicy(applied)
 	if err != nil {
+		return err
+	}
+	if err := p.checkTruster(applied); err != nil {
 		return err
 	}
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
