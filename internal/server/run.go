@@ -77,6 +77,10 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		return nil, errors.Join(err, socket.Close())
 	}
 	routes, err := p.routes(d.health)
+	if err == nil {
+		d.address = "https://" + clientHost(socket.Addr())
+		err = p.data.write(AddressFile, d.address+"\n", 0o600)
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.front.Close())
 	}
@@ -86,8 +90,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	d.front.Configure(d.server)
-	d.address = "https://" + clientHost(socket.Addr())
-	return d, p.data.write(AddressFile, d.address+"\n", 0o600)
+	return d, nil
 }
 
 // maxHeaderBytes allows a GET of a catalog with its facts in the query, as old
