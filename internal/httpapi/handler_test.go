@@ -239,7 +239,7 @@ func TestUploadRefusesOtherContent(t *testing.T) {
 	wrong := string(fleet.DigestOf([]byte("something else")))
 	for name, body := range map[string][]byte{
 		"wrong digest": archive(t, wrong, []byte("x")), "no digest": archive(t, "../x", []byte("x")), "no archive": []byte("hello, this is no archive at all"),
-		"cut short": archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
+		"cut short":       archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
 		"cut in an entry": archive(t, string(fleet.DigestOf([]byte("xy"))), []byte("xy"))[:513],
 	} {
 		if w := b.call(admin, "POST", "/api/v1/blobs", body); w.Code != 400 {
