@@ -1,0 +1,147 @@
+package e2e_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// A catalog that takes longer than the server keeps an agent on the line: the agent is
+// told when to come back, comes back by itself, and converges.
+func TestSlowCompile(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--autosign", "all", "--compile-patience", "2s", "--access-log=true")
+	s.deploy(t, "production")
+	a := newAgent(t, s, "slow.test", "story=slow")
+	out := a.run(t, 2, "--debug")
+	contains(t, out, "Received a HTTP 503", "sleeping for") // the stock agent's words
+	same(t, "file", "worth the wait\n", a.read(t, "slow.txt"))
+	s.logged(t, "/puppet/v3/catalog/slow.test", "503")
+
+	n := enrol(t, s, "slow-raw.test")
+	first := n.must(t, http.MethodPost, "/puppet/v3/catalog/"+n.name+"?environment=production",
+		"application/x-www-form-urlencoded", catalogForm(n.name, "production", map[string]any{"story": "slow"}))
+	if first.status != http.StatusServiceUnavailable || first.header.Get("Retry-After") == "" {
+		t.Errorf("first answer: %d, Retry-After %q", first.status, first.header.Get("Retry-After"))
+	}
+}
+
+// fleetSize is how many agents ask for their catalogs at once.
+const fleetSize = 300
+
+// memoryBound is what server, zygotes and workers together may hold while they do.
+const memoryBound = 1500 << 20
+
+// Three hundred agents ask for their catalogs in the same moment, over TLS with a
+// certificate each: all are served, some after being told to come back, and the
+// server's memory stays bounded.
+func TestFleetAsksAtOnce(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--autosign", "all", "--compile-patience", "5s", "--access-log=false")
+	s.deploy(t, "production")
+	fleet := enrolFleet(t, s)
+	watch := watchMemory(s)
+	began := time.Now()
+
+	var wait sync.WaitGroup
+	start := make(chan struct{})
+	answers, failures := make([]answer, fleetSize), make([]error, fleetSize)
+	for i, n := range fleet {
+		wait.Go(func() {
+			<-start
+			answers[i], failures[i] = n.catalog("production", nil)
+		})
+	}
+	close(start)
+	wait.Wait()
+	took, peak := time.Since(began), watch.stop()
+
+	postponed := 0
+	for i, a := range answers {
+		if failures[i] != nil || a.status != http.StatusOK {
+			t.Errorf("%s: %d %.300s %v", fleet[i].name, a.status, a.body, failures[i])
+		} else if !strings.Contains(a.body, "/nonexistent/"+fleet[i].name+"/basic") {
+			t.Errorf("%s got another node's catalog: %.300s", fleet[i].name, a.body)
+		}
+		if a.postponed > 0 {
+			postponed++
+		}
+	}
+	t.Logf("%d catalogs in %s, %d asked to come back, peak memory of server, zygotes and workers %d MB",
+		fleetSize, took.Round(time.Millisecond), postponed, peak>>20)
+	if peak > memoryBound {
+		t.Errorf("peak memory %d MB, want at most %d MB", peak>>20, memoryBound>>20)
+	}
+	if nodes := decode[api.List[api.Node]](t, s, "node", "list").Items; len(nodes) != fleetSize {
+		t.Errorf("the server knows %d nodes, want %d", len(nodes), fleetSize)
+	}
+}
+
+// enrolFleet gives every node a key and a certificate; each keeps a connection of its own.
+func enrolFleet(t *testing.T, s *server) []*node {
+	t.Helper()
+	fleet, failures := make([]*node, fleetSize), make([]error, fleetSize)
+	by, pool := anonymous(t, s), s.roots(t)
+	work := make(chan int)
+	var wait sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		wait.Go(func() {
+			for i := range work {
+				name := fmt.Sprintf("fleet-%03d.test", i)
+				certificate, err := requestCertificate(by, name)
+				failures[i] = err
+				fleet[i] = &node{server: s, name: name, client: newHTTPClient(t, &tls.Config{
+					RootCAs: pool, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate},
+				})}
+			}
+		})
+	}
+	for i := range fleet {
+		work <- i
+	}
+	close(work)
+	wait.Wait()
+	for _, err := range failures {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fleet
+}
+
+// memoryWatch keeps the largest sum of resident memory of a server and its children.
+type memoryWatch struct {
+	done chan struct{}
+	peak chan int64
+}
+
+func watchMemory(s *server) memoryWatch {
+	w, pid := memoryWatch{make(chan struct{}), make(chan int64)}, s.cmd.Process.Pid
+	go func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		peak := int64(0)
+		for {
+			peak = max(peak, memoryOf(pid))
+			select {
+			case <-w.done:
+				w.peak <- peak
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return w
+}
+
+func (w memoryWatch) stop() int64 {
+	close(w.done)
+	return <-w.peak
+}
