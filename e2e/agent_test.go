@@ -27,13 +27,14 @@ type agent struct {
 	home    string
 	scratch string // everything its catalogs write is below
 	env     []string
+	keyType string // ec, or rsa as agents have it when nothing is said
 }
 
 // newAgent makes a node; facts are "name=value" and reach its catalog.
 func newAgent(t *testing.T, s *server, name string, facts ...string) *agent {
 	t.Helper()
 	home := t.TempDir()
-	a := &agent{server: s, name: name, home: home, scratch: filepath.Join(home, "scratch")}
+	a := &agent{server: s, name: name, home: home, scratch: filepath.Join(home, "scratch"), keyType: "ec"}
 	if err := os.Mkdir(a.scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +56,7 @@ func (a *agent) puppet(t *testing.T, args ...string) result {
 func (a *agent) settings() []string {
 	settings := []string{
 		"--certname", a.name, "--server", "localhost", "--serverport", a.server.port(), "--color", "false",
+		"--key_type", a.keyType, // a new RSA-4096 key, which is the default, takes seconds of CPU
 		// Debian's modules bring facts that ask apt for updates: seconds of CPU for nothing.
 		"--basemodulepath", filepath.Join(a.home, "no-modules"),
 	}

@@ -119,6 +119,7 @@ func TestJoinToken(t *testing.T) {
 func TestSSLBootstrapAndClean(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, theHouse(t), "boot.test")
+	a.keyType = "rsa"
 	for _, c := range []struct {
 		command string
 		code    int
