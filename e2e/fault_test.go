@@ -140,7 +140,6 @@ func TestBadBodies(t *testing.T) {
 		{"facts of another node", http.MethodPut, facts, asJSON, factsJSON("somebody-else.test", nil), nil, http.StatusBadRequest, "somebody-else.test"},
 		{"facts that are a list", http.MethodPut, facts, asJSON, []byte(`[1, 2]`), nil, http.StatusBadRequest, "facts"},
 		{"deep nesting", http.MethodPut, facts, asJSON, []byte(`{"name":"bad-bodies.test","values":` + strings.Repeat(`{"a":`, 50000) + "1" + strings.Repeat("}", 50000) + "}"), nil, http.StatusBadRequest, "facts"},
-		{"catalog without facts", http.MethodPost, catalog, form, []byte("environment=production"), nil, http.StatusBadRequest, "facts"},
 		{"catalog with broken facts", http.MethodPost, catalog, form, []byte("facts_format=application%2Fjson&facts=%257Bnope"), nil, http.StatusBadRequest, "facts"},
 		{"broken JSON as report", http.MethodPut, report, asJSON, []byte(`{"host": nonsense}`), nil, http.StatusBadRequest, "report"},
 		{"report cut in half", http.MethodPut, report, asJSON, whole[:len(whole)/2], nil, http.StatusBadRequest, "report"},
@@ -201,7 +200,7 @@ func cutUpload(t *testing.T, n *node, path string, body []byte) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n.server.logged(t, "report", n.name, "ended")
+	n.server.logged(t, "/puppet/v3/report/"+n.name, "ended")
 }
 
 // A node may ask only for itself, and without a certificate there is nothing to see.

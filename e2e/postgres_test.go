@@ -115,4 +115,3 @@ func credential(t *testing.T, name string) *syscall.Credential {
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
-

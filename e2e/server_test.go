@@ -59,7 +59,7 @@ func (s *server) showLog(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the end of the server's log:\n%s", tail(s.logText(), 8000))
+			t.Logf("the end of the server's log:\n%s", tail(s.logText(), 3000))
 		}
 	})
 }
