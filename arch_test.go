@@ -23,7 +23,7 @@ var ranks = map[string]int{
 	"api":            2,
 	// cores: own their ports, import no core
 	"internal/bucket":    10,
-	"internal/cas":       10,
+	"internal/cas":       9, // the others stand on it
 	"internal/code":      10,
 	"internal/compile":   10,
 	"internal/inventory": 10,
@@ -38,6 +38,7 @@ var ranks = map[string]int{
 	"internal/puppetapi": 20,
 	"internal/ruby":      20,
 	"internal/sqlstore":  20,
+	"internal/tlsfront":  20,
 	"internal/worktree":  20,
 	// wholes: wire parts together, decide nothing
 	"internal/server": 30,

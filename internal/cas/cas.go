@@ -13,8 +13,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -23,9 +25,11 @@ import (
 // of the right content heals it.
 var ErrCorrupt = errors.New("stored content does not have its digest")
 
-// Blob is an open blob. Size is in bytes. Read and Seek follow io.ReadSeeker;
-// a whole sequential read is verified and its last Read returns ErrCorrupt
-// instead of io.EOF when the bytes are not what they should be.
+// Blob is an open blob. Size is in bytes. Read and Seek follow io.ReadSeeker.
+// A whole sequential read never passes wrong bytes for right ones: either Open
+// has refused them already, or the last Read returns ErrCorrupt instead of
+// io.EOF. A Blob belongs to one goroutine; it stays readable when a Sweep
+// removes it meanwhile.
 type Blob interface {
 	io.ReadSeekCloser
 	Size() int64
@@ -56,6 +60,43 @@ type Store interface {
 	Sweep(ctx context.Context, keep func(fleet.Digest) bool, before time.Time) (removed int, bytes int64, err error)
 }
 
+// Source is content on its way into a store: what it should be, and how to read
+// it when its turn comes.
+type Source struct {
+	Digest fleet.Digest
+	Open   func() (io.ReadCloser, error)
+}
+
+// Batcher is a Store that takes many blobs for the price of a few: they reach
+// the disk together, not one by one.
+type Batcher interface {
+	// PutAll is PutAs for every source. When it returns without error all of
+	// them survive a crash; with an error any of them may be stored or not.
+	PutAll(ctx context.Context, sources iter.Seq[Source]) error
+}
+
+// PutAll stores many blobs, together where the store can.
+func PutAll(ctx context.Context, s Store, sources iter.Seq[Source]) error {
+	if batcher, ok := s.(Batcher); ok {
+		return batcher.PutAll(ctx, sources)
+	}
+	for source := range sources {
+		if err := putSource(ctx, s, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func putSource(ctx context.Context, s Store, source Source) error {
+	r, err := source.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	return s.PutAs(ctx, source.Digest, r)
+}
+
 // Linker is a Store whose blobs can also stand as files in a directory without
 // being copied. Link makes path (which must not exist) hold the blob's bytes
 // with the given executable bit; it may be a hard link, so nobody may write to it.
@@ -63,7 +104,7 @@ type Linker interface {
 	Link(ctx context.Context, d fleet.Digest, path string, executable bool) error
 }
 
-// Bytes reads a whole blob of at most limit bytes.
+// Bytes reads a whole blob of at most limit bytes; Invalid when it is larger.
 func Bytes(ctx context.Context, s Store, d fleet.Digest, limit int64) ([]byte, error) {
 	blob, err := s.Open(ctx, d)
 	if err != nil {
@@ -71,20 +112,18 @@ func Bytes(ctx context.Context, s Store, d fleet.Digest, limit int64) ([]byte, e
 	}
 	defer func() { _ = blob.Close() }()
 	if blob.Size() > limit {
-		return nil, errors.New("blob " + string(d) + " is larger than its reader allows")
+		return nil, fault.New(fault.Invalid, "blob %s has %d bytes, its reader allows %d", d.Short(), blob.Size(), limit)
 	}
-	buf := make([]byte, 0, blob.Size()+1)
-	for {
-		n, err := blob.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
+	buf := make([]byte, blob.Size())
+	if _, err := io.ReadFull(blob, buf); err != nil {
+		return nil, err
 	}
+	// The read after the last byte is the one that tells whether they were right.
+	switch n, err := blob.Read(make([]byte, 1)); {
+	case n > 0:
+		return nil, fault.Wrap(fault.Internal, ErrCorrupt, "blob %s is longer than it says", d.Short())
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return buf, nil
 }

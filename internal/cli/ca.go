@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/server"
 )
 
 func (a *app) caCommand() *cobra.Command {
@@ -144,4 +145,28 @@ func (a *app) caToken() *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
 	return cmd
+}
+
+func (a *app) caImport() *cobra.Command {
+	return &cobra.Command{
+		Use: "import DIR", Short: "Take over an existing Puppet CA's directory (the server must not run)", Args: exactly(1),
+		Long: `Take over the key, certificates, revocation list, requests and serial numbers of an existing Puppet CA, so that nodes keep
+their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppetserver/ca. It is only read. The server of
+--data must not run, and its own CA must not have issued anything.`,
+		Example: "  tutti ca import /etc/puppetlabs/puppetserver/ca --data /var/lib/tutti",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config := server.Default()
+			config.Data = first(a.access.data, a.system.Getenv("TUTTI_DATA"), config.Data)
+			config.Database = a.system.Getenv("TUTTI_DATABASE")
+			imported, err := server.ImportCA(cmd.Context(), config, args[0], a.system.Err)
+			if err != nil {
+				return err
+			}
+			for _, skipped := range imported.Skipped {
+				a.hint("left out: %s", skipped)
+			}
+			_, err = fmt.Fprintf(a.system.Out, "imported %d certificates (%d revoked) and %d requests\n", imported.Certificates, imported.Revoked, imported.Requests)
+			return err
+		},
+	}
 }

@@ -31,6 +31,8 @@ func settingFlags(flags *pflag.FlagSet) {
 		switch v := value.Interface().(type) {
 		case string:
 			flags.String(name, v, help)
+		case float64:
+			flags.Float64(name, v, help)
 		case bool:
 			flags.Bool(name, v, help)
 		case int:

@@ -24,18 +24,22 @@ type Version struct {
 type Store interface {
 	// SaveVersion makes v the current version of its environment and creates the
 	// environment if need be. Deploying a version again moves the environment
-	// back to it.
+	// back to it: the row takes v's new values and becomes the newest. DeployedAt
+	// is kept to the microsecond.
 	SaveVersion(ctx context.Context, v Version) error
 	// CurrentVersion is the version that an environment uses; NotFound for an
 	// environment without one.
 	CurrentVersion(ctx context.Context, env fleet.Environment) (Version, error)
-	// Versions lists what was deployed to env, newest first; at most limit.
+	// Versions lists what was deployed to env, each version once, the one saved
+	// last first (whatever its clock said); at most limit. None for an unknown
+	// environment.
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]Version, error)
 	// Environments lists the current version of every environment, by name.
 	Environments(ctx context.Context) ([]Version, error)
 	// RemoveEnvironment forgets an environment and its versions; NotFound if there is none.
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
-	// VersionIDs lists every version that a row refers to (for garbage collection).
+	// VersionIDs lists every version that a row refers to, each once, in any order
+	// (for garbage collection).
 	VersionIDs(ctx context.Context) ([]VersionID, error)
 }
 

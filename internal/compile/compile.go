@@ -1,5 +1,3 @@
-// Package compile decides which catalogs are compiled, when and by whom, and
-// gives nodes their catalogs.
 package compile
 
 import (
@@ -27,7 +25,9 @@ type Order struct {
 // Outcome is what a compilation gave.
 type Outcome struct {
 	// Catalog is the document that a stock agent is given, without inlined file
-	// metadata: Puppet's wire format (catalog_format 2, rich data).
+	// metadata: Puppet's wire format (catalog_format 2, rich data). For equal
+	// inputs it is equal apart from version, code_id and catalog_uuid: above all
+	// a resource's file must not tell where the version lies on this machine.
 	Catalog json.RawMessage
 	// Exported holds the exported resources in the same form as the catalog's.
 	Exported json.RawMessage

@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -37,7 +38,7 @@ type Compilation struct {
 	Node        fleet.Certname
 	Environment fleet.Environment
 	Version     fleet.Digest
-	FactsSeq    int64  // the node's facts when it was leased, or when it was wanted
+	FactsSeq    int64  // the facts it was compiled with; before, those it was wanted with
 	Transaction string // the run that asked; empty if none
 	Trusted     json.RawMessage
 	Priority    Priority
@@ -66,28 +67,70 @@ type Want struct {
 }
 
 // Queue is the table of compilations. Every method may be called concurrently,
-// from several processes, and is one transaction.
+// from several processes, and is one transaction. No slice is kept.
 type Queue interface {
-	// Want returns the compilation that answers w: a finished one of the same
-	// node, environment, version, facts and transaction (non-empty); else a
-	// wanted or leased one that has at least these facts; else a new row.
-	// There is at most one wanted row for a node, environment and version: a
-	// newer want updates its facts and transaction and raises its priority.
+	// Want returns the compilation that answers w, looked for in this order:
+	//
+	//  1. the newest finished one (done or failed) of the same node, environment,
+	//     version and transaction (non-empty) that has at least these facts;
+	//  2. the wanted one of the same node, environment and version;
+	//  3. the newest leased one of these that has at least these facts;
+	//  4. a new wanted row.
+	//
+	// So there is at most one wanted row for a node, environment and version.
+	// "At least these facts" means FactsSeq >= w.FactsSeq. Joining a wanted or
+	// leased row (2 and 3) takes over w's transaction and trusted data where they
+	// are not empty, the higher FactsSeq for a wanted row, and the better of both
+	// priorities; WantedAt stays.
 	Want(ctx context.Context, w Want) (Compilation, error)
-	// Lease takes at most n wanted rows for worker until the given time, best
-	// priority first, then oldest. It sets FactsSeq to the node's current facts.
-	Lease(ctx context.Context, worker string, n int, now, until time.Time) ([]Compilation, error)
-	// Finish closes a leased row as Done or Failed, as c says. Conflict if the
-	// worker no longer holds the lease: then the result must be thrown away.
+	// Lease takes at most n wanted rows whose priority is worst or better for
+	// worker until the given time: best priority first, then oldest (WantedAt,
+	// then ID), in that order. It raises Attempts by one and sets FactsSeq to the
+	// node's current facts; a node without facts keeps what the row has.
+	Lease(ctx context.Context, worker string, n int, worst Priority, now, until time.Time) ([]Compilation, error)
+	// Renew moves the end of leases that worker holds to until, and returns the
+	// ids that it does hold, sorted; the others are lost and their work may stop.
+	// An early until gives a row back at that time.
+	Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error)
+	// Finish closes a leased row as Done or Failed and stores what c says of
+	// FactsSeq, FinishedAt, Catalog, UUID, Err and Cost. Conflict unless the row
+	// is leased by c.LeasedBy for the c.Attempts-th time: then somebody else has
+	// it, or had it, and the result must be thrown away. A lease that ran out but
+	// was not yet returned still holds.
 	Finish(ctx context.Context, c Compilation) error
-	// ReturnLeases makes rows wanted again whose lease ran out before now, or
-	// whose worker is the given one (empty: none). A row that was leased
-	// maxAttempts times is failed with CauseCrash instead.
+	// ReturnLeases makes leased rows wanted again that ran out at or before now,
+	// or whose worker is the given one (empty: none), and counts the rows that it
+	// touched. A row that was leased maxAttempts times is failed with CauseCrash
+	// (FinishedAt now) instead. Where the same node, environment and version is
+	// wanted already, the returned row is folded into that one (better priority,
+	// older WantedAt, more Attempts, higher FactsSeq; transaction and trusted data
+	// where the wanted one has none) and removed: who waits for it finds NotFound
+	// and wants again.
 	ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (int, error)
 	// Compilation reads one row; NotFound when it is gone.
 	Compilation(ctx context.Context, id int64) (Compilation, error)
-	// Depth counts wanted and leased rows, and the age of the oldest wanted one.
+	// Depth counts wanted and leased rows, and the age of the oldest wanted one
+	// (zero when nothing is wanted).
 	Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error)
-	// Prune forgets finished rows older than before, except each node's newest.
+	// Prune forgets rows that finished before the given time, except each node's
+	// newest finished one (latest FinishedAt, then highest ID), and counts them.
 	Prune(ctx context.Context, before time.Time) (int, error)
+}
+
+// History answers questions about finished compilations. Whoever implements
+// Queue implements it too.
+type History interface {
+	// Distinct returns, for the nodes whose newest done compilation in env is
+	// still kept, that compilation; of several with the same catalog only the
+	// newest; the latest FinishedAt first (then highest ID), at most n.
+	Distinct(ctx context.Context, env fleet.Environment, n int) ([]Compilation, error)
+}
+
+// Exhausted is the error of a compilation whose leases all ended without a
+// result.
+func Exhausted(attempts int) *Error {
+	return &Error{
+		Cause:   CauseCrash,
+		Message: fmt.Sprintf("the compilation was started %d times and never ended; the server's log says why", attempts),
+	}
 }

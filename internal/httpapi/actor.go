@@ -30,3 +30,19 @@ func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
 	}
 	return fleet.Actor{Kind: fleet.TokenUser, Name: token.Label, Admin: token.Admin}, nil
 }
+
+// AdminOnly lets administrators through to a handler that is no operation, such
+// as the metrics.
+func (h *Handler) AdminOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		actor, err := h.actor(r)
+		if err == nil && !actor.Admin {
+			err = fault.New(fault.Denied, "%s is for administrators: show a token or certificate of one", r.URL.Path)
+		}
+		if err != nil {
+			h.problem(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

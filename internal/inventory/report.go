@@ -84,7 +84,8 @@ type Event struct {
 	Redacted         bool            `json:"redacted,omitempty"`
 }
 
-// ReportFilter narrows a list of reports; zero fields do not narrow.
+// ReportFilter narrows a list of reports; zero fields do not narrow. Page.After
+// is the ID of the last report of the page before.
 type ReportFilter struct {
 	Certname fleet.Certname
 	Status   string

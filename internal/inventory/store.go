@@ -64,11 +64,12 @@ type Edge struct {
 
 // CatalogStore keeps the newest catalog of each node.
 type CatalogStore interface {
-	// SaveCatalog makes c the node's newest catalog. Rows are written only when
-	// the digest differs from what the node had.
+	// SaveCatalog makes c the node's newest catalog and creates the node if need
+	// be. Rows are written only when the digest differs from what the node had.
+	// Of resources that share type and title the first one is kept.
 	SaveCatalog(ctx context.Context, c Catalog) error
 	// Catalog returns a node's newest catalog with resources (in catalog order)
-	// and edges; NotFound if it has none.
+	// and edges (by source, target, relationship); NotFound if it has none.
 	Catalog(ctx context.Context, node fleet.Certname) (Catalog, error)
 	// CatalogDigests lists every digest that a row refers to (for garbage collection).
 	CatalogDigests(ctx context.Context) ([]fleet.Digest, error)
@@ -97,8 +98,9 @@ type Page struct {
 
 // NodeStore lists nodes.
 type NodeStore interface {
-	// Nodes lists nodes by name.
+	// Nodes lists nodes by name; Page.After is the last name of the page before.
 	Nodes(ctx context.Context, page Page) ([]Node, error)
+	// Node reads one node; NotFound if nothing is known of it.
 	Node(ctx context.Context, name fleet.Certname) (Node, error)
 	// PurgeNode forgets a node: facts, catalog, reports, wanted compilations.
 	// NotFound if nothing was known.

@@ -1,2 +1,57 @@
 // Package pki is who is who: certificate requests, signing, revocation.
+//
+// An Authority holds the fleet's signing key in its directory and everything
+// else in a Store. A node submits a request, somebody or a rule signs it, the
+// node fetches its certificate; later that is renewed, revoked or cleaned.
+//
+//	            Submit              Sign               Revoke
+//	(unknown) ─────────► requested ──────► signed ──────────────► revoked
+//	    ▲                    │               │  ▲ Renew              │
+//	    └────── Forget ──────┴──── Forget ───┘  (new serial)         │
+//	    └──────────────── Forget (stays on the revocation list) ─────┘
+//
+// Clean is Revoke and Forget in one step. A name whose certificate was revoked
+// cannot ask again before it is forgotten: otherwise a rule that signs by name
+// would hand a thrown-out node a new certificate.
+//
+// # Files
+//
+// ca.pem (0600) holds the private key and the certificate bundle in one file,
+// signing certificate first, so that the two can never disagree after a crash.
+// server.pem (0600) is the listener's key and certificate. ca_crt.pem is a copy of
+// the bundle for people. chain_crl.pem holds revocation lists of the CAs above
+// ours, when there are any. Our own list is made from the store's rows.
+//
+// # Joining without a person
+//
+// AutosignPolicy says who is signed at once: everybody, listed names and globs, or
+// whom a function approves. A join token in the request's challenge password signs
+// exactly one node, whatever the policy. A request is refused as a whole, not
+// only left waiting, when it asks for alternative names or authorization
+// extensions that the settings do not allow.
+//
+// # Time
+//
+// Certificates and lists are valid from 24 hours before they were made, so that a
+// node whose clock is behind can join. Times are UTC to the second.
+//
+// # Errors
+//
+// Invalid: a request or file that is broken. Denied: a request that asks for
+// something not allowed, a bad token, a peer that is not ours or was revoked.
+// Conflict: the name is taken, or there is nothing to sign or revoke in that
+// state. NotFound: unknown name. Unavailable: the directory cannot be
+// written, the CA's time has not come or is over, too many requests wait.
+//
+// # Concurrency
+//
+// An Authority is safe for concurrent use. Decisions that must not overlap
+// (submit, sign, renew, new revocation list) go one at a time within a process;
+// across processes the store keeps names, numbers and tokens unique. Run picks
+// up what other processes revoked.
+//
+// # Sources
+//
+// RFC 5280, RFC 2986; the certificate layout, OIDs and file formats of
+// Puppet 7 and 8 as their agents and the classic CA directory show them.
 package pki

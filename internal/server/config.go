@@ -24,15 +24,16 @@ type Config struct {
 	CertificateTTL               time.Duration `koanf:"certificate_ttl" help:"how long an issued certificate is good"`
 	Autosign                     string        `koanf:"autosign" reload:"true" help:"which requests are signed at once: off, all, list (autosign_list), or the path of a policy executable"`
 	AutosignList                 []string      `koanf:"autosign_list" reload:"true" help:"certnames and *.domain patterns that autosign=list signs"`
-	AllowSubjectAltNames         bool          `koanf:"allow_subject_alt_names" reload:"true" help:"sign requests that carry subject alternative names"`
-	AllowAuthorizationExtensions bool          `koanf:"allow_authorization_extensions" reload:"true" help:"sign requests that carry authorization extensions such as pp_cli_auth"`
-	AllowRenewal                 bool          `koanf:"allow_renewal" reload:"true" help:"let nodes renew their own certificates"`
+	AllowSubjectAltNames         bool          `koanf:"allow_subject_alt_names" help:"sign requests that carry subject alternative names"`
+	AllowAuthorizationExtensions bool          `koanf:"allow_authorization_extensions" help:"sign requests that carry authorization extensions such as pp_cli_auth"`
+	AllowRenewal                 bool          `koanf:"allow_renewal" help:"let nodes renew their own certificates"`
 	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON"`
 
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
+	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
 	ReportRetention time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
@@ -58,6 +59,7 @@ func Default() Config {
 		CertificateTTL:     5 * 365 * 24 * time.Hour,
 		Autosign:           "off",
 		AllowRenewal:       true,
+		MaxLoad:            8,
 		CompileTimeout:     5 * time.Minute,
 		CompileMemoryBytes: 1 << 30,
 		CompilePatience:    5 * time.Second,

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// carry sends request as the client does and binds it as the server does.
+func carry[T any](op Operation, request T) (got T, err error) {
+	path, err := locate(op, request)
+	if err != nil {
+		return got, err
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return got, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc(op.Method+" "+Prefix+op.Path, func(_ http.ResponseWriter, r *http.Request) { err = Bind(r, &got) })
+	err = fault.New(fault.NotFound, "no route")
+	mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(op.Method, path, bytes.NewReader(body)))
+	return got, err
+}
+
+func TestRequestsArriveAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[^\x00-\x1f./][^\x00-\x1f]{0,20}`)
+		list := ReportListRequest{Name: text.Draw(t, "name"), Status: text.Draw(t, "status"), After: text.Draw(t, "after"), Limit: rapid.IntRange(0, 1000).Draw(t, "limit")}
+		if got, err := carry(ReportList, list); err != nil || got != list {
+			t.Fatalf("sent %+v, got %+v, %v", list, got, err)
+		}
+		deploy := DeployRequest{Environment: text.Draw(t, "environment"), Commit: text.Draw(t, "commit"), Manifest: json.RawMessage(`{"files":[]}`)}
+		got, err := carry(VersionDeploy, deploy)
+		if diff := cmp.Diff(deploy, got); diff != "" || err != nil {
+			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+func TestBindRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ target, body, want string }{
+		"unknown query field": {"/x?statuss=failed", "", `unknown query field "statuss"`},
+		"limit is no number":  {"/x?limit=many", "", "the query field limit must be a whole number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var request ReportListRequest
+			err := Bind(httptest.NewRequest(http.MethodGet, c.target, strings.NewReader(c.body)), &request)
+			if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), c.want) {
+				t.Errorf("got %v, want Invalid with %q", err, c.want)
+			}
+		})
+	}
+	for name, body := range map[string]string{
+		"no body": "", "broken JSON": `{"commit":`, "unknown field": `{"comit":"x"}`, "two objects": `{}{}`, "wrong type": `{"commit":1}`, "not an object": `[]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var request DeployRequest
+			if err := Bind(httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(body)), &request); fault.Of(err) != fault.Invalid || err == nil {
+				t.Errorf("got %v, want Invalid", err)
+			}
+		})
+	}
+}
+
+func TestABodyCannotOverruleThePath(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(`{"Environment":"other","commit":"c"}`))
+	r.SetPathValue("environment", "production")
+	var request DeployRequest
+	if err := Bind(r, &request); err == nil && request.Environment != "production" {
+		t.Errorf("the environment became %q", request.Environment)
+	}
+}
+
+func FuzzBind(f *testing.F) {
+	f.Add("limit=3&status=failed", []byte(`{"commit":"c","manifest":{}}`))
+	f.Fuzz(func(t *testing.T, query string, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, "/x", bytes.NewReader(body))
+		r.URL.RawQuery = query
+		_ = Bind(r, &ReportListRequest{})
+		r.URL.RawQuery = ""
+		_ = Bind(r, &DeployRequest{})
+	})
+}
+
+func TestOperationsAreConsistent(t *testing.T) {
+	t.Parallel()
+	names, routes := map[string]bool{}, map[string]bool{}
+	for _, op := range Operations() {
+		route := op.Method + " " + op.Path
+		if names[op.Name] || routes[route] {
+			t.Errorf("%s or %s is there twice", op.Name, route)
+		}
+		names[op.Name], routes[route] = true, true
+		if op.Permission == "" || op.Summary == "" {
+			t.Errorf("%s has no permission or no summary", op.Name)
+		}
+		if op.Request == nil && strings.Contains(op.Path, "{") {
+			t.Errorf("%s has a path field but no request type", op.Name)
+		}
+		if op.Method == http.MethodGet && hasBody(op.Request) {
+			t.Errorf("%s is a GET with a body", op.Name)
+		}
+	}
+}

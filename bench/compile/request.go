@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/bench/internal/load"
+)
+
+// factsOf gives a node's facts with its own name and a made-up release in them.
+func (b *bench) factsOf(node, release string) map[string]any {
+	values := maps.Clone(b.facts)
+	host, domain, _ := strings.Cut(node, ".")
+	values["clientcert"], values["fqdn"], values["hostname"], values["domain"] = node, node, host, domain
+	values["os"] = withRelease(b.facts["os"], release)
+	return values
+}
+
+// withRelease copies the fact `os` and sets os.release.full.
+func withRelease(os any, full string) any {
+	outer, ok := os.(map[string]any)
+	if !ok {
+		return os
+	}
+	outer = maps.Clone(outer)
+	if release, ok := outer["release"].(map[string]any); ok {
+		release = maps.Clone(release)
+		release["full"] = full
+		outer["release"] = release
+	}
+	return outer
+}
+
+// catalogRequest is what a 7.23 agent sends; the facts are escaped twice.
+func catalogRequest(node string, values map[string]any) (load.Request, error) {
+	now := time.Now()
+	facts, err := json.Marshal(map[string]any{
+		"name": node, "values": values,
+		"timestamp": now.Format(time.RFC3339Nano), "expiration": now.Add(30 * time.Minute).Format(time.RFC3339Nano),
+	})
+	if err != nil {
+		return load.Request{}, fmt.Errorf("write facts: %w", err)
+	}
+	form := url.Values{
+		"environment": {"production"}, "configured_environment": {"production"}, "check_environment": {"true"},
+		"facts_format": {"application/json"}, "facts": {strings.ReplaceAll(url.QueryEscape(string(facts)), "+", "%20")},
+		"transaction_uuid": {uuid.NewString()}, "job_uuid": {""}, "static_catalog": {"true"},
+		"checksum_type": {"sha256.sha384.sha512.sha224.md5"},
+	}
+	return load.Request{
+		Method: http.MethodPost, Path: "/puppet/v3/catalog/" + node + "?environment=production",
+		Header: http.Header{
+			"Content-Type": {"application/x-www-form-urlencoded"}, "X-Puppet-Version": {"7.23.0"},
+			"User-Agent": {"Puppet/7.23.0 Ruby/3.1.2-p20 (x86_64-linux-gnu)"},
+			"Accept":     {"application/vnd.puppet.rich+json, application/json"}, "Accept-Encoding": {"gzip;q=1.0,deflate;q=0.6,identity;q=0.3"},
+		},
+		Body: []byte(form.Encode()),
+	}, nil
+}

@@ -1,0 +1,118 @@
+// Ingest measures how fast fact sets and reports are stored: Tutti over its
+// real HTTP with client certificates, against Debian's PuppetDB on a
+// PostgreSQL of its own. Method and figures: docs/benchmarks.md.
+//
+//	go run ./bench/ingest [-only tutti,puppetdb] [-nodes 2000]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/bench/internal/fleetgen"
+	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/bench/internal/peers"
+)
+
+// settings are the knobs; they go into the report as they were.
+type settings struct {
+	Only    string `json:"only"`
+	Nodes   int    `json:"nodes"`
+	Workers int    `json:"workers"`
+	Rounds  int    `json:"rounds"`      // of changed facts and of reports, into Tutti
+	Peer    int    `json:"rounds_peer"` // the same into PuppetDB
+	Heap    string `json:"heap"`
+	Seed    uint64 `json:"seed"`
+
+	limit time.Duration
+	keep  bool
+	out   string
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.Only, "only", "tutti,puppetdb", "servers to measure")
+	flag.IntVar(&s.Nodes, "nodes", 2000, "nodes in the fleet")
+	flag.IntVar(&s.Workers, "workers", 16, "requests under way at a time")
+	flag.IntVar(&s.Rounds, "rounds", 5, "fact sets and reports of each node into Tutti, after the first fact set")
+	flag.IntVar(&s.Peer, "rounds-peer", 1, "the same into PuppetDB, which takes minutes for one")
+	flag.StringVar(&s.Heap, "heap", "192m", "PuppetDB's Java heap (Debian's default is 192m)")
+	flag.Uint64Var(&s.Seed, "seed", 1, "of facts and reports")
+	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
+	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
+	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	flag.Parse()
+	peers.Main("ingest", s.limit, s.keep, s.run)
+}
+
+func (s settings) run(ctx context.Context, dir string) error {
+	report := &measure.Report{Name: "ingest", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
+	fleet := fleetgen.Fleet{Seed: s.Seed, Base: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
+	for name := range strings.SplitSeq(s.Only, ",") {
+		rows, notes, err := s.server(ctx, name, filepath.Join(dir, name), fleet)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		report.Rows = append(report.Rows, rows...)
+		report.Notes = append(report.Notes, notes...)
+	}
+	report.Ratios = measure.Compare(report.Rows, "tutti", []measure.Aim{
+		{Case: firstFacts, Figure: "per_s", Peer: "puppetdb", Min: 100},
+		{Case: changedFacts, Figure: "per_s", Peer: "puppetdb", Min: 100},
+		{Case: reports, Figure: "per_s", Peer: "puppetdb", Min: 20},
+		{Case: firstFacts, Figure: "per_cpu_s", Peer: "puppetdb"},
+		{Case: changedFacts, Figure: "per_cpu_s", Peer: "puppetdb"},
+		{Case: reports, Figure: "per_cpu_s", Peer: "puppetdb"},
+		{Case: afterwards, Figure: "pss_mb", Peer: "puppetdb", Max: 0.2},
+	})
+	if err := report.Print(os.Stdout, columns); err != nil {
+		return err
+	}
+	return report.Write(s.out)
+}
+
+func (s settings) server(ctx context.Context, name, dir string, fleet fleetgen.Fleet) (_ []measure.Row, notes []string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	store, rounds, err := s.start(ctx, name, dir, fleet)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if stop := store.target().Stop(); err == nil {
+			err = stop
+		}
+	}()
+	b := &bench{settings: s, store: store}
+	rows, err := b.all(ctx, rounds)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes, err = store.notes(ctx)
+	return rows, notes, err
+}
+
+func (s settings) start(ctx context.Context, name, dir string, fleet fleetgen.Fleet) (store, int, error) {
+	switch name {
+	case "puppetdb":
+		started, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		defer cancel()
+		target, err := peers.StartPuppetDB(started, dir, s.Heap)
+		if err != nil {
+			return nil, 0, err
+		}
+		db, err := newPuppetDB(target, fleet, s.Workers)
+		return db, s.Peer, err
+	case "tutti":
+		store, err := s.startTutti(ctx, dir, fleet)
+		return store, s.Rounds, err
+	default:
+		return nil, 0, fmt.Errorf("no such server; have tutti, puppetdb")
+	}
+}

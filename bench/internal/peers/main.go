@@ -1,0 +1,53 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main runs one benchmark in a temporary directory and ends the program. The
+// context is done after limit, on Ctrl-C and on SIGTERM; work must then stop
+// what it started and return. The directory is removed at the end unless keep is
+// set.
+func Main(name string, limit time.Duration, keep bool, work func(ctx context.Context, dir string) error) {
+	err := run(name, limit, keep, work)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+func run(name string, limit time.Duration, keep bool, work func(ctx context.Context, dir string) error) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	// Orphans of a killed server come to us rather than to init, so that they can be found.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "tutti-"+name+"-")
+	if err != nil {
+		return err
+	}
+	// PostgreSQL runs as another user and must reach its directory in here.
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // names inside are not listed
+		return err
+	}
+	if keep {
+		fmt.Fprintln(os.Stderr, "files are kept in", dir)
+	} else {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	return work(ctx, dir)
+}
+
+// CopyTree copies a directory.
+func CopyTree(from, to string) error { return os.CopyFS(to, os.DirFS(from)) }

@@ -1,0 +1,21 @@
+//go:build unix
+
+package blobfs
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// lockFile takes the lock for as long as the file is open, or fails at once.
+func lockFile(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+// Package buckettest holds what every bucket store must do, as a suite, and a
+// store in memory that does it.
+package buckettest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/bucket"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Fake is a bucket.Store in memory.
+type Fake struct {
+	mu   sync.Mutex
+	rows []bucket.Backup
+}
+
+// New returns an empty Fake.
+func New() *Fake { return &Fake{} }
+
+// SaveBackup implements bucket.Store.
+func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.rows, func(o bucket.Backup) bool {
+		return o.Algorithm == b.Algorithm && o.Sum == b.Sum && o.Node == b.Node && o.Path == b.Path
+	}) {
+		s.rows = append(s.rows, b)
+	}
+	return nil
+}
+
+// Blob implements bucket.Store.
+func (s *Fake) Blob(_ context.Context, algorithm, sum string) (fleet.Digest, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.rows {
+		if b.Algorithm == algorithm && b.Sum == sum {
+			return b.Blob, b.Size, nil
+		}
+	}
+	return "", 0, fault.New(fault.NotFound, "nothing was backed up under {%s}%s", algorithm, sum)
+}
+
+// Backups implements bucket.Store.
+func (s *Fake) Backups(_ context.Context, node fleet.Certname, from, to time.Time, limit int) ([]bucket.Backup, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []bucket.Backup
+	for _, b := range s.rows {
+		if b.Node == node && (from.IsZero() || !b.At.Before(from)) && (to.IsZero() || !b.At.After(to)) {
+			out = append(out, b)
+		}
+	}
+	slices.SortFunc(out, func(a, b bucket.Backup) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Path, b.Path))
+	})
+	return out[:min(limit, len(out))], nil
+}
+
+// Blobs implements bucket.Store.
+func (s *Fake) Blobs(context.Context) ([]fleet.Digest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []fleet.Digest
+	for _, b := range s.rows {
+		out = append(out, b.Blob)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// PruneBackups implements bucket.Store.
+func (s *Fake) PruneBackups(_ context.Context, before time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := len(s.rows)
+	s.rows = slices.DeleteFunc(s.rows, func(b bucket.Backup) bool { return b.At.Before(before) })
+	return all - len(s.rows), nil
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/code"
+)
+
+func (a *app) codeCommand() *cobra.Command {
+	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(), a.codeVersions(), a.codeRemove()))
+}
+
+func (a *app) codeDeploy() *cobra.Command {
+	var options code.BuildOptions
+	cmd := &cobra.Command{
+		Use: "deploy ENVIRONMENT DIR|GIT-URL[@REF]", Short: "Make a directory or a git ref the version of an environment", Args: exactly(2),
+		Long: `Make a directory or a git ref the version of an environment. What the server does not have yet is uploaded; identical
+files and identical trees are stored once. Deploying an earlier tree again moves the environment back to it.
+
+environment.conf, the module path and hiera.yaml are honoured. Modules from absolute directories of the module path become
+part of the version; what $basemodulepath stands for is said with --base-module-path. A Puppetfile is not resolved: run
+r10k or g10k first and deploy the directory.`,
+		Example: `  tutti code deploy production ./control-repo
+  tutti code deploy production https://git.example.test/control.git@main
+  tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			source, err := openSource(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			defer source.close()
+			began := time.Now()
+			bundle, err := code.Build(cmd.Context(), source.dir, options)
+			if err != nil {
+				return err
+			}
+			a.hint("Read %d files, %s, in %s", len(bundle.Manifest.Files), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+			sent, err := a.upload(cmd.Context(), client, bundle)
+			if err != nil {
+				return err
+			}
+			if sent > 0 {
+				a.hint("Uploaded %d files that the server did not have", sent)
+			}
+			version, err := deploy(cmd.Context(), client, args[0], source, bundle)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(version)
+			}
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%d files, %s)\n", version.Environment, short(version.ID), version.Files, bytesText(version.Bytes))
+			return err
+		},
+	}
+	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil, "directories of modules that $basemodulepath stands for; they become part of the version")
+	return cmd
+}
+
+func (a *app) codeList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List environments and their versions", Args: exactly(0), Example: "  tutti code list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.EnvironmentList, nil)
+			if err != nil {
+				return err
+			}
+			return printList(a, list.Items, versionTable("No environments. `tutti code deploy production DIR` makes one."))
+		},
+	}
+}
+
+func (a *app) codeVersions() *cobra.Command {
+	return &cobra.Command{
+		Use: "versions ENVIRONMENT", Short: "List what was deployed to an environment, newest first", Args: exactly(1), Example: "  tutti code versions production",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
+			if err != nil {
+				return err
+			}
+			return printList(a, list.Items, versionTable("Nothing was deployed to "+args[0]+"."))
+		},
+	}
+}
+
+func versionTable(empty string) table[api.Version] {
+	now := time.Now()
+	return table[api.Version]{
+		columns: []string{"environment", "version", "commit", "files", "size", "deployed", "by", "from"},
+		row: func(v api.Version) []string {
+			return []string{v.Environment, short(v.ID), short(v.Commit), fmt.Sprint(v.Files), bytesText(v.Bytes), ago(v.DeployedAt, now), v.Actor, v.Origin}
+		},
+		name:  func(v api.Version) string { return v.Environment },
+		empty: empty,
+	}
+}
+
+func (a *app) codeRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ENVIRONMENT", Short: "Remove an environment; agents that ask for it are told it is unknown", Args: exactly(1),
+		Example: "  tutti code remove feature_tls",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			return client.Call(cmd.Context(), api.EnvironmentDelete, api.EnvironmentRequest{Environment: args[0]}, nil)
+		},
+	}
+}
+
+// isDir says whether a deploy's source is a directory rather than a repository.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

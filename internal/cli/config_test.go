@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/server"
+)
+
+// load reads settings as the server command does.
+func load(t *testing.T, file string, env, args []string) (server.Config, string, error) {
+	t.Helper()
+	path := ""
+	if file != "" {
+		path = filepath.Join(t.TempDir(), "server.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settingFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	var hints bytes.Buffer
+	a := &app{system: System{Err: &hints, Env: env}}
+	config, err := a.loadConfig(path, flags)
+	return config, hints.String(), err
+}
+
+func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
+	t.Parallel()
+	got, hints, err := load(t,
+		"listen: ':1'\ndata: /file\nautosign: list\nautosign_list: [a, '*.b']\ncompile_timeout: 90s\nmax_load: 1.5\n",
+		[]string{"TUTTI_DATA=/env", "TUTTI_LISTEN=:2", "TUTTI_SERVER=https://x:1", "TUTTI_DNS_ALT_NAMES=p,q", "TUTTI_ACCESS_LOG=false", "TUTTI_ODD=1"},
+		[]string{"--listen", ":3", "--compile-workers", "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := server.Default()
+	want.Data, want.Listen, want.Autosign, want.AutosignList = "/env", ":3", "list", []string{"a", "*.b"}
+	want.CompileTimeout, want.MaxLoad, want.DNSAltNames, want.AccessLog, want.CompileWorkers = 90*time.Second, 1.5, []string{"p", "q"}, false, 7
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(hints, "TUTTI_ODD") || strings.Contains(hints, "TUTTI_SERVER") {
+		t.Errorf("hints: %q", hints)
+	}
+}
+
+func TestWrongSettingsAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file string
+		env  []string
+		want string
+	}{
+		"unknown key":    {"listne: ':1'\n", nil, `there is no setting "listne"`},
+		"not yaml":       {"listen: [", nil, "configuration file"},
+		"wrong duration": {"compile_timeout: soon\n", nil, "compile_timeout"},
+		"wrong number":   {"", []string{"TUTTI_COMPILE_WORKERS=many"}, "compile_workers"},
+		"wrong choice":   {"ca_key_type: dsa\n", nil, "setting ca_key_type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := load(t, c.file, c.env, nil)
+			if fault.Of(err) != fault.Invalid || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want Invalid with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAMissingFileIsNamed(t *testing.T) {
+	t.Parallel()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	settingFlags(flags)
+	_, err := (&app{}).loadConfig("/nowhere/server.yaml", flags)
+	if err == nil || !strings.Contains(err.Error(), "no configuration file /nowhere/server.yaml") {
+		t.Errorf("got %v", err)
+	}
+}

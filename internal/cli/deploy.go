@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/gitsource"
+)
+
+// source is a directory to deploy and where it came from.
+type source struct {
+	dir, origin, commit string
+	close               func()
+}
+
+// openSource takes a directory as it is and clones anything else.
+func openSource(ctx context.Context, text string) (source, error) {
+	if isDir(text) {
+		dir, err := filepath.Abs(text)
+		return source{dir: dir, origin: dir, commit: gitsource.Head(ctx, dir), close: func() {}}, err
+	}
+	repository, err := gitsource.Parse(text)
+	if err != nil {
+		return source{}, fault.New(fault.Invalid, "%.200q is neither a directory here nor a git repository: %s", text, fault.Detail(err))
+	}
+	dir, err := os.MkdirTemp("", "tutti-deploy-")
+	if err != nil {
+		return source{}, err
+	}
+	remove := func() { _ = os.RemoveAll(dir) }
+	commit, err := gitsource.Clone(ctx, repository.URL, repository.Ref, dir)
+	if err != nil {
+		remove()
+		return source{}, err
+	}
+	return source{dir: dir, origin: repository.String(), commit: commit, close: remove}, nil
+}
+
+// The size of one question and of one upload.
+const (
+	askDigests  = 10_000
+	uploadBlobs = 2_000
+	uploadBytes = 256 << 20
+)
+
+// upload sends the server what it does not have and returns how many files that was.
+func (a *app) upload(ctx context.Context, client *api.Client, bundle *code.Bundle) (sent int, err error) {
+	sizes := map[fleet.Digest]int64{}
+	for _, file := range bundle.Manifest.Files {
+		sizes[file.Digest] = file.Size
+	}
+	missing, err := missingBlobs(ctx, client, bundle.Manifest.Digests())
+	if err != nil {
+		return 0, err
+	}
+	for sent < len(missing) {
+		part := firstPart(missing[sent:], sizes)
+		if err := uploadPart(ctx, client, bundle, part, sizes); err != nil {
+			return sent, err
+		}
+		sent += len(part)
+		if len(missing) > len(part) {
+			a.hint("  %d of %d files uploaded", sent, len(missing))
+		}
+	}
+	return sent, nil
+}
+
+func missingBlobs(ctx context.Context, client *api.Client, digests []fleet.Digest) ([]fleet.Digest, error) {
+	var missing []fleet.Digest
+	for len(digests) > 0 {
+		n := min(len(digests), askDigests)
+		request := api.BlobMissingRequest{}
+		for _, digest := range digests[:n] {
+			request.Digests = append(request.Digests, string(digest))
+		}
+		var answer api.BlobMissingResponse
+		if err := client.Call(ctx, api.BlobMissing, request, &answer); err != nil {
+			return nil, err
+		}
+		for _, digest := range answer.Missing {
+			missing = append(missing, fleet.Digest(digest))
+		}
+		digests = digests[n:]
+	}
+	return missing, nil
+}
+
+// firstPart is as many digests as fit one upload; at least one.
+func firstPart(digests []fleet.Digest, sizes map[fleet.Digest]int64) []fleet.Digest {
+	total := int64(0)
+	for i, digest := range digests {
+		total += sizes[digest]
+		if i > 0 && (total > uploadBytes || i == uploadBlobs) {
+			return digests[:i]
+		}
+	}
+	return digests
+}
+
+// uploadPart streams blobs as a tar archive while the server stores them.
+func uploadPart(ctx context.Context, client *api.Client, bundle *code.Bundle, part []fleet.Digest, sizes map[fleet.Digest]int64) error {
+	reader, writer := io.Pipe()
+	go func() { _ = writer.CloseWithError(writeArchive(writer, bundle, part, sizes)) }()
+	err := client.Upload(ctx, api.BlobUpload, reader, &api.BlobUploadResponse{})
+	_ = reader.CloseWithError(err) // ends the writer if the server answered early
+	return err
+}
+
+func writeArchive(to io.Writer, bundle *code.Bundle, part []fleet.Digest, sizes map[fleet.Digest]int64) error {
+	archive := tar.NewWriter(to)
+	for _, digest := range part {
+		if err := archive.WriteHeader(&tar.Header{Name: string(digest), Size: sizes[digest], Mode: 0o600, Format: tar.FormatPAX}); err != nil {
+			return err
+		}
+		if err := copyBlob(archive, bundle, digest); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+func copyBlob(to io.Writer, bundle *code.Bundle, digest fleet.Digest) error {
+	blob, err := bundle.Open(digest)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = blob.Close() }()
+	_, err = io.Copy(to, blob)
+	return err
+}
+
+func deploy(ctx context.Context, client *api.Client, environment string, from source, bundle *code.Bundle) (api.Version, error) {
+	manifest, err := bundle.Manifest.Encode()
+	if err != nil {
+		return api.Version{}, err
+	}
+	var version api.Version
+	err = client.Call(ctx, api.VersionDeploy, api.DeployRequest{
+		Environment: environment, Commit: from.commit, Origin: from.origin, Manifest: manifest,
+	}, &version)
+	return version, err
+}

@@ -1,0 +1,398 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Inline makes a catalog static: it adds what the file server would say of the
+// sources of its File resources, so that an agent asks for content only, and a
+// changed file is a changed catalog. checksumTypes is what the agent can check,
+// best first. The rest of the document stays as it is, byte for byte.
+//
+// A resource is left alone unless all its sources are of this server
+// (puppet:///...) and what was found is in the modules mount. Invalid for a
+// source that is not there, as the compiler does it, and when no checksum type
+// is known.
+func Inline(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []string) ([]byte, error) {
+	checksumType, err := commonChecksum(checksumTypes)
+	if err != nil {
+		return nil, err
+	}
+	members, err := splitObject(catalog)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the catalog is not a JSON object")
+	}
+	var resources []inlineResource
+	for _, m := range members {
+		if m.name == "resources" {
+			if err := json.Unmarshal(m.value, &resources); err != nil {
+				return nil, fault.Wrap(fault.Invalid, err, "the catalog's resources are not what they should be")
+			}
+		}
+	}
+	in := inliner{tree: tree, checksumType: checksumType}
+	for _, r := range resources {
+		if r.Type != "File" || len(r.Parameters) == 0 {
+			continue
+		}
+		if err := in.add(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return in.join(members)
+}
+
+func commonChecksum(wanted []string) (string, error) {
+	for _, name := range wanted {
+		if KnownChecksum(name) {
+			return name, nil
+		}
+	}
+	return "", fault.New(fault.Invalid, "unable to find a common checksum type between agent %q and server %q",
+		strings.Join(wanted, "."), strings.Join(checksumTypes, "."))
+}
+
+type inlineResource struct {
+	Type       string          `json:"type"`
+	Title      string          `json:"title"`
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// fileParameters are the parameters of a File that decide how its sources are
+// looked up. Their values may be anything that a manifest says.
+type fileParameters struct {
+	Ensure            any `json:"ensure"`
+	Source            any `json:"source"`
+	SourceSelect      any `json:"sourceselect"`
+	SourcePermissions any `json:"source_permissions"`
+	Recurse           any `json:"recurse"`
+	RecurseLimit      any `json:"recurselimit"`
+	MaxFiles          any `json:"max_files"`
+	Ignore            any `json:"ignore"`
+	Links             any `json:"links"`
+	Checksum          any `json:"checksum"`
+}
+
+// member is one key and value of a JSON object, as they were written.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+func splitObject(text []byte) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return nil, errors.Join(err, errors.New("it does not start with a brace"))
+	}
+	var members []member
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := member{name: token.(string)} // the decoder accepts no other key
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows it")
+	}
+	return members, nil
+}
+
+// inliner collects what is added to a catalog.
+type inliner struct {
+	tree         *Tree
+	checksumType string
+	single       []namedMetadata
+	recursive    []namedMetadata
+}
+
+type namedMetadata struct {
+	title string
+	value any
+}
+
+func (in *inliner) add(ctx context.Context, r inlineResource) error {
+	var p fileParameters
+	if err := json.Unmarshal(r.Parameters, &p); err != nil {
+		return fault.Wrap(fault.Invalid, err, "the parameters of File[%.200s] are not what they should be", r.Title)
+	}
+	if text(p.Ensure) == "absent" {
+		return nil
+	}
+	sources, ok := puppetSources(p.Source)
+	if !ok {
+		return nil
+	}
+	if recurse := text(p.Recurse); recurse == "true" || recurse == "remote" {
+		return in.addRecursive(ctx, r.Title, sources, p)
+	}
+	return in.addSingle(ctx, r.Title, sources, p)
+}
+
+// source is one source of a resource, split into what the file server needs.
+type source struct {
+	uri   string // without slashes at the end
+	mount string
+	path  string
+}
+
+// puppetSources returns a resource's sources; false when there is none, or one
+// that is not this server's to answer.
+func puppetSources(value any) ([]source, bool) {
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	var sources []source
+	for _, item := range list {
+		if item == nil {
+			continue
+		}
+		uri, isText := item.(string)
+		if !isText {
+			return nil, false
+		}
+		s, ok := parseSource(uri)
+		if !ok {
+			return nil, false
+		}
+		sources = append(sources, s)
+	}
+	return sources, len(sources) > 0
+}
+
+// parseSource splits puppet:///mount/path. Puppet takes such a source as it is
+// written: nothing in it is percent-encoded, and a query is cut off.
+func parseSource(uri string) (source, bool) {
+	uri = strings.TrimRight(uri, "/")
+	key, ok := strings.CutPrefix(uri, "puppet:///")
+	if !ok {
+		return source{}, false
+	}
+	key, _, _ = strings.Cut(key, "?")
+	mount, path, _ := strings.Cut(key, "/")
+	return source{uri: uri, mount: mount, path: path}, true
+}
+
+func (in *inliner) options(p fileParameters) MetadataOptions {
+	opt := MetadataOptions{Links: text(p.Links), ChecksumType: text(p.Checksum), SourcePermissions: text(p.SourcePermissions)}
+	if opt.ChecksumType == "" {
+		opt.ChecksumType = in.checksumType
+	}
+	return opt
+}
+
+// addSingle takes the first source that is there.
+func (in *inliner) addSingle(ctx context.Context, title string, sources []source, p fileParameters) error {
+	for _, s := range sources {
+		if !in.serves(s) {
+			return nil // the agent asks whoever knows this mount
+		}
+		m, err := in.tree.Metadata(ctx, s.mount, s.path, in.options(p))
+		if fault.Of(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return in.blame(err, title)
+		}
+		if uri, ok := in.contentURI(s, m.Path); ok {
+			m.ContentURI, m.Source = uri, s.uri
+			in.single = append(in.single, namedMetadata{title, m})
+		}
+		return nil
+	}
+	uris := make([]string, len(sources))
+	for i, s := range sources {
+		uris[i] = s.uri
+	}
+	return fault.New(fault.Invalid, "Could not get metadata for %s (File[%.200s])", strings.Join(uris, ", "), title)
+}
+
+// serves tells whether a mount is one of the tree's.
+func (in *inliner) serves(s source) bool {
+	_, single := moduleMounts[s.mount]
+	_, union := unionMounts[s.mount]
+	return single || union
+}
+
+func (in *inliner) blame(err error, title string) error {
+	return fault.Wrap(fault.Of(err), err, "File[%.200s]: %s", title, fault.Detail(err))
+}
+
+// addRecursive takes the first source that is there, or all of them.
+func (in *inliner) addRecursive(ctx context.Context, title string, sources []source, p fileParameters) error {
+	opt, err := in.searchOptions(p)
+	if err != nil {
+		return in.blame(err, title)
+	}
+	var found []namedMetadata
+	for _, s := range sources {
+		if !in.serves(s) {
+			return nil
+		}
+		list, err := in.tree.Metadatas(ctx, s.mount, s.path, opt)
+		if fault.Of(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return in.blame(err, title)
+		}
+		base, ok := in.contentURI(s, list[0].Path)
+		if !ok {
+			return nil
+		}
+		for i := range list {
+			list[i].ContentURI = base
+			if rel := *list[i].RelativePath; rel != "." {
+				list[i].ContentURI = base + "/" + rel
+			}
+		}
+		found = append(found, namedMetadata{s.uri, list})
+		if selectAll := text(p.SourceSelect); selectAll == "" || selectAll == "first" {
+			break
+		}
+	}
+	if len(found) > 0 {
+		in.recursive = append(in.recursive, namedMetadata{title, object(found)})
+	}
+	return nil
+}
+
+func (in *inliner) searchOptions(p fileParameters) (SearchOptions, error) {
+	opt := SearchOptions{MetadataOptions: in.options(p), Recurse: true, Ignore: texts(p.Ignore)}
+	if p.RecurseLimit != nil {
+		limit, err := strconv.Atoi(text(p.RecurseLimit))
+		if err != nil {
+			return opt, fault.New(fault.Invalid, "recurselimit is %.40q, not a number", text(p.RecurseLimit))
+		}
+		opt.RecurseLimit, opt.Recurse = limit, limit != 0
+	}
+	if p.MaxFiles != nil {
+		limit, err := strconv.Atoi(text(p.MaxFiles))
+		if err != nil {
+			return opt, fault.New(fault.Invalid, "max_files is %.40q, not a number", text(p.MaxFiles))
+		}
+		opt.MaxFiles = limit
+	}
+	return opt, nil
+}
+
+// contentURI names a file by its path below the environment, which static
+// content is fetched by. False for what is not a module's file.
+func (in *inliner) contentURI(s source, virtual string) (string, bool) {
+	if s.mount != "modules" {
+		return "", false
+	}
+	rel, ok := strings.CutPrefix(virtual, in.tree.virtual("")+"/")
+	return "puppet:///" + rel, ok
+}
+
+// join writes the document with what was found at its end. Metadata that was
+// there before is replaced.
+func (in *inliner) join(members []member) ([]byte, error) {
+	members = slices.DeleteFunc(members, func(m member) bool {
+		return m.name == "metadata" || m.name == "recursive_metadata"
+	})
+	for _, added := range []namedMetadata{{"metadata", in.single}, {"recursive_metadata", in.recursive}} {
+		found := added.value.([]namedMetadata)
+		if len(found) == 0 {
+			continue
+		}
+		value, err := object(found).MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, member{added.title, value})
+	}
+	var doc bytes.Buffer
+	doc.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			doc.WriteByte(',')
+		}
+		if err := writeJSON(&doc, m.name); err != nil {
+			return nil, err
+		}
+		doc.WriteByte(':')
+		doc.Write(m.value)
+	}
+	doc.WriteByte('}')
+	return doc.Bytes(), nil
+}
+
+// object is a JSON object whose keys keep their order.
+type object []namedMetadata
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteByte('{')
+	for i, item := range o {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		if err := writeJSON(&buf, item.title); err != nil {
+			return nil, err
+		}
+		buf.WriteByte(':')
+		if err := writeJSON(&buf, item.value); err != nil {
+			return nil, err
+		}
+	}
+	buf.WriteByte('}')
+	return buf.Bytes(), nil
+}
+
+func writeJSON(buf *bytes.Buffer, value any) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	buf.Truncate(buf.Len() - 1) // Encode ends with a line feed
+	return nil
+}
+
+// text is a parameter's value as a word; empty for none.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return ""
+	}
+}
+
+func texts(value any) []string {
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	var words []string
+	for _, item := range list {
+		if item != nil {
+			words = append(words, text(item))
+		}
+	}
+	return words
+}

@@ -1,0 +1,162 @@
+package compile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// attempt compiles c and finishes its row. What it returns is how long the row
+// has to rest before it is tried again; zero when there is nothing left to do.
+func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Duration) {
+	began := time.Now()
+	c, err := d.compile(ctx, c)
+	d.count.wall.Add(int64(time.Since(began)))
+	log := d.Log.With("node", c.Node, "environment", c.Environment, "compilation", c.ID, "attempt", c.Attempts)
+	switch failed := asError(err); {
+	case ctx.Err() != nil:
+		d.count.lost.Add(1)
+		log.InfoContext(ctx, "compilation stopped: its lease is lost or the server stops")
+		return 0
+	case err == nil:
+	case failed != nil:
+		c = asFailed(c, failed)
+	case c.Attempts >= d.cfg.MaxAttempts:
+		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
+		c = asFailed(c, gaveUp(c.Attempts, err))
+	default:
+		d.count.retried.Add(1)
+		rest = backoff(c.Attempts)
+		log.WarnContext(ctx, "compilation could not be tried, will retry", "rest", rest, "err", err)
+		return rest
+	}
+	if err := d.finish(ctx, c); err != nil {
+		d.count.lost.Add(1)
+		log.WarnContext(ctx, "compilation ended but its row did not take it, the result is thrown away", "err", err)
+		return 0 // held by nobody, or by a lease that runs out
+	}
+	d.tell(ctx, c)
+	return 0
+}
+
+// compile runs one attempt within its time and returns c as it should be
+// finished, or why there is no catalog.
+func (d *Dispatcher) compile(parent context.Context, c Compilation) (Compilation, error) {
+	ctx, cancel := context.WithTimeout(parent, d.cfg.Timeout)
+	defer cancel()
+	done, err := d.produce(ctx, c)
+	if err != nil && asError(err) == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
+		err = &Error{Cause: CauseTimeout, Message: fmt.Sprintf("the compilation took longer than %s", d.cfg.Timeout)}
+	}
+	if err != nil {
+		c.FactsSeq = done.FactsSeq
+		return c, err
+	}
+	return done, nil
+}
+
+// produce makes the catalog and stores all of it except the row. A crash before
+// the row is finished repeats it.
+func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, error) {
+	order, seq, err := d.Orders.Build(ctx, c)
+	if err != nil {
+		return c, err
+	}
+	c.FactsSeq = seq
+	outcome, err := d.Compiler.Compile(ctx, order)
+	if err != nil {
+		return c, err
+	}
+	document, err := d.document(ctx, c, outcome)
+	if err != nil {
+		return c, err
+	}
+	if c.Catalog, err = d.Documents.SaveDocument(ctx, document); err != nil {
+		return c, fmt.Errorf("store the catalog: %w", err)
+	}
+	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
+	if d.Results == nil {
+		return c, nil
+	}
+	if err := d.Results.SaveCatalog(ctx, Result{Compilation: c, Document: document, Logs: outcome.Logs}); err != nil {
+		return c, fmt.Errorf("store the catalog's resources: %w", err)
+	}
+	return c, nil
+}
+
+// document brings the outcome into its stored form. A compiler that gives no
+// catalog at all would do so again: that is a failed compilation.
+func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) ([]byte, error) {
+	if n := len(o.Catalog) + len(o.Exported); n > d.cfg.MaxBytes {
+		return nil, &Error{Cause: CauseMemory, Logs: o.Logs, Message: fmt.Sprintf(
+			"the catalog has %d bytes, at most %d are allowed", n, d.cfg.MaxBytes)}
+	}
+	if d.Finisher != nil {
+		inlined, err := d.Finisher.Inline(ctx, c.Environment, c.Version, o.Catalog)
+		if err != nil {
+			return nil, fmt.Errorf("inline file metadata: %w", err)
+		}
+		o.Catalog = json.RawMessage(inlined)
+	}
+	document, _, err := Normalise(o)
+	if err != nil {
+		return nil, &Error{Cause: CauseCrash, Message: fault.Detail(err), Logs: o.Logs}
+	}
+	return document, nil
+}
+
+func asFailed(c Compilation, err *Error) Compilation {
+	c.State, c.FinishedAt, c.Err = Failed, time.Now(), err
+	c.Catalog, c.UUID = "", ""
+	return c
+}
+
+// gaveUp is the error of a row that could not even be tried.
+func gaveUp(attempts int, err error) *Error {
+	why := fault.Detail(err)
+	if why == "" {
+		why = "the server's log says why"
+	}
+	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %d attempts: %s", attempts, why)}
+}
+
+// finish closes the row. The work is done and stored, so a busy store is asked
+// again for about a minute, in which the lease is renewed; a lost lease is final.
+func (d *Dispatcher) finish(ctx context.Context, c Compilation) error {
+	const most = 5 * time.Second
+	pause := 200 * time.Millisecond
+	for n := 1; ; n++ {
+		err := d.Queue.Finish(ctx, c)
+		if err == nil || fault.Of(err) == fault.Conflict || n == 15 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, most)
+	}
+}
+
+// tell counts and announces a finished row.
+func (d *Dispatcher) tell(ctx context.Context, c Compilation) {
+	if c.State == Done {
+		d.count.done.Add(1)
+		d.Log.DebugContext(ctx, "catalog compiled", "node", c.Node, "environment", c.Environment,
+			"compilation", c.ID, "catalog", c.Catalog.Short(), "wall", c.Cost.Wall, "cpu", c.Cost.CPU)
+	} else {
+		d.count.failed.Add(1)
+		d.Log.InfoContext(ctx, "catalog does not compile", "node", c.Node, "environment", c.Environment,
+			"compilation", c.ID, "cause", c.Err.Cause, "err", c.Err)
+	}
+	if d.Finished != nil {
+		d.Finished(c)
+	}
+}

@@ -1,0 +1,189 @@
+package compiletest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+var (
+	_ compile.Documents    = (*Documents)(nil)
+	_ compile.Inputs       = (*Facts)(nil)
+	_ compile.Results      = (*Results)(nil)
+	_ compile.Gate         = (*Gate)(nil)
+	_ compile.Versions     = (*Versions)(nil)
+	_ compile.Environments = (*Versions)(nil)
+)
+
+// Documents keeps documents in memory.
+type Documents struct {
+	mu   sync.Mutex
+	docs map[fleet.Digest][]byte
+	fail error
+}
+
+// NewDocuments returns an empty store.
+func NewDocuments() *Documents { return &Documents{docs: map[fleet.Digest][]byte{}} }
+
+// Fail makes every method return err until it is called with nil.
+func (d *Documents) Fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = err
+}
+
+// Forget removes a document.
+func (d *Documents) Forget(digest fleet.Digest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.docs, digest)
+}
+
+// SaveDocument implements compile.Documents.
+func (d *Documents) SaveDocument(_ context.Context, document []byte) (fleet.Digest, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		return "", d.fail
+	}
+	digest := fleet.DigestOf(document)
+	d.docs[digest] = bytes.Clone(document)
+	return digest, nil
+}
+
+// Document implements compile.Documents.
+func (d *Documents) Document(_ context.Context, digest fleet.Digest) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail != nil {
+		return nil, d.fail
+	}
+	if doc, ok := d.docs[digest]; ok {
+		return doc, nil
+	}
+	return nil, fault.New(fault.NotFound, "there is no document %s", digest.Short())
+}
+
+// Facts knows nodes' facts and keeps a Queue's sequences in step.
+type Facts struct {
+	Queue *Queue // nil: none
+	mu    sync.Mutex
+	facts map[fleet.Certname]json.RawMessage
+	seqs  map[fleet.Certname]int64
+}
+
+// Set stores facts (one JSON object) and returns their sequence.
+func (f *Facts) Set(node fleet.Certname, facts string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.facts == nil {
+		f.facts, f.seqs = map[fleet.Certname]json.RawMessage{}, map[fleet.Certname]int64{}
+	}
+	if string(f.facts[node]) != facts {
+		f.facts[node] = json.RawMessage(facts)
+		f.seqs[node]++
+	}
+	if f.Queue != nil {
+		f.Queue.SetFacts(node, f.seqs[node])
+	}
+	return f.seqs[node]
+}
+
+// Seq is the sequence of node's facts; zero if it has none.
+func (f *Facts) Seq(node fleet.Certname) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seqs[node]
+}
+
+// Facts implements compile.Inputs.
+func (f *Facts) Facts(_ context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if facts, ok := f.facts[node]; ok {
+		return facts, f.seqs[node], nil
+	}
+	return nil, 0, fault.New(fault.NotFound, "there are no facts of %s", node)
+}
+
+// Results remembers what was saved.
+type Results struct {
+	mu    sync.Mutex
+	saved []compile.Result
+	fail  error
+}
+
+// Fail makes SaveCatalog return err until it is called with nil.
+func (r *Results) Fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = err
+}
+
+// SaveCatalog implements compile.Results.
+func (r *Results) SaveCatalog(_ context.Context, result compile.Result) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fail != nil {
+		return r.fail
+	}
+	r.saved = append(r.saved, result)
+	return nil
+}
+
+// Saved is what was saved, in that order.
+func (r *Results) Saved() []compile.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.saved)
+}
+
+// Gate is open until Shut says otherwise.
+type Gate struct{ shut atomic.Bool }
+
+// Shut closes or opens the gate.
+func (g *Gate) Shut(shut bool) { g.shut.Store(shut) }
+
+// Open implements compile.Gate.
+func (g *Gate) Open(context.Context) bool { return !g.shut.Load() }
+
+// Versions knows environments' versions.
+type Versions struct {
+	mu       sync.Mutex
+	versions map[fleet.Environment]fleet.Digest
+}
+
+// Set makes version env's current one.
+func (v *Versions) Set(env fleet.Environment, version fleet.Digest) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.versions == nil {
+		v.versions = map[fleet.Environment]fleet.Digest{}
+	}
+	v.versions[env] = version
+}
+
+// Current implements compile.Versions.
+func (v *Versions) Current(_ context.Context, env fleet.Environment) (fleet.Digest, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if version, ok := v.versions[env]; ok {
+		return version, nil
+	}
+	return "", fault.New(fault.NotFound, "there is no environment %s", env)
+}
+
+// Environments implements compile.Environments.
+func (v *Versions) Environments(context.Context) (map[fleet.Environment]fleet.Digest, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.versions), nil
+}

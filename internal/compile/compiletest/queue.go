@@ -1,0 +1,316 @@
+package compiletest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Queue is a compile.Queue and compile.History in memory.
+type Queue struct {
+	mu    sync.Mutex
+	last  int64
+	rows  map[int64]*compile.Compilation
+	facts map[fleet.Certname]int64
+	fail  error
+}
+
+var (
+	_ compile.Queue   = (*Queue)(nil)
+	_ compile.History = (*Queue)(nil)
+)
+
+// NewQueue returns an empty queue.
+func NewQueue() *Queue {
+	return &Queue{rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{}}
+}
+
+// SetFacts makes seq the node's current facts.
+func (q *Queue) SetFacts(node fleet.Certname, seq int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.facts[node] = seq
+}
+
+// Fail makes every method return err until it is called with nil.
+func (q *Queue) Fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.fail = err
+}
+
+// All returns every row by ID.
+func (q *Queue) All() []compile.Compilation {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rows := q.find(func(*compile.Compilation) bool { return true })
+	slices.SortFunc(rows, func(a, b *compile.Compilation) int { return cmp.Compare(a.ID, b.ID) })
+	return values(rows)
+}
+
+// Want implements compile.Queue.
+func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	if c := q.answer(w); c != nil {
+		if !finished(c) {
+			join(c, w)
+		}
+		return *c, nil
+	}
+	q.last++
+	c := &compile.Compilation{
+		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
+		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
+		State: compile.Wanted, WantedAt: w.At,
+	}
+	q.rows[c.ID] = c
+	return *c, nil
+}
+
+// answer finds the row that answers w; nil when there is none.
+func (q *Queue) answer(w compile.Want) *compile.Compilation {
+	same := q.find(func(c *compile.Compilation) bool {
+		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version
+	})
+	slices.SortFunc(same, newestFirst)
+	for _, fits := range []func(*compile.Compilation) bool{
+		func(c *compile.Compilation) bool {
+			return finished(c) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
+		},
+		func(c *compile.Compilation) bool { return c.State == compile.Wanted },
+		func(c *compile.Compilation) bool { return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq },
+	} {
+		if i := slices.IndexFunc(same, fits); i >= 0 {
+			return same[i]
+		}
+	}
+	return nil
+}
+
+func join(c *compile.Compilation, w compile.Want) {
+	if w.Transaction != "" {
+		c.Transaction = w.Transaction
+	}
+	if len(w.Trusted) != 0 {
+		c.Trusted = bytes.Clone(w.Trusted)
+	}
+	if c.State == compile.Wanted {
+		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
+	}
+	c.Priority = min(c.Priority, w.Priority)
+}
+
+// Lease implements compile.Queue.
+func (q *Queue) Lease(_ context.Context, worker string, n int, worst compile.Priority, _, until time.Time) ([]compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return nil, q.fail
+	}
+	rows := q.find(func(c *compile.Compilation) bool { return c.State == compile.Wanted && c.Priority <= worst })
+	slices.SortFunc(rows, func(a, b *compile.Compilation) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.WantedAt.Compare(b.WantedAt), cmp.Compare(a.ID, b.ID))
+	})
+	rows = rows[:min(n, len(rows))]
+	for _, c := range rows {
+		c.State, c.LeasedBy, c.LeasedUntil = compile.Leased, worker, until
+		c.Attempts++
+		if seq, known := q.facts[c.Node]; known {
+			c.FactsSeq = seq
+		}
+	}
+	return values(rows), nil
+}
+
+// Renew implements compile.Queue.
+func (q *Queue) Renew(_ context.Context, worker string, ids []int64, until time.Time) ([]int64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return nil, q.fail
+	}
+	var held []int64
+	for _, id := range ids {
+		if c := q.rows[id]; c != nil && c.State == compile.Leased && c.LeasedBy == worker {
+			c.LeasedUntil = until
+			held = append(held, id)
+		}
+	}
+	slices.Sort(held)
+	return held, nil
+}
+
+// Finish implements compile.Queue.
+func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	row := q.rows[c.ID]
+	if row == nil || row.State != compile.Leased || row.LeasedBy != c.LeasedBy || row.Attempts != c.Attempts {
+		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	}
+	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
+	row.Catalog, row.UUID, row.Err, row.Cost = c.Catalog, c.UUID, c.Err, c.Cost
+	return nil
+}
+
+// ReturnLeases implements compile.Queue.
+func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, maxAttempts int) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return 0, q.fail
+	}
+	rows := q.find(func(c *compile.Compilation) bool {
+		return c.State == compile.Leased && (!c.LeasedUntil.After(now) || worker != "" && c.LeasedBy == worker)
+	})
+	slices.SortFunc(rows, newestFirst)
+	for _, c := range rows {
+		q.giveBack(c, now, maxAttempts)
+	}
+	return len(rows), nil
+}
+
+func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
+	if c.Attempts >= maxAttempts {
+		c.State, c.FinishedAt, c.Err = compile.Failed, now, compile.Exhausted(c.Attempts)
+		return
+	}
+	twins := q.find(func(o *compile.Compilation) bool {
+		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version
+	})
+	if len(twins) == 0 {
+		c.State, c.LeasedBy, c.LeasedUntil = compile.Wanted, "", time.Time{}
+		return
+	}
+	twin := twins[0]
+	twin.Priority = min(twin.Priority, c.Priority)
+	twin.Attempts = max(twin.Attempts, c.Attempts)
+	twin.FactsSeq = max(twin.FactsSeq, c.FactsSeq)
+	if twin.Transaction == "" {
+		twin.Transaction = c.Transaction
+	}
+	if len(twin.Trusted) == 0 {
+		twin.Trusted = c.Trusted
+	}
+	if c.WantedAt.Before(twin.WantedAt) {
+		twin.WantedAt = c.WantedAt
+	}
+	delete(q.rows, c.ID)
+}
+
+// Compilation implements compile.Queue.
+func (q *Queue) Compilation(_ context.Context, id int64) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	if c := q.rows[id]; c != nil {
+		return *c, nil
+	}
+	return compile.Compilation{}, fault.New(fault.NotFound, "there is no compilation %d", id)
+}
+
+// Depth implements compile.Queue.
+func (q *Queue) Depth(_ context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return 0, 0, 0, q.fail
+	}
+	for _, c := range q.rows {
+		switch c.State {
+		case compile.Wanted:
+			wanted++
+			oldest = max(oldest, now.Sub(c.WantedAt))
+		case compile.Leased:
+			leased++
+		case compile.Done, compile.Failed:
+		}
+	}
+	return wanted, leased, oldest, nil
+}
+
+// Prune implements compile.Queue.
+func (q *Queue) Prune(_ context.Context, before time.Time) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return 0, q.fail
+	}
+	rows := q.find(finished)
+	slices.SortFunc(rows, latestFirst)
+	newest, pruned := map[fleet.Certname]bool{}, 0
+	for _, c := range rows {
+		if newest[c.Node] && c.FinishedAt.Before(before) {
+			delete(q.rows, c.ID)
+			pruned++
+		}
+		newest[c.Node] = true
+	}
+	return pruned, nil
+}
+
+// Distinct implements compile.History.
+func (q *Queue) Distinct(_ context.Context, env fleet.Environment, n int) ([]compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return nil, q.fail
+	}
+	rows := q.find(func(c *compile.Compilation) bool { return c.State == compile.Done && c.Environment == env })
+	slices.SortFunc(rows, latestFirst)
+	nodes, catalogs := map[fleet.Certname]bool{}, map[fleet.Digest]bool{}
+	rows = slices.DeleteFunc(rows, func(c *compile.Compilation) bool {
+		older := nodes[c.Node]
+		nodes[c.Node] = true
+		if older || catalogs[c.Catalog] {
+			return true
+		}
+		catalogs[c.Catalog] = true
+		return false
+	})
+	return values(rows[:min(n, len(rows))]), nil
+}
+
+func (q *Queue) find(fits func(*compile.Compilation) bool) []*compile.Compilation {
+	var rows []*compile.Compilation
+	for _, c := range q.rows {
+		if fits(c) {
+			rows = append(rows, c)
+		}
+	}
+	return rows
+}
+
+func finished(c *compile.Compilation) bool {
+	return c.State == compile.Done || c.State == compile.Failed
+}
+
+func newestFirst(a, b *compile.Compilation) int { return cmp.Compare(b.ID, a.ID) }
+
+func latestFirst(a, b *compile.Compilation) int {
+	return cmp.Or(b.FinishedAt.Compare(a.FinishedAt), cmp.Compare(b.ID, a.ID))
+}
+
+func values(rows []*compile.Compilation) []compile.Compilation {
+	out := make([]compile.Compilation, 0, len(rows))
+	for _, c := range rows {
+		out = append(out, *c)
+	}
+	return out
+}

@@ -1,0 +1,15 @@
+package compiletest_test
+
+import (
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/compile/compiletest"
+)
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	compiletest.RunQueue(t, func(*testing.T) compiletest.Backend {
+		q := compiletest.NewQueue()
+		return compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}
+	})
+}

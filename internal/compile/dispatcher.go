@@ -1,0 +1,266 @@
+package compile
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// DispatcherConfig sets a dispatcher up. Start from DefaultDispatcher.
+type DispatcherConfig struct {
+	// Worker names this process among all that share the queue. It is the same
+	// after a restart (host and data directory), so that leases left behind are
+	// taken back at once. Two running processes must never share one.
+	Worker      string
+	Slots       int           // compilations at once; as many as the compiler has workers
+	MaxAttempts int           // leases of one row before it is failed
+	Lease       time.Duration // how long a dead process keeps rows from others
+	Poll        time.Duration // how often to look without a hint
+	Timeout     time.Duration // of one attempt, a net below the compiler's own
+	Drain       time.Duration // how long running compilations may go on after a stop
+	// MaxBytes is the largest catalog that is stored.
+	MaxBytes int
+}
+
+// DefaultDispatcher is what suits most servers.
+func DefaultDispatcher(worker string, slots int) DispatcherConfig {
+	return DispatcherConfig{
+		Worker: worker, Slots: slots, MaxAttempts: 3, Lease: time.Minute, Poll: time.Second,
+		Timeout: 10 * time.Minute, Drain: 10 * time.Second, MaxBytes: 128 << 20,
+	}
+}
+
+// DispatcherParts is what a dispatcher works with.
+type DispatcherParts struct {
+	Queue     Queue
+	Compiler  Compiler
+	Orders    Orders
+	Documents Documents
+	Finisher  Finisher // nil: catalogs stay as they are
+	Results   Results  // nil: nobody keeps resources
+	Gate      Gate     // nil: always open
+	// Finished is told of every row that this dispatcher finished; it must not
+	// block. Nil: nobody listens.
+	Finished func(Compilation)
+	Log      *slog.Logger
+}
+
+// Dispatcher takes wanted compilations from the queue and has them compiled.
+// Several may share a queue, each under its own worker name.
+type Dispatcher struct {
+	DispatcherParts
+	cfg    DispatcherConfig
+	wake   chan struct{}
+	paused atomic.Bool
+	count  dispatcherCounters
+}
+
+// NewDispatcher checks cfg; Run does the work.
+func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, error) {
+	switch {
+	case cfg.Worker == "":
+		return nil, fault.New(fault.Invalid, "the compile dispatcher's worker name is empty")
+	case cfg.Slots < 1 || cfg.MaxAttempts < 1 || cfg.MaxBytes < 1:
+		return nil, fault.New(fault.Invalid, "the compile dispatcher needs at least one slot, one attempt and one byte (slots %d, attempts %d, bytes %d)",
+			cfg.Slots, cfg.MaxAttempts, cfg.MaxBytes)
+	case cfg.Lease <= 0 || cfg.Poll <= 0 || cfg.Timeout <= 0 || cfg.Drain < 0:
+		return nil, fault.New(fault.Invalid, "the compile dispatcher's lease %s, poll %s and timeout %s must be above zero, and drain %s not below",
+			cfg.Lease, cfg.Poll, cfg.Timeout, cfg.Drain)
+	}
+	if parts.Log == nil {
+		parts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Dispatcher{DispatcherParts: parts, cfg: cfg, wake: make(chan struct{}, 1)}, nil
+}
+
+// Wake hints that something is wanted. It never blocks.
+func (d *Dispatcher) Wake() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // a hint is waiting already
+	}
+}
+
+// Pause stops new compilations; running ones go on.
+func (d *Dispatcher) Pause() { d.paused.Store(true) }
+
+// Resume ends a pause.
+func (d *Dispatcher) Resume() {
+	d.paused.Store(false)
+	d.Wake()
+}
+
+// Run dispatches until ctx is done. Then it starts nothing more, gives what runs
+// Drain to end, kills the rest and gives its leases back. It returns only when
+// all that it started has ended.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	work, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	s := &shift{Dispatcher: d, work: work, running: map[lease]context.CancelFunc{}, ended: make(chan verdict, d.cfg.Slots)}
+	poll, renew := time.NewTicker(d.cfg.Poll), time.NewTicker(d.cfg.Lease/3)
+	defer poll.Stop()
+	defer renew.Stop()
+	s.sweep(ctx)
+	for {
+		s.start(ctx)
+		select {
+		case <-ctx.Done():
+			s.drain(renew.C, kill) //nolint:contextcheck // what drains has to outlive ctx
+			return nil
+		case <-d.wake:
+		case v := <-s.ended:
+			s.end(ctx, v)
+		case <-poll.C:
+			s.sweep(ctx)
+		case <-renew.C:
+			s.renew(ctx)
+		}
+	}
+}
+
+// lease names one lease of one row: a row may come back to us while an attempt
+// that lost it has not ended yet.
+type lease struct {
+	id      int64
+	attempt int
+}
+
+// shift is the state of one Run; it belongs to Run's goroutine.
+type shift struct {
+	*Dispatcher
+	work    context.Context // of the compilations; outlives Run's while draining
+	running map[lease]context.CancelFunc
+	ended   chan verdict // never full: it has room for all slots
+	tidied  bool         // leases of an earlier life are returned
+}
+
+// sweep makes leases wanted again that ran out, and once those that this worker
+// held when it died.
+func (s *shift) sweep(ctx context.Context) {
+	worker := ""
+	if !s.tidied {
+		worker = s.cfg.Worker
+	}
+	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), s.cfg.MaxAttempts)
+	if err != nil {
+		s.report(ctx, "return leases failed, will retry", err)
+		return
+	}
+	s.tidied = true
+	s.count.returned.Add(uint64(max(0, n)))
+}
+
+// start leases as many rows as there is room for and begins to compile them.
+func (s *shift) start(ctx context.Context) {
+	if !s.tidied || ctx.Err() != nil {
+		return // what we lease now would be taken for a lease of an earlier life
+	}
+	open := s.Gate == nil || s.Gate.Open(ctx)
+	s.count.open.Store(open)
+	n, worst := next(situation{slots: s.cfg.Slots, running: len(s.running), paused: s.paused.Load(), open: open})
+	if n == 0 {
+		return
+	}
+	now := time.Now()
+	rows, err := s.Queue.Lease(ctx, s.cfg.Worker, n, worst, now, now.Add(s.cfg.Lease))
+	if err != nil {
+		s.report(ctx, "lease compilations failed, will retry", err)
+		return
+	}
+	for _, c := range rows {
+		s.count.leased.Add(1)
+		s.begin(c) //nolint:contextcheck // a compilation has to outlive ctx while it drains
+	}
+}
+
+func (s *shift) begin(c Compilation) {
+	ctx, kill := context.WithCancel(s.work)
+	s.running[lease{c.ID, c.Attempts}] = kill
+	s.count.running.Add(1)
+	go func() {
+		defer s.count.running.Add(-1)
+		defer kill()
+		s.ended <- verdict{lease{c.ID, c.Attempts}, s.attempt(ctx, c)}
+	}()
+}
+
+// renew keeps the leases of what runs, and stops what lost its lease.
+func (s *shift) renew(ctx context.Context) {
+	if len(s.running) == 0 {
+		return
+	}
+	ids := make([]int64, 0, len(s.running))
+	for l := range s.running {
+		ids = append(ids, l.id)
+	}
+	held, err := s.Queue.Renew(ctx, s.cfg.Worker, ids, time.Now().Add(s.cfg.Lease))
+	if err != nil {
+		s.report(ctx, "renew leases failed, will retry", err)
+		return
+	}
+	keep := map[int64]bool{}
+	for _, id := range held {
+		keep[id] = true
+	}
+	for l, kill := range s.running {
+		if !keep[l.id] {
+			kill()
+		}
+	}
+}
+
+// verdict is how an attempt ended: its row is finished or lost (zero), or has to
+// rest for a while before it is tried again.
+type verdict struct {
+	lease lease
+	rest  time.Duration
+}
+
+// end takes note of an attempt that ended.
+func (s *shift) end(ctx context.Context, v verdict) {
+	delete(s.running, v.lease)
+	if v.rest == 0 {
+		return
+	}
+	if _, err := s.Queue.Renew(ctx, s.cfg.Worker, []int64{v.lease.id}, time.Now().Add(v.rest)); err != nil {
+		s.report(ctx, "give a compilation back failed, its lease will run out", err)
+	}
+}
+
+// drain waits for what runs, then kills it, then gives all leases back.
+func (s *shift) drain(renew <-chan time.Time, kill func()) {
+	ctx := s.work // not cancelled before kill
+	limit := time.NewTimer(s.cfg.Drain)
+	defer limit.Stop()
+	for len(s.running) > 0 {
+		select {
+		case v := <-s.ended:
+			s.end(ctx, v)
+		case <-renew:
+			s.renew(ctx)
+		case <-limit.C:
+			s.Log.Info("compilations are killed, the server stops", "running", len(s.running))
+			kill()
+		}
+	}
+	if !s.tidied {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	// A stop is not the row's fault: no number of attempts fails it here.
+	if _, err := s.Queue.ReturnLeases(last, s.cfg.Worker, time.Now(), math.MaxInt32); err != nil {
+		s.report(last, "return leases failed, they will run out", err)
+	}
+}
+
+// report logs an error, unless it only says that we are to stop.
+func (s *shift) report(ctx context.Context, msg string, err error) {
+	if ctx.Err() == nil {
+		s.Log.ErrorContext(ctx, msg, "err", err)
+	}
+}

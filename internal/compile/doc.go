@@ -1,0 +1,68 @@
+// Package compile decides which catalogs are compiled, when and by whom, and
+// gives nodes their catalogs.
+//
+// Somebody wants a compilation: a row in the Queue, at most one for a node,
+// environment and version. A Dispatcher leases rows as its worker slots are
+// free, makes the Order from what is known of the node, has the Compiler compile
+// it, stores the document, then what can be asked about it, and finishes the
+// row last. The Service is the other end: it wants the compilation that a node
+// asks for, waits a moment for the row to end, and renders the stored document;
+// or it says when to come back. The Warmer makes the compiler ready for a
+// version before anybody asks.
+//
+// # States of a compilation
+//
+//	        Want           Lease            Finish
+//	(none) ------> wanted --------> leased --------> done
+//	                 ^               |  | `--------> failed
+//	                 |               |  |              ^
+//	                 `-------------- '  `--------------'
+//	             ReturnLeases, or gone:    ReturnLeases, after
+//	             folded into a twin        MaxAttempts leases
+//	             that is wanted already
+//
+// Done and failed rows are history; Prune forgets them. A leased row is held by
+// its worker and attempt: only they can finish it. An attempt ends in one of
+// four ways: a catalog (done); an *Error (failed); something that could not be
+// tried, such as a full disk (the lease is cut short, the row comes back after a
+// rest of 1, 2, 4 … 60 s, and is failed after MaxAttempts); or its lease was lost
+// (the result is thrown away).
+//
+// # Failure
+//
+// Everything is stored before the row is finished, so a crash repeats a
+// compilation and never loses one. A dispatcher that starts takes back the
+// leases of its worker name at once; those of others come back when they run
+// out. Hints (Wake, Finished, Deployed) may be lost: each costs one poll.
+//
+// # Concurrency
+//
+// Run of Dispatcher and Warmer blocks and owns what it starts. All other methods
+// may be called concurrently and none but Catalog waits. A Service holds at most
+// MaxWaiters requests and tells the others to come back at once; a Dispatcher
+// never runs more than Slots compilations. While the load gate is shut it runs
+// one at most, for somebody who waits.
+//
+// # Documents
+//
+// A catalog is stored once, under the digest of its normalised form: see
+// Normalise and Render. Agents are served by putting the stamp of their
+// compilation before the stored bytes; nothing is decoded.
+//
+// # Errors
+//
+// *Error is a compilation that gave no catalog; it is stored and shown. NotFound
+// for an environment without a version; Invalid for configuration and for
+// documents that are no catalogs; Unavailable with RetryAfter for a catalog that
+// is not ready; what the stores return is passed on.
+//
+// # Units
+//
+// Durations are time.Duration; sizes are bytes. Retry-After is in whole seconds
+// from 1 to 30.
+//
+// # Sources
+//
+// Catalog wire format 2 as Puppet 7 and 8 write and read it; RFC 8259; agents
+// repeat a request that was answered 503 with Retry-After up to 100 times.
+package compile

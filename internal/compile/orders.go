@@ -1,0 +1,72 @@
+package compile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Orders makes the orders for compilers.
+type Orders struct {
+	Inputs     Inputs
+	Classifier Classifier // nil: nodes are not classified
+	// ServerFacts gives $server_facts for an environment; nil: there are none.
+	ServerFacts func(env fleet.Environment) json.RawMessage
+}
+
+// Build makes the order for c from what is known now, and says which facts it
+// holds. It returns *Error when the order can never be made of these inputs.
+func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq int64, err error) {
+	facts, seq, err := o.Inputs.Facts(ctx, c.Node)
+	if err != nil {
+		return Order{}, 0, inputError(err, "no facts of %s are known: run `puppet agent -t` or `puppet facts upload` there", c.Node)
+	}
+	order = Order{
+		Node: c.Node, Environment: c.Environment, Version: c.Version,
+		Facts: facts, Trusted: c.Trusted, Transaction: c.Transaction,
+	}
+	if len(order.Trusted) == 0 {
+		order.Trusted = localTrusted(c.Node)
+	}
+	if o.ServerFacts != nil {
+		order.ServerFacts = o.ServerFacts(c.Environment)
+	}
+	if o.Classifier != nil {
+		order.Classes, order.Parameters, err = o.Classifier.Classify(ctx, c.Node, c.Environment, facts, order.Trusted)
+		if err != nil {
+			return Order{}, 0, inputError(err, "%s cannot be classified: %s", c.Node, fault.Detail(err))
+		}
+	}
+	return order, seq, nil
+}
+
+// inputError tells what trying again cannot mend from what it can.
+func inputError(err error, format string, args ...any) error {
+	switch fault.Of(err) {
+	case fault.NotFound, fault.Invalid:
+		return &Error{Cause: CauseInput, Message: fmt.Sprintf(format, args...)}
+	case fault.Internal, fault.Denied, fault.Conflict, fault.Unavailable:
+	}
+	return fmt.Errorf("read the inputs: %w", err)
+}
+
+// localTrusted is $trusted of a node that did not show a certificate for this
+// compilation, in Puppet's words.
+func localTrusted(node fleet.Certname) json.RawMessage {
+	hostname, domain, _ := strings.Cut(string(node), ".")
+	return fmt.Appendf(nil, `{"authenticated":"local","certname":%q,"extensions":{},"external":{},"hostname":%q,"domain":%q}`,
+		node, hostname, domain)
+}
+
+// asError finds the compilation error in err; nil when trying again may help.
+func asError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return nil
+}

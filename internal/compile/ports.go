@@ -1,0 +1,71 @@
+package compile
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// The ports below are what this package needs of others. All methods may be
+// called concurrently.
+
+// Inputs gives what is known of a node.
+type Inputs interface {
+	// Facts returns the node's newest facts (one JSON object) and their sequence;
+	// NotFound if it has none.
+	Facts(ctx context.Context, node fleet.Certname) (facts json.RawMessage, seq int64, err error)
+}
+
+// Classifier says which classes and top-scope variables a node gets. Either may
+// be null. Invalid ends the compilation with the error's detail.
+type Classifier interface {
+	Classify(ctx context.Context, node fleet.Certname, env fleet.Environment, facts, trusted json.RawMessage) (classes, parameters json.RawMessage, err error)
+}
+
+// Finisher completes what the compiler gave.
+type Finisher interface {
+	// Inline adds the metadata of files to an agent's catalog (a static catalog).
+	// It may change document in place and return it.
+	Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error)
+}
+
+// Documents keeps stored documents (see Normalise).
+type Documents interface {
+	// SaveDocument stores document and returns its digest (fleet.DigestOf); when
+	// it returns the document survives a crash.
+	SaveDocument(ctx context.Context, document []byte) (fleet.Digest, error)
+	// Document reads a document whole; NotFound if it is not stored. The caller
+	// does not change it.
+	Document(ctx context.Context, d fleet.Digest) ([]byte, error)
+}
+
+// Result is a compilation that gave a catalog, just before its row is finished.
+type Result struct {
+	Compilation Compilation // as it will be finished
+	Document    []byte      // the stored document; not to be changed
+	Logs        []Log       // what the compiler wrote
+}
+
+// Results stores what can be asked about catalogs: resources and edges.
+type Results interface {
+	// SaveCatalog makes r's catalog its node's newest. It is called before the
+	// row is finished, so after a crash it may be called again for the same row.
+	SaveCatalog(ctx context.Context, r Result) error
+}
+
+// Gate says whether the machine has room for another compilation.
+type Gate interface {
+	Open(ctx context.Context) bool
+}
+
+// Versions says which version an environment uses now.
+type Versions interface {
+	// Current returns an environment's version; NotFound if there is none.
+	Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error)
+}
+
+// Environments lists all environments with their current versions.
+type Environments interface {
+	Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error)
+}

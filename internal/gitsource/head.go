@@ -1,0 +1,28 @@
+package gitsource
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// headTime is how long git may take to look at a work tree.
+const headTime = 20 * time.Second
+
+// Head returns the commit that dir is a work tree of. It is empty when dir is no
+// work tree or holds changes that are not committed: then no commit says what is
+// there.
+func Head(ctx context.Context, dir string) string {
+	ctx, cancel := context.WithTimeout(ctx, headTime)
+	defer cancel()
+	g := git{dir: dir}
+	changes, err := g.run(ctx, "status", "--porcelain", "--", ".")
+	if err != nil || strings.TrimSpace(changes) != "" {
+		return ""
+	}
+	commit, err := g.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(commit)
+}

@@ -1,0 +1,36 @@
+package gitsource_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/gitsource"
+)
+
+func TestHeadOfAWorkTree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if got := gitsource.Head(t.Context(), dir); got != "" {
+		t.Errorf("no work tree has commit %q", got)
+	}
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=t", "-c", "user.email=t@example.test"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	run("init", "--quiet")
+	run("commit", "--quiet", "--allow-empty", "-m", "first")
+	if got := gitsource.Head(t.Context(), dir); len(got) != 40 {
+		t.Errorf("the commit is %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := gitsource.Head(t.Context(), dir); got != "" {
+		t.Errorf("a changed work tree has commit %q", got)
+	}
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Code is what the operations need of the environments' code.
+type Code interface {
+	Deploy(ctx context.Context, d code.Deployment) (code.Version, error)
+	Environments(ctx context.Context) ([]code.Version, error)
+	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
+	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
+}
+
+func (h *Handler) listEnvironments(ctx context.Context, _ nothing) (api.List[api.Version], error) {
+	versions, err := h.Code.Environments(ctx)
+	return versionList(versions), err
+}
+
+// maxVersions is how far back a list of versions goes.
+const maxVersions = 1000
+
+func (h *Handler) listVersions(ctx context.Context, request api.EnvironmentRequest) (api.List[api.Version], error) {
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return api.List[api.Version]{}, err
+	}
+	versions, err := h.Code.Versions(ctx, env, maxVersions)
+	return versionList(versions), err
+}
+
+func versionList(versions []code.Version) api.List[api.Version] {
+	list := api.List[api.Version]{Items: make([]api.Version, len(versions))}
+	for i, v := range versions {
+		list.Items[i] = versionOf(v)
+	}
+	return list
+}
+
+func versionOf(v code.Version) api.Version {
+	return api.Version{
+		Environment: string(v.Environment), ID: string(v.ID), Commit: v.Commit, Origin: v.Origin, Actor: v.Actor,
+		Files: v.Files, Bytes: v.Bytes, DeployedAt: v.DeployedAt.UTC(),
+	}
+}
+
+func (h *Handler) deleteEnvironment(ctx context.Context, request api.EnvironmentRequest) (nothing, error) {
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, h.Code.RemoveEnvironment(ctx, env)
+}
+
+func (h *Handler) deployVersion(ctx context.Context, request api.DeployRequest) (api.Version, error) {
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return api.Version{}, err
+	}
+	manifest, err := code.ParseManifest(request.Manifest)
+	if err != nil {
+		return api.Version{}, err
+	}
+	version, err := h.Code.Deploy(ctx, code.Deployment{
+		Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin,
+		Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
+	})
+	return versionOf(version), err
+}
+
+// maxDigests is how many digests one blob.missing may name.
+const maxDigests = 10_000
+
+func (h *Handler) missingBlobs(ctx context.Context, request api.BlobMissingRequest) (api.BlobMissingResponse, error) {
+	answer := api.BlobMissingResponse{Missing: []string{}}
+	if len(request.Digests) > maxDigests {
+		return answer, fault.New(fault.Invalid, "digests holds %d entries, at most %d are allowed in one call", len(request.Digests), maxDigests)
+	}
+	digests := make([]fleet.Digest, len(request.Digests))
+	for i, text := range request.Digests {
+		digest, err := fleet.ParseDigest(text)
+		if err != nil {
+			return answer, err
+		}
+		digests[i] = digest
+	}
+	missing, err := h.Blobs.Missing(ctx, digests)
+	for _, digest := range missing {
+		answer.Missing = append(answer.Missing, string(digest))
+	}
+	return answer, err
+}
+
+// The bounds of one upload; a larger one is sent in parts.
+const (
+	maxUploadBytes = 8 << 30
+	maxUploadBlobs = 20_000
+)
+
+// uploadBlobs stores every entry of a tar archive under the digest it is named by.
+func (h *Handler) uploadBlobs(w http.ResponseWriter, r *http.Request) (any, error) {
+	archive := tar.NewReader(http.MaxBytesReader(w, r.Body, maxUploadBytes))
+	answer := api.BlobUploadResponse{}
+	for {
+		entry, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return answer, nil
+		}
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "the body is not the tar archive that is expected: %v", err)
+		}
+		digest, err := fleet.ParseDigest(entry.Name)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "tar entry %.100q: %s", entry.Name, fault.Detail(err))
+		}
+		if answer.Blobs++; answer.Blobs > maxUploadBlobs {
+			return nil, fault.New(fault.Invalid, "the archive holds more than %d entries; send it in parts", maxUploadBlobs)
+		}
+		if err := h.Blobs.PutAs(r.Context(), digest, archive); err != nil {
+			return nil, err
+		}
+		answer.Bytes += entry.Size
+	}
+}

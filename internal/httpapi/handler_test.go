@@ -1,0 +1,259 @@
+package httpapi_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/httpapi"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// codeParts is httpapi.Code over fakes.
+type codeParts struct {
+	*code.Library
+	*codetest.Store
+}
+
+func (c codeParts) Environments(ctx context.Context) ([]code.Version, error) {
+	return c.Store.Environments(ctx)
+}
+
+const adminToken = "tutti_admin"
+
+// bench is a handler over fakes that hold one node.
+type bench struct {
+	handler http.Handler
+	report  string
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
+	ctx := t.Context()
+	blobs, versions, known, tokens := castest.New(), codetest.New(), inventorytest.New(), rbactest.New()
+	log := slog.New(slog.DiscardHandler)
+	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
+	check(t, err)
+	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte(adminToken)), Label: "admin", Admin: true}))
+	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte("old")), Label: "old", Admin: true, ExpiresAt: time.Now().Add(-time.Hour)}))
+	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte("plain")), Label: "plain"}))
+	_, _, err = known.SaveFacts(ctx, inventory.FactSet{Certname: "web-1", Environment: "production", Values: json.RawMessage(`{"os":{"family":"Debian"}}`)})
+	check(t, err)
+	report := inventory.Report{ID: fleet.DigestOf([]byte("r")), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: time.Now()}
+	check(t, known.SaveReport(ctx, report))
+	check(t, known.SaveCatalog(ctx, inventory.Catalog{Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")),
+		Resources: []inventory.Resource{{Type: "File", Title: "/x"}}}))
+	handler, err := httpapi.New(httpapi.Config{
+		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
+		Nodes: known, Facts: known, Catalogs: known, Reports: known, Tokens: tokens,
+		RequestID: func(context.Context) string { return "req-1" }, Log: log,
+	})
+	check(t, err)
+	return bench{handler, string(report.ID)}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// who is a caller of the matrix.
+type who struct {
+	name  string
+	actor fleet.Actor
+	token string
+}
+
+var callers = []who{
+	{name: "anonymous", actor: fleet.Actor{Kind: fleet.Anonymous}},
+	{name: "node", actor: fleet.Actor{Kind: fleet.NodeActor, Name: "web-1"}},
+	{name: "plain token", token: "plain"},
+	{name: "expired token", token: "old"},
+	{name: "wrong token", token: "guess"},
+	{name: "admin token", token: adminToken},
+	{name: "admin certificate", actor: fleet.Actor{Kind: fleet.NodeActor, Name: "ops", Admin: true}},
+}
+
+func (b bench) call(caller who, method, path string, body []byte) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, bytes.NewReader(body))
+	r = r.WithContext(fleet.WithActor(r.Context(), caller.actor))
+	if caller.token != "" {
+		r.Header.Set("Authorization", "Bearer "+caller.token)
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	return w
+}
+
+// path fills an operation's path with names that exist.
+func (b bench) path(op api.Operation) string {
+	return api.Prefix + strings.NewReplacer("{name}", "web-1", "{environment}", "production", "{id}", b.report).Replace(op.Path)
+}
+
+// TestWhoMayDoWhat is complete by construction: every operation for every
+// caller. An allowed call may fail otherwise, but not with 403.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	var matrix strings.Builder
+	for _, op := range api.Operations() {
+		fmt.Fprintf(&matrix, "%s (%s)\n", op.Name, op.Permission)
+		for _, caller := range callers {
+			b := newBench(t)
+			verdict := "allowed"
+			if w := b.call(caller, op.Method, b.path(op), []byte(`{}`)); w.Code == http.StatusForbidden {
+				verdict = "denied"
+			}
+			fmt.Fprintf(&matrix, "  %-18s %s\n", caller.name, verdict)
+		}
+	}
+	golden(t, "testdata/permissions.golden", matrix.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		check(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	check(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestDenialSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, c := range []struct {
+		caller who
+		want   string
+	}{
+		{callers[0], "node:read needs a token or a client certificate; none was shown"},
+		{callers[1], "node web-1 does not have the permission node:read"},
+		{callers[3], "expired"},
+	} {
+		w := b.call(c.caller, http.MethodGet, "/api/v1/nodes", nil)
+		var problem api.Problem
+		check(t, json.Unmarshal(w.Body.Bytes(), &problem))
+		if problem.Kind != "denied" || !strings.Contains(problem.Message, c.want) || problem.RequestID != "req-1" {
+			t.Errorf("%s: got %+v, want %q", c.caller.name, problem, c.want)
+		}
+	}
+}
+
+func TestOperationsAnswer(t *testing.T) {
+	t.Parallel()
+	b, admin := newBench(t), callers[5]
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     string
+	}{
+		{"list nodes", "GET", "/nodes", "", 200, `"name":"web-1"`},
+		{"next page", "GET", "/nodes?limit=1", "", 200, `"next":"web-1"`},
+		{"limit too large", "GET", "/nodes?limit=1001", "", 400, "limit must be 1 to 1000"},
+		{"unknown filter", "GET", "/nodes?where=x", "", 400, "unknown query field"},
+		{"show node", "GET", "/nodes/web-1", "", 200, `"status":"changed"`},
+		{"unknown node", "GET", "/nodes/web-9", "", 404, `"kind":"not_found"`},
+		{"bad name", "GET", "/nodes/WEB", "", 400, "holds a character other than"},
+		{"path in name", "GET", "/nodes/..%2Fetc", "", 400, "two dots"},
+		{"facts", "GET", "/nodes/web-1/facts", "", 200, `"family":"Debian"`},
+		{"catalog", "GET", "/nodes/web-1/catalog", "", 200, `"title":"/x"`},
+		{"reports", "GET", "/reports?status=changed&name=web-1", "", 200, `"status":"changed"`},
+		{"wrong status", "GET", "/reports?status=odd", "", 400, "status must be failed, changed or unchanged"},
+		{"report by prefix", "GET", "/reports/" + b.report[:8], "", 200, b.report},
+		{"unknown operation", "GET", "/teapots", "", 404, "there is no operation GET /api/v1/teapots"},
+		{"broken body", "POST", "/join-tokens", `{"name":`, 400, "not the JSON object"},
+		{"join token", "POST", "/join-tokens", `{"name":"web-2","seconds":60}`, 200, `"token":"`},
+		{"join token for ever", "POST", "/join-tokens", `{"seconds":-1}`, 400, "seconds must be"},
+		{"nothing to sign", "POST", "/certificates/web-7/sign", "", 404, "web-7"},
+		{"unknown certificate", "DELETE", "/certificates/web-7", "", 404, "no certificate"},
+		{"certificate state", "GET", "/certificates?state=odd", "", 400, "state must be"},
+		{"missing blobs", "POST", "/blobs/missing", `{"digests":["` + b.report + `"]}`, 200, b.report},
+		{"bad digest", "POST", "/blobs/missing", `{"digests":["x"]}`, 400, "64 hexadecimal digits"},
+		{"manifest with missing blobs", "POST", "/environments/production/versions", manifestOf(b.report), 409, "not stored"},
+		{"manifest that leads outside", "POST", "/environments/production/versions", strings.Replace(manifestOf(b.report), "manifests/site.pp", "../etc/passwd", 1), 400, "passwd"},
+		{"bad environment", "POST", "/environments/a-b/versions", manifestOf(b.report), 400, "environment"},
+		{"unknown environment", "DELETE", "/environments/none", "", 404, "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := b.call(admin, c.method, api.Prefix+c.path, []byte(c.body))
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("got %d %s, want %d with %q", w.Code, w.Body, c.status, c.want)
+			}
+		})
+	}
+}
+
+func manifestOf(digest string) string {
+	return `{"manifest":{"module_path":["modules"],"files":[{"path":"manifests/site.pp","digest":"` + digest + `","size":5}]}}`
+}
+
+func TestUploadDeployAndList(t *testing.T) {
+	t.Parallel()
+	b, admin := newBench(t), callers[5]
+	content := []byte("node default {}\n")
+	digest := string(fleet.DigestOf(content))
+	if w := b.call(admin, "POST", "/api/v1/blobs", archive(t, digest, content)); w.Code != 200 || !strings.Contains(w.Body.String(), `"blobs":1`) {
+		t.Fatalf("upload: %d %s", w.Code, w.Body)
+	}
+	body := strings.Replace(manifestOf(digest), `"size":5`, fmt.Sprintf(`"size":%d`, len(content)), 1)
+	if w := b.call(admin, "POST", "/api/v1/environments/production/versions", []byte(body)); w.Code != 200 || !strings.Contains(w.Body.String(), `"actor":"admin"`) {
+		t.Fatalf("deploy: %d %s", w.Code, w.Body)
+	}
+	if w := b.call(admin, "GET", "/api/v1/environments", nil); !strings.Contains(w.Body.String(), `"environment":"production"`) {
+		t.Errorf("environments: %s", w.Body)
+	}
+}
+
+func TestUploadRefusesOtherContent(t *testing.T) {
+	t.Parallel()
+	b, admin := newBench(t), callers[5]
+	wrong := string(fleet.DigestOf([]byte("something else")))
+	for name, body := range map[string][]byte{
+		"wrong digest": archive(t, wrong, []byte("x")), "no digest": archive(t, "../x", []byte("x")), "no archive": []byte("hello, this is no archive at all"),
+		"cut short": archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
+	} {
+		if w := b.call(admin, "POST", "/api/v1/blobs", body); w.Code != 400 {
+			t.Errorf("%s: got %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func archive(t *testing.T, name string, content []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	check(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content))}))
+	_, err := w.Write(content)
+	check(t, err)
+	check(t, w.Close())
+	return buffer.Bytes()
+}

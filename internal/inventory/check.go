@@ -1,0 +1,45 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// CheckPage refuses a page whose limit is out of bounds.
+func CheckPage(p Page) error {
+	if p.Limit < 1 || p.Limit > 1000 {
+		return fault.New(fault.Invalid, "a page has 1 to 1000 rows, not %d", p.Limit)
+	}
+	return nil
+}
+
+// CheckReportID refuses what cannot be a report's ID or the beginning of one.
+func CheckReportID(id string) error {
+	if len(id) < 6 || len(id) > 64 || !isHex(id) {
+		return fault.New(fault.Invalid, "a report is named by 6 to 64 digits of its ID, not %.80q", id)
+	}
+	return nil
+}
+
+// Distinct prepares a catalog's rows for a store: of resources that share type
+// and title the first one stays, in catalog order; edges are sorted, each once.
+func Distinct(resources []Resource, edges []Edge) ([]Resource, []Edge) {
+	type name struct{ kind, title string }
+	seen := make(map[name]bool, len(resources))
+	kept := make([]Resource, 0, len(resources))
+	for _, r := range resources {
+		if key := (name{r.Type, r.Title}); !seen[key] {
+			seen[key] = true
+			kept = append(kept, r)
+		}
+	}
+	sorted := slices.Clone(edges)
+	slices.SortFunc(sorted, compareEdges)
+	return kept, slices.Compact(sorted)
+}
+
+func compareEdges(a, b Edge) int {
+	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Relationship, b.Relationship))
+}

@@ -1,0 +1,383 @@
+package inventory
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is the type of a leaf.
+type Kind int8
+
+// The kinds of leaf; the numbers are stored and only ever appended. An object or
+// array is a leaf when it is empty.
+const (
+	Null Kind = iota
+	Boolean
+	Integer
+	Float
+	String
+	EmptyObject
+	EmptyArray
+)
+
+// Leaf is one value in a fact set, with the path to it. Keys are joined by dots,
+// array positions are in brackets, and a key that holds anything but letters,
+// digits, dash, underscore, colon and slash stands in quotes: os.release.full,
+// processors.models[0], mountpoints."/srv/a b".size.
+type Leaf struct {
+	Path string
+	Kind Kind
+	Text string // the decoded string, or the number or word as written
+}
+
+// Change is a leaf that differs between two fact sets. Of a removed one the value
+// is the old one.
+type Change struct {
+	Leaf
+	Removed bool
+}
+
+// Name is the top-level fact that a path belongs to.
+func (l Leaf) Name() string {
+	if strings.HasPrefix(l.Path, `"`) {
+		s := scanner{src: l.Path}
+		name, _ := s.str()
+		return name
+	}
+	if i := strings.IndexAny(l.Path, ".["); i >= 0 {
+		return l.Path[:i]
+	}
+	return l.Path
+}
+
+// Flatten lists the leaves of a JSON object of facts, in the order of their
+// appearance.
+func Flatten(values json.RawMessage) ([]Leaf, error) {
+	s, err := newScanner("facts", values, MaxFactBytes)
+	if err != nil {
+		return nil, err
+	}
+	f := flattener{scanner: s, leaves: make([]Leaf, 0, 64)}
+	if err := f.value(); err != nil {
+		return nil, err
+	}
+	return f.leaves, s.end()
+}
+
+type flattener struct {
+	*scanner
+	path   []byte
+	leaves []Leaf
+}
+
+func (f *flattener) add(kind Kind, text string) error {
+	if len(f.leaves) >= MaxFactLeaves {
+		return f.fail("it holds more than %d values", MaxFactLeaves)
+	}
+	f.leaves = append(f.leaves, Leaf{Path: string(f.path), Kind: kind, Text: text})
+	return nil
+}
+
+func (f *flattener) value() error {
+	switch f.peek() {
+	case '{':
+		return f.objectLeaves()
+	case '[':
+		return f.arrayLeaves()
+	case '"':
+		text, err := f.str()
+		if err != nil {
+			return err
+		}
+		return f.add(String, text)
+	default:
+		text, err := f.scalar()
+		if err != nil {
+			return err
+		}
+		return f.add(scalarKind(text), text)
+	}
+}
+
+func (f *flattener) objectLeaves() error {
+	size, empty := len(f.path), true
+	err := f.object(func(key string) error {
+		empty = false
+		f.path = appendKey(f.path, key)
+		err := f.value()
+		f.path = f.path[:size]
+		return err
+	})
+	if err == nil && empty && size > 0 {
+		return f.add(EmptyObject, "{}")
+	}
+	return err
+}
+
+func (f *flattener) arrayLeaves() error {
+	size, n := len(f.path), 0
+	err := f.array(func() error {
+		f.path = appendIndex(f.path, n)
+		n++
+		err := f.value()
+		f.path = f.path[:size]
+		return err
+	})
+	if err == nil && n == 0 {
+		return f.add(EmptyArray, "[]")
+	}
+	return err
+}
+
+func scalarKind(text string) Kind {
+	switch text[0] {
+	case 'n':
+		return Null
+	case 't', 'f':
+		return Boolean
+	}
+	if strings.ContainsAny(text, ".eE") {
+		return Float
+	}
+	return Integer
+}
+
+func appendIndex(path []byte, n int) []byte {
+	return append(strconv.AppendInt(append(path, '['), int64(n), 10), ']')
+}
+
+func appendKey(path []byte, key string) []byte {
+	if len(path) > 0 {
+		path = append(path, '.')
+	}
+	if plainKey(key) {
+		return append(path, key...)
+	}
+	return appendQuoted(path, key)
+}
+
+func plainKey(key string) bool {
+	for i := range len(key) {
+		c := key[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') &&
+			c != '_' && c != '-' && c != ':' && c != '/' {
+			return false
+		}
+	}
+	return key != ""
+}
+
+// Diff lists the leaves in which two canonical fact objects differ, sorted by
+// path; empty values stand for no facts. Equal subtrees are compared as text and
+// never taken apart, so the cost is that of what changed.
+func Diff(before, after json.RawMessage) ([]Change, error) {
+	var d differ
+	err := d.diff(string(before), string(after))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.changes, func(a, b Change) int {
+		if c := strings.Compare(a.Path, b.Path); c != 0 {
+			return c
+		}
+		if a.Removed == b.Removed {
+			return 0
+		}
+		if a.Removed {
+			return -1
+		}
+		return 1
+	})
+	return d.changes, nil
+}
+
+type differ struct {
+	path    []byte
+	changes []Change
+}
+
+func (d *differ) diff(before, after string) error {
+	switch {
+	case before == after:
+		return nil
+	case before == "" || after == "" || before[0] != after[0]:
+		return d.replace(before, after)
+	case before[0] == '{' && before != "{}" && after != "{}":
+		return d.objects(before, after)
+	case before[0] == '[' && before != "[]" && after != "[]":
+		return d.arrays(before, after)
+	default:
+		return d.replace(before, after)
+	}
+}
+
+// replace takes the old leaves away and puts the new ones there. A leaf that
+// stays under its path is a change of value, not a removal.
+func (d *differ) replace(before, after string) error {
+	old, err := d.leaves(before)
+	if err != nil {
+		return err
+	}
+	fresh, err := d.leaves(after)
+	if err != nil {
+		return err
+	}
+	kept := make(map[string]bool, len(fresh))
+	for _, leaf := range fresh {
+		kept[leaf.Path] = true
+		d.changes = append(d.changes, Change{Leaf: leaf})
+	}
+	for _, leaf := range old {
+		if !kept[leaf.Path] {
+			d.changes = append(d.changes, Change{Leaf: leaf, Removed: true})
+		}
+	}
+	return nil
+}
+
+func (d *differ) leaves(text string) ([]Leaf, error) {
+	if text == "" || text == "{}" && len(d.path) == 0 {
+		return nil, nil
+	}
+	f := flattener{scanner: &scanner{what: "facts", src: text}, path: slices.Clone(d.path)}
+	err := f.value()
+	return f.leaves, err
+}
+
+// objects walks two objects with sorted keys side by side.
+func (d *differ) objects(before, after string) error {
+	a, b := cursor{scanner: scanner{what: "facts", src: before}}, cursor{scanner: scanner{what: "facts", src: after}}
+	if err := a.next(); err != nil {
+		return err
+	}
+	if err := b.next(); err != nil {
+		return err
+	}
+	for a.ok || b.ok {
+		step := a.step(b)
+		if err := d.member(step, a, b); err != nil {
+			return err
+		}
+		if step <= 0 {
+			if err := a.next(); err != nil {
+				return err
+			}
+		}
+		if step >= 0 {
+			if err := b.next(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// member compares one member: before zero only the old side has it, after zero
+// only the new one.
+func (d *differ) member(step int, a, b cursor) error {
+	size := len(d.path)
+	defer func() { d.path = d.path[:size] }()
+	switch {
+	case step < 0:
+		d.path = appendKey(d.path, a.name)
+		return d.replace(a.value, "")
+	case step > 0:
+		d.path = appendKey(d.path, b.name)
+		return d.replace("", b.value)
+	case a.value == b.value:
+		return nil
+	default:
+		d.path = appendKey(d.path, a.name)
+		return d.diff(a.value, b.value)
+	}
+}
+
+func (d *differ) arrays(before, after string) error {
+	old, err := elements(before)
+	if err != nil {
+		return err
+	}
+	fresh, err := elements(after)
+	if err != nil {
+		return err
+	}
+	size := len(d.path)
+	for i := range max(len(old), len(fresh)) {
+		var was, is string
+		if i < len(old) {
+			was = old[i]
+		}
+		if i < len(fresh) {
+			is = fresh[i]
+		}
+		d.path = appendIndex(d.path, i)
+		err := d.diff(was, is)
+		d.path = d.path[:size]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func elements(text string) ([]string, error) {
+	s := scanner{what: "facts", src: text}
+	var out []string
+	err := s.array(func() error {
+		raw, err := s.raw()
+		out = append(out, raw)
+		return err
+	})
+	return out, err
+}
+
+// cursor steps through an object's members.
+type cursor struct {
+	scanner
+	name, value string
+	started, ok bool
+}
+
+func (c *cursor) next() error {
+	first := !c.started
+	if first {
+		c.started = true
+		if err := c.enter('{'); err != nil {
+			return err
+		}
+	} else if !c.ok {
+		return nil
+	}
+	more, err := c.more(first, '}')
+	if c.ok = more && err == nil; !c.ok {
+		return err
+	}
+	if c.name, err = c.key(); err != nil {
+		return err
+	}
+	c.value, err = c.raw()
+	return err
+}
+
+// step says whose member comes first: negative a's, positive b's, zero both.
+func (c *cursor) step(b cursor) int {
+	switch {
+	case !c.ok:
+		return 1
+	case !b.ok:
+		return -1
+	default:
+		return strings.Compare(c.name, b.name)
+	}
+}
+
+// Paths lists the paths of changes, each once.
+func Paths(changes []Change) []string {
+	paths := make([]string, len(changes))
+	for i, c := range changes {
+		paths[i] = c.Path
+	}
+	return slices.Compact(paths)
+}

@@ -1,0 +1,3 @@
+// Package inventorytest holds what every inventory store must do, as a suite,
+// and a store in memory that does it.
+package inventorytest

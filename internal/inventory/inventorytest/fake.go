@@ -1,0 +1,250 @@
+package inventorytest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// Store is all the ports of the inventory together.
+type Store interface {
+	inventory.FactStore
+	inventory.CatalogStore
+	inventory.NodeStore
+	inventory.ReportStore
+}
+
+// Fake is a Store in memory.
+type Fake struct {
+	mu       sync.Mutex
+	nodes    map[fleet.Certname]inventory.Node
+	facts    map[fleet.Certname]inventory.FactSet
+	catalogs map[fleet.Certname]inventory.Catalog
+	reports  map[fleet.Digest]inventory.Report
+}
+
+// New returns an empty Fake.
+func New() *Fake {
+	return &Fake{
+		nodes:    map[fleet.Certname]inventory.Node{},
+		facts:    map[fleet.Certname]inventory.FactSet{},
+		catalogs: map[fleet.Certname]inventory.Catalog{},
+		reports:  map[fleet.Digest]inventory.Report{},
+	}
+}
+
+// touch returns the node, made at the given time if need be.
+func (s *Fake) touch(name fleet.Certname, env fleet.Environment, at time.Time) inventory.Node {
+	node, ok := s.nodes[name]
+	if !ok {
+		node = inventory.Node{Certname: name, CreatedAt: at}
+	}
+	node.Environment = env
+	return node
+}
+
+// SaveFacts implements inventory.FactStore.
+func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
+	values, err := inventory.CanonicalFacts(f.Values)
+	if err != nil {
+		return inventory.FactSet{}, nil, err
+	}
+	f.Values, f.Digest = values, fleet.DigestOf(values)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, known := s.facts[f.Certname]
+	changes, err := inventory.Diff(before.Values, f.Values)
+	if err != nil {
+		return inventory.FactSet{}, nil, err
+	}
+	f.Seq = before.Seq
+	if !known || before.Digest != f.Digest {
+		f.Seq++
+	}
+	s.facts[f.Certname] = f
+	node := s.touch(f.Certname, f.Environment, f.ReceivedAt)
+	node.FactsAt = f.ReceivedAt
+	s.nodes[f.Certname] = node
+	return f, inventory.Paths(changes), nil
+}
+
+// Facts implements inventory.FactStore.
+func (s *Fake) Facts(_ context.Context, name fleet.Certname) (inventory.FactSet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.facts[name]
+	if !ok {
+		return f, fault.New(fault.NotFound, "node %s has no facts", name)
+	}
+	return f, nil
+}
+
+// SaveCatalog implements inventory.CatalogStore.
+func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before, ok := s.catalogs[c.Certname]; ok && before.Digest == c.Digest {
+		c.Resources, c.Edges = before.Resources, before.Edges
+	}
+	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
+	s.catalogs[c.Certname] = c
+	node := s.touch(c.Certname, c.Environment, c.CompiledAt)
+	node.CatalogAt, node.CatalogDigest = c.CompiledAt, c.Digest
+	s.nodes[c.Certname] = node
+	return nil
+}
+
+// Catalog implements inventory.CatalogStore.
+func (s *Fake) Catalog(_ context.Context, name fleet.Certname) (inventory.Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.catalogs[name]
+	if !ok {
+		return c, fault.New(fault.NotFound, "node %s has no catalog", name)
+	}
+	return c, nil
+}
+
+// CatalogDigests implements inventory.CatalogStore.
+func (s *Fake) CatalogDigests(context.Context) ([]fleet.Digest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := map[fleet.Digest]bool{}
+	for _, c := range s.catalogs {
+		seen[c.Digest] = true
+	}
+	return slices.Sorted(maps.Keys(seen)), nil
+}
+
+// Nodes implements inventory.NodeStore.
+func (s *Fake) Nodes(_ context.Context, page inventory.Page) ([]inventory.Node, error) {
+	if err := inventory.CheckPage(page); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []inventory.Node
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		if string(name) > page.After && len(out) < page.Limit {
+			out = append(out, s.nodes[name])
+		}
+	}
+	return out, nil
+}
+
+// Node implements inventory.NodeStore.
+func (s *Fake) Node(_ context.Context, name fleet.Certname) (inventory.Node, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	node, ok := s.nodes[name]
+	if !ok {
+		return node, fault.New(fault.NotFound, "nothing is known of node %s", name)
+	}
+	return node, nil
+}
+
+// PurgeNode implements inventory.NodeStore.
+func (s *Fake) PurgeNode(_ context.Context, name fleet.Certname) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.nodes[name]; !ok {
+		return fault.New(fault.NotFound, "nothing is known of node %s", name)
+	}
+	delete(s.nodes, name)
+	delete(s.facts, name)
+	delete(s.catalogs, name)
+	maps.DeleteFunc(s.reports, func(_ fleet.Digest, r inventory.Report) bool { return r.Certname == name })
+	return nil
+}
+
+// SaveReport implements inventory.ReportStore.
+func (s *Fake) SaveReport(_ context.Context, r inventory.Report) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.reports[r.ID]; known {
+		return nil
+	}
+	s.reports[r.ID] = r
+	node := s.touch(r.Certname, r.Environment, r.ReceivedAt)
+	if !r.ReceivedAt.Before(node.ReportAt) {
+		node.ReportAt, node.LatestReport = r.ReceivedAt, r.ID
+		node.LatestStatus, node.LatestNoop, node.LatestCorrective = r.Status, r.Noop, r.CorrectiveChange
+	}
+	s.nodes[r.Certname] = node
+	return nil
+}
+
+// Reports implements inventory.ReportStore.
+func (s *Fake) Reports(_ context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
+	if err := inventory.CheckPage(f.Page); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after, known := s.reports[fleet.Digest(f.Page.After)]
+	if f.Page.After != "" && !known {
+		return nil, fault.New(fault.Invalid, "the page should start after report %.64q, which is not stored", f.Page.After)
+	}
+	var out []inventory.Report
+	for _, r := range slices.SortedFunc(maps.Values(s.reports), newestFirst) {
+		if f.Page.After != "" && newestFirst(r, after) <= 0 ||
+			f.Certname != "" && r.Certname != f.Certname || f.Status != "" && r.Status != f.Status {
+			continue
+		}
+		if len(out) < f.Page.Limit {
+			r.Logs, r.Metrics, r.Resources = nil, nil, nil
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func newestFirst(a, b inventory.Report) int {
+	return cmp.Or(b.ReceivedAt.Compare(a.ReceivedAt), cmp.Compare(b.ID, a.ID))
+}
+
+// Report implements inventory.ReportStore.
+func (s *Fake) Report(_ context.Context, id string) (inventory.Report, error) {
+	if err := inventory.CheckReportID(id); err != nil {
+		return inventory.Report{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []inventory.Report
+	for digest, r := range s.reports {
+		if strings.HasPrefix(string(digest), id) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return inventory.Report{}, fault.New(fault.NotFound, "there is no report %s", id)
+	case 1:
+		return found[0], nil
+	default:
+		return inventory.Report{}, fault.New(fault.Conflict, "more than one report starts with %s", id)
+	}
+}
+
+// PruneReports implements inventory.ReportStore.
+func (s *Fake) PruneReports(_ context.Context, before time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	maps.DeleteFunc(s.reports, func(id fleet.Digest, r inventory.Report) bool {
+		old := r.ReceivedAt.Before(before) && s.nodes[r.Certname].LatestReport != id
+		if old {
+			count++
+		}
+		return old
+	})
+	return count, nil
+}

@@ -1,0 +1,12 @@
+package inventorytest_test
+
+import (
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+)
+
+func TestFake(t *testing.T) {
+	t.Parallel()
+	inventorytest.RunStore(t, func(*testing.T) inventorytest.Store { return inventorytest.New() })
+}

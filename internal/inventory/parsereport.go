@@ -1,0 +1,432 @@
+package inventory
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Bounds of a report. A first run of 50 resources with pluginsync sends 390 KB.
+const (
+	MaxReportBytes = 64 << 20
+	maxReportRows  = 200_000 // resources, and log lines
+)
+
+// ParseReport reads the report that an agent sends after a run, in JSON or PSON,
+// report_format 10 and later; keys it does not know are passed over. ReceivedAt
+// is left to the caller. It returns an Invalid fault that says what is wrong and
+// where; a report that was cut off is refused.
+func ParseReport(body []byte) (Report, error) {
+	s, err := newScanner("report", body, MaxReportBytes)
+	if err != nil {
+		return Report{}, err
+	}
+	p := reportParser{scanner: s}
+	if err := p.object(p.field); err != nil {
+		return Report{}, err
+	}
+	if err := p.end(); err != nil {
+		return Report{}, err
+	}
+	return p.finish()
+}
+
+type reportParser struct {
+	*scanner
+	report Report
+	host   string
+	env    string
+}
+
+func (p *reportParser) field(key string) error {
+	r := &p.report
+	switch key {
+	case "host":
+		return p.text(&p.host, key)
+	case "environment":
+		return p.text(&p.env, key)
+	case "time":
+		return p.time(&r.StartedAt, key)
+	case "status":
+		return p.text(&r.Status, key)
+	case "configuration_version":
+		return p.word(&r.ConfigVersion)
+	case "transaction_uuid":
+		return p.text(&r.TransactionUUID, key)
+	case "catalog_uuid":
+		return p.text(&r.CatalogUUID, key)
+	case "code_id":
+		return p.text(&r.CodeID, key)
+	case "job_id":
+		return p.word(&r.JobID)
+	case "cached_catalog_status":
+		return p.text(&r.CachedCatalog, key)
+	case "server_used", "master_used":
+		return p.text(&r.Server, key)
+	case "puppet_version":
+		return p.text(&r.PuppetVersion, key)
+	case "report_format":
+		return p.integer(&r.ReportFormat, key)
+	case "noop":
+		return p.boolean(&r.Noop, key)
+	case "noop_pending":
+		return p.boolean(&r.NoopPending, key)
+	case "corrective_change":
+		return p.boolean(&r.CorrectiveChange, key)
+	case "transaction_completed":
+		return p.boolean(&r.Completed, key)
+	case "metrics":
+		return p.metrics()
+	case "logs":
+		return p.list(key, p.log)
+	case "resource_statuses":
+		return p.statuses()
+	default:
+		return p.skip()
+	}
+}
+
+// statuses reads the resources: an object by reference, or a list of its values
+// (as the PuppetDB terminus sends them).
+func (p *reportParser) statuses() error {
+
+	if p.isNull() {
+		return nil
+	}
+	p.report.Resources = make([]ResourceStatus, 0, 64)
+	if p.peek() == '[' {
+		return p.array(func() error { return p.resource("") })
+	}
+	return p.object(p.resource)
+}
+
+func (p *reportParser) resource(ref string) error {
+	if len(p.report.Resources) >= maxReportRows {
+		return p.fail("it holds more than %d resources", maxReportRows)
+	}
+	p.report.Resources = append(p.report.Resources, ResourceStatus{})
+	r := &p.report.Resources[len(p.report.Resources)-1]
+	if err := p.object(func(key string) error { return p.resourceField(r, key) }); err != nil {
+		return err
+	}
+	if r.Type == "" || r.Title == "" && ref == "" {
+		r.Type, r.Title = splitRef(ref)
+	}
+	if r.Type == "" {
+		return p.fail("resource %.80q has no resource_type", ref)
+	}
+	p.count(r)
+	return nil
+}
+
+func (p *reportParser) resourceField(r *ResourceStatus, key string) error {
+	switch key {
+	case "title":
+		return p.text(&r.Title, key)
+	case "resource_type":
+		return p.text(&r.Type, key)
+	case "file":
+		return p.text(&r.File, key)
+	case "line":
+		return p.integer(&r.Line, key)
+	case "containment_path":
+		return p.texts(&r.ContainmentPath, key)
+	case "evaluation_time":
+		return p.float(&r.EvaluationTime, key)
+	case "time":
+		return p.time(&r.Time, key)
+	case "skipped":
+		return p.boolean(&r.Skipped, key)
+	case "failed":
+		return p.boolean(&r.Failed, key)
+	case "failed_to_restart":
+		return p.boolean(&r.FailedToRestart, key)
+	case "changed":
+		return p.boolean(&r.Changed, key)
+	case "out_of_sync":
+		return p.boolean(&r.OutOfSync, key)
+	case "corrective_change":
+		return p.boolean(&r.CorrectiveChange, key)
+	case "events":
+		return p.list(key, func() error { return p.event(r) })
+	default:
+		return p.skip()
+	}
+}
+
+func (p *reportParser) event(r *ResourceStatus) error {
+	var e Event
+	err := p.object(func(key string) error {
+		switch key {
+		case "property":
+			return p.text(&e.Property, key)
+		case "previous_value":
+			return p.value(&e.Previous)
+		case "desired_value":
+			return p.value(&e.Desired)
+		case "message":
+			return p.word(&e.Message)
+		case "name":
+			return p.text(&e.Name, key)
+		case "status":
+			return p.text(&e.Status, key)
+		case "time":
+			return p.time(&e.Time, key)
+		case "corrective_change":
+			return p.boolean(&e.CorrectiveChange, key)
+		case "redacted":
+			return p.boolean(&e.Redacted, key)
+		default:
+			return p.skip()
+		}
+	})
+	if err == nil {
+		r.Events = append(r.Events, e)
+	}
+	return err
+}
+
+func (p *reportParser) log() error {
+	if len(p.report.Logs) >= maxReportRows {
+		return p.fail("it holds more than %d log lines", maxReportRows)
+	}
+	var l RunLog
+	err := p.object(func(key string) error {
+		switch key {
+		case "level":
+			return p.text(&l.Level, key)
+		case "message":
+			return p.word(&l.Message)
+		case "source":
+			return p.text(&l.Source, key)
+		case "tags":
+			return p.texts(&l.Tags, key)
+		case "time":
+			return p.time(&l.Time, key)
+		case "file":
+			return p.text(&l.File, key)
+		case "line":
+			return p.integer(&l.Line, key)
+		default:
+			return p.skip()
+		}
+	})
+	if err == nil {
+		p.report.Logs = append(p.report.Logs, l)
+	}
+	return err
+}
+
+func (p *reportParser) metrics() error {
+	if p.isNull() {
+		return nil
+	}
+	c := canonicalizer{scanner: p.scanner, limit: maxReportRows}
+	if p.peek() != '{' && p.peek() != '[' {
+		return p.unexpected("an object of metrics")
+	}
+	if err := c.value(); err != nil {
+		return err
+	}
+	p.report.Metrics = c.out
+	return nil
+}
+
+// value keeps a value of any type in canonical form.
+func (p *reportParser) value(to *json.RawMessage) error {
+	c := canonicalizer{scanner: p.scanner, limit: maxReportRows}
+	err := c.value()
+	*to = c.out
+	return err
+}
+
+// count adds a resource to the report's sums. Each counts in every column that
+// fits; unchanged is what fits no other.
+func (p *reportParser) count(r *ResourceStatus) {
+	c := &p.report.Counts
+	c.Resources++
+	noop := false
+	for _, e := range r.Events {
+		noop = noop || e.Status == "noop"
+	}
+	plain := true
+	for _, each := range []struct {
+		holds bool
+		count *int
+	}{
+		{r.Changed && !noop, &c.Changed},
+		{r.Failed || r.FailedToRestart, &c.Failed},
+		{r.Skipped, &c.Skipped},
+		{noop, &c.Noop},
+	} {
+		if each.holds {
+			*each.count++
+			plain = false
+		}
+	}
+	if plain {
+		c.Unchanged++
+	}
+	if r.CorrectiveChange {
+		c.Corrective++
+	}
+}
+
+func (p *reportParser) finish() (Report, error) {
+	r := p.report
+	var err error
+	if r.Certname, err = fleet.ParseCertname(p.host); err != nil {
+		return Report{}, fault.Wrap(fault.Invalid, err, "the report's \"host\": %s", fault.Detail(err))
+	}
+	if p.env != "" {
+		if r.Environment, err = fleet.ParseEnvironment(p.env); err != nil {
+			return Report{}, fault.Wrap(fault.Invalid, err, "the report's \"environment\": %s", fault.Detail(err))
+		}
+	}
+	switch r.Status {
+	case "failed", "changed", "unchanged":
+	default:
+		return Report{}, fault.New(fault.Invalid, "the report's \"status\" is %.40q, not failed, changed or unchanged", r.Status)
+	}
+	if r.StartedAt.IsZero() {
+		return Report{}, fault.New(fault.Invalid, "the report has no \"time\"")
+	}
+	r.EndedAt = r.end()
+	r.ID = r.digest()
+	return r, nil
+}
+
+// end is the time of the last thing that a report mentions: reports do not say
+// themselves when the run ended.
+func (r *Report) end() time.Time {
+	end := r.StartedAt
+	for i := range r.Logs {
+		if r.Logs[i].Time.After(end) {
+			end = r.Logs[i].Time
+		}
+	}
+	for i := range r.Resources {
+		if r.Resources[i].Time.After(end) {
+			end = r.Resources[i].Time
+		}
+	}
+	return end
+}
+
+// list calls element for each element of an array; null is an empty one.
+func (s *scanner) list(field string, element func() error) error {
+	if s.isNull() {
+		return nil
+	}
+	if s.peek() != '[' {
+		return s.unexpected("a list for \"" + field + "\"")
+	}
+	return s.array(element)
+}
+
+func (s *scanner) text(to *string, field string) (err error) {
+	*to, err = s.nullable(field)
+	return err
+}
+
+// word reads a scalar of any type as text: versions and messages may be numbers.
+func (p *reportParser) word(to *string) (err error) {
+	switch p.peek() {
+	case '"':
+		*to, err = p.str()
+	case '{', '[':
+		*to, err = p.raw()
+	default:
+		if !p.isNull() {
+			*to, err = p.scalar()
+		}
+	}
+	return err
+}
+
+func (s *scanner) texts(to *[]string, field string) error {
+	return s.list(field, func() error {
+		text, err := s.nullable(field)
+		*to = append(*to, text)
+		return err
+	})
+}
+
+func (s *scanner) boolean(to *bool, field string) error {
+	switch s.peek() {
+	case 't':
+		*to = true
+		_, err := s.literal("true")
+		return err
+	case 'f':
+		*to = false
+		_, err := s.literal("false")
+		return err
+	case 'n':
+		_, err := s.literal("null")
+		return err
+	default:
+		return s.unexpected("true or false for \"" + field + "\"")
+	}
+}
+
+func (s *scanner) float(to *float64, field string) error {
+	if s.isNull() {
+		return nil
+	}
+	text, err := s.scalar()
+	if err != nil {
+		return err
+	}
+	if *to, err = strconv.ParseFloat(text, 64); err != nil {
+		return s.fail("\"%s\" is %.40q, not a number", field, text)
+	}
+	return nil
+}
+
+func (s *scanner) integer(to *int, field string) error {
+	if s.isNull() {
+		return nil
+	}
+	if s.peek() == '"' { // old agents quote line numbers
+		text, err := s.str()
+		if err == nil {
+			if *to, err = strconv.Atoi(text); err != nil {
+				err = s.fail("\"%s\" is %.40q, not a whole number", field, text)
+			}
+		}
+		return err
+	}
+	text, err := s.scalar()
+	if err != nil {
+		return err
+	}
+	if *to, err = strconv.Atoi(text); err != nil {
+		return s.fail("\"%s\" is %.40q, not a whole number", field, text)
+	}
+	return nil
+}
+
+func (s *scanner) time(to *time.Time, field string) error {
+	text, err := s.nullable(field)
+	if err != nil || text == "" {
+		return err
+	}
+	if *to, err = parseTime(text); err != nil {
+		return s.fail("\"%s\" is %.40q, not an ISO 8601 time", field, text)
+	}
+	return nil
+}
+
+// splitRef takes "Type[title]" apart.
+func splitRef(ref string) (kind, title string) {
+	kind, title, ok := strings.Cut(ref, "[")
+	if !ok || !strings.HasSuffix(title, "]") {
+		return "", ""
+	}
+	return kind, title[:len(title)-1]
+}

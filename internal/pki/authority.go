@@ -1,0 +1,165 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Authority is the fleet's CA. See the package comment for what it promises.
+type Authority struct {
+	cfg   Config
+	store Store
+	log   *slog.Logger
+	names map[string]string // OID to short name
+
+	autosign atomic.Pointer[AutosignPolicy]
+	turn     chan struct{} // holds one token: whoever has it decides
+	waiting  atomic.Int64  // about how many requests wait
+
+	mu       sync.RWMutex
+	ca       *ca
+	crl      crl
+	upper    []byte // revocation lists of the CAs above ours, in PEM
+	upperMod time.Time
+	revoked  map[string]bool // serial numbers of our own
+	hooks    []func([]*big.Int)
+}
+
+// now is the present as it is kept: UTC, to the second.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// Open loads the CA of cfg.Dir, or makes it at the first start, and signs a
+// fresh revocation list. It starts nothing: call Run for what takes time.
+func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Authority, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	root, err := openCA(ctx, cfg, store)
+	if err != nil {
+		return nil, err
+	}
+	if err := root.checkTime(time.Now()); err != nil {
+		return nil, err
+	}
+	a := &Authority{
+		cfg: cfg, store: store, log: log, names: oidNames(cfg.OIDNames), turn: make(chan struct{}, 1),
+		ca: root, revoked: map[string]bool{},
+	}
+	a.autosign.Store(&cfg.Autosign)
+	if err := a.loadUpperLists(); err != nil {
+		return nil, err
+	}
+	return a, a.refresh(ctx, true)
+}
+
+// SetAutosign exchanges the policy for requests that come from now on.
+func (a *Authority) SetAutosign(policy AutosignPolicy) error {
+	if err := policy.validate(); err != nil {
+		return err
+	}
+	a.autosign.Store(&policy)
+	return nil
+}
+
+// Run looks for what other processes revoked and keeps the revocation list
+// fresh, until ctx is done.
+func (a *Authority) Run(ctx context.Context) error {
+	tick := time.NewTicker(a.cfg.RefreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := a.Refresh(ctx); err != nil && ctx.Err() == nil {
+				a.log.ErrorContext(ctx, "certificate state not refreshed, will retry", "err", err)
+			}
+		}
+	}
+}
+
+// Refresh reads the store's rows once: what another process revoked counts from
+// now on, and a list that is missing entries or gets old is made again.
+func (a *Authority) Refresh(ctx context.Context) error { return a.refresh(ctx, false) }
+
+func (a *Authority) refresh(ctx context.Context, force bool) error {
+	done, err := a.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	waiting, err := a.store.Requests(ctx)
+	if err != nil {
+		return err
+	}
+	a.waiting.Store(int64(len(waiting)))
+	return a.renewList(ctx, force)
+}
+
+// take waits for the right to decide and returns how to give it back.
+func (a *Authority) take(ctx context.Context) (done func(), err error) {
+	select {
+	case a.turn <- struct{}{}:
+		return func() { <-a.turn }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the CA is busy")
+	}
+}
+
+func (a *Authority) current() *ca {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.ca
+}
+
+// Bundle is the CA's certificates in PEM, the signing one first, and when they
+// last changed. The caller must not change it.
+func (a *Authority) Bundle() ([]byte, time.Time) {
+	c := a.current()
+	return c.bundle, c.modified
+}
+
+// Pool holds the certificates that a peer's certificate is verified against.
+func (a *Authority) Pool() *x509.CertPool { return a.current().pool.Clone() }
+
+// OnRevoke calls f with the serial numbers of certificates that were just
+// revoked, after CheckPeer refuses them. f must return quickly and may be
+// called concurrently. Register hooks before the first revocation.
+func (a *Authority) OnRevoke(f func(serials []*big.Int)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hooks = append(a.hooks, f)
+}
+
+// CheckPeer tells whether a certificate, whose chain was verified already, is
+// one that this CA issued and has not revoked. It only looks into memory.
+func (a *Authority) CheckPeer(cert *x509.Certificate) error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	switch signer := a.ca.signer(); {
+	case !issuedBy(cert, signer):
+		return fault.New(fault.Denied, "the certificate of %q was not issued by this CA", cert.Subject.CommonName)
+	case a.revoked[cert.SerialNumber.String()]:
+		return fault.New(fault.Denied, "the certificate of %q with serial number %X is revoked", cert.Subject.CommonName, cert.SerialNumber)
+	default:
+		return nil
+	}
+}
+
+// issuedBy compares names and key identifiers; the signature was verified before.
+func issuedBy(cert, signer *x509.Certificate) bool {
+	return bytes.Equal(cert.RawIssuer, signer.RawSubject) &&
+		(len(cert.AuthorityKeyId) == 0 || bytes.Equal(cert.AuthorityKeyId, signer.SubjectKeyId))
+}

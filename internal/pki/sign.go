@@ -1,0 +1,183 @@
+package pki
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// comment is what every certificate of a node says about itself.
+const comment = "Tutti Fleet Certificate"
+
+// Sign issues the certificate that name's waiting request asks for. A zero ttl
+// means the setting's. NotFound if nothing waits; Conflict if the name has been
+// signed already.
+func (a *Authority) Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (Certificate, error) {
+	if ttl < 0 {
+		return Certificate{}, fault.New(fault.Invalid, "the certificate's life is %s, it must be positive", ttl)
+	}
+	done, err := a.take(ctx)
+	if err != nil {
+		return Certificate{}, err
+	}
+	defer done()
+	waiting, err := a.store.Request(ctx, name)
+	if err != nil {
+		return Certificate{}, a.whyNothingWaits(ctx, name, err)
+	}
+	r, err := a.admissible(name, waiting.PEM) // settings may have changed since
+	if err != nil {
+		return Certificate{}, err
+	}
+	return a.issue(ctx, r, ttl)
+}
+
+func (a *Authority) whyNothingWaits(ctx context.Context, name fleet.Certname, err error) error {
+	if fault.Of(err) != fault.NotFound {
+		return err
+	}
+	if _, certErr := a.store.Certificate(ctx, name); certErr == nil {
+		return fault.New(fault.Conflict, "%s has a certificate and no waiting request", name)
+	}
+	return err
+}
+
+// Renew issues a new certificate for the key, names and extensions of a good
+// one. peer's chain must have been verified. The old one stays good until it ends.
+func (a *Authority) Renew(ctx context.Context, peer *x509.Certificate) (Certificate, error) {
+	if !a.cfg.AllowRenewal {
+		return Certificate{}, fault.New(fault.NotFound, "renewal of certificates is switched off")
+	}
+	if err := a.CheckPeer(peer); err != nil {
+		return Certificate{}, err
+	}
+	name, err := fleet.ParseCertname(peer.Subject.CommonName)
+	if err != nil {
+		return Certificate{}, err
+	}
+	done, err := a.take(ctx)
+	if err != nil {
+		return Certificate{}, err
+	}
+	defer done()
+	have, err := a.store.Certificate(ctx, name)
+	if err != nil {
+		return Certificate{}, err
+	}
+	if !have.RevokedAt.IsZero() || !holdsKey(have, peer.PublicKey) {
+		return Certificate{}, fault.New(fault.Denied, "the certificate shown is not the current one of %s", name)
+	}
+	return a.certify(ctx, subject{name: name, key: peer.PublicKey, altNames: altNamesOf(peer), copied: puppetExtensions(peer)}, 0)
+}
+
+func altNamesOf(cert *x509.Certificate) []altName {
+	var names []altName
+	for _, dns := range cert.DNSNames {
+		names = append(names, altName{dns: dns})
+	}
+	for _, ip := range cert.IPAddresses {
+		names = append(names, altName{ip: ip})
+	}
+	return names
+}
+
+func (a *Authority) issue(ctx context.Context, r *csr, ttl time.Duration) (Certificate, error) {
+	c, err := a.certify(ctx, subject{name: r.name, key: r.PublicKey, altNames: r.altNames, copied: r.requested}, ttl)
+	if err == nil {
+		a.waiting.Add(-1)
+	}
+	return c, err
+}
+
+// subject is what a certificate says about its holder.
+type subject struct {
+	name     fleet.Certname
+	key      crypto.PublicKey
+	altNames []altName
+	copied   []pkix.Extension
+}
+
+// certify signs and stores a certificate. The caller has the turn.
+func (a *Authority) certify(ctx context.Context, s subject, ttl time.Duration) (Certificate, error) {
+	if ttl == 0 {
+		ttl = a.cfg.LeafTTL
+	}
+	template, err := leafTemplate(s)
+	if err != nil {
+		return Certificate{}, err
+	}
+	cert, err := a.signLeaf(ctx, template, s.key, ttl)
+	if err != nil {
+		return Certificate{}, err
+	}
+	c := certificateOf(cert)
+	c.Certname, c.Current, c.IssuedAt = s.name, true, now()
+	if err := a.store.SaveCertificate(ctx, c); err != nil {
+		return Certificate{}, err
+	}
+	a.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", c.Serial.Text(16), "not_after", c.NotAfter)
+	return c, nil
+}
+
+func certificateOf(cert *x509.Certificate) Certificate {
+	return Certificate{
+		Certname: fleet.Certname(cert.Subject.CommonName), Serial: cert.SerialNumber, PEM: encodeCertificate(cert.Raw),
+		NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(), IssuedAt: cert.NotBefore.UTC(),
+	}
+}
+
+func leafTemplate(s subject) (*x509.Certificate, error) {
+	names, err := encodeAltNames(append([]altName{{dns: string(s.name)}}, s.altNames...))
+	if err != nil {
+		return nil, err
+	}
+	note, err := asn1.MarshalWithParams(comment, "ia5")
+	if err != nil {
+		return nil, err
+	}
+	extra := []pkix.Extension{{Id: oidSubjectAltName, Value: names}, {Id: oidNetscapeComment, Value: note}}
+	return &x509.Certificate{
+		Subject:         pkix.Name{CommonName: string(s.name)},
+		KeyUsage:        x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		ExtKeyUsage:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtraExtensions: append(extra, s.copied...),
+	}, nil
+}
+
+// signLeaf completes a template and signs it with a serial number of its own. A
+// certificate never outlives its CA.
+func (a *Authority) signLeaf(ctx context.Context, template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
+	signer := a.current()
+	if err := signer.checkTime(time.Now()); err != nil {
+		return nil, err
+	}
+	id, err := keyID(key)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := a.store.NextSerial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	template.SubjectKeyId = id
+	template.BasicConstraintsValid = true
+	template.NotBefore = now().Add(-backdate)
+	template.NotAfter = now().Add(ttl)
+	if end := signer.signer().NotAfter; template.NotAfter.After(end) {
+		template.NotAfter = end
+	}
+	template.SignatureAlgorithm = signatureAlgorithm(signer.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.signer(), key, signer.key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}

@@ -1,0 +1,44 @@
+package puppetapi
+
+import (
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// factsPut stores facts that come apart from a catalog request.
+func (s *server) factsPut(c *call) error {
+	if err := c.sent(dataFormats); err != nil {
+		return err
+	}
+	body, err := s.readAll(c, "the facts are", s.MaxFactsBytes)
+	if err != nil {
+		return err
+	}
+	if _, err := s.saveFacts(c, body); err != nil {
+		return err
+	}
+	return c.document(formatJSON, []byte("null"))
+}
+
+// saveFacts stores facts of the node that they are said to be of.
+func (s *server) saveFacts(c *call, body []byte) (inventory.FactSet, error) {
+	facts, err := inventory.ParseFacts(body)
+	if err != nil {
+		return inventory.FactSet{}, err
+	}
+	if facts.Certname != c.node {
+		return inventory.FactSet{}, badRequest("%s for %q was requested with fact definition for the wrong node (%q)",
+			asked(c), string(c.node), string(facts.Certname))
+	}
+	facts.Environment = c.env
+	facts.ReceivedAt = s.Now()
+	stored, _, err := s.Facts.SaveFacts(c.ctx(), facts)
+	return stored, err
+}
+
+// asked names the route as Puppet does in its messages.
+func asked(c *call) string {
+	if c.route == "catalog" {
+		return "Catalog"
+	}
+	return "Storage of facts"
+}

@@ -1,0 +1,30 @@
+package puppetapi
+
+import "github.com/tutti-project/tutti/internal/inventory"
+
+// reportPut stores the report of a run. Agents ignore the answer's body; it
+// names the report processors, as Puppet Server does.
+func (s *server) reportPut(c *call) error {
+	if err := c.sent(dataFormats); err != nil {
+		return err
+	}
+	body, err := s.readAll(c, "the report is", s.MaxReportBytes)
+	if err != nil {
+		return err
+	}
+	report, err := inventory.ParseReport(body)
+	if err != nil {
+		return err
+	}
+	if report.Certname != c.node {
+		return badRequest("the report of %q was sent as that of %q", string(report.Certname), string(c.node))
+	}
+	if report.Environment == "" {
+		report.Environment = c.env
+	}
+	report.ReceivedAt = s.Now()
+	if err := s.Reports.SaveReport(c.ctx(), report); err != nil {
+		return err
+	}
+	return c.document(formatJSON, []byte(`["store"]`))
+}

@@ -1,0 +1,34 @@
+package ruby
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+//go:embed zygote/*.rb
+var zygoteCode embed.FS
+
+// prepareDir empties the scratch directory of an earlier life and writes the
+// Ruby code into it.
+func prepareDir(cfg Config) error {
+	for _, dir := range []string{cfg.codeDir(), cfg.zygoteDir()} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return fs.WalkDir(zygoteCode, "zygote", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := zygoteCode.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(cfg.codeDir(), entry.Name()), text, 0o600)
+	})
+}

@@ -1,0 +1,308 @@
+package ruby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// maxLessons is how many orders a zygote learns from by itself.
+const maxLessons = 16
+
+// key names a zygote.
+type key struct {
+	environment fleet.Environment
+	version     fleet.Digest
+}
+
+// entry is a zygote that is there or being started.
+type entry struct {
+	key   key
+	ready chan struct{} // closed when zygote and err are set
+	z     *zygote
+	err   error
+
+	// guarded by Pool.mu
+	users    int
+	lastUsed time.Time
+}
+
+// dead tells that the zygote was there and has ended.
+func (e *entry) dead() bool {
+	select {
+	case <-e.ready:
+		return e.z == nil || !e.z.alive()
+	default:
+		return false
+	}
+}
+
+// Pool compiles orders with Ruby processes. It does nothing before Run.
+type Pool struct {
+	cfg      Config
+	checkout code.Checkout
+	log      *slog.Logger
+
+	slots  chan struct{}              // one for each worker that may be busy
+	chores chan func(context.Context) // work that Run owns
+	done   chan struct{}              // closed when Run ends
+
+	mu      sync.Mutex
+	entries map[key]*entry
+	workers map[*worker]bool // busy and idle
+	idle    []*worker        // of all zygotes, least recently used first
+	forking int              // workers about to be
+	serial  int
+	slow    map[key]bool // versions that do not bear learning
+}
+
+var _ compile.Compiler = (*Pool)(nil)
+
+// New returns a pool; Run brings it to life.
+func New(cfg Config, checkout code.Checkout, log *slog.Logger) *Pool {
+	cfg = cfg.withDefaults()
+	return &Pool{
+		cfg: cfg, checkout: checkout, log: log,
+		slots:   make(chan struct{}, cfg.Workers),
+		chores:  make(chan func(context.Context)),
+		done:    make(chan struct{}),
+		entries: map[key]*entry{},
+		workers: map[*worker]bool{},
+		slow:    map[key]bool{},
+	}
+}
+
+// Run owns the pool's processes until ctx is done, and returns when all of them
+// have ended. It may be called once.
+func (p *Pool) Run(ctx context.Context) error {
+	defer close(p.done)
+	if _, err := p.cfg.interpreter(); err != nil {
+		return err
+	}
+	if err := prepareDir(p.cfg); err != nil {
+		return fmt.Errorf("prepare the compilers' directory: %w", err)
+	}
+	var owned sync.WaitGroup
+	defer owned.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tick := time.NewTicker(max(p.cfg.IdleZygote/4, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case chore := <-p.chores:
+			owned.Go(func() { chore(ctx) })
+		case now := <-tick.C:
+			p.endIdle(now)
+		}
+	}
+}
+
+// own hands work to Run.
+func (p *Pool) own(ctx context.Context, chore func(context.Context)) error {
+	select {
+	case p.chores <- chore:
+		return nil
+	case <-p.done:
+		return fault.New(fault.Unavailable, "the compilers are stopped")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Compile implements compile.Compiler.
+func (p *Pool) Compile(ctx context.Context, order compile.Order) (compile.Outcome, error) {
+	if err := checkOrder(order, p.cfg.MaxOrderBytes); err != nil {
+		return compile.Outcome{}, err
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-p.done:
+		return compile.Outcome{}, fault.New(fault.Unavailable, "the compilers are stopped")
+	case <-ctx.Done():
+		return compile.Outcome{}, ctx.Err()
+	}
+	outcome, err := p.try(ctx, order)
+	if gone, ok := errors.AsType[*goneError](err); ok {
+		gone.settle(ctx)
+		p.log.WarnContext(ctx, "worker died, order is tried once more", "node", order.Node, "err", gone)
+		outcome, err = p.try(ctx, order)
+	}
+	if gone, ok := errors.AsType[*goneError](err); ok {
+		gone.settle(ctx)
+		err = gone.final()
+	}
+	return outcome, err
+}
+
+// try compiles the order on one worker.
+func (p *Pool) try(ctx context.Context, order compile.Order) (compile.Outcome, error) {
+	e, err := p.use(ctx, key{order.Environment, order.Version}, nil)
+	if err != nil {
+		return compile.Outcome{}, err
+	}
+	defer p.unuse(e)
+	w, err := p.take(ctx, e.z)
+	if err != nil {
+		return compile.Outcome{}, err
+	}
+	outcome, err := w.compile(ctx, order)
+	p.giveBack(w)
+	p.learn(w, order, err)
+	return outcome, err
+}
+
+// Warm implements compile.Compiler.
+func (p *Pool) Warm(ctx context.Context, env fleet.Environment, version fleet.Digest, samples []compile.Order) error {
+	var good []compile.Order
+	for _, sample := range samples {
+		if checkOrder(sample, p.cfg.MaxOrderBytes) == nil {
+			good = append(good, sample)
+		}
+	}
+	e, err := p.use(ctx, key{env, version}, good)
+	if err != nil {
+		return err
+	}
+	defer p.unuse(e)
+	if e.z.lessons.Load() > 0 || len(good) == 0 {
+		return nil
+	}
+	taught := make(chan struct{})
+	err = p.own(ctx, func(ctx context.Context) {
+		defer close(taught)
+		p.teach(ctx, e.z, good)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-taught:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// use finds or starts the zygote of k and holds it until unuse.
+func (p *Pool) use(ctx context.Context, k key, samples []compile.Order) (*entry, error) {
+	e, err := p.entry(ctx, k, samples)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-e.ready:
+	case <-p.done:
+		err = fault.New(fault.Unavailable, "the compilers are stopped")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = e.err
+	}
+	if err != nil {
+		p.unuse(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+func (p *Pool) entry(ctx context.Context, k key, samples []compile.Order) (*entry, error) {
+	p.mu.Lock()
+	e, there := p.entries[k]
+	if there && e.dead() {
+		there = false
+	}
+	if !there {
+		e = &entry{key: k, ready: make(chan struct{})}
+		p.entries[k] = e
+	}
+	e.users++
+	e.lastUsed = time.Now()
+	p.trim()
+	p.mu.Unlock()
+	if there {
+		return e, nil
+	}
+	err := p.own(ctx, func(ctx context.Context) { p.keep(ctx, e, samples) })
+	if err != nil { // others may already wait for it
+		e.err = fault.New(fault.Unavailable, "the compiler was not started, its first caller gave up")
+		p.forget(e)
+		close(e.ready)
+	}
+	return e, nil
+}
+
+func (p *Pool) unuse(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.users--
+	p.trim()
+}
+
+func (p *Pool) forget(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[e.key] == e {
+		delete(p.entries, e.key)
+	}
+}
+
+// trim ends the least recently used zygotes that are too many. Those in use
+// stay, so for a while there may be more. The caller holds the lock.
+func (p *Pool) trim() {
+	for len(p.entries) > p.cfg.Zygotes {
+		var oldest *entry
+		for _, e := range p.entries {
+			if e.users == 0 && (oldest == nil || e.lastUsed.Before(oldest.lastUsed)) {
+				oldest = e
+			}
+		}
+		if oldest == nil {
+			return
+		}
+		p.end(oldest)
+	}
+}
+
+// endIdle ends zygotes that nobody used for a while.
+func (p *Pool) endIdle(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		if e.users == 0 && now.Sub(e.lastUsed) > p.cfg.IdleZygote {
+			p.end(e)
+		}
+	}
+}
+
+// end lets a zygote go; its keeper cleans up. The caller holds the lock.
+func (p *Pool) end(e *entry) {
+	delete(p.entries, e.key)
+	select {
+	case <-e.ready:
+		if e.z != nil {
+			e.z.dismissed.Store(true)
+			e.z.kill()
+		}
+	default: // nobody waits for it and it is not there yet: keep sees that it is unwanted
+	}
+}
+
+// wanted tells whether e is still the zygote for its key.
+func (p *Pool) wanted(e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.entries[e.key] == e
+}

@@ -1,0 +1,2 @@
+File { owner => 'root', group => 'root', mode => '0644' }
+$top = 'top scope'

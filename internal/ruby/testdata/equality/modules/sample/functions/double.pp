@@ -1,0 +1,1 @@
+function sample::double(Integer $x) >> Integer { $x * 2 }

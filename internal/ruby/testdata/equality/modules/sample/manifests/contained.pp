@@ -1,0 +1,3 @@
+class sample::contained {
+  notify { 'in contained': }
+}

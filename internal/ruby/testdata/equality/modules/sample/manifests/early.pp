@@ -1,0 +1,3 @@
+class sample::early {
+  notify { 'in early': }
+}

@@ -1,0 +1,3 @@
+class sample::required {
+  notify { 'in required': }
+}

@@ -1,0 +1,1 @@
+type Sample::Mode = Enum['fast', 'slow']

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# Compiles orders with the stock compiler, in a plain Puppet that knows nothing
+# of ours: the reference that workers are compared with.
+#
+# usage: ruby reference.rb ENVIRONMENTPATH ENVIRONMENT SCRATCH < orders.json > catalogs.json
+require 'puppet'
+require 'json'
+
+environmentpath, name, scratch = ARGV
+Puppet.initialize_settings(
+  ['--confdir', "#{scratch}/conf", '--vardir', "#{scratch}/var", '--environmentpath', environmentpath,
+   '--environment', name, '--hiera_config', "#{scratch}/none.yaml", '--node_terminus', 'exec',
+   '--external_nodes', "/bin/cat #{scratch}"]
+)
+Puppet.settings.preferred_run_mode = :server
+Puppet::Util::Log.newdestination(:console)
+Puppet::Util::Log.level = :err
+
+catalogs = Puppet::Resource::Catalog.indirection
+catalogs.terminus_class = :compiler
+Puppet::Node.indirection.terminus_class = :exec
+Puppet::Node::Facts.indirection.terminus_class = :memory
+
+result = JSON.parse($stdin.read).map do |order|
+  node = order['node']
+  File.write("#{scratch}/#{node}", { 'classes' => order['classes'] || {}, 'parameters' => order['parameters'] || {} }.to_yaml)
+  Puppet[:external_nodes] = "/bin/cat"
+  # The exec terminus appends the node's name: let it be read from the scratch directory.
+  Dir.chdir(scratch)
+  catalogs.terminus(:compiler).instance_variable_set(:@server_facts, order['server_facts'])
+  environment = Puppet.lookup(:environments).get!(name)
+  trusted = Struct.new(:to_h).new(order['trusted'])
+  Puppet.override({ current_environment: environment, trusted_information: trusted }, 'reference') do
+    catalog = catalogs.find(node, environment: environment, facts: Puppet::Node::Facts.new(node, order['facts']), facts_format: 'application/json')
+    Puppet.override({ rich_data: true }, 'reference') { JSON.parse(catalog.to_json) }
+  end
+end
+$stdout.write(JSON.generate(result))

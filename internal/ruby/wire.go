@@ -1,0 +1,127 @@
+package ruby
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tutti-project/tutti/internal/compile"
+)
+
+// protocolVersion is what both ends must speak (PROTOCOL.md).
+const protocolVersion = 1
+
+// maxHeader is the longest line that Ruby may answer with.
+const maxHeader = 16 << 20
+
+// request is every message to Ruby; Op says which fields count.
+type request struct {
+	V           int          `json:"v"`
+	Op          string       `json:"op"`
+	Environment string       `json:"environment,omitempty"`
+	Version     string       `json:"version,omitempty"`
+	Root        string       `json:"root,omitempty"`
+	Dir         string       `json:"dir,omitempty"`
+	Limits      *limits      `json:"limits,omitempty"`
+	Orders      []*wireOrder `json:"orders,omitempty"`
+	Order       *wireOrder   `json:"order,omitempty"`
+	PID         int          `json:"pid,omitempty"`
+}
+
+// limits go to Ruby with the greeting.
+type limits struct {
+	RequestBytes    int64 `json:"request_bytes"`
+	CatalogBytes    int64 `json:"catalog_bytes"`
+	MemoryBytes     int64 `json:"memory_bytes"`
+	GCHeadroomBytes int64 `json:"gc_headroom_bytes"`
+}
+
+// wireOrder is a compile.Order as Ruby reads it.
+type wireOrder struct {
+	Node        string          `json:"node"`
+	Facts       json.RawMessage `json:"facts,omitempty"`
+	Trusted     json.RawMessage `json:"trusted,omitempty"`
+	ServerFacts json.RawMessage `json:"server_facts,omitempty"`
+	Classes     json.RawMessage `json:"classes,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// controlReply is what a zygote answers.
+type controlReply struct {
+	V             int    `json:"v"`
+	Error         string `json:"error"`
+	Puppet        string `json:"puppet"`
+	Ruby          string `json:"ruby"`
+	ResidentBytes int64  `json:"resident_bytes"`
+	Warmed        int    `json:"warmed"`
+	Failed        int    `json:"failed"`
+	Ready         bool   `json:"ready"`
+	PID           int    `json:"pid"`
+	Exit          *int   `json:"exit"`
+	Signal        *int   `json:"signal"`
+}
+
+// workerReply is the header of a worker's answer; the documents follow it.
+type workerReply struct {
+	V             int            `json:"v"`
+	Error         *compile.Error `json:"error"`
+	CatalogBytes  int64          `json:"catalog_bytes"`
+	ExportedBytes int64          `json:"exported_bytes"`
+	Logs          []compile.Log  `json:"logs"`
+	CPUNanos      int64          `json:"cpu_ns"`
+	PeakBytes     int64          `json:"peak_bytes"`
+	ResidentBytes int64          `json:"resident_bytes"`
+	NewTypes      int            `json:"new_types"`
+}
+
+var errTooLong = errors.New("the line is too long")
+
+// readLine reads one line of at most limit bytes.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > limit:
+			return nil, errTooLong
+		case err == nil:
+			return line, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, io.ErrUnexpectedEOF
+		default:
+			return nil, err
+		}
+	}
+}
+
+// readReply reads a header line into reply and checks its version.
+func readReply[T controlReply | workerReply](r *bufio.Reader, version func(*T) int) (*T, error) {
+	line, err := readLine(r, maxHeader)
+	if err != nil {
+		return nil, err
+	}
+	reply := new(T)
+	if err := json.Unmarshal(line, reply); err != nil {
+		return nil, fmt.Errorf("read an answer from ruby: %w", err)
+	}
+	if v := version(reply); v != protocolVersion {
+		return nil, fmt.Errorf("ruby speaks protocol version %d, not %d", v, protocolVersion)
+	}
+	return reply, nil
+}
+
+// readDocument reads a document of the announced size.
+func readDocument(r *bufio.Reader, size, limit int64) (json.RawMessage, error) {
+	if size < 0 || size > limit {
+		return nil, fmt.Errorf("ruby announces a document of %d bytes, at most %d are allowed", size, limit)
+	}
+	document := make([]byte, size)
+	if _, err := io.ReadFull(r, document); err != nil {
+		return nil, err
+	}
+	return document, nil
+}

@@ -1,0 +1,174 @@
+package ruby
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// memoryEvery is how often the resident memory of a busy worker is looked at.
+const memoryEvery = 100 * time.Millisecond
+
+// errTimeout is the cause of a context that ended because a compile took too long.
+var errTimeout = errors.New("the compile took too long")
+
+// goneError says that a process died under us; trying again may work.
+type goneError struct {
+	z   *zygote
+	pid int // of the worker; zero when the zygote itself died
+	err error
+}
+
+func (e *goneError) Error() string { return "a compiler process died: " + e.err.Error() }
+func (e *goneError) Unwrap() error { return e.err }
+
+// settle returns when it is known whether the zygote died, too.
+func (e *goneError) settle(ctx context.Context) {
+	if e.pid != 0 && e.z.reap(ctx, e.pid) == nil {
+		return
+	}
+	e.z.kill()
+	<-e.z.ended
+}
+
+// final is what the caller learns when the second attempt died as well. With the
+// zygote alive it is the order that kills workers.
+func (e *goneError) final() error {
+	if e.z.alive() {
+		return &compile.Error{Cause: compile.CauseCrash, Message: "the compiler process died twice while it compiled this catalog"}
+	}
+	return fault.Wrap(fault.Unavailable, e, "the compiler was killed, try again")
+}
+
+// worker is a forked Ruby process. One goroutine at a time uses it.
+type worker struct {
+	z       *zygote
+	pid     int
+	conn    *net.UnixConn
+	reader  *bufio.Reader
+	lessons int64 // what its zygote had learned when it was forked
+	born    int64 // resident bytes after its birth
+
+	compiles int
+	newTypes int   // classes and defined types that the last compile loaded
+	resident int64 // after the last compile
+	broken   bool
+	busy     atomic.Bool // an order was sent
+	hungry   atomic.Bool // it was killed because it held too much memory
+}
+
+func newWorker(z *zygote, pid int, conn *net.UnixConn, lessons int64) *worker {
+	return &worker{
+		z: z, pid: pid, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), lessons: lessons, born: residentBytes(pid),
+	}
+}
+
+// worn tells that the worker must be replaced.
+func (w *worker) worn() bool {
+	return w.broken || w.compiles >= w.z.cfg.CompilesPerWorker || w.resident-w.born > w.z.cfg.RetireBytes ||
+		w.lessons < w.z.lessons.Load()
+}
+
+// compile sends the order and waits for the catalog; it kills the process group
+// when ctx ends, the time is up, or the memory is too much.
+func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outcome, error) {
+	w.compiles++
+	w.newTypes = 0
+	started := time.Now()
+	limited, cancel := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
+	stop := context.AfterFunc(limited, w.kill)
+	w.busy.Store(true)
+	defer w.busy.Store(false)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watchMemory(limited) })
+	reply, outcome, err := w.converse(order)
+	w.broken = !stop()
+	ended := context.Cause(limited)
+	cancel()
+	watching.Wait()
+	outcome.Cost.Wall = time.Since(started)
+	switch {
+	case err != nil:
+		w.broken = true
+		return compile.Outcome{}, w.explain(ctx, ended, err)
+	case reply.Error != nil:
+		w.broken = w.broken || reply.Error.Cause == compile.CauseMemory
+		reply.Error.Logs = reply.Logs
+		return compile.Outcome{}, reply.Error
+	default:
+		return outcome, nil
+	}
+}
+
+// watchMemory kills the worker when it holds too much, until ctx is done.
+func (w *worker) watchMemory(ctx context.Context) {
+	tick := time.NewTicker(memoryEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if residentBytes(w.pid) > w.z.cfg.MemoryBytes {
+				w.hungry.Store(true)
+				w.kill()
+			}
+		}
+	}
+}
+
+func (w *worker) kill() {
+	killGroup(w.pid)
+	_ = w.conn.Close()
+}
+
+func (w *worker) converse(order compile.Order) (*workerReply, compile.Outcome, error) {
+	if err := writeRequest(w.conn, &request{Op: "compile", Order: toWire(order)}); err != nil {
+		return nil, compile.Outcome{}, err
+	}
+	reply, err := readReply(w.reader, func(r *workerReply) int { return r.V })
+	if err != nil {
+		return nil, compile.Outcome{}, err
+	}
+	w.newTypes, w.resident = reply.NewTypes, reply.ResidentBytes
+	outcome := compile.Outcome{
+		Logs: reply.Logs,
+		Cost: compile.Cost{CPU: time.Duration(reply.CPUNanos), PeakBytes: reply.PeakBytes},
+	}
+	if reply.Error != nil {
+		return reply, outcome, nil
+	}
+	if outcome.Catalog, err = readDocument(w.reader, reply.CatalogBytes, w.z.cfg.MaxCatalogBytes); err != nil {
+		return nil, outcome, err
+	}
+	outcome.Exported, err = readDocument(w.reader, reply.ExportedBytes, w.z.cfg.MaxCatalogBytes)
+	return reply, outcome, err
+}
+
+// explain says why a conversation broke.
+func (w *worker) explain(ctx context.Context, ended, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(ended, errTimeout):
+		return &compile.Error{
+			Cause:   compile.CauseTimeout,
+			Message: fmt.Sprintf("the catalog was not compiled within %s", w.z.cfg.Timeout),
+		}
+	case w.hungry.Load():
+		return &compile.Error{
+			Cause:   compile.CauseMemory,
+			Message: fmt.Sprintf("the compile wanted more than %d MB of memory", w.z.cfg.MemoryBytes>>20),
+		}
+	default:
+		return &goneError{z: w.z, pid: w.pid, err: err}
+	}
+}

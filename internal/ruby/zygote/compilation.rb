@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Tutti
+  # One order, compiled by Puppet's own compiler.
+  class Compilation
+    # An order that cannot be used.
+    class BadOrder < StandardError; end
+
+    def initialize(order, environment, version, paths)
+      @order = order
+      @environment = environment
+      @version = version
+      @paths = paths
+    end
+
+    # The catalog that an agent is given and the exported resources: two hashes.
+    def run
+      Puppet.override({ current_environment: @environment }, 'tutti') do
+        @environment.with_text_domain { compile }
+      end
+    end
+
+    private
+
+    def compile
+      full = Puppet::Parser::Compiler.compile(node, @version)
+      served = full.filter(&:virtual?)
+      # The context in which a server writes a catalog for an agent.
+      Puppet.override({ rich_data: @environment.rich_data? }, 'tutti') do
+        [served.to_data_hash.merge('version' => @version), full.resources.select(&:exported).map(&:to_data_hash)]
+      end
+    ensure
+      Puppet::Type.clear_misses
+    end
+
+    # As a node terminus and the compiler terminus make it.
+    def node
+      name = @order['node']
+      node = Puppet::Node.new(name, environment: @environment)
+      node.parameters = object('parameters')
+      node.classes = object('classes')
+      node.fact_merge(Puppet::Node::Facts.new(name, object('facts')))
+      node.add_server_facts(object('server_facts'))
+      node.trusted_data = object('trusted')
+      node
+    end
+
+    def object(key)
+      value = @order[key]
+      return {} if value.nil?
+      raise BadOrder, "#{key} must be a JSON object, not #{value.class}" unless value.is_a?(Hash)
+
+      value
+    end
+  end
+end

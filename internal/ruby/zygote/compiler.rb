@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require 'puppet'
+require 'puppet/node'
+require 'puppet/parser'
+require 'puppet/resource/catalog'
+require 'fileutils'
+
+require 'version_environment'
+require 'paths'
+require 'templates'
+require 'logs'
+require 'failure'
+require 'compilation'
+
+module Tutti
+  # Puppet, set up for one version of one environment.
+  class Compiler
+    attr_reader :environment
+
+    # name, version, root: the environment, its version's digest, its files.
+    # dir: a private directory. limit: the largest catalog in bytes.
+    def initialize(name:, version:, root:, dir:, limit:)
+      @name = name
+      @version = version
+      @dir = dir
+      @limit = limit
+      @link = link(root)
+      @paths = Paths.new(shown(root))
+      settle
+      @environment = Puppet.lookup(:environments).get(@name)
+    end
+
+    # Parses what every compile needs. A mistake in the code shows itself again
+    # in each compile, so it is none here.
+    def load
+      Puppet::Util::Log.with_destination(Logs.new(@paths)) do
+        %i[file package service user group exec notify].each { |type| Puppet::Type.type(type) }
+        Puppet.override({ current_environment: @environment }, 'tutti') { @environment.known_resource_types }
+      end
+    rescue Puppet::Error, SystemCallError => e
+      warn("load #{@name}: #{e.class}")
+    end
+
+    # A header and documents, as the protocol has them.
+    def compile(order)
+      logs = Logs.new(@paths)
+      Puppet::Util::Log.with_destination(logs) { answer(order, logs) }
+    end
+
+    # How many classes and defined types were loaded so far.
+    def known_types
+      types = @environment.known_resource_types
+      types.hostclasses.size + types.definitions.size
+    rescue Puppet::Error
+      0
+    end
+
+    private
+
+    # A stray throw or exit in a module's Ruby ends the compile, not us.
+    def answer(order, logs)
+      catalog, exported = Compilation.new(order, @environment, @version, @paths).run
+      documents = [catalog, exported].map { |document| @paths.show(JSON.generate(document)) }
+      return too_large(documents, logs) if documents.sum(&:bytesize) > @limit
+
+      header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a }
+      { header: header, documents: documents }
+    rescue StandardError, ScriptError, SystemExit, NoMemoryError, SystemStackError, UncaughtThrowError => e
+      { header: { 'error' => Failure.new(e, @paths).to_h, 'logs' => logs.to_a }, documents: [] }
+    end
+
+    def too_large(documents, logs)
+      message = "the catalog has #{documents.sum(&:bytesize)} bytes, at most #{@limit} are allowed"
+      { header: { 'error' => { 'cause' => 'code', 'message' => message }, 'logs' => logs.to_a }, documents: [] }
+    end
+
+    # The environment's directory must carry its name.
+    def link(root)
+      environments = File.join(@dir, 'environments')
+      FileUtils.mkdir_p([environments, File.join(@dir, 'conf'), File.join(@dir, 'var')], mode: 0o700)
+      File.join(environments, @name).tap { |path| File.symlink(root, path) }
+    end
+
+    def shown(root)
+      {
+        @link => "#{Paths::ENVIRONMENTS}/#{@name}",
+        root => "#{Paths::ENVIRONMENTS}/#{@name}",
+        File.join(@dir, 'environments') => Paths::ENVIRONMENTS,
+        File.join(@dir, 'conf') => '/etc/puppetlabs/puppet',
+        File.join(@dir, 'var') => '/opt/puppetlabs/server/data/puppetserver'
+      }
+    end
+
+    def settle
+      Puppet.initialize_settings(arguments, false)
+      Puppet.settings.preferred_run_mode = :server
+      Puppet.push_context_global({ environments: OneEnvironment.new(@name, @link) }, 'tutti')
+      Puppet::Util::Log.level = :notice
+      LogDestination.install
+      Templates.install
+      ShownSettings.install(@paths)
+    end
+
+    def arguments
+      { 'confdir' => 'conf', 'vardir' => 'var', 'codedir' => 'conf', 'environmentpath' => 'environments',
+        'logdir' => 'var', 'rundir' => 'var' }
+        .merge('ssldir' => 'conf/ssl').flat_map { |setting, name| ["--#{setting}", File.join(@dir, name)] } +
+        ['--hiera_config', File.join(@dir, 'conf', 'no-hiera.yaml'), '--config', '/dev/null', '--basemodulepath', '',
+         '--environment', @name, '--certname', 'puppet', '--environment_timeout', 'unlimited']
+    end
+  end
+end

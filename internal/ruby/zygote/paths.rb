@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Tutti
+  # Replaces directories of this machine by those of a Puppet Server, so that a
+  # catalog does not tell where, nor at which version, it was compiled.
+  class Paths
+    ENVIRONMENTS = '/etc/puppetlabs/code/environments'
+
+    # pairs: directory here => directory shown
+    def initialize(pairs)
+      @shown = pairs.sort_by { |here, _| -here.length }.to_h
+      @here = @shown.keys.uniq { |here| @shown[here] }.to_h { |here| [@shown[here], here] }
+      @pattern = Regexp.union(@shown.keys)
+    end
+
+    # The same text as it would read on a Puppet Server.
+    def show(text)
+      text.gsub(@pattern, @shown)
+    end
+
+    # The file here that code names by a path of a Puppet Server.
+    def here(path)
+      @here.each { |shown, here| return path.sub(shown, here) if path.start_with?("#{shown}/") }
+      path
+    end
+  end
+
+  # $settings::confdir and its like show what a Puppet Server shows.
+  module ShownSettings
+    def self.install(paths)
+      @paths = paths
+      Puppet::Parser::Scope.prepend(Transform)
+      Puppet::Parser::Files.singleton_class.prepend(Lookup)
+    end
+
+    def self.paths
+      @paths
+    end
+
+    # Values of the settings class.
+    module Transform
+      def transform_setting(value)
+        value = super
+        value.is_a?(String) && value.start_with?('/') ? ShownSettings.paths.show(value) : value
+      end
+    end
+
+    # file() and template() with a path that was made from $settings.
+    module Lookup
+      def find_in_module(reference, environment)
+        found = super
+        found.equal?(reference) && found ? ShownSettings.paths.here(found) : found
+      end
+    end
+  end
+end

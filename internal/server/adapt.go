@@ -1,0 +1,181 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/puppetapi"
+)
+
+// adapter gives the cores and edges each other in the shape that each asks for.
+type adapter struct{ *parts }
+
+// maxDocumentBytes is the largest catalog that is read back.
+const maxDocumentBytes = 256 << 20
+
+// Facts is compile.Inputs.
+func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
+	facts, err := a.store.Facts(ctx, node)
+	return facts.Values, facts.Seq, err
+}
+
+// Inline is compile.Finisher: files of the version become part of the catalog.
+func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error) {
+	tree, err := a.library.Tree(ctx, env, version)
+	if err != nil {
+		return nil, err
+	}
+	return code.Inline(ctx, tree, document, []string{"sha256"})
+}
+
+// SaveDocument is compile.Documents.
+func (a adapter) SaveDocument(ctx context.Context, document []byte) (fleet.Digest, error) {
+	digest, _, err := a.blobs.Put(ctx, bytes.NewReader(document))
+	return digest, err
+}
+
+// Document is compile.Documents.
+func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
+	return cas.Bytes(ctx, a.blobs, d, maxDocumentBytes)
+}
+
+// SaveCatalog is compile.Results: what a catalog holds becomes rows.
+func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
+	exported, catalog, err := compile.Split(r.Document)
+	if err != nil {
+		return err
+	}
+	resources, edges, err := inventory.ParseCatalog(catalog)
+	if err != nil {
+		return err
+	}
+	offered, _, err := inventory.ParseCatalog(append(append([]byte(`{"resources":`), exported...), '}'))
+	if err != nil {
+		return err
+	}
+	for _, resource := range offered {
+		resource.Exported = true
+		resources = append(resources, resource)
+	}
+	c := r.Compilation
+	return a.store.SaveCatalog(ctx, inventory.Catalog{
+		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
+		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Resources: resources, Edges: edges,
+	})
+}
+
+// Current is compile.Versions.
+func (a adapter) Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error) {
+	version, err := a.store.CurrentVersion(ctx, env)
+	return version.ID, err
+}
+
+// Environments is compile.Environments.
+func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error) {
+	versions, err := a.store.Environments(ctx)
+	current := make(map[fleet.Environment]fleet.Digest, len(versions))
+	for _, v := range versions {
+		current[v.Environment] = v.ID
+	}
+	return current, err
+}
+
+// agentDoor is what the Puppet API asks for.
+type agentDoor struct{ *parts }
+
+// Catalog is puppetapi.Catalogs.
+func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.Answer, error) {
+	question := compile.Ask{
+		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: ask.Static,
+	}
+	if ask.Facts != nil {
+		question.FactsSeq = ask.Facts.Seq
+	}
+	answer, err := d.catalogs.Catalog(ctx, question)
+	if err != nil {
+		return puppetapi.Answer{}, err
+	}
+	return puppetapi.Answer{
+		Document: answer.Catalog, Rich: answer.Rich, Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
+	}, nil
+}
+
+// defaultEnvironment is what a node gets that does not ask for one.
+const defaultEnvironment fleet.Environment = "production"
+
+// NodeEnvironment is puppetapi.Environments: a node gets the environment that it
+// asks for. Groups will decide this once there are groups.
+func (d agentDoor) NodeEnvironment(ctx context.Context, _ fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
+	if requested == "" {
+		requested = defaultEnvironment
+	}
+	if _, err := d.store.CurrentVersion(ctx, requested); err != nil {
+		if fault.Of(err) == fault.NotFound {
+			return "", fault.New(fault.NotFound, "Could not find environment '%s'", requested)
+		}
+		return "", err
+	}
+	return requested, nil
+}
+
+// ListEnvironments is puppetapi.Environments.
+func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.EnvironmentSettings, error) {
+	versions, err := d.store.Environments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	settings := make([]puppetapi.EnvironmentSettings, 0, len(versions))
+	for _, v := range versions {
+		manifest, err := d.library.Manifest(ctx, v.ID)
+		if err != nil {
+			return nil, err
+		}
+		settings = append(settings, puppetapi.EnvironmentSettings{
+			Name: v.Environment, ModulePath: manifest.ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
+		})
+	}
+	return settings, nil
+}
+
+// serverFacts is $server_facts: who compiles.
+func (p *parts) serverFacts() func(fleet.Environment) json.RawMessage {
+	name, address := serverName(), outwardAddress()
+	return func(env fleet.Environment) json.RawMessage {
+		facts, _ := json.Marshal(map[string]string{
+			"serverversion": puppetVersion, "servername": name, "serverip": address, "environment": string(env),
+		})
+		return facts
+	}
+}
+
+// puppetVersion is what agents and catalogs are told; it decides which formats
+// agents use.
+const puppetVersion = "7.23.0"
+
+func serverName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}
+
+// outwardAddress is an address of this machine that others may know it by.
+func outwardAddress() string {
+	addresses, _ := net.InterfaceAddrs()
+	for _, address := range addresses {
+		if network, ok := address.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
+			return network.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}

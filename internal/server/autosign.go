@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// autosign decides about one request by the settings as they are now.
+func (p *parts) autosign(ctx context.Context, name fleet.Certname, requestPEM []byte) (bool, error) {
+	c := p.config.Load()
+	switch c.Autosign {
+	case "off":
+		return false, nil
+	case "all":
+		return true, nil
+	case "list":
+		return listed(c.AutosignList, string(name)), nil
+	}
+	policy, err := p.hooks.Autosign(c.Autosign)
+	if err != nil {
+		return false, err
+	}
+	return policy.Decide(ctx, name, requestPEM)
+}
+
+// listed says whether a name is in the list or below one of its *.domain patterns.
+func listed(patterns []string, name string) bool {
+	for _, pattern := range patterns {
+		domain, wild := strings.CutPrefix(pattern, "*.")
+		if pattern == name || pattern == "*" || wild && strings.HasSuffix(name, "."+domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// Trusted is puppetapi.Truster: what a node's certificate says of it, and what
+// the operator's program knows besides.
+func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.Certificate) (json.RawMessage, error) {
+	if cert == nil {
+		var err error
+		if cert, err = d.issued(ctx, node); err != nil {
+			return nil, err
+		}
+	}
+	trusted, err := d.ca.Trusted(cert)
+	command := d.config.Load().TrustedExternalCommand
+	if err != nil || command == "" {
+		return trusted, err
+	}
+	program, err := d.hooks.TrustedExternal(command)
+	if err != nil {
+		return nil, err
+	}
+	external, err := program.External(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(trusted, &whole); err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", node)
+	}
+	whole["external"] = external
+	return json.Marshal(whole)
+}
+
+// issued is the certificate that a node has.
+func (d agentDoor) issued(ctx context.Context, node fleet.Certname) (*x509.Certificate, error) {
+	entry, err := d.ca.Certificate(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(entry.PEM)
+	if block == nil {
+		return nil, fault.New(fault.Internal, "the stored certificate of %s is not PEM", node)
+	}
+	return x509.ParseCertificate(block.Bytes)
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// housekeeping forgets what is older than its retention and removes content that
+// nothing refers to. It runs until ctx is done; a failure is logged and tried
+// again the next time.
+func (p *parts) housekeeping(ctx context.Context) error {
+	tick := time.NewTicker(p.config.Load().GarbageInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			p.sweep(ctx, time.Now())
+		}
+	}
+}
+
+// keepCompilations is how long finished compilations stay, besides each node's newest.
+const keepCompilations = 24 * time.Hour
+
+func (p *parts) sweep(ctx context.Context, now time.Time) {
+	c := p.config.Load()
+	for what, forget := range map[string]func() (int, error){
+		"reports":      func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
+		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
+		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
+	} {
+		p.tell(ctx, what, forget)
+	}
+	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
+	p.tell(ctx, "blobs", func() (int, error) {
+		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)
+		return removed, err
+	})
+}
+
+func (p *parts) tell(ctx context.Context, what string, forget func() (int, error)) {
+	n, err := forget()
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.ErrorContext(ctx, "housekeeping failed, will retry", "what", what, "err", err)
+	case n > 0:
+		p.log.InfoContext(ctx, "removed what is past its time", "what", what, "count", n)
+	}
+}
+
+// referred names every blob that something but code refers to.
+func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.Blobs} {
+		digests, err := list(ctx)
+		if err != nil {
+			return err
+		}
+		for _, d := range digests {
+			keep(d)
+		}
+	}
+	return nil
+}
+
+// pruneTrees removes the directories of versions that no environment uses now.
+func (p *parts) pruneTrees(ctx context.Context) (int, error) {
+	current, err := adapter{p}.Environments(ctx)
+	if err != nil {
+		return 0, err
+	}
+	used := map[fleet.Digest]bool{}
+	for _, version := range current {
+		used[version] = true
+	}
+	return p.trees.Prune(ctx, func(id fleet.Digest) bool { return used[id] })
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/blobfs"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/exechook"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/ruby"
+	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/worktree"
+)
+
+// parts is everything a server is made of, opened but not started.
+type parts struct {
+	config   atomic.Pointer[Config] // as it is now; SIGHUP replaces it
+	data     *dataDir
+	log      logger
+	metrics  *metrics
+	store    *sqlstore.Store
+	blobs    *blobfs.Store
+	library  *code.Library
+	trees    *worktree.Worktree
+	ca       *pki.Authority
+	hooks    *exechook.Runner
+	ruby     *ruby.Pool
+	dispatch *compile.Dispatcher
+	catalogs *compile.Service
+	warmer   *compile.Warmer
+	token    string
+
+	stopStore context.CancelFunc // the store serves the other parts from the first to the last
+	stored    chan error         // how it ended
+}
+
+// open opens the parts in the order in which they need each other. What was
+// opened before a failure is closed.
+func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
+	p = &parts{log: log, metrics: newMetrics()}
+	p.config.Store(&c)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.data, err = openDataDir(c.Data); err != nil {
+		return p, err
+	}
+	if err = p.openStore(ctx, c); err != nil {
+		return p, err
+	}
+	if p.blobs, err = blobfs.Open(p.data.join("blobs")); err != nil {
+		return p, err
+	}
+	p.library = code.NewLibrary(p.store, p.blobs)
+	if p.trees, err = worktree.New(p.data.join("trees"), p.library, p.blobs); err != nil {
+		return p, err
+	}
+	p.hooks = exechook.New(exechook.Config{Log: log.Logger})
+	if p.ca, err = pki.Open(ctx, p.caConfig(c), p.store, log.Logger); err != nil {
+		return p, err
+	}
+	if err = p.openToken(ctx); err != nil {
+		return p, err
+	}
+	if err = p.openCompiler(c); err != nil {
+		return p, err
+	}
+	p.figures()
+	return p, nil
+}
+
+// openStore opens the store and starts it: the other parts write while they open.
+func (p *parts) openStore(ctx context.Context, c Config) (err error) {
+	p.store, err = sqlstore.Open(ctx, sqlstore.Config{Path: p.data.join("tutti.db"), URL: c.Database}, p.log.Logger)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stopStore, p.stored = stop, make(chan error, 1)
+	go func() { p.stored <- p.store.Run(running) }()
+	return nil
+}
+
+// caConfig says how the CA decides. Autosign asks for the settings as they are
+// at that moment, so that SIGHUP changes them.
+func (p *parts) caConfig(c Config) pki.Config {
+	return pki.Config{
+		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL,
+		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
+		AllowRenewal: c.AllowRenewal, Autosign: pki.AutosignPolicy{Decide: p.autosign},
+	}
+}
+
+// openToken makes the administrator's token known to the store.
+func (p *parts) openToken(ctx context.Context) (err error) {
+	if p.token, err = p.data.token(); err != nil {
+		return err
+	}
+	return p.store.SaveAccessToken(ctx, rbac.Token{
+		Hash: fleet.DigestOf([]byte(p.token)), Label: "admin", Admin: true, CreatedAt: time.Now(),
+	})
+}
+
+// openCompiler wires the compile core to its neighbours.
+func (p *parts) openCompiler(c Config) (err error) {
+	slots := c.CompileWorkers
+	if slots == 0 {
+		slots = runtime.NumCPU()
+	}
+	p.ruby = ruby.New(ruby.Config{
+		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes,
+		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
+	}, p.trees, p.log.Logger)
+	known := adapter{p}
+	orders := compile.Orders{Inputs: known, ServerFacts: p.serverFacts()}
+	settings := compile.DefaultDispatcher(p.workerName(), slots)
+	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
+	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad},
+		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
+	}, settings)
+	if err != nil {
+		return err
+	}
+	service := compile.DefaultService()
+	service.Patience = c.CompilePatience
+	p.catalogs, err = compile.NewService(compile.ServiceParts{
+		Queue: p.store, Versions: known, Documents: known, Wake: p.dispatch.Wake, Log: p.log.Logger,
+	}, service)
+	if err != nil {
+		return err
+	}
+	p.warmer, err = compile.NewWarmer(compile.WarmerParts{
+		Compiler: p.ruby, History: p.store, Orders: orders, Environments: known, Log: p.log.Logger,
+	}, compile.DefaultWarmer())
+	return err
+}
+
+// workerName is the same after a restart, and no other server's.
+func (p *parts) workerName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s:%s", host, filepath.Clean(p.data.path))
+}
+
+// close closes what was opened, the last first.
+func (p *parts) close() error {
+	var err error
+	if p.blobs != nil {
+		err = errors.Join(err, p.blobs.Close())
+	}
+	if p.store != nil {
+		p.stopStore()
+		<-p.stored
+		err = errors.Join(err, p.store.Close())
+	}
+	if p.data != nil {
+		err = errors.Join(err, p.data.close())
+	}
+	return err
+}

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/tlsfront"
+)
+
+// Options is what a server gets from its caller besides its settings.
+type Options struct {
+	Load   func() (Config, error) // reads the settings again
+	Hangup <-chan os.Signal       // asks for that
+	Out    io.Writer              // what a newcomer needs to know
+	Err    io.Writer              // the log
+}
+
+// Run serves until ctx ends, then stops in order. It returns nil after an
+// orderly stop.
+func Run(ctx context.Context, c Config, o Options) (err error) {
+	log := newLogger(c, o.Err)
+	p, err := open(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	door, err := p.listen(ctx, c)
+	if err != nil {
+		return err
+	}
+	p.welcome(o.Out, door)
+	return p.serve(ctx, door, o)
+}
+
+// door is the listener and what is needed to change its certificate.
+type door struct {
+	front   *tlsfront.Front
+	server  *http.Server
+	health  *health
+	access  *atomic.Bool
+	address string // https://HOST:PORT
+}
+
+// listen opens the listener with the server's certificate.
+func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
+	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+	if err != nil {
+		return nil, err
+	}
+	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --listen", c.Listen, err)
+	}
+	d := &door{health: p.health(), access: new(atomic.Bool)}
+	d.access.Store(c.AccessLog)
+	d.front, err = tlsfront.New(socket, tlsfront.Config{
+		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+	})
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	routes, err := p.routes(d.health)
+	if err != nil {
+		return nil, errors.Join(err, d.front.Close())
+	}
+	d.server = &http.Server{
+		Handler:  front{next: routes, log: p.log.Logger, metrics: p.metrics, access: d.access},
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	d.front.Configure(d.server)
+	d.address = "https://" + clientHost(socket.Addr())
+	return d, p.data.write(AddressFile, d.address+"\n", 0o600)
+}
+
+// maxHeaderBytes allows a GET of a catalog with its facts in the query, as old
+// agents send it.
+const maxHeaderBytes = 1 << 20
+
+// serverNames is every name that this server may be called by.
+func serverNames(c Config) []string {
+	names := []string{serverName(), "localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && host != "" && host != "0.0.0.0" && host != "::" {
+		names = append(names, host)
+	}
+	names = append(names, c.DNSAltNames...)
+	slices.Sort(names[1:])
+	return slices.Compact(names)
+}
+
+// clientHost is how commands on this machine reach a listener.
+func clientHost(address net.Addr) string {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return address.String()
+	}
+	if tcp.IP.IsUnspecified() || tcp.IP.IsLoopback() {
+		return fmt.Sprintf("localhost:%d", tcp.Port)
+	}
+	return tcp.String()
+}
+
+func (p *parts) health() *health {
+	reads := func(ctx context.Context) error {
+		_, err := p.store.Nodes(ctx, inventory.Page{Limit: 1})
+		return err
+	}
+	return &health{version: puppetVersion, services: []service{{"server", reads}, {"ca", reads}}}
+}
+
+// serve runs every component until ctx ends or one of them fails, then stops
+// from the outside in.
+func (p *parts) serve(ctx context.Context, d *door, o Options) error {
+	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopInner()
+	working, failed := errgroup.Group{}, make(chan error, 8)
+	for name, run := range map[string]func(context.Context) error{
+		"compile workers":    p.ruby.Run,
+		"compile dispatcher": p.dispatch.Run,
+		"warmer":             p.warmer.Run,
+		"certificates":       p.ca.Run,
+		"housekeeping":       p.housekeeping,
+		"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
+	} {
+		working.Go(func() error {
+			err := run(inner)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+				failed <- err
+			}
+			return err
+		})
+	}
+	serving := make(chan error, 1)
+	go func() { serving <- d.server.Serve(d.front) }()
+	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
+
+	var cause error
+	select {
+	case <-ctx.Done():
+		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
+	case cause = <-failed:
+	case cause = <-p.stored:
+		p.stored <- cause // close waits for it, too
+	case cause = <-serving:
+	}
+	d.health.stopping.Store(true)
+	p.drain(d)
+	stopInner()
+	return errors.Join(cause, unless(cause, working.Wait()))
+}
+
+// drain lets open requests finish, and says what it gave up.
+func (p *parts) drain(d *door) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.config.Load().ShutdownTimeout)
+	defer cancel()
+	if err := d.server.Shutdown(ctx); err != nil {
+		p.log.WarnContext(ctx, "open requests were cut off", "err", err)
+		_ = d.server.Close()
+	}
+}
+
+// unless is err, unless it is what is known already.
+func unless(known, err error) error {
+	if known != nil && errors.Is(known, err) {
+		return nil
+	}
+	return err
+}
+
+// reloads follows SIGHUP until ctx is done.
+func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-o.Hangup:
+			if err := p.reload(ctx, d, o.Load); err != nil {
+				p.log.ErrorContext(ctx, "reload refused, the settings stay as they were", "err", err)
+			}
+		}
+	}
+}
+
+// reload applies the settings that may change while running, and names those
+// that changed but need a restart.
+func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)) error {
+	fresh, err := load()
+	if err != nil {
+		return err
+	}
+	old := p.config.Load()
+	applied, waiting := merge(*old, fresh)
+	certificate, err := p.ca.ServerCertificate(ctx, serverNames(applied))
+	if err != nil {
+		return err
+	}
+	if err := d.front.Reload(certificate, p.ca.Pool()); err != nil {
+		return err
+	}
+	p.config.Store(&applied)
+	p.log.set(applied.LogLevel)
+	d.access.Store(applied.AccessLog)
+	p.log.InfoContext(ctx, "settings read again", "need_restart", waiting)
+	return nil
+}
+
+// merge takes from fresh the settings that may change while running. waiting
+// names the others that differ.
+func merge(old, fresh Config) (applied Config, waiting []string) {
+	applied = old
+	to, from := reflect.ValueOf(&applied).Elem(), reflect.ValueOf(fresh)
+	for field, value := range from.Fields() {
+		target := to.FieldByIndex(field.Index)
+		switch {
+		case reflect.DeepEqual(target.Interface(), value.Interface()):
+		case field.Tag.Get("reload") != "":
+			target.Set(value)
+		default:
+			waiting = append(waiting, field.Tag.Get("koanf"))
+		}
+	}
+	return applied, waiting
+}
+
+// codeDoor is what httpapi asks of the code: the library, and the rows that only
+// people ask for. A deploy also hints to the warmer.
+type codeDoor struct{ *parts }
+
+func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+	version, err := d.library.Deploy(ctx, deployment)
+	if err != nil {
+		return version, err
+	}
+	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
+		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
+	d.warmer.Deployed(version.Environment, version.ID)
+	return version, nil
+}
+
+func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
+	return d.store.Environments(ctx)
+}
+
+func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+	return d.store.Versions(ctx, env, limit)
+}
+
+func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+	return d.store.RemoveEnvironment(ctx, env)
+}
+
+// welcome tells a newcomer what to do next.
+func (p *parts) welcome(out io.Writer, d *door) {
+	bundle, _ := p.ca.Bundle()
+	_, port, _ := net.SplitHostPort(d.address[len("https://"):])
+	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", d.address, p.data.path)
+	if !p.data.fresh {
+		return
+	}
+	_, _ = fmt.Fprintf(out, `
+First start: a certificate authority, a database and an administrator's token were made.
+  CA certificate   %s
+                   SHA256 %s
+  admin token      %s
+
+Next, in another shell on this machine:
+  export TUTTI_DATA=%s
+  tutti code deploy production DIR     # a control repository: manifests, modules, hiera.yaml
+  puppet agent --test --server %s --serverport %s
+  tutti ca list --state requested ; tutti ca sign NAME
+
+`, p.data.join(CAFile), pki.FingerprintOf(bundle), p.data.join(TokenFile), p.data.path, serverName(), port)
+}
+
+// ImportCA takes over an existing Puppet CA's directory into a data directory
+// whose server does not run.
+func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (imported pki.Imported, err error) {
+	p, err := open(ctx, c, newLogger(c, errOut))
+	if err != nil {
+		return imported, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.ca.Import(ctx, dir)
+}

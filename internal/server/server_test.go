@@ -1,0 +1,154 @@
+package server
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func TestDefaultsAreGood(t *testing.T) {
+	t.Parallel()
+	if err := Default().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEverySettingHasAKeyAndHelp(t *testing.T) {
+	t.Parallel()
+	for field := range reflect.TypeFor[Config]().Fields() {
+		if field.Tag.Get("koanf") == "" || field.Tag.Get("help") == "" {
+			t.Errorf("%s has no key or no help", field.Name)
+		}
+	}
+}
+
+func TestCheckNamesTheSetting(t *testing.T) {
+	t.Parallel()
+	for want, spoil := range map[string]func(*Config){
+		"setting data":             func(c *Config) { c.Data = "" },
+		"setting listen":           func(c *Config) { c.Listen = "8140" },
+		"setting database":         func(c *Config) { c.Database = "mysql://x" },
+		"setting ca_key_type":      func(c *Config) { c.CAKeyType = "rsa-512" },
+		"setting autosign:":        func(c *Config) { c.Autosign = "yes" },
+		"setting autosign_list":    func(c *Config) { c.Autosign = "list" },
+		"setting log_level":        func(c *Config) { c.LogLevel = "loud" },
+		"setting log_format":       func(c *Config) { c.LogFormat = "xml" },
+		"setting compile_timeout":  func(c *Config) { c.CompileTimeout = 0 },
+		"setting compile_workers":  func(c *Config) { c.CompileWorkers = -1 },
+		"setting report_retention": func(c *Config) { c.ReportRetention = -time.Hour },
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			c := Default()
+			spoil(&c)
+			if err := c.Check(); fault.Of(err) != fault.Invalid || err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want Invalid beginning with %q", err, want)
+			}
+		})
+	}
+}
+
+func TestReloadTakesOnlyWhatMayChange(t *testing.T) {
+	t.Parallel()
+	old, fresh := Default(), Default()
+	fresh.Autosign, fresh.Listen, fresh.LogLevel = "all", ":9", "debug"
+	applied, waiting := merge(old, fresh)
+	if applied.Autosign != "all" || applied.LogLevel != "debug" || applied.Listen != old.Listen {
+		t.Errorf("applied %+v", applied)
+	}
+	if diff := cmp.Diff([]string{"listen"}, waiting); diff != "" {
+		t.Errorf("what needs a restart (-want +got):\n%s", diff)
+	}
+}
+
+func TestASecondServerIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "data")
+	first, err := openDataDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openDataDir(path); fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), "another server (process ") {
+		t.Errorf("got %v, want a Conflict that names the process", err)
+	}
+	if err := first.close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := openDataDir(path)
+	if err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	_ = second.close()
+}
+
+func TestDataDirectoriesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open, file := filepath.Join(dir, "open"), filepath.Join(dir, "file")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{open: "chmod 700", file: "cannot be used", filepath.Join(file, "below"): "cannot be used"} {
+		if _, err := openDataDir(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
+func TestTheTokenIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	data, err := openDataDir(filepath.Join(t.TempDir(), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = data.close() }()
+	first, err := data.token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := data.token()
+	if err != nil || second != first {
+		t.Errorf("the token changed: %v", err)
+	}
+	if info, err := os.Stat(data.join(TokenFile)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token's file has mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAutosignLists(t *testing.T) {
+	t.Parallel()
+	list := []string{"web-1.example.test", "*.demo.test"}
+	for name, want := range map[string]bool{
+		"web-1.example.test": true, "web-2.example.test": false, "a.demo.test": true, "a.b.demo.test": true,
+		"demo.test": false, "evildemo.test": false, "": false,
+	} {
+		if got := listed(list, name); got != want {
+			t.Errorf("%q: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestTheLogFollowsItsLevel(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := Default()
+	c.LogLevel = "error"
+	log := newLogger(c, &out)
+	log.Info("quiet")
+	log.set("info")
+	log.Info("loud")
+	if text := out.String(); strings.Contains(text, "quiet") || !strings.Contains(text, "loud") {
+		t.Errorf("the log says %q", text)
+	}
+}

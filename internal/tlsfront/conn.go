@@ -1,0 +1,102 @@
+package tlsfront
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is the TCP connection below a tls.Conn. Until the hands are shaken it
+// holds a turn whenever TLS computes, and none while it waits for bytes.
+type conn struct {
+	net.Conn
+	front  *Front
+	serial string // guarded by front.mu
+
+	closed chan struct{} // so that waiting for a turn ends when the connection does
+	timer  *time.Timer
+
+	mu      sync.Mutex
+	shaking bool
+	holding bool
+	over    bool
+}
+
+func newConn(f *Front, raw net.Conn) *conn {
+	c := &conn{Conn: raw, front: f, shaking: true, closed: make(chan struct{})}
+	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.Close() }) // it took too long
+	return c
+}
+
+// Read gives the turn back, waits for bytes, and takes a turn to work on them.
+func (c *conn) Read(p []byte) (int, error) {
+	if !c.pause() {
+		return c.Conn.Read(p)
+	}
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		return n, err
+	}
+	return n, c.resume()
+}
+
+// pause tells whether the handshake goes on, and gives back the turn.
+func (c *conn) pause() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.giveBack()
+	return c.shaking
+}
+
+func (c *conn) giveBack() {
+	if c.holding {
+		c.holding = false
+		<-c.front.turns
+	}
+}
+
+func (c *conn) resume() error {
+	select {
+	case c.front.turns <- struct{}{}:
+	case <-c.closed:
+		return net.ErrClosed
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holding = true
+	if !c.shaking || c.over { // closed meanwhile: nobody would give it back
+		c.giveBack()
+	}
+	return nil
+}
+
+// shaken ends what holds for handshakes only.
+func (c *conn) shaken() {
+	c.timer.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shaking = false
+	c.giveBack()
+}
+
+// Close may be called often; the first time counts.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	first := !c.over
+	c.over = true
+	c.giveBack()
+	c.mu.Unlock()
+	err := c.Conn.Close()
+	if first {
+		c.timer.Stop()
+		close(c.closed)
+		c.front.gone(c)
+	}
+	return err
+}
+
+func (c *conn) serialText() string {
+	c.front.mu.Lock()
+	defer c.front.mu.Unlock()
+	return c.serial
+}
