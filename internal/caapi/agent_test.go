@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 )
@@ -114,10 +115,16 @@ func TestStockAgentJoinsWithAToken(t *testing.T) {
 }
 
 // TestStockAgentWithAnECKey has openssl make key and request: Puppet 7 itself
-// cannot make requests for EC keys where OpenSSL 3 is installed.
+// cannot make requests for EC keys where OpenSSL 3 is installed. An operator's
+// program decides.
 func TestStockAgentWithAnECKey(t *testing.T) {
 	t.Parallel()
-	s := start(t, pki.Config{Autosign: pki.AutosignPolicy{Names: []string{"*.example.com"}}})
+	program := filepath.Join(t.TempDir(), "policy")
+	writeFile(t, program, "#!/bin/sh\ntest \"$1\" = ec1.example.com && openssl req -noout -verify -subject | grep -q \"CN = $1\"\n")
+	must(t, os.Chmod(program, 0o700))
+	policy, err := exechook.New(exechook.Config{Log: quiet}).Autosign(program)
+	must(t, err)
+	s := start(t, pki.Config{Autosign: pki.AutosignPolicy{Decide: policy.Decide}})
 	node := newAgent(t, s, "ec1.example.com")
 	key, csr := node.file("ssl", "private_keys", "ec1.example.com.pem"), node.file("csr.pem")
 	must(t, os.MkdirAll(filepath.Dir(key), 0o700))

@@ -185,7 +185,7 @@ var patterns = [][2]string{
 func TestFileServerAnswersLikePuppet(t *testing.T) {
 	t.Parallel()
 	root, tree := sampleEnvironment(t)
-	puppet := askPuppet(t, root)
+	puppet := askPuppet(t, root, root+"/base", questions)
 	for i, q := range questions {
 		t.Run(fmt.Sprintf("%s/%s search=%v %v", q.Mount, q.Path, q.Search, q.Options), func(t *testing.T) {
 			t.Parallel()
@@ -206,6 +206,50 @@ func TestFileServerAnswersLikePuppet(t *testing.T) {
 	for i, p := range patterns {
 		if got := code.Fnmatch(p[0], p[1]); got != puppet.Matches[i] {
 			t.Errorf("fnmatch(%q, %q) = %v, Ruby says %v", p[0], p[1], got, puppet.Matches[i])
+		}
+	}
+}
+
+// debianModules is where Debian's puppet-module-* packages install.
+const debianModules = "/usr/share/puppet/modules"
+
+func TestRealModulesLikePuppet(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(debianModules + "/stdlib"); err != nil {
+		t.Fatalf("%v\nthis test needs modules: apt-get install puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-apache", err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := filepath.Join(root, "code/environments/production")
+	writeFiles(t, env, map[string]string{"manifests/site.pp": ""})
+	_, tree := newShelf().deploy(t, "production", env, code.BuildOptions{BaseModulePath: []string{debianModules}})
+	var asked []question
+	// Not locales: two modules have a config.yaml there, and which one Puppet gives is chance.
+	for _, mount := range []string{"plugins", "pluginfacts"} {
+		asked = append(asked,
+			question{Mount: mount, Search: true, Options: opts{"recurse": "true", "ignore": []string{".svn", "CVS", ".git", ".hg", "*.pot"}}},
+			question{Mount: mount, Search: true, Options: opts{"recurse": "true", "links": "follow", "source_permissions": "use"}})
+	}
+	puppet := askPuppet(t, root, debianModules, asked)
+	for i, q := range asked {
+		want, got := normal(t, root, puppet.Answers[i]), askTree(t, tree, q)
+		forgetWhichDirectory(want)
+		forgetWhichDirectory(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %v (-puppet +tree):\n%.2000s", q.Mount, q.Options, diff)
+		}
+	}
+}
+
+// forgetWhichDirectory: Puppet takes modules as the disk lists them, so which of
+// many lib directories stands for all of them is chance.
+func forgetWhichDirectory(answer any) {
+	list, _ := answer.([]any)
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && m["type"] == "directory" {
+			delete(m, "path")
 		}
 	}
 }
@@ -275,7 +319,9 @@ func str(v any) string {
 func normal(t *testing.T, root string, text []byte) any {
 	t.Helper()
 	text = bytes.ReplaceAll(text, []byte(root+"/code"), []byte("/etc/puppetlabs/code"))
-	text = bytes.ReplaceAll(text, []byte(root+"/base"), []byte("/etc/puppetlabs/code/environments/production/.base_modules/0"))
+	for _, base := range []string{root + "/base", debianModules} {
+		text = bytes.ReplaceAll(text, []byte(base), []byte("/etc/puppetlabs/code/environments/production/.base_modules/0"))
+	}
 	var doc any
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatalf("%v in %.200s", err, text)
@@ -322,14 +368,14 @@ type puppetCatalog struct {
 	After  json.RawMessage
 }
 
-func askPuppet(t *testing.T, root string) puppetAnswers {
+func askPuppet(t *testing.T, root, base string, questions []question) puppetAnswers {
 	t.Helper()
 	var lists [][]resource
 	for _, name := range sortedKeys(catalogs) {
 		lists = append(lists, catalogs[name])
 	}
 	ask, err := json.Marshal(map[string]any{
-		"root": root, "basemodulepath": root + "/base", "cases": questions, "catalogs": lists, "fnmatch": patterns,
+		"root": root, "basemodulepath": base, "cases": questions, "catalogs": lists, "fnmatch": patterns,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -248,7 +248,7 @@ func TestInlineLeavesOthersAlone(t *testing.T) {
 func TestInlineRefuses(t *testing.T) {
 	t.Parallel()
 	_, tree := sampleEnvironment(t)
-	for _, catalog := range []string{``, `[]`, `{"resources":1}`, `{"resources":[]} x`, `{`, `{"resources":[{"type":"File","title":"x","parameters":[]}]}`} {
+	for _, catalog := range []string{``, `[]`, `{"resources":1}`, `{"resources":[]} x`, `{`, `{"resources":[{"type":"File","title":"x","parameters":["puppet:"]}]}`} {
 		if _, err := code.Inline(t.Context(), tree, []byte(catalog), []string{"md5"}); fault.Of(err) != fault.Invalid {
 			t.Errorf("%s: got %v, want Invalid", catalog, err)
 		}
@@ -311,6 +311,30 @@ func BenchmarkPlugins900(b *testing.B) {
 		found, err := tree.Metadatas(b.Context(), "plugins", "", opt)
 		if err != nil || len(found) != 903 {
 			b.Fatalf("%d, %v", len(found), err)
+		}
+	}
+}
+
+func BenchmarkInline2000(b *testing.B) {
+	m := code.Manifest{ModulePath: []string{"modules"}}
+	for i := range 200 {
+		m.Files = append(m.Files, code.File{Path: fmt.Sprintf("modules/a/files/f%03d", i), Digest: fleet.DigestOf(fmt.Append(nil, i)), Size: 1})
+	}
+	tree := code.NewTestTree(m)
+	var resources []string
+	for i := range 2000 {
+		parameters := `"ensure":"present","content":"` + strings.Repeat("x", 300) + `"`
+		if i%10 == 0 {
+			parameters = fmt.Sprintf(`"ensure":"file","source":"puppet:///modules/a/f%03d"`, i/10)
+		}
+		resources = append(resources, fmt.Sprintf(
+			`{"type":"File","title":"/etc/f%d","tags":["file","class","a"],"file":"x.pp","line":%d,"exported":false,"parameters":{%s}}`, i, i, parameters))
+	}
+	catalog := []byte(`{"name":"n","resources":[` + strings.Join(resources, ",") + `],"edges":[]}`)
+	b.SetBytes(int64(len(catalog)))
+	for b.Loop() {
+		if _, err := code.Inline(b.Context(), tree, catalog, []string{"sha256"}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -116,6 +117,30 @@ func TestAProgramThatHangsIsKilledWithItsChildren(t *testing.T) {
 		t.Errorf("child said %q", text)
 	}
 	kind(t, <-ended, fault.Unavailable)
+}
+
+// TestAChildLeftBehindIsKilled has a program that ends well while its child keeps
+// its output open.
+func TestAChildLeftBehindIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	must(t, syscall.Mkfifo(fifo, 0o600))
+	policy, err := exechook.New(exechook.Config{Timeout: time.Minute, Log: quiet}).Autosign(
+		script(t, dir+"/policy", `(exec 3> "`+fifo+`"; echo alive >&3; exec sleep 1000) & exit 0`))
+	must(t, err)
+	gone := make(chan string, 1)
+	go func() {
+		text, err := os.ReadFile(fifo) // ends when the child does
+		gone <- fmt.Sprintf("%s%v", text, err)
+	}()
+	signed, err := policy.Decide(t.Context(), "web1", nil)
+	if !signed || err != nil {
+		t.Errorf("signed %t, %v", signed, err)
+	}
+	if got := <-gone; got != "alive\n<nil>" {
+		t.Errorf("the child said %q", got)
+	}
 }
 
 func TestTheServersSecretsStayAtHome(t *testing.T) {

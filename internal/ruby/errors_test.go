@@ -43,6 +43,7 @@ func TestPool(t *testing.T) {
 }
 
 func codeErrorsSayWhere(t *testing.T, pool *Pool) {
+	t.Helper()
 	cases := map[string]struct {
 		message, file string
 		line          int
@@ -147,6 +148,7 @@ func TestUnknownVersionIsNotACompileError(t *testing.T) {
 }
 
 func logsAndExportedResources(t *testing.T, pool *Pool) {
+	t.Helper()
 	outcome, err := pool.Compile(t.Context(), order(t, "production", "bad", "talks.example.org"))
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +181,7 @@ func logsAndExportedResources(t *testing.T, pool *Pool) {
 }
 
 func workersSeeACleanWorld(t *testing.T, pool *Pool) {
+	t.Helper()
 	c := mustCompile(t, pool, order(t, "production", "bad", "environment.example.org"))
 	if names := c.find("Notify[env]").Parameters["message"].([]any); slices.Contains(names, any(secretName)) {
 		t.Errorf("the worker's environment has %v", names)
@@ -240,6 +243,7 @@ func TestSizeLimit(t *testing.T) {
 }
 
 func orderThatKillsWorkers(t *testing.T, pool *Pool) {
+	t.Helper()
 	if got := fails(t, pool, order(t, "production", "bad", "dies.example.org")); got.Cause != compile.CauseCrash {
 		t.Errorf("got %+v", got)
 	}

@@ -253,6 +253,7 @@ func TestRunEndsEverything(t *testing.T) {
 }
 
 func manyOrdersFewWorkers(t *testing.T, pool *Pool) {
+	t.Helper()
 	var group sync.WaitGroup
 	for n := range 50 {
 		group.Go(func() {

@@ -144,7 +144,7 @@ func (w *worker) converse(order compile.Order) (*workerReply, compile.Outcome, e
 		Cost: compile.Cost{CPU: time.Duration(reply.CPUNanos), PeakBytes: reply.PeakBytes},
 	}
 	if reply.Error != nil {
-		return reply, outcome, nil
+		return reply, outcome, nil //nolint:nilerr // the conversation went well, its subject is an error
 	}
 	if outcome.Catalog, err = readDocument(w.reader, reply.CatalogBytes, w.z.cfg.MaxCatalogBytes); err != nil {
 		return nil, outcome, err

@@ -5,39 +5,27 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pki"
 )
 
-// autosign decides about one request by the settings as they are now.
-func (p *parts) autosign(ctx context.Context, name fleet.Certname, requestPEM []byte) (bool, error) {
-	c := p.config.Load()
+// autosignPolicy says which requests are signed at once.
+func (p *parts) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
 	switch c.Autosign {
 	case "off":
-		return false, nil
+		return pki.AutosignPolicy{}, nil
 	case "all":
-		return true, nil
+		return pki.AutosignPolicy{All: true}, nil
 	case "list":
-		return listed(c.AutosignList, string(name)), nil
+		return pki.AutosignPolicy{Names: c.AutosignList}, nil
 	}
-	policy, err := p.hooks.Autosign(c.Autosign)
+	program, err := p.hooks.Autosign(c.Autosign)
 	if err != nil {
-		return false, err
+		return pki.AutosignPolicy{}, err
 	}
-	return policy.Decide(ctx, name, requestPEM)
-}
-
-// listed says whether a name is in the list or below one of its *.domain patterns.
-func listed(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		domain, wild := strings.CutPrefix(pattern, "*.")
-		if pattern == name || pattern == "*" || wild && strings.HasSuffix(name, "."+domain) {
-			return true
-		}
-	}
-	return false
+	return pki.AutosignPolicy{Decide: program.Decide}, nil
 }
 
 // Trusted is puppetapi.Truster: what a node's certificate says of it, and what

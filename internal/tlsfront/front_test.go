@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -342,6 +343,48 @@ func (m *mute) Read(p []byte) (int, error) {
 		if _, err := m.Conn.Read(p); err != nil {
 			return 0, err
 		}
+	}
+}
+
+// TestTurnsAreGivenBack ends handshakes in every way there is; one lost turn
+// would leave the last clients waiting.
+func TestTurnsAreGivenBack(t *testing.T) {
+	t.Parallel()
+	h := open(t, tlsfront.Config{MaxConcurrentHandshakes: 1})
+	good, foreign := enrol(t, h.ca, "web1"), enrol(t, newCA(t), "web1")
+	var wait sync.WaitGroup
+	for i := range 24 {
+		wait.Go(func() {
+			switch i % 3 {
+			case 0:
+				if _, err := h.ask(t, client(t, h.ca, nil, foreign)); err == nil {
+					t.Error("a foreign certificate was accepted")
+				}
+			case 1:
+				if _, err := h.ask(t, client(t, h.ca, nil, good)); err != nil {
+					t.Error(err)
+				}
+			default:
+				h.babble(t)
+			}
+		})
+	}
+	wait.Wait()
+	_, err := h.ask(t, client(t, h.ca, nil, good))
+	must(t, err)
+}
+
+// babble sends what is not TLS and hangs up.
+func (h *house) babble(t *testing.T) {
+	t.Helper()
+	raw, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.addr)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, err = io.WriteString(raw, "\x16\x03\x01\x00\x05hello")
+	if err = errors.Join(err, raw.Close()); err != nil {
+		t.Error(err)
 	}
 }
 
