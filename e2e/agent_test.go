@@ -62,7 +62,7 @@ func (a *agent) settings() []string {
 		"--basemodulepath", filepath.Join(a.home, "no-modules"),
 	}
 	// Debian's agent keeps its keys apart from the rest of its configuration: ssldir has to be said.
-	for _, dir := range []string{"confdir", "vardir", "ssldir", "logdir", "rundir", "publicdir"} {
+	for _, dir := range []string{"confdir", "codedir", "vardir", "ssldir", "logdir", "rundir", "publicdir"} {
 		settings = append(settings, "--"+dir, filepath.Join(a.home, dir))
 	}
 	return settings

@@ -383,7 +383,7 @@ func TestClockAnHourOff(t *testing.T) {
 	for _, offset := range []string{"-1h", "+1h"} {
 		t.Run(offset, func(t *testing.T) {
 			t.Parallel()
-			a := newAgent(t, theHouse(t), "clock"+strings.NewReplacer("+", "-ahead-", "-", "-behind-").Replace(offset)+".test", "story=basic")
+			a := newAgent(t, theHouse(t), "hour"+strings.NewReplacer("+", "-ahead-", "-", "-behind-").Replace(offset)+".test", "story=basic")
 			a.env = append(a.env, "LD_PRELOAD="+library1[0], "FAKETIME="+offset)
 			a.run(t, 2)
 			r := a.lastReport(t)
