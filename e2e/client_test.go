@@ -110,7 +110,7 @@ func (n *node) doHeaders(method, path string, headers map[string]string, body []
 		return answer{}, err
 	}
 	request.Header.Set("Accept", "application/vnd.puppet.rich+json, application/json, text/plain, application/octet-stream")
-	request.Header.Set("X-Puppet-Version", "7.23.0")
+	request.Header.Set("X-Puppet-Version", "8.10.0") // an agent that follows Retry-After
 	for key, value := range headers {
 		if value != "" {
 			request.Header.Set(key, value)

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // run builds the binary once, runs every story, and ends the shared server.
 func run(m *testing.M) (code int, err error) {
-	dir, err := os.MkdirTemp("", "tutti-e2e-")
+	dir, err := os.MkdirTemp("", "e2e-binary-")
 	if err != nil {
 		return 1, err
 	}

@@ -326,7 +326,7 @@ var house shared
 func theHouse(t *testing.T) *server {
 	t.Helper()
 	house.once.Do(func() {
-		if house.dir, house.err = os.MkdirTemp("", "tutti-house-"); house.err != nil {
+		if house.dir, house.err = os.MkdirTemp("", "e2e-house-"); house.err != nil {
 			return
 		}
 		house.server = newServer(house.dir, "--autosign", "all", "--compile-patience", "30s")
