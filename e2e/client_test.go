@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto"
@@ -28,6 +29,8 @@ type node struct {
 	server *server
 	name   string
 	client *http.Client
+	// version is what it says it is; empty: an agent that follows Retry-After.
+	version string
 }
 
 // answer is a response, read to its end.
@@ -110,7 +113,7 @@ func (n *node) doHeaders(method, path string, headers map[string]string, body []
 		return answer{}, err
 	}
 	request.Header.Set("Accept", "application/vnd.puppet.rich+json, application/json, text/plain, application/octet-stream")
-	request.Header.Set("X-Puppet-Version", "8.10.0") // an agent that follows Retry-After
+	request.Header.Set("X-Puppet-Version", cmp.Or(n.version, "8.10.0"))
 	for key, value := range headers {
 		if value != "" {
 			request.Header.Set(key, value)

@@ -68,10 +68,16 @@ func TestKillServer(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for round := range crashRounds {
 		stop := load(t, s, nodes, acks, round)
+		running := make(chan struct{})
+		go func() { // how this run ends does not matter
+			a.puppet(t, "agent", "--test", "--http_connect_timeout", "5")
+			close(running)
+		}()
 		goal := acks.count() + 20 + random.IntN(60)
 		eventually(t, time.Minute, "the load is under way", func() bool { return acks.count() >= goal })
 		err := s.crash()
 		stop()
+		<-running
 		if err != nil {
 			t.Error(err)
 		}

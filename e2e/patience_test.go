@@ -54,8 +54,8 @@ const fleetSize = 300
 const memoryBound = 1500 << 20
 
 // Three hundred agents ask for their catalogs in the same moment, over TLS with a
-// certificate each: all are served, some after being told to come back, and the
-// server's memory stays bounded.
+// certificate each: all are served, those that can after being told to come back, and
+// the server's memory stays bounded.
 func TestFleetAsksAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "--autosign", "all", "--compile-patience", "5s", "--access-log=false")
@@ -87,6 +87,9 @@ func TestFleetAsksAtOnce(t *testing.T) {
 		if a.postponed > 0 {
 			postponed++
 		}
+		if a.postponed > 0 && fleet[i].version == "7.23.0" {
+			t.Errorf("%s was told to come back, but agents of its version cannot", fleet[i].name)
+		}
 	}
 	t.Logf("%d catalogs in %s, %d asked to come back, peak memory of server, zygotes and workers %d MB",
 		fleetSize, took.Round(time.Millisecond), postponed, peak>>20)
@@ -111,7 +114,7 @@ func enrolFleet(t *testing.T, s *server) []*node {
 				name := fmt.Sprintf("fleet-%03d.test", i)
 				certificate, err := requestCertificate(by, name)
 				failures[i] = err
-				fleet[i] = &node{server: s, name: name, client: newHTTPClient(t, &tls.Config{
+				fleet[i] = &node{server: s, name: name, version: []string{"7.23.0", "8.10.0"}[i%2], client: newHTTPClient(t, &tls.Config{
 					RootCAs: pool, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate},
 				})}
 			}
