@@ -95,12 +95,16 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 
 // environ is all that Ruby, and what generate() starts, sees of our environment.
 func environ(home string) []string {
-	return []string{
+	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/puppetlabs/bin",
-		"HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=" + os.Getenv("TZ"),
+		"HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 		// One arena: workers are single-threaded, more arenas only scatter pages.
 		"MALLOC_ARENA_MAX=1",
 	}
+	if zone, set := os.LookupEnv("TZ"); set {
+		env = append(env, "TZ="+zone)
+	}
+	return env
 }
 
 func (z *zygote) pid() int { return z.cmd.Process.Pid }
