@@ -101,7 +101,7 @@ func (s *Store) copy(ctx context.Context, w io.Writer, r io.Reader) (n int64, er
 
 // The bounds of what PutAll keeps in tmp/ before it commits.
 const (
-	batchBlobs = 4096
+	batchBlobs = 16_384
 	batchBytes = 256 << 20
 )
 

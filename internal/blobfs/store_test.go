@@ -28,24 +28,29 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	castest.RunStore(t, func(t *testing.T) cas.Store { return open(t, t.TempDir()) })
+	castest.RunStore(t, openEmpty)
 }
 
-func open(t testing.TB, dir string) *Store {
+func openEmpty(t *testing.T) cas.Store {
 	t.Helper()
+	return open(t, t.TempDir())
+}
+
+func open(tb testing.TB, dir string) *Store {
+	tb.Helper()
 	s, err := Open(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-func put(t testing.TB, s *Store, content string) fleet.Digest {
-	t.Helper()
-	d, _, err := s.Put(t.Context(), strings.NewReader(content))
+func put(tb testing.TB, s *Store, content string) fleet.Digest {
+	tb.Helper()
+	d, _, err := s.Put(tb.Context(), strings.NewReader(content))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }
@@ -343,6 +348,7 @@ func BenchmarkOpenRead10KB(b *testing.B)  { benchmarkRead(b, 10<<10) }
 func BenchmarkOpenRead100MB(b *testing.B) { benchmarkRead(b, 100<<20) }
 
 func benchmarkRead(b *testing.B, size int) {
+	b.Helper()
 	s := open(b, b.TempDir())
 	d := put(b, s, strings.Repeat("x", size))
 	b.SetBytes(int64(size))

@@ -10,7 +10,7 @@ import (
 
 // lockFile takes the lock for as long as the file is open, or fails at once.
 func lockFile(f *os.File) error {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // a file descriptor is small
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 func inode(info fs.FileInfo) uint64 {

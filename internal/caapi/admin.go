@@ -76,6 +76,8 @@ func (a *api) putStatus(w http.ResponseWriter, r *http.Request) error {
 		err = as(http.StatusConflict, err, fault.Invalid, fault.Denied)
 	case pki.Revoked:
 		err = a.ca.Revoke(r.Context(), name)
+	case pki.Requested:
+		fallthrough
 	default:
 		err = fault.New(fault.Invalid, "desired_state is %.40q: use signed or revoked", wish.State)
 	}

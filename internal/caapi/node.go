@@ -11,7 +11,9 @@ import (
 // caName stands for the CA itself where a certname is expected.
 const caName = "ca"
 
-func certname(r *http.Request) (fleet.Certname, error) { return fleet.ParseCertname(r.PathValue("name")) }
+func certname(r *http.Request) (fleet.Certname, error) {
+	return fleet.ParseCertname(r.PathValue("name"))
+}
 
 func (a *api) getCertificate(w http.ResponseWriter, r *http.Request) error {
 	if r.PathValue("name") == caName {

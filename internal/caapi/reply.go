@@ -83,7 +83,7 @@ func sendText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // the client has gone; nobody is left to tell
+	_, _ = io.WriteString(w, text) //nolint:gosec // plain text, nosniff; an error means that nobody is left to tell
 }
 
 func sendJSON(w http.ResponseWriter, value any) error {

@@ -63,13 +63,13 @@ func flagTable(cmd *cobra.Command) string {
 	var rows strings.Builder
 	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Name != "help" {
-			fmt.Fprintf(&rows, "| `--%s` | %s | %s |\n", flag.Name, code(flag.DefValue), flag.Usage)
+			fmt.Fprintf(&rows, "| `--%s` | %s | %s |\n", flag.Name, inline(flag.DefValue), flag.Usage)
 		}
 	})
 	return rows.String()
 }
 
-func code(text string) string {
+func inline(text string) string {
 	if text == "" || text == "[]" {
 		return ""
 	}
@@ -159,7 +159,7 @@ func settingReference() string {
 		if field.Tag.Get("reload") != "" {
 			star = " *"
 		}
-		fmt.Fprintf(&text, "| `%s`%s | %s | %s |\n", key, star, code(flags.Lookup(flagName(key)).DefValue), field.Tag.Get("help"))
+		fmt.Fprintf(&text, "| `%s`%s | %s | %s |\n", key, star, inline(flags.Lookup(flagName(key)).DefValue), field.Tag.Get("help"))
 	}
 	return text.String()
 }

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,7 +81,7 @@ func (a *app) reportShow() *cobra.Command {
 			return a.printReport(report, all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also list resources that did not change")
+	cmd.Flags().BoolVar(&all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
 	return cmd
 }
 
@@ -109,15 +112,25 @@ func (a *app) printReport(r api.Report, all bool) error {
 			return err
 		}
 	}
-	if len(r.Logs) == 0 {
+	return a.printLog(r.Logs, all)
+}
+
+// printLog prints warnings and errors, or every line.
+func (a *app) printLog(lines []api.ReportLog, all bool) error {
+	var rows [][]string
+	for _, line := range lines {
+		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {
+			rows = append(rows, []string{line.Time.UTC().Format(time.TimeOnly), line.Level, line.Message, line.Source})
+		}
+	}
+	if hidden := len(lines) - len(rows); hidden > 0 {
+		a.hint("%d lines of the log are not shown; --all shows them", hidden)
+	}
+	if len(rows) == 0 {
 		return nil
 	}
 	a.say("")
-	rows = nil
-	for _, line := range r.Logs {
-		rows = append(rows, []string{line.Time.UTC().Format("15:04:05"), line.Level, line.Source, line.Message})
-	}
-	return a.printRows([]string{"time", "level", "source", "message"}, rows)
+	return a.printRows([]string{"time", "level", "message", "source"}, rows)
 }
 
 func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }
@@ -125,15 +138,24 @@ func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }
 func firstMessage(r api.ReportResource) string {
 	for _, event := range r.Events {
 		if event.Message != "" {
-			return event.Message
+			return shortDigests(event.Message)
 		}
 	}
 	return ""
 }
 
+var longDigest = regexp.MustCompile(`(\{[a-z0-9]+\}[0-9a-f]{12})[0-9a-f]{20,}`)
+
+// shortDigests keeps only the beginning of checksums: people compare no more.
+func shortDigests(text string) string { return longDigest.ReplaceAllString(text, "$1…") }
+
+// place is where in an environment's code something is declared.
 func place(file string, line int) string {
 	if file == "" {
 		return ""
+	}
+	if rest, ok := strings.CutPrefix(file, "/etc/puppetlabs/code/environments/"); ok {
+		_, file, _ = strings.Cut(rest, "/")
 	}
 	return fmt.Sprintf("%s:%d", file, line)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -130,6 +129,3 @@ func version() string {
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
-
-// errReported ends a command that has already said what is wrong.
-var errReported = errors.New("")

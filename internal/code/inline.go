@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -31,20 +33,13 @@ func Inline(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []str
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the catalog is not a JSON object")
 	}
-	var resources []inlineResource
-	for _, m := range members {
-		if m.name == "resources" {
-			if err := json.Unmarshal(m.value, &resources); err != nil {
-				return nil, fault.Wrap(fault.Invalid, err, "the catalog's resources are not what they should be")
-			}
-		}
-	}
 	in := inliner{tree: tree, checksumType: checksumType}
-	for _, r := range resources {
-		if r.Type != "File" || len(r.Parameters) == 0 {
+	for _, m := range members {
+		if m.name != "resources" {
 			continue
 		}
-		if err := in.add(ctx, r); err != nil {
+		err := eachFile(m.value, func(r inlineResource) error { return in.add(ctx, r) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -61,10 +56,84 @@ func commonChecksum(wanted []string) (string, error) {
 		strings.Join(wanted, "."), strings.Join(checksumTypes, "."))
 }
 
+// inlineResource is a File that may have a source of this server.
 type inlineResource struct {
-	Type       string          `json:"type"`
-	Title      string          `json:"title"`
-	Parameters json.RawMessage `json:"parameters"`
+	title      string
+	parameters jsontext.Value
+}
+
+// eachFile calls f for the File resources of a catalog that mention this server.
+// Most resources do not: they are only passed over.
+func eachFile(resources jsontext.Value, f func(inlineResource) error) error {
+	dec := newDecoder(resources)
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
+		return fault.Wrap(fault.Invalid, err, "the catalog's resources are not a list")
+	}
+	for dec.PeekKind() != ']' {
+		typ, r, err := readResource(dec, resources)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "the catalog's resources are not what they should be")
+		}
+		if typ != "File" || !bytes.Contains(r.parameters, []byte("puppet:")) {
+			continue
+		}
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readResource(dec *jsontext.Decoder, text []byte) (typ string, r inlineResource, err error) {
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+		return "", r, errors.Join(err, errors.New("a resource is no object"))
+	}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return "", r, err
+		}
+		switch name.String() {
+		case "type":
+			typ, err = readString(dec)
+		case "title":
+			r.title, err = readString(dec)
+		case "parameters":
+			r.parameters, err = readValue(dec, text)
+		default:
+			err = dec.SkipValue()
+		}
+		if err != nil {
+			return "", r, err
+		}
+	}
+	_, err = dec.ReadToken()
+	return typ, r, err
+}
+
+func readString(dec *jsontext.Decoder) (string, error) {
+	token, err := dec.ReadToken()
+	if err == nil && token.Kind() != '"' {
+		err = errors.New("a resource's type or title is no string")
+	}
+	if err != nil {
+		return "", err
+	}
+	return token.String(), nil
+}
+
+// readValue reads a value and returns it as a part of the text that dec reads,
+// since the decoder's own slice is only lent.
+func readValue(dec *jsontext.Decoder, text []byte) (jsontext.Value, error) {
+	value, err := dec.ReadValue()
+	end := dec.InputOffset()
+	return text[end-int64(len(value)) : end], err
+}
+
+// newDecoder reads JSON as Ruby writes it, which looks neither at duplicate keys
+// nor at the encoding of strings.
+func newDecoder(text []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
 // fileParameters are the parameters of a File that decide how its sources are
@@ -85,30 +154,30 @@ type fileParameters struct {
 // member is one key and value of a JSON object, as they were written.
 type member struct {
 	name  string
-	value json.RawMessage
+	value jsontext.Value
 }
 
 func splitObject(text []byte) ([]member, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+	dec := newDecoder(text)
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(err, errors.New("it does not start with a brace"))
 	}
 	var members []member
-	for dec.More() {
-		token, err := dec.Token()
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		m := member{name: token.(string)} // the decoder accepts no other key
-		if err := dec.Decode(&m.value); err != nil {
+		m := member{name: token.String()}
+		if m.value, err = readValue(dec, text); err != nil {
 			return nil, err
 		}
 		members = append(members, m)
 	}
-	if _, err := dec.Token(); err != nil {
+	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	if _, err := dec.Token(); err != io.EOF {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows it")
 	}
 	return members, nil
@@ -129,8 +198,8 @@ type namedMetadata struct {
 
 func (in *inliner) add(ctx context.Context, r inlineResource) error {
 	var p fileParameters
-	if err := json.Unmarshal(r.Parameters, &p); err != nil {
-		return fault.Wrap(fault.Invalid, err, "the parameters of File[%.200s] are not what they should be", r.Title)
+	if err := json.Unmarshal(r.parameters, &p); err != nil {
+		return fault.Wrap(fault.Invalid, err, "the parameters of File[%.200s] are not what they should be", r.title)
 	}
 	if text(p.Ensure) == "absent" {
 		return nil
@@ -140,9 +209,9 @@ func (in *inliner) add(ctx context.Context, r inlineResource) error {
 		return nil
 	}
 	if recurse := text(p.Recurse); recurse == "true" || recurse == "remote" {
-		return in.addRecursive(ctx, r.Title, sources, p)
+		return in.addRecursive(ctx, r.title, sources, p)
 	}
-	return in.addSingle(ctx, r.Title, sources, p)
+	return in.addSingle(ctx, r.title, sources, p)
 }
 
 // source is one source of a resource, split into what the file server needs.

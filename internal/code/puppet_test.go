@@ -137,22 +137,60 @@ var catalogs = map[string][]resource{
 }
 
 var patterns = [][2]string{
-	{"*", "a"}, {"*", ".a"}, {".*", ".a"}, {"?a", ".a"}, {"[.]a", ".a"}, {"\\.a", ".a"}, {"*.rb", "x.rb"}, {"*.rb", "x.rbx"},
-	{"a*b*c", "a1b2b3c"}, {"a*b*c", "a1b2b3"}, {"[a-c]x", "bx"}, {"[!a-c]x", "bx"}, {"[^a-c]x", "dx"}, {"[a", "a"}, {"[a", "[a"},
-	{"[]a]", "a"}, {"[]a]", "]"}, {"[a\\]b]", "]"}, {"\\*", "*"}, {"\\*", "a"}, {"a\\", "a\\"}, {"a\\", "a"}, {"", ""}, {"", "a"}, {"?", "é"},
-	{"??", "é"}, {"[é-ü]", "ö"}, {"*é", "aé"}, {"**", "ab"}, {"**/a", "a"}, {"{a,b}", "a"}, {"{a,b}", "{a,b}"}, {"A", "a"}, {"[a-]", "-"}, {"[-a]", "-"},
-	{"a?", "a."}, {"*a", "b.a"}, {"[!]a]", "b"}, {"[!]", "]"}, {"[]", "]"}, {"a[", "a["}, {"[z-a]", "b"}, {"[a-a]", "a"},
+	{"*", "a"},
+	{"*", ".a"},
+	{".*", ".a"},
+	{"?a", ".a"},
+	{"[.]a", ".a"},
+	{"\\.a", ".a"},
+	{"*.rb", "x.rb"},
+	{"*.rb", "x.rbx"},
+	{"a*b*c", "a1b2b3c"},
+	{"a*b*c", "a1b2b3"},
+	{"[a-c]x", "bx"},
+	{"[!a-c]x", "bx"},
+	{"[^a-c]x", "dx"},
+	{"[a", "a"},
+	{"[a", "[a"},
+	{"[]a]", "a"},
+	{"[]a]", "]"},
+	{"[a\\]b]", "]"},
+	{"\\*", "*"},
+	{"\\*", "a"},
+	{"a\\", "a\\"},
+	{"a\\", "a"},
+	{"", ""},
+	{"", "a"},
+	{"?", "é"},
+	{"??", "é"},
+	{"[é-ü]", "ö"},
+	{"*é", "aé"},
+	{"**", "ab"},
+	{"**/a", "a"},
+	{"{a,b}", "a"},
+	{"{a,b}", "{a,b}"},
+	{"A", "a"},
+	{"[a-]", "-"},
+	{"[-a]", "-"},
+	{"a?", "a."},
+	{"*a", "b.a"},
+	{"[!]a]", "b"},
+	{"[!]", "]"},
+	{"[]", "]"},
+	{"a[", "a["},
+	{"[z-a]", "b"},
+	{"[a-a]", "a"},
 }
 
 func TestFileServerAnswersLikePuppet(t *testing.T) {
 	t.Parallel()
 	root, tree := sampleEnvironment(t)
-	real := askPuppet(t, root)
+	puppet := askPuppet(t, root, root+"/base", questions)
 	for i, q := range questions {
 		t.Run(fmt.Sprintf("%s/%s search=%v %v", q.Mount, q.Path, q.Search, q.Options), func(t *testing.T) {
 			t.Parallel()
 			got := askTree(t, tree, q)
-			want := normal(t, root, real.Answers[i])
+			want := normal(t, root, puppet.Answers[i])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("answer (-puppet +tree):\n%s", diff)
 			}
@@ -162,21 +200,65 @@ func TestFileServerAnswersLikePuppet(t *testing.T) {
 	for i, name := range names {
 		t.Run("catalog with "+name, func(t *testing.T) {
 			t.Parallel()
-			compareInlined(t, root, tree, real.Catalogs[i])
+			compareInlined(t, root, tree, puppet.Catalogs[i])
 		})
 	}
 	for i, p := range patterns {
-		if got := code.Fnmatch(p[0], p[1]); got != real.Matches[i] {
-			t.Errorf("fnmatch(%q, %q) = %v, Ruby says %v", p[0], p[1], got, real.Matches[i])
+		if got := code.Fnmatch(p[0], p[1]); got != puppet.Matches[i] {
+			t.Errorf("fnmatch(%q, %q) = %v, Ruby says %v", p[0], p[1], got, puppet.Matches[i])
 		}
 	}
 }
 
-func compareInlined(t *testing.T, root string, tree *code.Tree, real puppetCatalog) {
+// debianModules is where Debian's puppet-module-* packages install.
+const debianModules = "/usr/share/puppet/modules"
+
+func TestRealModulesLikePuppet(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(debianModules + "/stdlib"); err != nil {
+		t.Fatalf("%v\nthis test needs modules: apt-get install puppet-module-puppetlabs-stdlib puppet-module-puppetlabs-apache", err)
+	}
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := filepath.Join(root, "code/environments/production")
+	writeFiles(t, env, map[string]string{"manifests/site.pp": ""})
+	_, tree := newShelf().deploy(t, "production", env, code.BuildOptions{BaseModulePath: []string{debianModules}})
+	var asked []question
+	// Not locales: two modules have a config.yaml there, and which one Puppet gives is chance.
+	for _, mount := range []string{"plugins", "pluginfacts"} {
+		asked = append(asked,
+			question{Mount: mount, Search: true, Options: opts{"recurse": "true", "ignore": []string{".svn", "CVS", ".git", ".hg", "*.pot"}}},
+			question{Mount: mount, Search: true, Options: opts{"recurse": "true", "links": "follow", "source_permissions": "use"}})
+	}
+	puppet := askPuppet(t, root, debianModules, asked)
+	for i, q := range asked {
+		want, got := normal(t, root, puppet.Answers[i]), askTree(t, tree, q)
+		forgetWhichDirectory(want)
+		forgetWhichDirectory(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %v (-puppet +tree):\n%.2000s", q.Mount, q.Options, diff)
+		}
+	}
+}
+
+// forgetWhichDirectory: Puppet takes modules as the disk lists them, so which of
+// many lib directories stands for all of them is chance.
+func forgetWhichDirectory(answer any) {
+	list, _ := answer.([]any)
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && m["type"] == "directory" {
+			delete(m, "path")
+		}
+	}
+}
+
+func compareInlined(t *testing.T, root string, tree *code.Tree, puppet puppetCatalog) {
 	t.Helper()
-	got, err := code.Inline(t.Context(), tree, []byte(real.Before), []string{"unheard_of", "sha256", "md5"})
+	got, err := code.Inline(t.Context(), tree, []byte(puppet.Before), []string{"unheard_of", "sha256", "md5"})
 	var failed struct{ Error string }
-	_ = json.Unmarshal(real.After, &failed)
+	_ = json.Unmarshal(puppet.After, &failed)
 	if failed.Error != "" {
 		if err == nil {
 			t.Errorf("Puppet says %q, we inlined", failed.Error)
@@ -186,7 +268,7 @@ func compareInlined(t *testing.T, root string, tree *code.Tree, real puppetCatal
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(normal(t, root, real.After), normal(t, root, got)); diff != "" {
+	if diff := cmp.Diff(normal(t, root, puppet.After), normal(t, root, got)); diff != "" {
 		t.Errorf("catalog (-puppet +ours):\n%s", diff)
 	}
 }
@@ -215,14 +297,8 @@ func askTree(t *testing.T, tree *code.Tree, q question) any {
 	} else {
 		answer, err = tree.Metadata(t.Context(), q.Mount, q.Path, o.MetadataOptions)
 	}
-	switch fault.Of(err) {
-	case fault.NotFound:
-		return nil
-	case fault.Invalid:
-		return "error"
-	}
 	if err != nil {
-		t.Fatal(err)
+		return map[fault.Kind]any{fault.NotFound: nil, fault.Invalid: "error"}[fault.Of(err)]
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -243,7 +319,9 @@ func str(v any) string {
 func normal(t *testing.T, root string, text []byte) any {
 	t.Helper()
 	text = bytes.ReplaceAll(text, []byte(root+"/code"), []byte("/etc/puppetlabs/code"))
-	text = bytes.ReplaceAll(text, []byte(root+"/base"), []byte("/etc/puppetlabs/code/environments/production/.base_modules/0"))
+	for _, base := range []string{root + "/base", debianModules} {
+		text = bytes.ReplaceAll(text, []byte(base), []byte("/etc/puppetlabs/code/environments/production/.base_modules/0"))
+	}
 	var doc any
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatalf("%v in %.200s", err, text)
@@ -290,14 +368,14 @@ type puppetCatalog struct {
 	After  json.RawMessage
 }
 
-func askPuppet(t *testing.T, root string) puppetAnswers {
+func askPuppet(t *testing.T, root, base string, questions []question) puppetAnswers {
 	t.Helper()
 	var lists [][]resource
 	for _, name := range sortedKeys(catalogs) {
 		lists = append(lists, catalogs[name])
 	}
 	ask, err := json.Marshal(map[string]any{
-		"root": root, "basemodulepath": root + "/base", "cases": questions, "catalogs": lists, "fnmatch": patterns,
+		"root": root, "basemodulepath": base, "cases": questions, "catalogs": lists, "fnmatch": patterns,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -127,18 +127,21 @@ func gaveUp(attempts int, err error) *Error {
 }
 
 // finish closes the row. The work is done and stored, so a busy store is asked
-// again for a while; a lost lease is final.
+// again for about a minute, in which the lease is renewed; a lost lease is final.
 func (d *Dispatcher) finish(ctx context.Context, c Compilation) error {
+	const most = 5 * time.Second
+	pause := 200 * time.Millisecond
 	for n := 1; ; n++ {
 		err := d.Queue.Finish(ctx, c)
-		if err == nil || fault.Of(err) == fault.Conflict || n == 5 {
+		if err == nil || fault.Of(err) == fault.Conflict || n == 15 {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(time.Duration(n) * 200 * time.Millisecond):
+		case <-time.After(pause):
 		}
+		pause = min(2*pause, most)
 	}
 }
 

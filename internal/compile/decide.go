@@ -40,6 +40,13 @@ func backoff(n int) time.Duration {
 	return min(time.Minute, time.Second<<min(max(n-1, 0), 10))
 }
 
+// standIn is the transaction of an ask that has none, as old clients send. It is
+// the same for five minutes, so that somebody who is told to come back finds
+// what was compiled for him instead of having it compiled for ever.
+func standIn(now time.Time) string {
+	return "none-" + now.UTC().Truncate(5*time.Minute).Format("20060102T1504")
+}
+
 // The bounds of what an agent that has to come back is told. Agents give up
 // after 100 repeats, so it must not be too little.
 const (

@@ -316,7 +316,7 @@ func TestDispatcherSurvivesABusyStore(t *testing.T) {
 		defer w.start(t.Context())()
 		<-time.After(2500 * time.Millisecond)
 		w.queue.Fail(fault.New(fault.Unavailable, "the store is busy"))
-		<-time.After(time.Second)
+		<-time.After(50 * time.Second)
 		w.queue.Fail(nil)
 		until(t, func() bool { return w.row(t, c.ID).State == compile.Done })
 		if got := w.row(t, c.ID); got.Attempts != 1 || len(w.compiler.Orders()) != 1 {

@@ -12,18 +12,14 @@
 //
 // # States of a compilation
 //
-//	         Want                  Lease                  Finish
-//	(none) -------> wanted ---------------------> leased --------> done
-//	                  ^  ^                         |  |  `-------> failed
-//	                  |  |  ReturnLeases: the time |  |              ^
-//	                  |  |  is up, or the worker   |  |              |
-//	                  |  `--- starts anew ---------'  |              |
-//	                  |                               |              |
-//	                  `- (the row is folded into one  |              |
-//	                      that is wanted already) ----'              |
-//	                                               |                 |
-//	                                               `-- too many -----'
-//	                                                   attempts
+//	        Want           Lease            Finish
+//	(none) ------> wanted --------> leased --------> done
+//	                 ^               |  | `--------> failed
+//	                 |               |  |              ^
+//	                 `-------------- '  `--------------'
+//	             ReturnLeases, or gone:    ReturnLeases, after
+//	             folded into a twin        MaxAttempts leases
+//	             that is wanted already
 //
 // Done and failed rows are history; Prune forgets them. A leased row is held by
 // its worker and attempt: only they can finish it. An attempt ends in one of

@@ -242,6 +242,12 @@ func appendString(out []byte, s string) []byte {
 	return out
 }
 
+// Rich reports whether a catalog (or a document) holds Puppet's rich data, such
+// as Sensitive or Deferred values. A quote inside a string is escaped, so that
+// only a key can look like this; one that merely ends like it does no harm, as
+// agents read plain data under the rich name too.
+func Rich(catalog []byte) bool { return bytes.Contains(catalog, []byte(`"__ptype":`)) }
+
 // EmptyCatalog is a catalog without resources in the agent's form: the answer to
 // an agent that asked in another environment than the node's, so that it changes
 // over before anything is compiled.

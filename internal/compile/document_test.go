@@ -145,6 +145,25 @@ func TestEmptyCatalog(t *testing.T) {
 	}
 }
 
+func TestRich(t *testing.T) {
+	t.Parallel()
+	for parameters, want := range map[string]bool{
+		`{"content":{"__ptype":"Sensitive","__pvalue":"x"}}`:    true,
+		`{"content":{"__pvalue":"x", "__ptype" : "Sensitive"}}`: true,
+		`{"content":"plain"}`:                                     false,
+		`{"content":"{\"__ptype\":\"Sensitive\"}"}`:               false,
+		`{"content":"__ptype","__ptypes":"\u0022__ptype\u0022:"}`: false,
+	} {
+		doc, _, err := compile.Normalise(outcome(`{"resources":[{"parameters":`+parameters+`}]}`, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := compile.Rich(doc); got != want {
+			t.Errorf("Rich(%s) = %t, want %t", parameters, got, want)
+		}
+	}
+}
+
 // FuzzDocument checks that whatever is stored can be rendered, and that a
 // rendered catalog normalises to what it was rendered from.
 func FuzzDocument(f *testing.F) {

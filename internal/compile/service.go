@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -68,7 +69,7 @@ type Ask struct {
 	Environment fleet.Environment
 	Version     fleet.Digest    // empty: the environment's current one
 	FactsSeq    int64           // of the facts that came with the question, or are known
-	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog
+	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog; see standIn
 	Trusted     json.RawMessage // $trusted
 	Static      bool            // the agent takes inlined file metadata
 }
@@ -76,6 +77,7 @@ type Ask struct {
 // Answer is a catalog as an agent reads it.
 type Answer struct {
 	Catalog     []byte
+	Rich        bool        // it holds values that plain JSON has no types for
 	Compilation Compilation // which compilation it comes from
 }
 
@@ -94,7 +96,7 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	}
 	patience, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
-	transaction := a.Transaction
+	transaction := cmp.Or(a.Transaction, standIn(time.Now()))
 	for range 3 { // a row can vanish under a waiter, but not again and again
 		c, err := s.obtain(ctx, patience, a, transaction)
 		if fault.Of(err) == fault.NotFound && err != nil {
@@ -180,7 +182,7 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 		return Answer{}, err
 	}
 	s.count.served.Add(1)
-	return Answer{Catalog: wire, Compilation: c}, nil
+	return Answer{Catalog: wire, Rich: Rich(wire), Compilation: c}, nil
 }
 
 // Finished is a hint that a row has ended. It never blocks.

@@ -78,6 +78,34 @@ func TestServiceAnswersARepeatFromTheSameCompilation(t *testing.T) {
 	})
 }
 
+// TestServiceAnswersWhoHasNoTransaction: an old client that is told to come back
+// must not have its catalog compiled anew each time.
+func TestServiceAnswersWhoHasNoTransaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.compiler.Play(compiletest.Takes(8 * time.Second))
+		defer w.start(t.Context())()
+		ask := w.ask("a", "")
+		_, err := w.service.Catalog(t.Context(), ask)
+		if fault.Of(err) != fault.Unavailable {
+			t.Fatal(err)
+		}
+		<-time.After(fault.RetryAfter(err) + 5*time.Second)
+		if _, err := w.service.Catalog(t.Context(), ask); err != nil {
+			t.Error(err)
+		}
+		if n := len(w.compiler.Orders()); n != 1 {
+			t.Errorf("compiled %d times", n)
+		}
+		<-time.After(10 * time.Minute)
+		_, _ = w.service.Catalog(t.Context(), ask)
+		if n := len(w.compiler.Orders()); n != 2 {
+			t.Errorf("ten minutes later it was compiled %d times, want twice", n)
+		}
+	})
+}
+
 func TestServiceTellsWhatDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

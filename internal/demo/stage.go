@@ -118,9 +118,9 @@ func (s *stage) agent(n node) []string {
 	root := filepath.Join(home, "root")
 	address, _ := os.ReadFile(filepath.Join(s.Dir, "data", "address"))
 	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(address)), "https://"), ":")
-	args := []string{"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--certname", n.name,
+	args := []string{"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--color=false", "--certname", n.name,
 		"--server", "localhost", "--serverport", port}
-	for _, dir := range []string{"confdir", "vardir", "logdir", "rundir", "publicdir"} {
+	for _, dir := range []string{"confdir", "codedir", "ssldir", "vardir", "logdir", "rundir", "publicdir"} {
 		args = append(args, "--"+dir, filepath.Join(home, dir))
 	}
 	return args
@@ -134,8 +134,10 @@ func (s *stage) puppet(ctx context.Context, n node, changes bool) error {
 	}
 	s.sayf("$ puppet agent --test --certname %s --server localhost …", n.name)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the line is ours
-	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, s.Out, s.Out
+	shown := &plugins{out: s.Out}
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, shown, shown
 	err := cmd.Run()
+	shown.end()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -17,7 +17,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -90,25 +89,25 @@ func (r *Runner) run(ctx context.Context, path, arg string, stdin []byte) (resul
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = grace
 	err := cmd.Run()
-	if cmd.Process != nil {
-		_ = killGroup(cmd.Process.Pid) // whatever it left behind
+	if errors.Is(err, exec.ErrWaitDelay) {
+		_ = killGroup(cmd.Process.Pid) // a child that it left behind still holds its pipes
 	}
 	return r.outcome(ctx, cmd, err, stdout, stderr)
 }
 
 func (r *Runner) outcome(ctx context.Context, cmd *exec.Cmd, err error, stdout, stderr *limited) (result, error) {
-	if text := strings.TrimSpace(stderr.String()); text != "" {
+	if text := strings.TrimSpace(string(stderr.kept)); text != "" {
 		r.cfg.Log.InfoContext(ctx, "program wrote to standard error", "program", cmd.Path, "text", text)
 	}
 	switch exit, exited := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return result{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s was stopped: it did not end in time", cmd.Path)
 	case exited && exit.Exited():
-		return result{exit: exit.ExitCode(), stdout: stdout.Bytes(), cut: stdout.cut}, nil
+		return result{exit: exit.ExitCode(), stdout: stdout.kept, cut: stdout.cut}, nil
 	case err != nil && !onlySlowReader(err):
 		return result{}, fault.Wrap(fault.Unavailable, err, "%s could not be run to its end", cmd.Path)
 	default:
-		return result{stdout: stdout.Bytes(), cut: stdout.cut}, nil
+		return result{stdout: stdout.kept, cut: stdout.cut}, nil
 	}
 }
 
@@ -138,21 +137,20 @@ func environment() []string {
 }
 
 // limited keeps the first bytes and swallows the rest, so that the writer never
-// blocks and never dies of a closed pipe.
+// blocks and never dies of a closed pipe. It must not embed its buffer, whose
+// ReadFrom would pass by the limit.
 type limited struct {
-	bytes.Buffer
-	max int
-	cut bool
+	kept []byte
+	max  int
+	cut  bool
 }
-
-var _ io.Writer = (*limited)(nil)
 
 func (l *limited) Write(p []byte) (int, error) {
 	keep := p
-	if room := l.max - l.Len(); len(keep) > room {
+	if room := l.max - len(l.kept); len(keep) > room {
 		keep, l.cut = keep[:room], true
 	}
-	l.Buffer.Write(keep)
+	l.kept = append(l.kept, keep...)
 	return len(p), nil
 }
 

@@ -116,7 +116,8 @@ func (g git) submodules(ctx context.Context) error {
 
 // run runs one git command and returns its output.
 func (g git) run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", g.dir, "-c", "core.hooksPath=/dev/null"}, args...)...)
+	args = append([]string{"-C", g.dir, "-c", "core.hooksPath=/dev/null"}, args...)
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // refs are checked, the URL is not among them
 	cmd.Env = g.environment(os.Environ())
 	stdout, stderr := &bounded{}, &bounded{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -134,7 +135,7 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 		return "", ctx.Err()
 	}
 	// The cause is left out: it may hold what the words were cleaned of.
-	return "", fault.New(fault.Invalid, "git %s of %s: %s", args[0], Redact(g.url), g.clean(stderr.String()))
+	return "", fault.New(fault.Invalid, "git %s of %s: %s", args[4], Redact(g.url), g.clean(stderr.String()))
 }
 
 // environment adds what keeps git quiet and harmless. The URL goes this way and

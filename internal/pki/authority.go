@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"log/slog"
@@ -19,8 +20,9 @@ type Authority struct {
 	log   *slog.Logger
 	names map[string]string // OID to short name
 
-	turn    chan struct{} // holds one token: whoever has it decides
-	waiting atomic.Int64  // about how many requests wait
+	autosign atomic.Pointer[AutosignPolicy]
+	turn     chan struct{} // holds one token: whoever has it decides
+	waiting  atomic.Int64  // about how many requests wait
 
 	mu       sync.RWMutex
 	ca       *ca
@@ -55,10 +57,20 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 		cfg: cfg, store: store, log: log, names: oidNames(cfg.OIDNames), turn: make(chan struct{}, 1),
 		ca: root, revoked: map[string]bool{},
 	}
+	a.autosign.Store(&cfg.Autosign)
 	if err := a.loadUpperLists(); err != nil {
 		return nil, err
 	}
 	return a, a.refresh(ctx, true)
+}
+
+// SetAutosign exchanges the policy for requests that come from now on.
+func (a *Authority) SetAutosign(policy AutosignPolicy) error {
+	if err := policy.validate(); err != nil {
+		return err
+	}
+	a.autosign.Store(&policy)
+	return nil
 }
 
 // Run looks for what other processes revoked and keeps the revocation list
@@ -136,12 +148,18 @@ func (a *Authority) OnRevoke(f func(serials []*big.Int)) {
 func (a *Authority) CheckPeer(cert *x509.Certificate) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	switch {
-	case string(cert.RawIssuer) != string(a.ca.signer().RawSubject):
+	switch signer := a.ca.signer(); {
+	case !issuedBy(cert, signer):
 		return fault.New(fault.Denied, "the certificate of %q was not issued by this CA", cert.Subject.CommonName)
 	case a.revoked[cert.SerialNumber.String()]:
 		return fault.New(fault.Denied, "the certificate of %q with serial number %X is revoked", cert.Subject.CommonName, cert.SerialNumber)
 	default:
 		return nil
 	}
+}
+
+// issuedBy compares names and key identifiers; the signature was verified before.
+func issuedBy(cert, signer *x509.Certificate) bool {
+	return bytes.Equal(cert.RawIssuer, signer.RawSubject) &&
+		(len(cert.AuthorityKeyId) == 0 || bytes.Equal(cert.AuthorityKeyId, signer.SubjectKeyId))
 }

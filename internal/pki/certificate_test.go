@@ -287,14 +287,13 @@ func TestServerCertificateIsMadeAgainNearItsEnd(t *testing.T) {
 
 func TestFilesOfTheAuthority(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	for _, keyType := range []string{pki.ECDSAP256, pki.RSA4096} {
 		t.Run(keyType, func(t *testing.T) {
 			t.Parallel()
 			cfg := pki.Config{Dir: filepath.Join(t.TempDir(), "ca"), KeyType: keyType, CAName: "Our CA"}
 			store := pkitest.NewMemory()
 			first := open(t, cfg, store)
-			_, err := first.ServerCertificate(ctx, []string{"localhost"})
+			_, err := first.ServerCertificate(t.Context(), []string{"localhost"})
 			must(t, err)
 			for name, want := range map[string]os.FileMode{"": 0o700, "ca.pem": 0o600, "server.pem": 0o600, "ca_crt.pem": 0o644} {
 				info, err := os.Stat(filepath.Join(cfg.Dir, name))

@@ -109,7 +109,7 @@ func parseOID(text string) (asn1.ObjectIdentifier, error) {
 		if err != nil {
 			return nil, fault.New(fault.Invalid, "the OID %.80q holds %.20q where a number belongs", text, part)
 		}
-		oid[i] = int(n) //nolint:gosec // ParseUint bounds it to 31 bits
+		oid[i] = int(n)
 	}
 	return oid, nil
 }

@@ -177,7 +177,6 @@ func TestImportKeepsTheRevokedRevoked(t *testing.T) {
 
 func TestImportsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	oldDir := t.TempDir()
 	old := open(t, pki.Config{Dir: oldDir}, pkitest.NewMemory())
 	other := t.TempDir()
@@ -205,7 +204,7 @@ func TestImportsThatAreRefused(t *testing.T) {
 			c.harm(t, dir)
 			a := open(t, pki.Config{}, pkitest.NewMemory())
 			before, _ := a.Bundle()
-			_, err := a.Import(ctx, dir)
+			_, err := a.Import(t.Context(), dir)
 			wantKind(t, err, c.want)
 			if after, _ := a.Bundle(); string(after) != string(before) {
 				t.Error("a refused import changed the CA")

@@ -2,6 +2,7 @@ package pki
 
 import (
 	"encoding/asn1"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -46,8 +47,6 @@ func oidNames(more map[string]string) map[string]string {
 	} {
 		names[oidPuppetAuthorization.String()+"."+strconv.Itoa(n)] = name
 	}
-	for oid, name := range more {
-		names[oid] = name
-	}
+	maps.Copy(names, more)
 	return names
 }

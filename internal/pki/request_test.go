@@ -26,7 +26,7 @@ import (
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // that is the point
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	must(t, err)
 	p224, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 	must(t, err)
@@ -138,6 +138,49 @@ func TestANameHasOneKey(t *testing.T) {
 	if submit(t, a, pkitest.CSR{Name: "web1"}) {
 		t.Error("signed by itself")
 	}
+}
+
+func TestANewerRequestForTheSameKeyReplacesTheOlder(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	a := open(t, pki.Config{}, pkitest.NewMemory())
+	key := pkitest.NewKey(t)
+	plain := pkitest.CSR{Name: "web1", Key: key}
+	submit(t, a, plain)
+	withRole := plain
+	withRole.Extensions = []pkix.Extension{pkitest.Text(t, oidRole, "frontend")}
+	submit(t, a, withRole)
+	entry, err := a.Show(ctx, "web1")
+	must(t, err)
+	if entry.Extensions["pp_role"] != "frontend" {
+		t.Errorf("the older request waits: %+v", entry)
+	}
+	badToken, goodToken := withRole, withRole
+	badToken.Challenge = "tutti-join-made-up"
+	_, err = a.Submit(ctx, "web1", badToken.PEM(t))
+	wantKind(t, err, fault.Denied)
+	_, err = a.Request(ctx, "web1") // and the one before still waits
+	must(t, err)
+	goodToken.Challenge, err = a.NewJoinToken(ctx, "", time.Hour)
+	must(t, err)
+	if !submit(t, a, goodToken) {
+		t.Error("a token that came later does not sign")
+	}
+}
+
+func TestTheAutosignPolicyCanBeExchanged(t *testing.T) {
+	t.Parallel()
+	a := open(t, pki.Config{}, pkitest.NewMemory())
+	text := pkitest.CSR{Name: "web1"}.PEM(t)
+	for _, want := range []bool{false, true} {
+		signed, err := a.Submit(t.Context(), "web1", text)
+		must(t, err)
+		if signed != want {
+			t.Errorf("signed %t, want %t", signed, want)
+		}
+		must(t, a.SetAutosign(pki.AutosignPolicy{Names: []string{"web1"}}))
+	}
+	wantKind(t, a.SetAutosign(pki.AutosignPolicy{Names: []string{"*x*"}}), fault.Invalid)
 }
 
 func TestAutosign(t *testing.T) {

@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"time"
@@ -10,7 +11,8 @@ import (
 )
 
 // Submit takes a certificate request in, and tells whether the name has its
-// certificate now. The same request again is no error and changes nothing.
+// certificate now. The same request again is no error and changes nothing; a
+// newer one for the same key replaces one that waits.
 func (a *Authority) Submit(ctx context.Context, name fleet.Certname, requestPEM []byte) (signed bool, err error) {
 	r, err := a.admissible(name, requestPEM)
 	if err != nil {
@@ -19,7 +21,7 @@ func (a *Authority) Submit(ctx context.Context, name fleet.Certname, requestPEM 
 	if signed, err := a.nameTaken(ctx, r); signed || err != nil {
 		return signed, err
 	}
-	approved, err := a.cfg.Autosign.approves(ctx, name, r.pem())
+	approved, err := a.autosign.Load().approves(ctx, name, r.pem())
 	if err != nil {
 		a.log.WarnContext(ctx, "autosign could not decide, the request waits", "node", name, "err", err)
 		approved = false
@@ -69,7 +71,7 @@ func (a *Authority) admit(ctx context.Context, r *csr, approved bool) (bool, err
 	if signed, err := a.nameTaken(ctx, r); signed || err != nil {
 		return signed, err
 	}
-	fresh, err := a.keepRequest(ctx, r)
+	before, err := a.waitingBefore(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -77,39 +79,64 @@ func (a *Authority) admit(ctx context.Context, r *csr, approved bool) (bool, err
 	if err != nil {
 		return false, err
 	}
-	if carried && !good && fresh { // left waiting, anybody could read the token
-		return false, a.turnAway(ctx, r)
+	if carried && !good && before != same { // left waiting, anybody could read the token
+		return false, fault.New(fault.Denied, "the join token of %s is unknown, used up, too old, or for another name: make a new one", r.name)
+	}
+	if err := a.keepRequest(ctx, r, before); err != nil {
+		return false, err
 	}
 	if !approved && !good {
-		if fresh {
-			a.log.InfoContext(ctx, "certificate request waits", "node", r.name)
-		}
 		return false, nil
 	}
 	_, err = a.issue(ctx, r, 0)
 	return err == nil, err
 }
 
-func (a *Authority) keepRequest(ctx context.Context, r *csr) (fresh bool, err error) {
-	if _, err = a.store.Request(ctx, r.name); err != nil && fault.Of(err) != fault.NotFound {
-		return false, err
+// standing is what waits already under a request's name.
+type standing int
+
+const (
+	nothing standing = iota
+	same             // byte for byte
+	older            // another request for the same key, to be replaced
+)
+
+// waitingBefore is a Conflict if a request for another key waits.
+func (a *Authority) waitingBefore(ctx context.Context, r *csr) (standing, error) {
+	waiting, err := a.store.Request(ctx, r.name)
+	if err != nil && fault.Of(err) == fault.NotFound {
+		if a.waiting.Load() >= int64(a.cfg.MaxWaiting) {
+			return nothing, fault.Later(10*time.Minute, "%d certificate requests wait already: sign or clean some", a.cfg.MaxWaiting)
+		}
+		return nothing, nil
 	}
-	fresh = err != nil
-	if fresh && a.waiting.Load() >= int64(a.cfg.MaxWaiting) {
-		return false, fault.Later(10*time.Minute, "%d certificate requests wait already: sign or clean some", a.cfg.MaxWaiting)
+	if err != nil {
+		return nothing, err
 	}
-	err = a.store.SaveRequest(ctx, Request{Certname: r.name, PEM: r.pem(), ReceivedAt: now()})
-	if fresh && err == nil {
-		a.waiting.Add(1)
+	if bytes.Equal(waiting.PEM, r.pem()) {
+		return same, nil
 	}
-	return fresh, err
+	if old, err := parseCSR(waiting.PEM); err == nil && sameKey(old.PublicKey, r.PublicKey) {
+		return older, nil
+	}
+	return nothing, fault.New(fault.Conflict, "a request of %s with another key waits already: clean it before the node asks again", r.name)
 }
 
-func (a *Authority) turnAway(ctx context.Context, r *csr) error {
-	if err := a.deleteRequest(ctx, r.name); err != nil {
+func (a *Authority) keepRequest(ctx context.Context, r *csr, before standing) error {
+	if before == same {
+		return nil
+	}
+	if before == older {
+		if err := a.deleteRequest(ctx, r.name); err != nil {
+			return err
+		}
+	}
+	if err := a.store.SaveRequest(ctx, Request{Certname: r.name, PEM: r.pem(), ReceivedAt: now()}); err != nil {
 		return err
 	}
-	return fault.New(fault.Denied, "the join token of %s is unknown, used up, too old, or for another name: make a new one", r.name)
+	a.waiting.Add(1)
+	a.log.InfoContext(ctx, "certificate request received", "node", r.name)
+	return nil
 }
 
 func (a *Authority) deleteRequest(ctx context.Context, name fleet.Certname) error {

@@ -15,14 +15,14 @@ import (
 )
 
 var (
-	oidRole      = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 13}
-	oidImage     = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 3}
-	oidPrivate   = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 2, 7}
-	oidAdmin     = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
-	oidBasic     = asn1.ObjectIdentifier{2, 5, 29, 19}
-	oidKeyUsage  = asn1.ObjectIdentifier{2, 5, 29, 15}
-	quiet        = slog.New(slog.DiscardHandler)
-	allowEvery   = pki.AutosignPolicy{All: true}
+	oidRole     = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 13}
+	oidImage    = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 3}
+	oidPrivate  = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 2, 7}
+	oidAdmin    = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
+	oidBasic    = asn1.ObjectIdentifier{2, 5, 29, 19}
+	oidKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 15}
+	quiet       = slog.New(slog.DiscardHandler)
+	allowEvery  = pki.AutosignPolicy{All: true}
 )
 
 func open(t *testing.T, cfg pki.Config, store pki.Store) *pki.Authority {
@@ -98,4 +98,12 @@ func keyIn(t *testing.T, path string) *ecdsa.PrivateKey {
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	must(t, err)
 	return key.(*ecdsa.PrivateKey)
+}
+
+func decodePEM(text []byte) []byte {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil
+	}
+	return block.Bytes
 }

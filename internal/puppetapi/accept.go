@@ -53,19 +53,19 @@ func (c *call) accepted(offered []format) (format, error) {
 		"No supported formats are acceptable (Accept: %.200s)", printable(strings.Join(values, ", ")))
 }
 
-// sent finds the format of the request's body.
-func (c *call) sent(allowed []format) (format, error) {
+// sent makes sure that the request's body has an allowed format.
+func (c *call) sent(allowed []format) error {
 	header := c.r.Header.Get("Content-Type")
 	if header == "" {
-		return format{}, problemf(http.StatusBadRequest, missingHeader,
+		return problemf(http.StatusBadRequest, missingHeader,
 			"No Content-Type header was received, it isn't possible to unserialize the request")
 	}
 	mime, _, _ := strings.Cut(header, ";")
 	mime = strings.ToLower(strings.TrimSpace(mime))
-	if i := slices.IndexFunc(allowed, func(f format) bool { return f.mime == mime }); i >= 0 {
-		return allowed[i], nil
+	if slices.ContainsFunc(allowed, func(f format) bool { return f.mime == mime }) {
+		return nil
 	}
-	return format{}, problemf(http.StatusUnsupportedMediaType, unsupportedMediaType,
+	return problemf(http.StatusUnsupportedMediaType, unsupportedMediaType,
 		"Client sent a mime-type (%.100s) that doesn't correspond to a format we support", printable(header))
 }
 

@@ -78,7 +78,7 @@ type unzipped struct {
 
 func (u *unzipped) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = unzipError(u.what, err)
 	}
 	return n, err
@@ -101,7 +101,7 @@ func (w *incoming) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	var timeout net.Error
 	switch {
-	case err == nil || err == io.EOF:
+	case err == nil || errors.Is(err, io.EOF):
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = badRequest("%s cut off: the connection ended before the announced length", w.what)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

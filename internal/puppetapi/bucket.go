@@ -70,7 +70,7 @@ func (s *server) backup(c *call) (key backupKey, digest fleet.Digest, size int64
 	if err := key.checkSum(); err != nil {
 		return key, "", 0, err
 	}
-	digest, size, err = s.Bucket.Blob(c.ctx, key.algorithm, key.sum)
+	digest, size, err = s.Bucket.Blob(c.ctx(), key.algorithm, key.sum)
 	if isNotFound(err) {
 		err = c.notThere()
 	}
@@ -85,7 +85,7 @@ func (s *server) bucketHead(c *call) error {
 	if err != nil {
 		return err
 	}
-	missing, err := s.Blobs.Missing(c.ctx, []fleet.Digest{digest})
+	missing, err := s.Blobs.Missing(c.ctx(), []fleet.Digest{digest})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *server) bucketHead(c *call) error {
 
 // bucketPut stores a content, if it is what its sum says.
 func (s *server) bucketPut(c *call) error {
-	if _, err := c.sent(fileFormats); err != nil {
+	if err := c.sent(fileFormats); err != nil {
 		return err
 	}
 	key, err := parseBackupKey(c.key)
@@ -119,7 +119,7 @@ func (s *server) bucketPut(c *call) error {
 		return err
 	}
 	defer closing()
-	digest, size, err := s.Blobs.Put(c.ctx, &summed{
+	digest, size, err := s.Blobs.Put(c.ctx(), &summed{
 		r: body, sum: digests[key.algorithm](), key: key,
 		pace: func() { c.readDeadline(s.BodyTimeout) },
 	})
@@ -142,7 +142,7 @@ func putError(err error) error {
 }
 
 func (s *server) saveBackup(c *call, key backupKey, digest fleet.Digest, size int64) error {
-	return s.Bucket.SaveBackup(c.ctx, bucket.Backup{
+	return s.Bucket.SaveBackup(c.ctx(), bucket.Backup{
 		Algorithm: key.algorithm, Sum: key.sum, Blob: digest, Size: size,
 		Node: fleet.Certname(c.actor.Name), Path: key.path, At: s.Now(),
 	})
@@ -161,7 +161,7 @@ func (s *summed) Read(p []byte) (int, error) {
 	s.pace() // large bodies may take long, as long as they keep coming
 	n, err := s.r.Read(p)
 	_, _ = s.sum.Write(p[:n])
-	if err == io.EOF { //nolint:errorlint // readers return it bare
+	if err == io.EOF {
 		if got := hex.EncodeToString(s.sum.Sum(nil)); got != s.key.sum {
 			return n, badRequest("the content has the %s %s and not %s", s.key.algorithm, got, s.key.sum)
 		}
@@ -209,7 +209,7 @@ func (s *server) bucketList(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Bucket.Backups(c.ctx, node, from, to, maxListed)
+	all, err := s.Bucket.Backups(c.ctx(), node, from, to, maxListed)
 	if err != nil {
 		return err
 	}

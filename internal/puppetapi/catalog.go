@@ -19,7 +19,7 @@ const formGrowth = 5
 
 // catalogPost answers an agent that sends its facts along.
 func (s *server) catalogPost(c *call) error {
-	if _, err := c.sent([]format{{mime: "application/x-www-form-urlencoded"}}); err != nil {
+	if err := c.sent([]format{{mime: "application/x-www-form-urlencoded"}}); err != nil {
 		return err
 	}
 	body, closing, err := s.body(c, "the catalog request is", s.MaxFactsBytes*formGrowth+mebibyte)
@@ -51,7 +51,7 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if ask.CheckEnvironment && ask.Environment != ask.Requested {
 		return c.catalogDocument(emptyCatalog(c.node, ask.Environment), s.CompilerName)
 	}
-	answer, err := s.Catalogs.Catalog(c.ctx, ask)
+	answer, err := s.Catalogs.Catalog(c.ctx(), ask)
 	if isNotFound(err) {
 		return c.noEnvironment()
 	}
@@ -92,16 +92,16 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 	if ask.Environment, err = s.catalogEnvironment(c); err != nil {
 		return Ask{}, err
 	}
-	ask.Trusted, err = s.Trust.Trusted(c.ctx, c.node, ask.Certificate)
+	ask.Trusted, err = s.Trust.Trusted(c.ctx(), c.node, ask.Certificate)
 	return ask, err
 }
 
 // catalogEnvironment finds the node's environment. Naming one that does not
 // exist is not held against a catalog request: the node's own one is used.
 func (s *server) catalogEnvironment(c *call) (fleet.Environment, error) {
-	env, err := s.Environments.NodeEnvironment(c.ctx, c.node, c.env)
+	env, err := s.Environments.NodeEnvironment(c.ctx(), c.node, c.env)
 	if isNotFound(err) {
-		env, err = s.Environments.NodeEnvironment(c.ctx, c.node, "")
+		env, err = s.Environments.NodeEnvironment(c.ctx(), c.node, "")
 	}
 	if isNotFound(err) {
 		return "", c.noEnvironment()

@@ -24,7 +24,7 @@ func (s *server) bucketDiff(c *call, key backupKey, digest fleet.Digest, other s
 	if err := checkSum(key.algorithm, other); err != nil {
 		return err
 	}
-	otherDigest, _, err := s.Bucket.Blob(c.ctx, key.algorithm, other)
+	otherDigest, _, err := s.Bucket.Blob(c.ctx(), key.algorithm, other)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "could not find diff_with %s", other)
 	}
@@ -44,7 +44,7 @@ func (s *server) bucketDiff(c *call, key backupKey, digest fleet.Digest, other s
 }
 
 func (s *server) diffSide(c *call, digest fleet.Digest) ([]byte, error) {
-	blob, err := s.Blobs.Open(c.ctx, digest)
+	blob, err := s.Blobs.Open(c.ctx(), digest)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *server) diffSide(c *call, digest fleet.Digest) ([]byte, error) {
 	if size > maxDiffed {
 		return nil, badRequest("a backup of %d bytes is too large to compare, at most %d are allowed", size, maxDiffed)
 	}
-	return cas.Bytes(c.ctx, s.Blobs, digest, maxDiffed)
+	return cas.Bytes(c.ctx(), s.Blobs, digest, maxDiffed)
 }
 
 // unified writes a difference down. Content that is no text is only said to

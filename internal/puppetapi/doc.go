@@ -29,7 +29,9 @@
 //
 // Every error is answered as Puppet Server words it: JSON with message and
 // issue_kind, the message's prefix naming the class; a refusal is plain text.
-// Internal errors show a reference only; the log has the cause under it.
+// Internal errors show a reference only; the log has the cause under it. Blobs
+// that are found corrupt while they are sent end in a broken connection, never
+// in a whole answer.
 //
 // # Concurrency
 //

@@ -6,7 +6,7 @@ import (
 
 // factsPut stores facts that come apart from a catalog request.
 func (s *server) factsPut(c *call) error {
-	if _, err := c.sent(dataFormats); err != nil {
+	if err := c.sent(dataFormats); err != nil {
 		return err
 	}
 	body, err := s.readAll(c, "the facts are", s.MaxFactsBytes)
@@ -31,7 +31,7 @@ func (s *server) saveFacts(c *call, body []byte) (inventory.FactSet, error) {
 	}
 	facts.Environment = c.env
 	facts.ReceivedAt = s.Now()
-	stored, _, err := s.Facts.SaveFacts(c.ctx, facts)
+	stored, _, err := s.Facts.SaveFacts(c.ctx(), facts)
 	return stored, err
 }
 

@@ -86,11 +86,13 @@ var statuses = map[fault.Kind]int{
 // fail answers with err. It is the one place that logs errors of requests.
 func (s *server) fail(c *call, err error) {
 	if c.started { // too late for an error: only a broken connection tells
-		s.Log.WarnContext(c.ctx, "answer broken off", "path", c.r.URL.Path, "node", c.actor.Name, "err", err)
+		s.Log.WarnContext(c.ctx(), "answer broken off", "path", c.r.URL.Path, "node", c.actor.Name, "err", err)
 		panic(http.ErrAbortHandler)
 	}
-	c.drain(s.BodyTimeout)
-	if errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
+	if p, ok := errors.AsType[*problem](err); !ok || p.status != http.StatusRequestTimeout {
+		c.drain(s.BodyTimeout)
+	}
+	if errors.Is(err, context.Canceled) && c.ctx().Err() != nil {
 		err = fault.Later(time.Second, "the request was given up") // nobody listens any more
 	}
 	if fault.Of(err) == fault.Denied {
@@ -107,7 +109,7 @@ func (s *server) fail(c *call, err error) {
 
 // refuse answers 403 the way agents' users know it; the reason is in the log.
 func (s *server) refuse(c *call, err error) {
-	s.Log.WarnContext(c.ctx, "request refused", "path", c.r.URL.Path, "method", c.r.Method, "actor", c.actor.Name, "err", err)
+	s.Log.WarnContext(c.ctx(), "request refused", "path", c.r.URL.Path, "method", c.r.Method, "actor", c.actor.Name, "err", err)
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	c.w.WriteHeader(http.StatusForbidden)
 	_, _ = fmt.Fprintf(c.w, "Forbidden request: %s (method :%s). Please see the server logs for details.",
@@ -132,12 +134,12 @@ func (s *server) problemOf(c *call, err error) *problem {
 		p.issue = resourceNotFound
 	case fault.Unavailable:
 		c.w.Header().Set("Retry-After", s.retryAfter(err))
-		s.Log.InfoContext(c.ctx, "request put off", "path", c.r.URL.Path, "node", c.actor.Name, "err", err)
+		s.Log.InfoContext(c.ctx(), "request put off", "path", c.r.URL.Path, "node", c.actor.Name, "err", err)
 	case fault.Internal:
 		reference := rand.Text()[:8]
-		s.Log.ErrorContext(c.ctx, "request failed", "path", c.r.URL.Path, "node", c.actor.Name, "reference", reference, "err", err)
+		s.Log.ErrorContext(c.ctx(), "request failed", "path", c.r.URL.Path, "node", c.actor.Name, "reference", reference, "err", err)
 		p.text = "internal error " + reference + "; the server's log has the cause under this reference"
-	default:
+	case fault.Invalid, fault.Denied, fault.Conflict: // nothing to add
 	}
 	return p
 }

@@ -40,32 +40,32 @@ type library struct {
 	store *codetest.Store
 }
 
-func newTrees(t testing.TB, blobs *castest.Store) library {
-	t.Helper()
+func newTrees(tb testing.TB, blobs *castest.Store) library {
+	tb.Helper()
 	store := codetest.New()
 	lib := library{code.NewLibrary(store, blobs), store}
-	lib.deploy(t, blobs, "production", sources)
+	lib.deploy(tb, blobs, "production", sources)
 	return lib
 }
 
 // deploy makes files the current version of an environment.
-func (l library) deploy(t testing.TB, blobs *castest.Store, env fleet.Environment, files map[string]string) code.VersionID {
-	t.Helper()
-	manifest := manifestOf(t, blobs, files)
-	version, err := l.Deploy(t.Context(), code.Deployment{Environment: env, Manifest: manifest, At: noon})
+func (l library) deploy(tb testing.TB, blobs *castest.Store, env fleet.Environment, files map[string]string) code.VersionID {
+	tb.Helper()
+	manifest := manifestOf(tb, blobs, files)
+	version, err := l.Deploy(tb.Context(), code.Deployment{Environment: env, Manifest: manifest, At: noon})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return version.ID
 }
 
-func manifestOf(t testing.TB, blobs *castest.Store, files map[string]string) code.Manifest {
-	t.Helper()
+func manifestOf(tb testing.TB, blobs *castest.Store, files map[string]string) code.Manifest {
+	tb.Helper()
 	manifest := code.Manifest{ModulePath: []string{"modules", ".base_modules/0"}}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		digest, size, err := blobs.Put(t.Context(), strings.NewReader(files[path]))
+		digest, size, err := blobs.Put(tb.Context(), strings.NewReader(files[path]))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		manifest.Files = append(manifest.Files, code.File{Path: path, Digest: digest, Size: size})
 	}

@@ -53,7 +53,7 @@ func readForm(r io.Reader, sizeHint, maxFacts int64) (*form, error) {
 		switch {
 		case ended:
 			err = p.endField()
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return p.form, p.endField()
 		case errors.Is(err, bufio.ErrBufferFull):
 			err = nil
@@ -194,8 +194,7 @@ type unescaper struct {
 
 // append decodes src and appends it to dst.
 func (u *unescaper) append(dst, src []byte) ([]byte, error) {
-	for i := 0; i < len(src); i++ {
-		c := src[i]
+	for _, c := range src {
 		if u.have > 0 {
 			digit, ok := unhex(c)
 			if !ok {

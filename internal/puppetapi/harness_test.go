@@ -39,13 +39,13 @@ type bench struct {
 }
 
 // newBench makes a handler; each change may replace part of its configuration.
-func newBench(t testing.TB, changes ...func(*puppetapi.Config)) *bench {
-	t.Helper()
+func newBench(tb testing.TB, changes ...func(*puppetapi.Config)) *bench {
+	tb.Helper()
 	b := &bench{
 		blobs: castest.New(), inventory: inventorytest.New(), bucket: buckettest.New(),
 		catalogs: &catalogs{}, logs: &syncBuffer{},
 	}
-	lib := newTrees(t, b.blobs)
+	lib := newTrees(tb, b.blobs)
 	config := puppetapi.Config{
 		Trees: lib, Versions: lib.store,
 		Catalogs: b.catalogs, Environments: environments{}, Trust: trust{},

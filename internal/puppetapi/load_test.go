@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,8 +26,8 @@ import (
 
 // overTLS serves h on loopback. Who asks is what the client says in a header:
 // checking certificates is not this package's work.
-func overTLS(t testing.TB, h http.Handler) *httptest.Server {
-	t.Helper()
+func overTLS(tb testing.TB, h http.Handler) *httptest.Server {
+	tb.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor := fleet.Actor{Kind: fleet.Anonymous}
 		if name := r.Header.Get("Node"); name != "" {
@@ -36,15 +37,16 @@ func overTLS(t testing.TB, h http.Handler) *httptest.Server {
 	}))
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true}
 	server.StartTLS()
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	return server
 }
 
-func request(t testing.TB, server *httptest.Server, node, method, path string, body io.Reader, contentType string) *http.Response {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, body)
+// request makes a request of a node and reads the answer to its end.
+func request(tb testing.TB, server *httptest.Server, node, method, path, body, contentType string) (status int, text string, err error) {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(tb.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r.Header.Set("Accept", "*/*")
 	r.Header.Set("Node", node)
@@ -53,19 +55,11 @@ func request(t testing.TB, server *httptest.Server, node, method, path string, b
 	}
 	response, err := server.Client().Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
-	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
-}
-
-func textOf(t testing.TB, response *http.Response) string {
-	t.Helper()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
 }
 
 func TestManyCatalogsAtOnce(t *testing.T) {
@@ -76,10 +70,10 @@ func TestManyCatalogsAtOnce(t *testing.T) {
 	for i := range 300 {
 		wg.Go(func() {
 			node := fmt.Sprintf("node-%d.example.org", i)
-			response := request(t, server, node, "POST", "/puppet/v3/catalog/"+node+inEnv,
-				strings.NewReader(formOf(factsOf(node))), "application/x-www-form-urlencoded")
-			if text := textOf(t, response); response.StatusCode != http.StatusOK || text != `{"name":"`+node+`"}` {
-				t.Errorf("%s: status %d, %.200s", node, response.StatusCode, text)
+			status, text, err := request(t, server, node, "POST", "/puppet/v3/catalog/"+node+inEnv,
+				formOf(factsOf(node)), "application/x-www-form-urlencoded")
+			if err != nil || status != http.StatusOK || text != `{"name":"`+node+`"}` {
+				t.Errorf("%s: status %d, %.200s, %v", node, status, text, err)
 			}
 		})
 	}
@@ -184,6 +178,15 @@ func TestGivingUpWhileWaiting(t *testing.T) {
 	wg.Wait()
 }
 
+func textOf(tb testing.TB, body io.Reader) string {
+	tb.Helper()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
 // An agent reads the answer only after it has sent its whole body. A large body
 // that is refused must be taken, or the agent never sees why.
 func TestRefusedBodiesAreTaken(t *testing.T) {
@@ -206,7 +209,7 @@ func TestRefusedBodiesAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if text := textOf(t, response); response.StatusCode != 413 || !strings.Contains(text, "the facts are larger than") {
+	if text := textOf(t, response.Body); response.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(text, "the facts are larger than") {
 		t.Errorf("status %d, %s", response.StatusCode, text)
 	}
 }
@@ -230,7 +233,7 @@ func TestSlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if text := textOf(t, response); response.StatusCode != 408 || !strings.Contains(text, "the report is too slow in coming") {
+	if text := textOf(t, response.Body); response.StatusCode != http.StatusRequestTimeout || !strings.Contains(text, "the report is too slow in coming") {
 		t.Errorf("status %d, %s", response.StatusCode, text)
 	}
 }
@@ -240,9 +243,9 @@ func TestBackupPathOverTheWire(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	server := overTLS(t, b)
-	response := request(t, server, web, "PUT", bucketURL+"sha256/"+digestOf("x")+"//etc/motd"+inEnv, strings.NewReader("x"), "application/octet-stream")
-	if response.StatusCode != 200 {
-		t.Fatalf("status %d: %s", response.StatusCode, textOf(t, response))
+	status, text, err := request(t, server, web, "PUT", bucketURL+"sha256/"+digestOf("x")+"//etc/motd"+inEnv, "x", "application/octet-stream")
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("status %d: %s, %v", status, text, err)
 	}
 	all, err := b.bucket.Backups(t.Context(), web, time.Time{}, time.Time{}, 10)
 	if err != nil || len(all) != 1 || all[0].Path != "/etc/motd" {
@@ -265,7 +268,7 @@ type badBlob struct{ cas.Blob }
 
 func (b badBlob) Read(p []byte) (int, error) {
 	n, err := b.Blob.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = cas.ErrCorrupt
 	}
 	return n, err
@@ -275,13 +278,13 @@ func TestCorruptContentNeverArrivesWhole(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *puppetapi.Config) { c.Blobs = corrupting{c.Blobs.(*castest.Store)} })
 	server := overTLS(t, b)
-	small := request(t, server, web, "GET", "/puppet/v3/file_content/modules/ntp/ntp.conf"+inEnv, nil, "")
-	if text := textOf(t, small); small.StatusCode != 500 || !strings.Contains(text, "internal error") {
-		t.Errorf("status %d, %s", small.StatusCode, text)
+	const base = "/puppet/v3/file_content/modules/ntp/"
+	status, text, err := request(t, server, web, "GET", base+"ntp.conf"+inEnv, "", "")
+	if err != nil || status != http.StatusInternalServerError || !strings.Contains(text, "internal error") {
+		t.Errorf("status %d, %s, %v", status, text, err)
 	}
-	large := request(t, server, web, "GET", "/puppet/v3/file_content/modules/ntp/big"+inEnv, nil, "")
-	if content, err := io.ReadAll(large.Body); err == nil {
-		t.Errorf("%d corrupt bytes arrived as if they were whole", len(content))
+	if _, text, err := request(t, server, web, "GET", base+"big"+inEnv, "", ""); err == nil {
+		t.Errorf("%d corrupt bytes arrived as if they were whole", len(text))
 	}
 	if !strings.Contains(b.logs.String(), cas.ErrCorrupt.Error()) {
 		t.Errorf("the log does not say it: %s", b.logs)

@@ -20,7 +20,7 @@ func (s *server) fileMetadata(c *call) error {
 		return err
 	}
 	mount, path := splitMount(c.key)
-	meta, err := tree.Metadata(c.ctx, mount, path, metadataOptions(c))
+	meta, err := tree.Metadata(c.ctx(), mount, path, metadataOptions(c))
 	if isNotFound(err) {
 		return c.notThere()
 	}
@@ -46,7 +46,7 @@ func (s *server) fileMetadatas(c *call) error {
 	}
 	return s.cached(c, f, tree, func() (any, error) {
 		mount, path := splitMount(c.key)
-		all, err := tree.Metadatas(c.ctx, mount, path, opt)
+		all, err := tree.Metadatas(c.ctx(), mount, path, opt)
 		if isNotFound(err) {
 			return nil, problemf(http.StatusNotFound, resourceNotFound,
 				"Could not find instances in file_metadata with '%s'", printable(c.key))
@@ -57,7 +57,7 @@ func (s *server) fileMetadatas(c *call) error {
 
 // tree is the current version of the environment that was asked for.
 func (s *server) tree(c *call) (*code.Tree, error) {
-	tree, err := s.Trees.Current(c.ctx, c.env)
+	tree, err := s.Trees.Current(c.ctx(), c.env)
 	if isNotFound(err) {
 		return nil, c.noEnvironment()
 	}
@@ -111,5 +111,5 @@ func number(c *call, name string) (n int, limited bool, err error) {
 	if err != nil {
 		return 0, false, badRequest("%s is '%.40s'; a whole number is needed", name, printable(value))
 	}
-	return int(parsed), true, nil //nolint:gosec // 31 bits fit
+	return int(parsed), true, nil
 }

@@ -12,7 +12,7 @@ func (s *server) node(c *call) error {
 	if err != nil {
 		return err
 	}
-	env, err := s.Environments.NodeEnvironment(c.ctx, c.node, c.env)
+	env, err := s.Environments.NodeEnvironment(c.ctx(), c.node, c.env)
 	if isNotFound(err) {
 		return c.noEnvironment()
 	}
@@ -43,7 +43,7 @@ func (s *server) environments(c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.Environments.ListEnvironments(c.ctx)
+	list, err := s.Environments.ListEnvironments(c.ctx())
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import "github.com/tutti-project/tutti/internal/inventory"
 // reportPut stores the report of a run. Agents ignore the answer's body; it
 // names the report processors, as Puppet Server does.
 func (s *server) reportPut(c *call) error {
-	if _, err := c.sent(dataFormats); err != nil {
+	if err := c.sent(dataFormats); err != nil {
 		return err
 	}
 	body, err := s.readAll(c, "the report is", s.MaxReportBytes)
@@ -23,7 +23,7 @@ func (s *server) reportPut(c *call) error {
 		report.Environment = c.env
 	}
 	report.ReceivedAt = s.Now()
-	if err := s.Reports.SaveReport(c.ctx, report); err != nil {
+	if err := s.Reports.SaveReport(c.ctx(), report); err != nil {
 		return err
 	}
 	return c.document(formatJSON, []byte(`["store"]`))

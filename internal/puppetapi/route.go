@@ -66,7 +66,6 @@ func (s *server) table() map[string]route {
 
 // call is one request on its way through the gates.
 type call struct {
-	ctx     context.Context //nolint:containedctx // lives as long as the request
 	w       http.ResponseWriter
 	r       *http.Request
 	route   string
@@ -78,11 +77,13 @@ type call struct {
 	started bool // the answer's head is out
 }
 
+func (c *call) ctx() context.Context { return c.r.Context() }
+
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{ctx: r.Context(), w: w, r: r, actor: fleet.ActorFrom(r.Context())}
+	c := &call{w: w, r: r, actor: fleet.ActorFrom(r.Context())}
 	w.Header().Set("X-Puppet-Version", s.PuppetVersion)
-	if err := s.serve(c); err != nil {
-		s.fail(c, err)
+	if err := s.serve(c); err != nil { //nolint:contextcheck // the request carries its context
+		s.fail(c, err) //nolint:contextcheck // the request carries its context
 	}
 }
 
@@ -110,7 +111,7 @@ func (s *server) serve(c *call) error {
 	if err := route.parse(c); err != nil {
 		return err
 	}
-	if err := route.gate.enter(c.ctx); err != nil {
+	if err := route.gate.enter(c.ctx()); err != nil {
 		return err
 	}
 	defer route.gate.leave()

@@ -35,7 +35,7 @@ func (s *server) sendBlob(c *call, digest fleet.Digest) error {
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	blob, err := s.Blobs.Open(c.ctx, digest)
+	blob, err := s.Blobs.Open(c.ctx(), digest)
 	if isNotFound(err) { // a version names it: somebody removed it
 		return fmt.Errorf("blob %s of a known file is not stored", digest)
 	}
@@ -85,7 +85,7 @@ func (c *call) sendSmall(blob cas.Blob) error {
 	if err == nil {
 		return fmt.Errorf("a blob is larger than its size of %d bytes", blob.Size())
 	}
-	if err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // ReadFull returns them bare
+	if err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
 	c.head(http.StatusOK, int64(n))
@@ -115,7 +115,7 @@ func (s *server) sendLarge(c *call, blob cas.Blob, size int64) error {
 		}
 		_ = deadlines.SetWriteDeadline(time.Now().Add(s.BodyTimeout))
 		if _, err := c.w.Write(buf[:want]); err != nil {
-			return nil //nolint:nilerr // the client went away; nobody is left to tell
+			return nil // the client went away; nobody is left to tell
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (s *server) sendLarge(c *call, blob cas.Blob, size int64) error {
 func atEnd(blob cas.Blob) error {
 	var extra [1]byte
 	n, err := io.ReadFull(blob, extra[:])
-	if err == io.EOF { //nolint:errorlint // ReadFull returns it bare
+	if err == io.EOF {
 		return nil
 	}
 	if n > 0 {
@@ -154,7 +154,7 @@ func (s *server) sendRange(c *call, blob cas.Blob, part byteRange, size int64) e
 		}
 		_ = deadlines.SetWriteDeadline(time.Now().Add(s.BodyTimeout))
 		if _, err := c.w.Write(buf[:want]); err != nil {
-			return nil //nolint:nilerr // the client went away; nobody is left to tell
+			return nil // the client went away; nobody is left to tell
 		}
 		left -= want
 	}
@@ -211,7 +211,7 @@ func parseRange(spec string, size int64) (byteRange, bool) {
 
 func digits(s string) (int64, bool) {
 	n, err := strconv.ParseUint(s, 10, 63)
-	return int64(n), err == nil //nolint:gosec // 63 bits fit
+	return int64(n), err == nil
 }
 
 // matches looks for tag in an If-None-Match list.

@@ -34,7 +34,7 @@ type deployedVersions struct {
 // every node may store in the file bucket, and could name any other blob.
 func (s *server) version(c *call, id code.VersionID) (*code.Tree, error) {
 	if !s.deployed.has(deployment{c.env, id}) {
-		versions, err := s.Versions.Versions(c.ctx, c.env, recentVersions)
+		versions, err := s.Versions.Versions(c.ctx(), c.env, recentVersions)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (s *server) version(c *call, id code.VersionID) (*code.Tree, error) {
 		}
 		s.deployed.add(deployment{c.env, id})
 	}
-	return s.Trees.Tree(c.ctx, c.env, id)
+	return s.Trees.Tree(c.ctx(), c.env, id)
 }
 
 func (d *deployedVersions) has(one deployment) bool {

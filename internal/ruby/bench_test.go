@@ -31,6 +31,7 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 func benchmark(b *testing.B, pool *Pool, size string) {
+	b.Helper()
 	o := order(b, "production", "bench", size+"-1.example.org")
 	before := cpuOf(b, pool)
 	work := make(chan struct{})

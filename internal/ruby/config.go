@@ -14,14 +14,14 @@ import (
 // Config says how much the pool may use. The zero value of every field but Dir
 // is replaced by its default.
 type Config struct {
-	Ruby  string // the interpreter; default: Puppet's own, else ruby in PATH
-	Dir   string // a private scratch directory; Run empties it
+	Ruby string // the interpreter; default: Puppet's own, else ruby in PATH
+	Dir  string // a private scratch directory; Run empties it
 
 	Workers           int           // processes that compile at once; default: one a core
 	Zygotes           int           // most zygotes kept; default 4
 	IdleZygote        time.Duration // an unused zygote ends after this; default 30m
 	Timeout           time.Duration // of one compile; default 5m
-	WarmTimeout       time.Duration // of loading, and of learning from samples; default 2m
+	WarmTimeout       time.Duration // of learning from samples; default 2m
 	MemoryBytes       int64         // most resident memory of a worker; default 1 GiB
 	RetireBytes       int64         // a worker that grew by more is replaced after its compile; default 192 MiB
 	CompilesPerWorker int           // then it is replaced; default 50

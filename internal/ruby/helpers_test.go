@@ -185,3 +185,5 @@ func mustCompile(tb testing.TB, pool *Pool, o compile.Order) catalog {
 	}
 	return parse(tb, outcome.Catalog)
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -132,7 +132,7 @@ func (p *Pool) learn(w *worker, order compile.Order, err error) {
 // teach makes z compile orders. One that breaks it, or takes too long, ends it:
 // then it is started again when it is needed, and not taught.
 func (p *Pool) teach(ctx context.Context, z *zygote, orders []compile.Order) {
-	if err := z.teach(ctx, orders); err != nil && ctx.Err() == nil {
+	if err := z.teach(ctx, orders); err != nil && ctx.Err() == nil && !z.dismissed.Load() {
 		p.log.WarnContext(ctx, "an order broke the zygote or took too long, it is started again without",
 			"environment", z.key.environment, "version", z.key.version.Short(), "err", err)
 		p.markSlow(z.key)

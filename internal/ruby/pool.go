@@ -197,10 +197,8 @@ func (p *Pool) Warm(ctx context.Context, env fleet.Environment, version fleet.Di
 
 // use finds or starts the zygote of k and holds it until unuse.
 func (p *Pool) use(ctx context.Context, k key, samples []compile.Order) (*entry, error) {
-	e, err := p.entry(ctx, k, samples)
-	if err != nil {
-		return nil, err
-	}
+	e := p.entry(ctx, k, samples)
+	var err error
 	select {
 	case <-e.ready:
 	case <-p.done:
@@ -218,7 +216,7 @@ func (p *Pool) use(ctx context.Context, k key, samples []compile.Order) (*entry,
 	return e, nil
 }
 
-func (p *Pool) entry(ctx context.Context, k key, samples []compile.Order) (*entry, error) {
+func (p *Pool) entry(ctx context.Context, k key, samples []compile.Order) *entry {
 	p.mu.Lock()
 	e, there := p.entries[k]
 	if there && e.dead() {
@@ -233,7 +231,7 @@ func (p *Pool) entry(ctx context.Context, k key, samples []compile.Order) (*entr
 	p.trim()
 	p.mu.Unlock()
 	if there {
-		return e, nil
+		return e
 	}
 	err := p.own(ctx, func(ctx context.Context) { p.keep(ctx, e, samples) })
 	if err != nil { // others may already wait for it
@@ -241,7 +239,7 @@ func (p *Pool) entry(ctx context.Context, k key, samples []compile.Order) (*entr
 		p.forget(e)
 		close(e.ready)
 	}
-	return e, nil
+	return e
 }
 
 func (p *Pool) unuse(e *entry) {
@@ -293,6 +291,7 @@ func (p *Pool) end(e *entry) {
 	select {
 	case <-e.ready:
 		if e.z != nil {
+			e.z.dismissed.Store(true)
 			e.z.kill()
 		}
 	default: // nobody waits for it and it is not there yet: keep sees that it is unwanted

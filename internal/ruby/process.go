@@ -2,7 +2,6 @@ package ruby
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -46,9 +45,4 @@ func residentBytes(pid int) int64 {
 	}
 	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
 	return pages * int64(os.Getpagesize())
-}
-
-// isClosed tells an error that means the other end is gone.
-func isClosed(err error) bool {
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -61,6 +61,7 @@ type worker struct {
 	newTypes int   // classes and defined types that the last compile loaded
 	resident int64 // after the last compile
 	broken   bool
+	busy     atomic.Bool // an order was sent
 	hungry   atomic.Bool // it was killed because it held too much memory
 }
 
@@ -84,6 +85,8 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	started := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
 	stop := context.AfterFunc(limited, w.kill)
+	w.busy.Store(true)
+	defer w.busy.Store(false)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watchMemory(limited) })
 	reply, outcome, err := w.converse(order)
@@ -141,7 +144,7 @@ func (w *worker) converse(order compile.Order) (*workerReply, compile.Outcome, e
 		Cost: compile.Cost{CPU: time.Duration(reply.CPUNanos), PeakBytes: reply.PeakBytes},
 	}
 	if reply.Error != nil {
-		return reply, outcome, nil
+		return reply, outcome, nil //nolint:nilerr // the conversation went well, its subject is an error
 	}
 	if outcome.Catalog, err = readDocument(w.reader, reply.CatalogBytes, w.z.cfg.MaxCatalogBytes); err != nil {
 		return nil, outcome, err

@@ -63,7 +63,7 @@ func (p *Pool) discard(w *worker) {
 	p.mu.Unlock()
 	w.kill()
 	chore := func(ctx context.Context) {
-		if err := w.z.reap(ctx, w.pid); err != nil && w.z.alive() {
+		if err := w.z.reap(ctx, w.pid); err != nil && ctx.Err() == nil && w.z.alive() {
 			p.log.WarnContext(ctx, "a worker was not reaped", "pid", w.pid, "err", err)
 		}
 	}

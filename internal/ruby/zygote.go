@@ -24,9 +24,12 @@ import (
 // controlTimeout bounds what a zygote does at once: forking, reaping.
 const controlTimeout = 10 * time.Second
 
+// startTimeout bounds how long loading Puppet and the main manifest may take.
+const startTimeout = 2 * time.Minute
+
 // gcHeadroomBytes is how much a worker grows before its garbage collector runs
 // in the middle of a compile.
-const gcHeadroomBytes = 384 << 20
+const gcHeadroomBytes = 256 << 20
 
 // zygote is a warm Ruby process, seen from Go.
 type zygote struct {
@@ -43,8 +46,9 @@ type zygote struct {
 	output   *os.File // what it and its workers print
 	drained  chan struct{}
 
-	lessons  atomic.Int64 // orders that it learned from
-	learning atomic.Bool
+	lessons   atomic.Int64 // orders that it learned from
+	learning  atomic.Bool
+	dismissed atomic.Bool // it was ended because nobody needs it
 }
 
 // spawn starts the process. The caller must call kill and wait for ended.
@@ -70,7 +74,7 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 	defer func() { _ = stdout.Close() }()
 
 	// Not CommandContext: a keeper ends it, after its workers.
-	cmd := exec.Command(interpreter, filepath.Join(cfg.codeDir(), "main.rb")) //nolint:noctx // see above
+	cmd := exec.Command(interpreter, filepath.Join(cfg.codeDir(), "main.rb")) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
 	cmd.Dir, cmd.Env = dir, environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout
 	cmd.ExtraFiles = []*os.File{theirs}
@@ -146,7 +150,7 @@ func (z *zygote) alive() bool {
 func (z *zygote) greet(ctx context.Context, k key, root string) error {
 	defer context.AfterFunc(ctx, z.kill)()
 	z.key = k
-	reply, err := z.call(ctx, z.cfg.WarmTimeout, request{
+	reply, err := z.call(ctx, startTimeout, request{
 		Op: "hello", Environment: string(k.environment), Version: string(k.version), Root: root, Dir: z.dir,
 		Limits: &limits{
 			RequestBytes: 2*z.cfg.MaxOrderBytes + 1<<20, CatalogBytes: z.cfg.MaxCatalogBytes,

@@ -105,8 +105,7 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 		return puppetapi.Answer{}, err
 	}
 	return puppetapi.Answer{
-		Document: answer.Catalog, Rich: bytes.Contains(answer.Catalog, []byte(`"__ptype"`)),
-		Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
+		Document: answer.Catalog, Rich: answer.Rich, Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
 	}, nil
 }
 
@@ -145,17 +144,6 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.Environmen
 		})
 	}
 	return settings, nil
-}
-
-// trees is puppetapi.Trees.
-type trees struct{ *code.Library }
-
-func (t trees) Current(ctx context.Context, env fleet.Environment) (puppetapi.Tree, error) {
-	return t.Library.Current(ctx, env)
-}
-
-func (t trees) Version(ctx context.Context, env fleet.Environment, id code.VersionID) (puppetapi.Tree, error) {
-	return t.Library.Tree(ctx, env, id)
 }
 
 // serverFacts is $server_facts: who compiles.

@@ -4,44 +4,39 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
-	"strings"
+	"encoding/pem"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pki"
 )
 
-// autosign decides about one request by the settings as they are now.
-func (p *parts) autosign(ctx context.Context, name fleet.Certname, requestPEM []byte) (bool, error) {
-	c := p.config.Load()
+// autosignPolicy says which requests are signed at once.
+func (p *parts) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
 	switch c.Autosign {
 	case "off":
-		return false, nil
+		return pki.AutosignPolicy{}, nil
 	case "all":
-		return true, nil
+		return pki.AutosignPolicy{All: true}, nil
 	case "list":
-		return listed(c.AutosignList, string(name)), nil
+		return pki.AutosignPolicy{Names: c.AutosignList}, nil
 	}
-	policy, err := p.hooks.Autosign(c.Autosign)
+	program, err := p.hooks.Autosign(c.Autosign)
 	if err != nil {
-		return false, err
+		return pki.AutosignPolicy{}, err
 	}
-	return policy.Decide(ctx, name, requestPEM)
+	return pki.AutosignPolicy{Decide: program.Decide}, nil
 }
 
-// listed says whether a name is in the list or below one of its *.domain patterns.
-func listed(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		domain, wild := strings.CutPrefix(pattern, "*.")
-		if pattern == name || pattern == "*" || wild && strings.HasSuffix(name, "."+domain) {
-			return true
+// Trusted is puppetapi.Truster: what a node's certificate says of it, and what
+// the operator's program knows besides.
+func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.Certificate) (json.RawMessage, error) {
+	if cert == nil {
+		var err error
+		if cert, err = d.issued(ctx, node); err != nil {
+			return nil, err
 		}
 	}
-	return false
-}
-
-// Trusted is puppetapi.Truster: what a certificate says of its node, and what the
-// operator's program knows besides.
-func (d agentDoor) Trusted(ctx context.Context, cert *x509.Certificate) (json.RawMessage, error) {
 	trusted, err := d.ca.Trusted(cert)
 	command := d.config.Load().TrustedExternalCommand
 	if err != nil || command == "" {
@@ -51,14 +46,27 @@ func (d agentDoor) Trusted(ctx context.Context, cert *x509.Certificate) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	external, err := program.External(ctx, fleet.Certname(cert.Subject.CommonName))
+	external, err := program.External(ctx, node)
 	if err != nil {
 		return nil, err
 	}
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(trusted, &whole); err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", cert.Subject.CommonName)
+		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", node)
 	}
 	whole["external"] = external
 	return json.Marshal(whole)
+}
+
+// issued is the certificate that a node has.
+func (d agentDoor) issued(ctx context.Context, node fleet.Certname) (*x509.Certificate, error) {
+	entry, err := d.ca.Certificate(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(entry.PEM)
+	if block == nil {
+		return nil, fault.New(fault.Internal, "the stored certificate of %s is not PEM", node)
+	}
+	return x509.ParseCertificate(block.Bytes)
 }

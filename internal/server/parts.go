@@ -68,13 +68,17 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.hooks = exechook.New(exechook.Config{Log: log.Logger})
-	if p.ca, err = pki.Open(ctx, p.caConfig(c), p.store, log.Logger); err != nil {
+	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
 	if err = p.openToken(ctx); err != nil {
 		return p, err
 	}
-	return p, p.openCompiler(c)
+	if err = p.openCompiler(c); err != nil {
+		return p, err
+	}
+	p.figures()
+	return p, nil
 }
 
 // openStore opens the store and starts it: the other parts write while they open.
@@ -89,14 +93,17 @@ func (p *parts) openStore(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-// caConfig says how the CA decides. Autosign asks for the settings as they are
-// at that moment, so that SIGHUP changes them.
-func (p *parts) caConfig(c Config) pki.Config {
-	return pki.Config{
+func (p *parts) openCA(ctx context.Context, c Config) error {
+	autosign, err := p.autosignPolicy(c)
+	if err != nil {
+		return err
+	}
+	p.ca, err = pki.Open(ctx, pki.Config{
 		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL,
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
-		AllowRenewal: c.AllowRenewal, Autosign: pki.AutosignPolicy{Decide: p.autosign},
-	}
+		AllowRenewal: c.AllowRenewal, Autosign: autosign,
+	}, p.store, p.log.Logger)
+	return err
 }
 
 // openToken makes the administrator's token known to the store.

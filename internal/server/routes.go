@@ -2,11 +2,11 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/caapi"
 	"github.com/tutti-project/tutti/internal/httpapi"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 )
 
@@ -22,8 +22,8 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		return nil, err
 	}
 	puppet := puppetapi.New(puppetapi.Config{
-		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: trees{p.library}, Trust: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store, ParseReport: inventory.ParseReport,
+		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p},
+		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store,
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
@@ -55,5 +55,22 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	} {
 		mux.Handle(pattern, handler)
 	}
-	return mux, nil
+	return paths{"/puppet/", puppet, mux}, nil
+}
+
+// paths sends everything below a prefix to one handler before the mux sees it: a
+// mux cleans paths, but agents name backups by //etc/motd and mean it.
+type paths struct {
+	prefix string
+	raw    http.Handler
+	rest   http.Handler
+}
+
+func (p paths) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, p.prefix) {
+		r.Pattern = p.prefix
+		p.raw.ServeHTTP(w, r)
+		return
+	}
+	p.rest.ServeHTTP(w, r)
 }

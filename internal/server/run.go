@@ -18,6 +18,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
@@ -116,10 +117,11 @@ func clientHost(address net.Addr) string {
 }
 
 func (p *parts) health() *health {
-	return &health{version: puppetVersion, services: []service{
-		{"server", p.store.Ping},
-		{"ca", p.store.Ping},
-	}}
+	reads := func(ctx context.Context) error {
+		_, err := p.store.Nodes(ctx, inventory.Page{Limit: 1})
+		return err
+	}
+	return &health{version: puppetVersion, services: []service{{"server", reads}, {"ca", reads}}}
 }
 
 // serve runs every component until ctx ends or one of them fails, then stops
@@ -182,12 +184,19 @@ func unless(known, err error) error {
 	return err
 }
 
-// reloads follows SIGHUP until ctx is done.
+// reloads follows SIGHUP, and looks at the server's certificate daily, until ctx
+// is done.
 func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
+	daily := time.NewTicker(24 * time.Hour)
+	defer daily.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-daily.C: // the server's certificate may be near its end
+			if err := p.renewCertificate(ctx, d, *p.config.Load()); err != nil {
+				p.log.ErrorContext(ctx, "server certificate not renewed, will retry", "err", err)
+			}
 		case <-o.Hangup:
 			if err := p.reload(ctx, d, o.Load); err != nil {
 				p.log.ErrorContext(ctx, "reload refused, the settings stay as they were", "err", err)
@@ -205,11 +214,14 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	}
 	old := p.config.Load()
 	applied, waiting := merge(*old, fresh)
-	certificate, err := p.ca.ServerCertificate(ctx, serverNames(applied))
+	autosign, err := p.autosignPolicy(applied)
 	if err != nil {
 		return err
 	}
-	if err := d.front.Reload(certificate, p.ca.Pool()); err != nil {
+	if err := p.renewCertificate(ctx, d, applied); err != nil {
+		return err
+	}
+	if err := p.ca.SetAutosign(autosign); err != nil {
 		return err
 	}
 	p.config.Store(&applied)
@@ -217,6 +229,16 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	d.access.Store(applied.AccessLog)
 	p.log.InfoContext(ctx, "settings read again", "need_restart", waiting)
 	return nil
+}
+
+// renewCertificate makes the listener use a certificate that is good for the
+// server's names: the one it has, or a new one.
+func (p *parts) renewCertificate(ctx context.Context, d *door, c Config) error {
+	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+	if err != nil {
+		return err
+	}
+	return d.front.Reload(certificate, p.ca.Pool())
 }
 
 // merge takes from fresh the settings that may change while running. waiting

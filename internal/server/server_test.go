@@ -126,19 +126,6 @@ func TestTheTokenIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestAutosignLists(t *testing.T) {
-	t.Parallel()
-	list := []string{"web-1.example.test", "*.demo.test"}
-	for name, want := range map[string]bool{
-		"web-1.example.test": true, "web-2.example.test": false, "a.demo.test": true, "a.b.demo.test": true,
-		"demo.test": false, "evildemo.test": false, "": false,
-	} {
-		if got := listed(list, name); got != want {
-			t.Errorf("%q: got %v, want %v", name, got, want)
-		}
-	}
-}
-
 func TestTheLogFollowsItsLevel(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

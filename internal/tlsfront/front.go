@@ -108,6 +108,8 @@ func (f *Front) Reload(certificate tls.Certificate, clientCAs *x509.CertPool) er
 		Certificates: []tls.Certificate{certificate},
 		ClientAuth:   tls.VerifyClientCertIfGiven,
 		ClientCAs:    clientCAs,
+		// A file of 10 KB would otherwise go out in eight records.
+		DynamicRecordSizingDisabled: true,
 	})
 	return nil
 }

@@ -4,18 +4,26 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 )
 
+// idleTimeout ends keep-alive connections; agents reuse theirs for seconds.
+const idleTimeout = 2 * time.Minute
+
 // Configure prepares a server that is to serve this Front: who asks is put
 // into every request's context, HTTP/2 is possible, and clients that send nothing
-// are ended. Set Handler before, and call srv.Serve(front) after.
+// or stay idle are ended. Set Handler before, and call srv.Serve(front) after;
+// what srv sets itself is kept.
 func (f *Front) Configure(srv *http.Server) {
 	srv.Handler = f.Identify(srv.Handler)
 	if srv.ReadHeaderTimeout == 0 {
 		srv.ReadHeaderTimeout = f.cfg.HandshakeTimeout
+	}
+	if srv.IdleTimeout == 0 {
+		srv.IdleTimeout = idleTimeout
 	}
 	if srv.ErrorLog == nil {
 		srv.ErrorLog = slog.NewLogLogger(f.cfg.Log.Handler(), slog.LevelDebug)

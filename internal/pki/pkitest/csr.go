@@ -28,7 +28,7 @@ type CSR struct {
 }
 
 // NewKey makes an ECDSA P-256 key.
-func NewKey(t testing.TB) crypto.Signer {
+func NewKey(t *testing.T) crypto.Signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -38,13 +38,13 @@ func NewKey(t testing.TB) crypto.Signer {
 }
 
 // Text is an extension with the DER encoding of a text as its value.
-func Text(t testing.TB, id asn1.ObjectIdentifier, text string) pkix.Extension {
+func Text(t *testing.T, id asn1.ObjectIdentifier, text string) pkix.Extension {
 	t.Helper()
 	return pkix.Extension{Id: id, Value: der(t, text, "utf8")}
 }
 
 // AltNames is a subject alternative name extension for DNS names.
-func AltNames(t testing.TB, names ...string) pkix.Extension {
+func AltNames(t *testing.T, names ...string) pkix.Extension {
 	t.Helper()
 	var raw []asn1.RawValue
 	for _, name := range names {
@@ -60,7 +60,7 @@ type attribute struct {
 
 // PEM encodes the request. It builds the structure by hand, because crypto/x509
 // knows no challenge password.
-func (c CSR) PEM(t testing.TB) []byte {
+func (c CSR) PEM(t *testing.T) []byte {
 	t.Helper()
 	if c.Key == nil {
 		c.Key = NewKey(t)
@@ -91,7 +91,7 @@ func (c CSR) PEM(t testing.TB) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
 }
 
-func (c CSR) attributes(t testing.TB) []attribute {
+func (c CSR) attributes(t *testing.T) []attribute {
 	t.Helper()
 	attributes := []attribute{}
 	if c.Challenge != "" {
@@ -109,7 +109,7 @@ func (c CSR) attributes(t testing.TB) []attribute {
 	return attributes
 }
 
-func sign(t testing.TB, key crypto.Signer, message []byte) (pkix.AlgorithmIdentifier, []byte) {
+func sign(t *testing.T, key crypto.Signer, message []byte) (pkix.AlgorithmIdentifier, []byte) {
 	t.Helper()
 	sum := sha256.Sum256(message)
 	digest, opts := sum[:], crypto.SignerOpts(crypto.SHA256)
@@ -133,7 +133,7 @@ func sign(t testing.TB, key crypto.Signer, message []byte) (pkix.AlgorithmIdenti
 	return algorithm, signature
 }
 
-func der(t testing.TB, value any, params string) []byte {
+func der(t *testing.T, value any, params string) []byte {
 	t.Helper()
 	encoded, err := asn1.MarshalWithParams(value, params)
 	if err != nil {

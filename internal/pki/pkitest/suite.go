@@ -30,8 +30,8 @@ func RunStore(t *testing.T, open func(t *testing.T) pki.Store) {
 		{"a name with a good certificate takes no request", requestAfterCertificate},
 		{"a name with a revoked certificate takes a request", requestAfterRevocation},
 		{"a request can be deleted once", requestDeleted},
-		{"serial numbers rise", func(t *testing.T, s pki.Store) { counter(t, s.NextSerial, s.RaiseSerial) }},
-		{"list numbers rise", func(t *testing.T, s pki.Store) { counter(t, s.NextCRLNumber, s.RaiseCRLNumber) }},
+		{"serial numbers rise", serialNumbers},
+		{"list numbers rise", listNumbers},
 		{"certificate comes back as saved", certificateRoundTrip},
 		{"a certificate answers its request", certificateEndsRequest},
 		{"a newer certificate becomes current", certificateReplaced},
@@ -93,6 +93,7 @@ func wantSame[T any](t *testing.T, got, want T) {
 }
 
 func requestRoundTrip(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, err := s.Request(ctx, "web1")
 	wantKind(t, err, fault.NotFound)
@@ -106,6 +107,7 @@ func requestRoundTrip(t *testing.T, s pki.Store) {
 }
 
 func requestsByName(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, name := range []fleet.Certname{"web2", "db1", "web10", "web-1"} {
 		must(t, s.SaveRequest(ctx, request(name, "x")))
@@ -118,6 +120,7 @@ func requestsByName(t *testing.T, s pki.Store) {
 }
 
 func oneRequest(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
@@ -128,6 +131,7 @@ func oneRequest(t *testing.T, s pki.Store) {
 }
 
 func requestAfterCertificate(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
 	wantKind(t, s.SaveRequest(ctx, request("web1", "one")), fault.Conflict)
@@ -137,6 +141,7 @@ func requestAfterCertificate(t *testing.T, s pki.Store) {
 }
 
 func requestAfterRevocation(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
 	_, err := s.Revoke(ctx, "web1", noon)
@@ -145,6 +150,7 @@ func requestAfterRevocation(t *testing.T, s pki.Store) {
 }
 
 func requestDeleted(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
 	must(t, s.DeleteRequest(ctx, "web1"))
@@ -152,9 +158,20 @@ func requestDeleted(t *testing.T, s pki.Store) {
 	must(t, s.SaveRequest(ctx, request("web1", "two")))
 }
 
+func serialNumbers(t *testing.T, s pki.Store) {
+	t.Helper()
+	counter(t, s.NextSerial, s.RaiseSerial)
+}
+
+func listNumbers(t *testing.T, s pki.Store) {
+	t.Helper()
+	counter(t, s.NextCRLNumber, s.RaiseCRLNumber)
+}
+
 // counter checks that numbers rise, also when many ask, and after a raise
 // beyond 64 bits.
 func counter(t *testing.T, next func(context.Context) (*big.Int, error), raise func(context.Context, *big.Int) error) {
+	t.Helper()
 	ctx := t.Context()
 	first, err := next(ctx)
 	must(t, err)
@@ -193,6 +210,7 @@ func counter(t *testing.T, next func(context.Context) (*big.Int, error), raise f
 }
 
 func certificateRoundTrip(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, err := s.Certificate(ctx, "web1")
 	wantKind(t, err, fault.NotFound)
@@ -205,6 +223,7 @@ func certificateRoundTrip(t *testing.T, s pki.Store) {
 }
 
 func certificateEndsRequest(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
 	must(t, s.SaveRequest(ctx, request("web2", "two")))
@@ -216,6 +235,7 @@ func certificateEndsRequest(t *testing.T, s pki.Store) {
 }
 
 func certificateReplaced(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
 	must(t, s.SaveCertificate(ctx, certificate("web1", 2)))
@@ -228,6 +248,7 @@ func certificateReplaced(t *testing.T, s pki.Store) {
 }
 
 func certificateOld(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
 	old := certificate("web1", 1)
@@ -248,6 +269,7 @@ func certificateOld(t *testing.T, s pki.Store) {
 }
 
 func certificateSerialOnce(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	must(t, s.SaveRequest(ctx, request("web2", "two")))
 	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
@@ -257,6 +279,7 @@ func certificateSerialOnce(t *testing.T, s pki.Store) {
 }
 
 func certificatesByName(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	for i, name := range []fleet.Certname{"web2", "db1", "web10"} {
 		must(t, s.SaveCertificate(ctx, certificate(name, int64(i+1))))
@@ -267,6 +290,7 @@ func certificatesByName(t *testing.T, s pki.Store) {
 }
 
 func revokeAll(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	none, err := s.Revoke(ctx, "web1", noon)
 	must(t, err)
@@ -295,6 +319,7 @@ func revokeAll(t *testing.T, s pki.Store) {
 }
 
 func revokedByNumber(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, serial := range []int64{10, 9, 256, 1000, 20} {
 		name := fleet.Certname("n" + big.NewInt(serial).String())
@@ -314,6 +339,7 @@ func revokedByNumber(t *testing.T, s pki.Store) {
 }
 
 func forget(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	wantKind(t, s.Forget(ctx, "web1"), fault.NotFound)
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
@@ -343,6 +369,7 @@ func token(text string, name fleet.Certname) pki.Token {
 }
 
 func tokenOnce(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	free := token("free", "")
 	must(t, s.SaveToken(ctx, free))
@@ -352,6 +379,7 @@ func tokenOnce(t *testing.T, s pki.Store) {
 }
 
 func tokenBounds(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	bound, late := token("bound", "web1"), token("late", "")
 	must(t, s.SaveToken(ctx, bound))
@@ -363,6 +391,7 @@ func tokenBounds(t *testing.T, s pki.Store) {
 }
 
 func tokenRace(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	free := token("free", "")
 	must(t, s.SaveToken(ctx, free))
@@ -370,6 +399,7 @@ func tokenRace(t *testing.T, s pki.Store) {
 }
 
 func requestRace(t *testing.T, s pki.Store) {
+	t.Helper()
 	ctx := t.Context()
 	wantOne(t, func(i int) error {
 		return s.SaveRequest(ctx, request("web1", big.NewInt(int64(i)).String()))

@@ -105,7 +105,7 @@ module Tutti
     def arguments
       { 'confdir' => 'conf', 'vardir' => 'var', 'codedir' => 'conf', 'environmentpath' => 'environments',
         'logdir' => 'var', 'rundir' => 'var' }
-        .flat_map { |setting, name| ["--#{setting}", File.join(@dir, name)] } +
+        .merge('ssldir' => 'conf/ssl').flat_map { |setting, name| ["--#{setting}", File.join(@dir, name)] } +
         ['--hiera_config', File.join(@dir, 'conf', 'no-hiera.yaml'), '--config', '/dev/null', '--basemodulepath', '',
          '--environment', @name, '--certname', 'puppet', '--environment_timeout', 'unlimited']
     end

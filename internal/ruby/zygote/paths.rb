@@ -45,8 +45,19 @@ module Tutti
       end
     end
 
-    # file() and template() with a path that was made from $settings.
+    # file() and template(): finds each file of a module once, because a version's
+    # files never change, and understands a path that was made from $settings.
     module Lookup
+      FOUND = {}
+
+      def find_file(file, environment)
+        FOUND.fetch([:file, file]) { |key| FOUND[key] = super }
+      end
+
+      def find_template(template, environment)
+        FOUND.fetch([:template, template]) { |key| FOUND[key] = super }
+      end
+
       def find_in_module(reference, environment)
         found = super
         found.equal?(reference) && found ? ShownSettings.paths.here(found) : found

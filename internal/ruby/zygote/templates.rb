@@ -57,19 +57,18 @@ module Tutti
         erb.def_method(holder, '__tutti_render', file || '(erb)')
         render = holder.instance_method(:__tutti_render)
         holder.send(:remove_method, :__tutti_render)
-        Compiled.new(render, text.scan(NAME).flatten.uniq)
+        Compiled.new(render, text.scan(NAME).to_h { |name,| [name, true] })
       rescue SyntaxError
         nil
       end
 
       private
 
-      def bind(names)
-        return if names.empty?
+      def bind(wanted)
+        return if wanted.empty?
 
-        wanted = names.to_h { |name| [name, true] }
         scope.to_hash.each do |name, value|
-          name = name.gsub(/[^\w]/, '_')
+          name = name.gsub(/\W/, '_') if name.match?(/\W/)
           instance_variable_set("@#{name}", value) if wanted[name]
         end
       end

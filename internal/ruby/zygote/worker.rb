@@ -1,6 +1,14 @@
 # frozen_string_literal: true
 
 module Tutti
+  # Keeps what generate() starts in the worker's process group, so that it ends
+  # with the worker; Puppet would give it a session of its own.
+  module OneGroup
+    def setsid
+      Process.pid
+    end
+  end
+
   # A forked process that compiles the orders it is sent, one at a time.
   class Worker
     CHECK_EVERY = 0.1 # seconds between looks at the memory
@@ -30,6 +38,7 @@ module Tutti
 
     def prepare
       srand
+      Process.singleton_class.prepend(OneGroup)
       Memory.limit(@limits['memory_bytes'])
       Thread.new { watch }.report_on_exception = false
     end

@@ -22,12 +22,13 @@ node 'haproxy.example.org' {
   haproxy::balancermember { ['w1', 'w2']: listening_service => 'web', ports => '8080', server_names => $title, ipaddresses => '192.0.2.20', options => 'check' }
 }
 node 'postgresql.example.org' {
+  class { 'postgresql::globals': version => '15' }
   class { 'postgresql::server': postgres_password => 'x', listen_addresses => '*' }
   postgresql::server::db { 'shop': user => 'shop', password => 'pw' }
   postgresql::server::pg_hba_rule { 'net': type => 'host', database => 'shop', user => 'shop', address => '192.0.2.0/24', auth_method => 'md5' }
 }
 node 'rabbitmq.example.org' {
-  class { 'rabbitmq': manage_repos => false, service_manage => true, port => 5672, delete_guest_user => true, config_variables => { 'hipe_compile' => true } }
+  class { 'rabbitmq': repos_ensure => false, service_manage => true, port => 5672, delete_guest_user => true, config_variables => { 'hipe_compile' => true } }
 }
 node 'small-servers.example.org' {
   include xinetd

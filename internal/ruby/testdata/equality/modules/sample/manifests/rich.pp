@@ -10,7 +10,7 @@ class sample::rich {
       'timespan'  => Timespan({ 'hours' => 1, 'minutes' => 2 }),
       'semver'    => SemVer('1.2.3-rc1'),
       'range'     => SemVerRange('>=1.0.0 <2.0.0'),
-      'regexp'    => /a.c/i,
+      'regexp'    => /a.c/,
       'type'      => Array[Integer],
       'default'   => default,
       'undef'     => undef,

@@ -10,6 +10,6 @@ class sample::virtual {
   @@sample::account { 'exported define': uid => 8 }
   @notify { 'never': }
   file { '/etc/base': content => 'a' }
-  File['/etc/base'] { mode => '0600' }
-  File <| title == '/etc/base' |> { owner => 'nobody' }
+  File['/etc/base'] { backup => false }
+  File <| title == '/etc/base' |> { mode => '0640' }
 }

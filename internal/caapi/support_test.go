@@ -1,0 +1,164 @@
+package caapi_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/caapi"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/tlsfront"
+)
+
+var (
+	oidAdmin = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
+	quiet    = slog.New(slog.DiscardHandler)
+)
+
+// server is the real CA behind the real TLS front on a loopback port.
+type server struct {
+	ca   *pki.Authority
+	dir  string
+	addr string
+}
+
+func start(t *testing.T, cfg pki.Config) *server {
+	t.Helper()
+	cfg.Dir = t.TempDir()
+	ca, err := pki.Open(t.Context(), cfg, pkitest.NewMemory(), quiet)
+	must(t, err)
+	certificate, err := ca.ServerCertificate(t.Context(), []string{"localhost", "127.0.0.1"})
+	must(t, err)
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	front, err := tlsfront.New(inner, tlsfront.Config{Authority: ca, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
+	must(t, err)
+	srv := &http.Server{Handler: caapi.New(caapi.Config{Authority: ca, Log: quiet})}
+	front.Configure(srv)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(front) }()
+	t.Cleanup(func() {
+		_ = srv.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return &server{ca: ca, dir: cfg.Dir, addr: inner.Addr().String()}
+}
+
+func (s *server) port() string {
+	_, port, _ := net.SplitHostPort(s.addr)
+	return port
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// client speaks for a certificate, or for nobody.
+type client struct {
+	t    *testing.T
+	http *http.Client
+	addr string
+}
+
+func (s *server) anybody(t *testing.T) *client {
+	t.Helper()
+	return s.client(t, nil)
+}
+
+func (s *server) client(t *testing.T, certificates []tls.Certificate) *client {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.ca.Pool(), Certificates: certificates}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &client{t: t, http: &http.Client{Transport: transport}, addr: s.addr}
+}
+
+// node enrols a name and returns its client.
+func (s *server) node(t *testing.T, name string, extensions ...pkix.Extension) *client {
+	t.Helper()
+	key := pkitest.NewKey(t)
+	return s.client(t, []tls.Certificate{s.enrol(t, name, key, extensions...)})
+}
+
+func (s *server) enrol(t *testing.T, name string, key crypto.Signer, extensions ...pkix.Extension) tls.Certificate {
+	t.Helper()
+	signed, err := s.ca.Submit(t.Context(), fleet.Certname(name), pkitest.CSR{Name: name, Key: key, Extensions: extensions}.PEM(t))
+	must(t, err)
+	if !signed {
+		_, err = s.ca.Sign(t.Context(), fleet.Certname(name), 0)
+		must(t, err)
+	}
+	c, err := s.ca.Certificate(t.Context(), fleet.Certname(name))
+	must(t, err)
+	block, _ := pem.Decode(c.PEM)
+	return tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key}
+}
+
+func (s *server) admin(t *testing.T) *client {
+	t.Helper()
+	return s.node(t, "admin", pkitest.Text(t, oidAdmin, "true"))
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (c *client) do(method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, "https://"+c.addr+"/puppet-ca/v1/"+path, strings.NewReader(body))
+	must(c.t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := c.http.Do(r)
+	must(c.t, err)
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	must(c.t, err)
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+// want sends a request and checks status and part of the answer.
+func (c *client) want(status int, says, method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	got := c.do(method, path, body, headers...)
+	if got.status != status || !strings.Contains(got.body, says) {
+		c.t.Fatalf("%s %s: %d %q, want %d with %q", method, path, got.status, got.body, status, says)
+	}
+	return got
+}
+
+func parseCertificate(t *testing.T, text []byte) *x509.Certificate {
+	t.Helper()
+	block, _ := pem.Decode(bytes.TrimSpace(text))
+	if block == nil {
+		t.Fatalf("no PEM in %q", text)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	must(t, err)
+	return cert
+}
+
+func encode(t *testing.T, kind string, der []byte) string {
+	t.Helper()
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}

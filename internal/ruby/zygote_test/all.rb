@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+# Tests of the zygote's parts that need no process of their own; the Go tests
+# cover the rest. Run: ruby zygote_test/all.rb
+$LOAD_PATH.unshift(File.expand_path('../zygote', __dir__))
+require 'minitest/autorun'
+require 'socket'
+require 'stringio'
+require 'tmpdir'
+require 'wire'
+require 'memory'
+require 'compiler'
+
+class WireTest < Minitest::Test
+  def read(text, max = 100)
+    Tutti::Wire.new(StringIO.new(text), max).read
+  end
+
+  def test_reads_messages_until_the_end
+    wire = Tutti::Wire.new(StringIO.new(%({"v":1,"op":"a"}\n{"v":1,"op":"b"}\n)), 100)
+    assert_equal(%w[a b], [wire.read['op'], wire.read['op']])
+    assert_nil wire.read
+  end
+
+  def test_refuses_what_is_too_long_cut_or_of_another_version
+    assert_raises(Tutti::Wire::Broken) { read(%({"v":1,"op":"#{'x' * 200}"}\n)) }
+    assert_raises(Tutti::Wire::Broken) { read('{"v":1}') }
+    assert_raises(Tutti::Wire::Broken) { read(%({"v":2}\n)) }
+    assert_raises(Tutti::Wire::Broken) { read(%([1]\n)) }
+    assert_raises(JSON::ParserError) { read(%({"v":1,\n)) }
+  end
+
+  def test_writes_documents_after_the_header
+    io = StringIO.new
+    Tutti::Wire.new(io, 100).write({ 'catalog_bytes' => 2 }, '{}')
+    assert_equal(%({"v":1,"catalog_bytes":2}\n{}), io.string)
+  end
+end
+
+class PathsTest < Minitest::Test
+  def setup
+    @paths = Tutti::Paths.new('/s/environments' => '/etc/puppetlabs/code/environments',
+                              '/s/environments/prod' => '/etc/puppetlabs/code/environments/prod',
+                              '/checkout/1' => '/etc/puppetlabs/code/environments/prod')
+  end
+
+  def test_shows_the_longest_match
+    assert_equal('at /etc/puppetlabs/code/environments/prod/a.pp and /etc/puppetlabs/code/environments/prod/b.pp',
+                 @paths.show('at /s/environments/prod/a.pp and /checkout/1/b.pp'))
+  end
+
+  def test_finds_the_file_behind_a_shown_path
+    assert_equal('/s/environments/prod/x', @paths.here('/etc/puppetlabs/code/environments/prod/x'))
+    assert_equal('/etc/hosts', @paths.here('/etc/hosts'))
+  end
+end
+
+class LogsTest < Minitest::Test
+  Message = Struct.new(:level, :file, :line, :text) do
+    def to_s
+      text
+    end
+  end
+
+  def setup
+    @logs = Tutti::Logs.new(Tutti::Paths.new('/s/prod' => '/etc/puppetlabs/code/environments/prod'))
+  end
+
+  def test_keeps_level_and_place
+    @logs << Message.new(:warning, '/s/prod/manifests/a.pp', '7', 'at /s/prod/x')
+    assert_equal([{ 'level' => 'warning', 'message' => 'at /etc/puppetlabs/code/environments/prod/x',
+                    'file' => 'manifests/a.pp', 'line' => 7 }], @logs.to_a)
+  end
+
+  def test_counts_what_is_too_much_and_mends_texts
+    502.times { @logs << Message.new(:notice, nil, nil, "\xff#{'x' * 10_000}") }
+    assert_equal(501, @logs.to_a.size)
+    assert_match(/2 more/, @logs.to_a.last['message'])
+    assert_operator(@logs.to_a.first['message'].bytesize, :<=, Tutti::Logs::MAX_BYTES)
+    assert_predicate(@logs.to_a.first['message'], :valid_encoding?)
+  end
+end
+
+class FailureTest < Minitest::Test
+  def failure(error)
+    Tutti::Failure.new(error, Tutti::Paths.new('/s/prod' => '/etc/puppetlabs/code/environments/prod')).to_h
+  end
+
+  def test_finds_the_place_in_the_message
+    got = failure(Puppet::Error.new('no (file: /s/prod/manifests/a.pp, line: 3, column: 9) on node x'))
+    assert_equal(['code', 'manifests/a.pp', 3, 9], got.values_at('cause', 'file', 'line', 'pos'))
+    assert_match(%r{/etc/puppetlabs/code/environments/prod/manifests/a.pp}, got['message'])
+  end
+
+  def test_tells_causes_apart
+    assert_equal('memory', failure(NoMemoryError.new('none'))['cause'])
+    assert_equal('input', failure(Tutti::Compilation::BadOrder.new('facts'))['cause'])
+    assert_equal(['code', '', 0], failure(RuntimeError.new('x')).values_at('cause', 'file', 'line'))
+  end
+end
+
+class VersionConfTest < Minitest::Test
+  def conf(text, base: [])
+    Dir.mktmpdir do |root|
+      File.write(File.join(root, 'environment.conf'), text) if text
+      base.each { |name| Dir.mkdir(File.join(root, name)) }
+      yield Tutti::VersionConf.load(root), root
+    end
+  end
+
+  def test_modulepath_has_own_directories_then_base_modules_in_order
+    base = %w[.base_modules .base_modules/10 .base_modules/2 .base_modules/x]
+    conf("modulepath = site:/abs:modules:$basemodulepath\n", base: base) do |conf, root|
+      assert_equal(%w[site modules .base_modules/2 .base_modules/10].map { |d| "#{root}/#{d}" }, conf.modulepath.split(':'))
+    end
+  end
+
+  def test_defaults
+    conf(nil) do |conf, root|
+      assert_equal("#{root}/modules", conf.modulepath)
+      assert_nil conf.config_version
+    end
+  end
+
+  def test_manifest_stays_inside
+    conf("manifest = site/x.pp\n") { |conf, root| assert_equal("#{root}/site/x.pp", conf.manifest) }
+    conf("manifest = ../x.pp\n") { |conf, _| assert_raises(Puppet::Error) { conf.manifest } }
+  end
+end
+
+class TemplatesTest < Minitest::Test
+  Erb = Tutti::Templates::Erb
+
+  def test_names_the_variables_of_a_template
+    compiled = Erb.compile(nil, '<%= @a %> <% @b_1.each { |x| %><%= x %><% } %> user@example.org', nil)
+    assert_equal(%w[a b_1 example], compiled.variables.keys)
+  end
+
+  def test_leaves_indirect_and_odd_templates_to_puppet
+    assert_nil Erb.compile(nil, '<%= instance_variables %>', nil)
+    assert_nil Erb.compile(nil, '<%= binding.local_variables %>', nil)
+    assert_nil Erb.compile(nil, '<% CONSTANT = 1 %>', nil)
+  end
+end

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"context"
+	"time"
+)
+
+// figures registers what the parts can be asked for.
+func (p *parts) figures() {
+	type depth struct {
+		wanted, leased int
+		oldest         time.Duration
+	}
+	queue := func() depth {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		defer cancel()
+		wanted, leased, oldest, err := p.store.Depth(ctx, time.Now())
+		if err != nil {
+			return depth{wanted: -1, leased: -1, oldest: -time.Second}
+		}
+		return depth{wanted, leased, oldest}
+	}
+	p.metrics.gauge("tutti_compile_wanted", "Compilations that wait; -1 if the store does not answer.", func() float64 { return float64(queue().wanted) })
+	p.metrics.gauge("tutti_compile_leased", "Compilations that run.", func() float64 { return float64(queue().leased) })
+	p.metrics.gauge("tutti_compile_oldest_seconds", "Age of the oldest compilation that waits: it tells when to add a compiler.",
+		func() float64 { return queue().oldest.Seconds() })
+	p.metrics.counter("tutti_compile_done_total", "Compilations that gave a catalog.", func() float64 { return float64(p.dispatch.Stats().Done) })
+	p.metrics.counter("tutti_compile_failed_total", "Compilations that gave an error.", func() float64 { return float64(p.dispatch.Stats().Failed) })
+	p.metrics.counter("tutti_compile_seconds_total", "Time that compilations took.", func() float64 { return p.dispatch.Stats().Wall.Seconds() })
+	p.metrics.counter("tutti_catalog_asked_total", "Catalogs that nodes asked for.", func() float64 { return float64(p.catalogs.Stats().Asked) })
+	p.metrics.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(p.catalogs.Stats().Later + p.catalogs.Stats().Shed) })
+}

@@ -1,0 +1,190 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// SaveFacts implements inventory.FactStore. The comparison with what is stored
+// happens before the write; the write checks that it still holds.
+func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
+	if f.Digest == "" {
+		values, err := inventory.CanonicalFacts(f.Values)
+		if err != nil {
+			return inventory.FactSet{}, nil, err
+		}
+		f.Values, f.Digest = values, fleet.DigestOf(values)
+	}
+	var changed []string
+	err := again(ctx, func() error {
+		var err error
+		f.Seq, changed, err = s.tryFacts(ctx, f)
+		return err
+	})
+	if err != nil {
+		return inventory.FactSet{}, nil, explain(err, "save the facts of %s", f.Certname)
+	}
+	f.Timestamp, f.ReceivedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt))
+	return f, changed, nil
+}
+
+func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (seq int64, changed []string, err error) {
+	before, err := s.Facts(ctx, f.Certname)
+	known := err == nil
+	if err != nil && fault.Of(err) != fault.NotFound {
+		return 0, nil, err
+	}
+	f.Seq = before.Seq
+	d := factDiff{before: before, known: known}
+	if before.Digest != f.Digest {
+		f.Seq++
+		if d.changes, err = inventory.Diff(before.Values, f.Values); err != nil {
+			return 0, nil, err
+		}
+		d.document = s.packer.pack(f.Values)
+	}
+	var fresh map[string]int64
+	err = s.write(ctx, func(ctx context.Context, q querier) (err error) {
+		fresh, err = s.putFacts(ctx, q, f, d)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	s.paths.add(fresh)
+	return f.Seq, inventory.Paths(d.changes), nil
+}
+
+// factDiff is what a write of facts was prepared with.
+type factDiff struct {
+	before   inventory.FactSet
+	known    bool
+	changes  []inventory.Change
+	document []byte // nil when nothing changed
+}
+
+// putFacts writes the difference, and returns the paths that were new.
+func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]int64, error) {
+	now := micros(f.ReceivedAt)
+	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, facts_at, created_at) VALUES ($1, $2, $3, $3)
+		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, facts_at = excluded.facts_at RETURNING id`,
+		f.Certname, f.Environment, now))
+	if err != nil {
+		return nil, err
+	}
+	var count int64
+	if d.known {
+		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, produced_at = $4, received_at = $5
+			WHERE node_id = $6 AND seq = $7 AND digest = $8`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, node, d.before.Seq, d.before.Digest)
+	} else {
+		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, produced_at, received_at, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, node)
+	}
+	if err != nil || count == 0 {
+		return nil, cmpErr(err, errStale)
+	}
+	if d.document == nil {
+		return nil, nil
+	}
+	if _, err := q.exec(ctx, `INSERT INTO fact_documents (node_id, document) VALUES ($1, $2)
+		ON CONFLICT (node_id) DO UPDATE SET document = excluded.document`, node, d.document); err != nil {
+		return nil, err
+	}
+	return s.putLeaves(ctx, q, node, d.changes)
+}
+
+// cmpErr returns the first error.
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var factRow = []column{{"node_id", ints}, {"path_id", ints}, {"kind", ints}, {"value", texts}, {"number", floats}}
+
+func (s *Store) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]int64, error) {
+	ids, fresh, err := s.pathIDs(ctx, q, changes)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]any, 0, len(changes))
+	for i, c := range changes {
+		if c.Removed {
+			if _, err := q.exec(ctx, "DELETE FROM facts WHERE node_id = $1 AND path_id = $2", node, ids[i]); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		rows = append(rows, []any{node, ids[i], int64(c.Kind), clean(c.Text), number(c.Leaf)})
+	}
+	return fresh, s.dialect.insert(ctx, q, "facts", factRow,
+		"ON CONFLICT (node_id, path_id) DO UPDATE SET kind = excluded.kind, value = excluded.value, number = excluded.number", rows)
+}
+
+// number is the value that comparisons like > use.
+func number(l inventory.Leaf) *float64 {
+	if l.Kind != inventory.Integer && l.Kind != inventory.Float {
+		return nil
+	}
+	n, err := strconv.ParseFloat(l.Text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return nil
+	}
+	return &n
+}
+
+// pathIDs finds or makes the id of each change's path. Paths come sorted, so two
+// transactions make them in the same order and cannot wait for each other.
+func (s *Store) pathIDs(ctx context.Context, q querier, changes []inventory.Change) (ids []int64, fresh map[string]int64, err error) {
+	ids = make([]int64, len(changes))
+	unknown := s.paths.find(changes, ids)
+	if len(unknown) == 0 {
+		return ids, nil, nil
+	}
+	rows := make([][]any, 0, len(unknown))
+	for _, i := range unknown {
+		rows = append(rows, []any{clean(changes[i].Path), clean(changes[i].Name())})
+	}
+	if err := s.dialect.insert(ctx, q, "fact_paths", []column{{"path", texts}, {"name", texts}}, "ON CONFLICT (path) DO NOTHING", rows); err != nil {
+		return nil, nil, err
+	}
+	fresh = make(map[string]int64, len(unknown))
+	for _, i := range unknown {
+		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", clean(changes[i].Path))); err != nil {
+			return nil, nil, err
+		}
+		fresh[changes[i].Path] = ids[i]
+	}
+	return ids, fresh, nil
+}
+
+// clean leaves out what PostgreSQL cannot keep.
+func clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
+
+// Facts implements inventory.FactStore.
+func (s *Store) Facts(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+	f := inventory.FactSet{Certname: name}
+	var packed []byte
+	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.produced_at, f.received_at, d.document
+		FROM nodes n JOIN factsets f ON f.node_id = n.id JOIN fact_documents d ON d.node_id = n.id WHERE n.certname = $1`, name).
+		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), &packed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, fault.New(fault.NotFound, "node %s has no facts", name)
+	}
+	if err == nil {
+		f.Values, err = s.packer.unpack(packed)
+	}
+	return f, explain(err, "read the facts of %s", name)
+}

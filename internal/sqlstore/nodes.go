@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+const nodeColumns = `certname, environment, facts_at, catalog_at, catalog_digest, report_at, latest_report,
+	latest_status, latest_noop, latest_corrective, created_at`
+
+func scanNode(row scanner) (n inventory.Node, err error) {
+	err = row.Scan(&n.Certname, &n.Environment, at(&n.FactsAt), at(&n.CatalogAt), &n.CatalogDigest, at(&n.ReportAt), &n.LatestReport,
+		&n.LatestStatus, &n.LatestNoop, &n.LatestCorrective, at(&n.CreatedAt))
+	return n, err
+}
+
+// Nodes implements inventory.NodeStore.
+func (s *Store) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Node, error) {
+	if err := inventory.CheckPage(page); err != nil {
+		return nil, err
+	}
+	nodes, err := collect(ctx, s.reads, scanNode,
+		"SELECT "+nodeColumns+" FROM nodes WHERE certname > $1 ORDER BY certname LIMIT $2", page.After, page.Limit)
+	return nodes, explain(err, "list nodes")
+}
+
+// Node implements inventory.NodeStore.
+func (s *Store) Node(ctx context.Context, name fleet.Certname) (inventory.Node, error) {
+	n, err := scanNode(s.reads.row(ctx, "SELECT "+nodeColumns+" FROM nodes WHERE certname = $1", name))
+	return n, explain(missing(err, "nothing is known of node %s", name), "read node %s", name)
+}
+
+// PurgeNode implements inventory.NodeStore.
+func (s *Store) PurgeNode(ctx context.Context, name fleet.Certname) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		compilations, err := q.exec(ctx, "DELETE FROM compilations WHERE certname = $1", name)
+		if err != nil {
+			return err
+		}
+		ids, err := collect(ctx, q, one[int64], "SELECT id FROM nodes WHERE certname = $1"+s.dialect.forUpdate, name)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 && compilations == 0 {
+			return fault.New(fault.NotFound, "nothing is known of node %s", name)
+		}
+		for _, id := range ids {
+			if err := purge(ctx, q, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return explain(err, "purge node %s", name)
+}
+
+func purge(ctx context.Context, q querier, id int64) error {
+	for _, text := range []string{
+		"DELETE FROM events WHERE report_id IN (SELECT id FROM reports WHERE node_id = $1)",
+		"DELETE FROM report_documents WHERE report_id IN (SELECT id FROM reports WHERE node_id = $1)",
+		"DELETE FROM reports WHERE node_id = $1",
+		"DELETE FROM edges WHERE node_id = $1",
+		"DELETE FROM resources WHERE node_id = $1",
+		"DELETE FROM catalog_orders WHERE node_id = $1",
+		"DELETE FROM catalogs WHERE node_id = $1",
+		"DELETE FROM facts WHERE node_id = $1",
+		"DELETE FROM fact_documents WHERE node_id = $1",
+		"DELETE FROM factsets WHERE node_id = $1",
+		"DELETE FROM nodes WHERE id = $1",
+	} {
+		if _, err := q.exec(ctx, text, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

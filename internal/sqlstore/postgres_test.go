@@ -1,0 +1,167 @@
+package sqlstore
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// cluster is a private PostgreSQL in a temporary directory, reachable over a
+// socket only. Every test gets a database of its own.
+type cluster struct {
+	dir   string
+	admin *sql.DB
+	count atomic.Int64
+	fail  error
+}
+
+var postgres cluster
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("SQLSTORE_CHILD"); dir != "" {
+		childMain(dir)
+		return
+	}
+	postgres.fail = postgres.start()
+	code := m.Run()
+	postgres.stop()
+	os.Exit(code)
+}
+
+const postgresBin = "/usr/lib/postgresql/15/bin"
+
+func (c *cluster) start() error {
+	if _, err := os.Stat(postgresBin + "/initdb"); err != nil {
+		return fmt.Errorf("PostgreSQL 15 is missing, install it with: apt-get install postgresql (%w)", err)
+	}
+	dir, err := os.MkdirTemp("", "sqlstore")
+	if err != nil {
+		return err
+	}
+	c.dir = dir
+	attr, err := c.owner()
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(dir, "data")
+	if err := c.run(attr, "initdb", "-D", data, "-U", "tutti", "-A", "trust", "--no-sync", "-E", "UTF8"); err != nil {
+		return err
+	}
+	options := "-c listen_addresses='' -c unix_socket_directories=" + dir +
+		" -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 -c shared_buffers=64MB"
+	if err := c.run(attr, "pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", options, "start"); err != nil {
+		return err
+	}
+	c.admin, err = sql.Open("pgx", c.url("postgres"))
+	return err
+}
+
+// owner gives the directory to somebody who is not root: initdb refuses root.
+func (c *cluster) owner() (*syscall.SysProcAttr, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("the user postgres is missing, install it with: apt-get install postgresql (%w)", err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	attr := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return attr, os.Chown(c.dir, uid, gid)
+}
+
+func (c *cluster) run(attr *syscall.SysProcAttr, name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(postgresBin, name), args...)
+	var out bytes.Buffer
+	log, err := os.Create(filepath.Join(os.TempDir(), filepath.Base(c.dir)+"."+name+".log"))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(log.Name())
+	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = c.dir, attr, log, log // the server inherits it: no pipe to wait for
+	err = cmd.Run()
+	_, _ = log.Seek(0, 0)
+	_, _ = out.ReadFrom(log)
+	_ = log.Close()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out.String())
+	}
+	return nil
+}
+
+func (c *cluster) url(database string) string {
+	return "postgres:///" + database + "?user=tutti&host=" + c.dir
+}
+
+func (c *cluster) stop() {
+	if c.admin != nil {
+		_ = c.admin.Close()
+	}
+	if c.dir == "" {
+		return
+	}
+	attr, err := c.owner()
+	if err == nil {
+		_ = c.run(attr, "pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "immediate", "-w", "stop")
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// database makes an empty database.
+func (c *cluster) database(tb testing.TB) string {
+	tb.Helper()
+	if c.fail != nil {
+		tb.Fatal(c.fail)
+	}
+	name := "t" + strconv.FormatInt(c.count.Add(1), 10)
+	if _, err := c.admin.ExecContext(tb.Context(), "CREATE DATABASE "+name); err != nil {
+		tb.Fatal(err)
+	}
+	return c.url(name)
+}
+
+// engines opens a store of each kind; tests run on both.
+var engines = map[string]func(tb testing.TB) *Store{
+	"sqlite": func(tb testing.TB) *Store { return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")}) },
+	"postgres": func(tb testing.TB) *Store {
+		return openTest(tb, Config{URL: postgres.database(tb)})
+	},
+}
+
+func openTest(tb testing.TB, config Config) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// onBoth runs a test on both databases.
+func onBoth(t *testing.T, test func(t *testing.T, open func(tb testing.TB) *Store)) {
+	t.Helper()
+	for name, open := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}
+

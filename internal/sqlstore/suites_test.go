@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/bucket"
+	"github.com/tutti-project/tutti/internal/bucket/buckettest"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+)
+
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		inventorytest.RunStore(t, func(t *testing.T) inventorytest.Store { return open(t) })
+	})
+}
+
+func TestPKI(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		pkitest.RunStore(t, func(t *testing.T) pki.Store { return open(t) })
+	})
+}
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		codetest.RunStore(t, func(t *testing.T) code.Store { return open(t) })
+	})
+}
+
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		buckettest.RunStore(t, func(t *testing.T) bucket.Store { return open(t) })
+	})
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		rbactest.RunTokenStore(t, func(t *testing.T) rbac.TokenStore { return open(t) })
+	})
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		compiletest.RunQueue(t, func(t *testing.T) compiletest.Backend {
+			s := open(t)
+			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
+		})
+	})
+}
+
+// setFacts gives a node facts with a chosen seq.
+func setFacts(t *testing.T, s *Store, node fleet.Certname, seq int64) {
+	t.Helper()
+	if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.write(t.Context(), func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE factsets SET seq = $1 WHERE node_id = (SELECT id FROM nodes WHERE certname = $2)", seq, node)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,74 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+const versionColumns = "version, environment, git_commit, origin, actor, files, bytes, deployed_at"
+
+func scanVersion(row scanner) (v code.Version, err error) {
+	err = row.Scan(&v.ID, &v.Environment, &v.Commit, &v.Origin, &v.Actor, &v.Files, &v.Bytes, at(&v.DeployedAt))
+	return v, err
+}
+
+// SaveVersion implements code.Store. The row is made anew, so that its seq is the
+// highest.
+func (s *Store) SaveVersion(ctx context.Context, v code.Version) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		if s.dialect.postgres {
+			if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", string(v.Environment)); err != nil {
+				return err
+			}
+		}
+		if _, err := q.exec(ctx, "DELETE FROM versions WHERE environment = $1 AND version = $2", v.Environment, v.ID); err != nil {
+			return err
+		}
+		_, err := q.exec(ctx, "INSERT INTO versions ("+versionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+			v.ID, v.Environment, v.Commit, v.Origin, v.Actor, v.Files, v.Bytes, micros(v.DeployedAt))
+		return err
+	})
+	return explain(err, "save version %s of %s", v.ID.Short(), v.Environment)
+}
+
+// CurrentVersion implements code.Store.
+func (s *Store) CurrentVersion(ctx context.Context, env fleet.Environment) (code.Version, error) {
+	v, err := scanVersion(s.reads.row(ctx, "SELECT "+versionColumns+" FROM versions WHERE environment = $1 ORDER BY seq DESC LIMIT 1", env))
+	return v, explain(missing(err, "environment %s has no code", env), "read environment %s", env)
+}
+
+// Versions implements code.Store.
+func (s *Store) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+	list, err := collect(ctx, s.reads, scanVersion,
+		"SELECT "+versionColumns+" FROM versions WHERE environment = $1 ORDER BY seq DESC LIMIT $2", env, max(limit, 0))
+	return list, explain(err, "list versions of %s", env)
+}
+
+// Environments implements code.Store.
+func (s *Store) Environments(ctx context.Context) ([]code.Version, error) {
+	list, err := collect(ctx, s.reads, scanVersion, "SELECT "+versionColumns+` FROM versions
+		WHERE seq IN (SELECT MAX(seq) FROM versions GROUP BY environment) ORDER BY environment`)
+	return list, explain(err, "list environments")
+}
+
+// RemoveEnvironment implements code.Store.
+func (s *Store) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		count, err := q.exec(ctx, "DELETE FROM versions WHERE environment = $1", env)
+		if err == nil && count == 0 {
+			return fault.New(fault.NotFound, "environment %s has no code", env)
+		}
+		return err
+	})
+	return explain(err, "remove environment %s", env)
+}
+
+// VersionIDs implements code.Store. Compilations refer to versions too.
+func (s *Store) VersionIDs(ctx context.Context) ([]code.VersionID, error) {
+	ids, err := collect(ctx, s.reads, one[code.VersionID],
+		"SELECT version FROM versions UNION SELECT version FROM compilations WHERE state IN ('wanted', 'leased') ORDER BY 1")
+	return ids, explain(err, "list versions")
+}
