@@ -28,7 +28,8 @@ type Config struct {
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore
 	Tokens       rbac.TokenStore
-	RequestID    func(context.Context) string // the reference that logs and callers share
+	RequestID    func(context.Context) string       // the reference that logs and callers share
+	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
 	Log          *slog.Logger
 }
 
@@ -106,6 +107,7 @@ type nothing struct{}
 func (h *Handler) serve(op api.Operation, act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor, err := h.actor(r)
+		h.NoteActor(r.Context(), actor)
 		if err == nil {
 			err = rbac.Allow(actor, op.Permission)
 		}

@@ -70,7 +70,7 @@ func newBench(t *testing.T) bench {
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Facts: known, Catalogs: known, Reports: known, Tokens: tokens,
-		RequestID: func(context.Context) string { return "req-1" }, Log: log,
+		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)
 	return bench{handler, string(report.ID)}
