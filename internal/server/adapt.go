@@ -89,6 +89,33 @@ func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.
 	return current, err
 }
 
+// codeDoor is what httpapi asks of the code: the library, and the rows that only
+// people ask for. A deploy also hints to the warmer.
+type codeDoor struct{ *parts }
+
+func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+	version, err := d.library.Deploy(ctx, deployment)
+	if err != nil {
+		return version, err
+	}
+	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
+		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
+	d.warmer.Deployed(version.Environment, version.ID)
+	return version, nil
+}
+
+func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
+	return d.store.Environments(ctx)
+}
+
+func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+	return d.store.Versions(ctx, env, limit)
+}
+
+func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+	return d.store.RemoveEnvironment(ctx, env)
+}
+
 // agentDoor is what the Puppet API asks for.
 type agentDoor struct{ *parts }
 
