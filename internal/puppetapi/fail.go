@@ -91,6 +91,9 @@ func (s *server) fail(c *call, err error) {
 		return
 	}
 	p := s.problemOf(c, err)
+	if p.status >= http.StatusBadRequest && p.status < http.StatusInternalServerError && p.status != http.StatusNotFound {
+		s.Log.WarnContext(c.ctx(), "request is wrong", "path", c.r.URL.Path, "node", c.actor.Name, "status", p.status, "err", err)
+	}
 	c.w.Header().Set("Content-Type", formatJSON.contentType)
 	body := p.body()
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
