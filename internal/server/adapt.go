@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
@@ -29,13 +30,16 @@ func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessag
 	return facts.Values, facts.Seq, err
 }
 
+// inlinedChecksum is the one that static catalogs carry, whoever asked first.
+const inlinedChecksum = "sha256"
+
 // Inline is compile.Finisher: files of the version become part of the catalog.
 func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error) {
 	tree, err := a.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, err
 	}
-	return code.Inline(ctx, tree, document, []string{"sha256"})
+	return code.Inline(ctx, tree, document, []string{inlinedChecksum})
 }
 
 // SaveDocument is compile.Documents.
@@ -127,7 +131,8 @@ type agentDoor struct{ *parts }
 // Catalog is puppetapi.Catalogs.
 func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.Answer, error) {
 	question := compile.Ask{
-		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: ask.Static,
+		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted,
+		Static: ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum)),
 	}
 	if ask.Facts != nil {
 		question.FactsSeq = ask.Facts.Seq
@@ -170,12 +175,12 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.Environmen
 	}
 	settings := make([]puppetapi.EnvironmentSettings, 0, len(versions))
 	for _, v := range versions {
-		manifest, err := d.library.Manifest(ctx, v.ID)
+		tree, err := d.library.Tree(ctx, v.Environment, v.ID)
 		if err != nil {
 			return nil, err
 		}
 		settings = append(settings, puppetapi.EnvironmentSettings{
-			Name: v.Environment, ModulePath: manifest.ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
+			Name: v.Environment, ModulePath: tree.Manifest().ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
 		})
 	}
 	return settings, nil
