@@ -327,7 +327,8 @@ var house shared
 func theHouse(t *testing.T) *server {
 	t.Helper()
 	house.once.Do(func() {
-		if house.dir, house.err = os.MkdirTemp("", "e2e-house-"); house.err != nil {
+		house.dir, house.err = os.MkdirTemp("", "e2e-house-") //nolint:usetesting // it outlives this story
+		if house.err != nil {
 			return
 		}
 		house.server = newServer(house.dir, "--autosign", "all", "--compile-patience", "30s")
