@@ -49,18 +49,21 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+	r.Body = boundBody(w, r.Body)
 	seen := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
-				panic(p)
-			}
+		p := recover()
+		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
 			f.log.ErrorContext(r.Context(), "handler panicked", "panic", p, "request_id", req.id, "path", r.URL.Path, "stack", string(debug.Stack()))
 			if !seen.begun {
 				http.Error(seen, "Server Error: the server made a mistake; its log names the cause under request "+req.id, http.StatusInternalServerError)
+				p = nil
 			}
 		}
-		f.done(r, seen, req, time.Since(start))
+		f.done(r, seen, req, time.Since(start)) //nolint:contextcheck // the request carries its context
+		if p != nil {
+			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		}
 	}()
 	f.next.ServeHTTP(seen, r)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
@@ -89,6 +90,10 @@ func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.
 	return current, err
 }
 
+// longPatience is how long an agent is kept on the line that cannot be told to
+// come back. Agents hang up after ten minutes (http_read_timeout).
+const longPatience = 9 * time.Minute
+
 // agentDoor is what the Puppet API asks for.
 type agentDoor struct{ *parts }
 
@@ -99,6 +104,9 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 	}
 	if ask.Facts != nil {
 		question.FactsSeq = ask.Facts.Seq
+	}
+	if ask.Stays {
+		question.Patience = longPatience
 	}
 	answer, err := d.catalogs.Catalog(ctx, question)
 	if err != nil {
