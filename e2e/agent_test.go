@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,11 +86,6 @@ func (a *agent) read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func (a *agent) has(name string) bool {
-	_, err := os.Lstat(filepath.Join(a.scratch, name))
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // tree lists what is below a directory of the scratch root: a directory ends with

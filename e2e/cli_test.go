@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,7 +58,7 @@ func TestEveryHelpHasAnExample(t *testing.T) {
 			t.Errorf("tutti %s --help: exit code %d, and no example:\n%s", strings.Join(path, " "), r.code, r.out)
 		}
 		for _, verb := range verbs {
-			walk(append(path[:len(path):len(path)], verb))
+			walk(append(slices.Clip(path), verb))
 		}
 	}
 	walk(nil)
@@ -86,8 +87,12 @@ func TestListsAsJSON(t *testing.T) {
 	full := theHouse(t)
 	enrol(t, full, "listed.test")
 	for _, args := range [][]string{
-		{"node", "list"}, {"report", "list"}, {"report", "list", "--status", "failed"}, {"ca", "list"},
-		{"ca", "list", "--state", "requested"}, {"code", "list"},
+		{"node", "list"},
+		{"report", "list"},
+		{"report", "list", "--status", "failed"},
+		{"ca", "list"},
+		{"ca", "list", "--state", "requested"},
+		{"code", "list"},
 	} {
 		for _, s := range []*server{empty, full} {
 			text := s.tutti(t, append(args, "-o", "json")...)

@@ -16,6 +16,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -185,9 +186,7 @@ func factsJSON(name string, more map[string]any) []byte {
 		"os":         map[string]any{"family": "Debian", "name": "Debian", "release": map[string]any{"major": "12", "full": "12.5"}},
 		"networking": map[string]any{"hostname": "host", "domain": "test", "ip": "192.0.2.1"},
 	}
-	for key, value := range more {
-		values[key] = value
-	}
+	maps.Copy(values, more)
 	now := time.Now()
 	text, err := json.Marshal(map[string]any{
 		"name": name, "values": values,

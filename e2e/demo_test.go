@@ -64,13 +64,12 @@ func hostState(t *testing.T) map[string]string {
 	state := map[string]string{}
 	for _, root := range hostFiles {
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return nil // what is not there is not changed
+			if err == nil && !entry.IsDir() {
+				if info, err := entry.Info(); err == nil {
+					state[path] = info.ModTime().String() + " " + strconv.FormatInt(info.Size(), 10)
+				}
 			}
-			if info, err := entry.Info(); err == nil {
-				state[path] = info.ModTime().String() + " " + strconv.FormatInt(info.Size(), 10)
-			}
-			return nil
+			return nil // what is not there is not changed
 		})
 	}
 	return state

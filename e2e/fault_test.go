@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -164,9 +165,7 @@ func TestBadBodies(t *testing.T) {
 func checkRefused(t *testing.T, n *node, c badRequest) {
 	t.Helper()
 	headers := map[string]string{"Content-Type": c.contentType}
-	for key, value := range c.headers {
-		headers[key] = value
-	}
+	maps.Copy(headers, c.headers)
 	a, err := n.doHeaders(c.method, c.path, headers, c.body)
 	if err != nil {
 		t.Fatal(err)

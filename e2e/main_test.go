@@ -3,11 +3,14 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -39,6 +42,11 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	if err := writeShims(); err != nil {
+		return 1, err
+	}
+	// Much of a story is waiting; what costs is bounded by agents.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		return 1, err
 	}
 	code = m.Run()

@@ -51,7 +51,7 @@ func checkStored(t *testing.T, a *agent) {
 func startPostgres(t *testing.T) string {
 	t.Helper()
 	bin := postgresBin(t)
-	dir, err := os.MkdirTemp("", "e2e-pg-") // short: a socket's path has at most 107 bytes
+	dir, err := os.MkdirTemp("", "e2e-pg-") //nolint:usetesting // a socket's path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

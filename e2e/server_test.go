@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -250,7 +251,7 @@ func (s *server) tutti(t *testing.T, args ...string) string {
 // try runs a command of this server's operator.
 func (s *server) try(t *testing.T, args ...string) result {
 	t.Helper()
-	return tuttiWith(t, append(s.env, "TUTTI_DATA="+s.data), args...)
+	return tuttiWith(t, slices.Concat(s.env, []string{"TUTTI_DATA=" + s.data}), args...)
 }
 
 func tuttiWith(t *testing.T, env []string, args ...string) result {
@@ -326,7 +327,8 @@ var house shared
 func theHouse(t *testing.T) *server {
 	t.Helper()
 	house.once.Do(func() {
-		if house.dir, house.err = os.MkdirTemp("", "e2e-house-"); house.err != nil {
+		house.dir, house.err = os.MkdirTemp("", "e2e-house-") //nolint:usetesting // it outlives this story
+		if house.err != nil {
 			return
 		}
 		house.server = newServer(house.dir, "--autosign", "all", "--compile-patience", "30s")

@@ -39,10 +39,6 @@ type codeParts struct {
 	*codetest.Store
 }
 
-func (c codeParts) Environments(ctx context.Context) ([]code.Version, error) {
-	return c.Store.Environments(ctx)
-}
-
 const adminToken = "tutti_admin"
 
 // bench is a handler over fakes that hold one node.

@@ -97,7 +97,7 @@ func (p *reportParser) statuses() error {
 	if p.isNull() {
 		return nil
 	}
-	p.report.Resources = make([]ResourceStatus, 0, 64)
+	p.report.Resources = make([]ResourceStatus, 0, 16+min(len(p.src)/700, 4096)) // Puppet 7 needs 700 bytes for one
 	if p.peek() == '[' {
 		return p.array(func() error { return p.resource("") })
 	}

@@ -194,11 +194,16 @@ func (z *zygote) teach(ctx context.Context, orders []compile.Order) error {
 	for i, order := range orders {
 		wire[i] = toWire(order)
 	}
-	_, err := z.call(ctx, z.cfg.WarmTimeout, request{Op: "warm", Orders: wire})
-	if err == nil {
+	reply, err := z.call(ctx, z.cfg.WarmTimeout, request{Op: "warm", Orders: wire})
+	switch {
+	case err != nil:
+		return err
+	case reply.Error != "":
+		return errors.New(reply.Error)
+	default:
 		z.lessons.Add(1)
+		return nil
 	}
-	return err
 }
 
 // fork makes a worker.
@@ -230,9 +235,9 @@ func (z *zygote) fork(ctx context.Context) (*worker, error) {
 	return newWorker(z, pid, ours, lessons), nil
 }
 
-// reap kills a worker's process group and lets its number go.
+// reap makes the zygote kill a worker's process group, if it still is its child,
+// and lets its number go.
 func (z *zygote) reap(ctx context.Context, pid int) error {
-	killGroup(pid)
 	_, err := z.call(ctx, controlTimeout, request{Op: "reap", PID: pid})
 	return err
 }

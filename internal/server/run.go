@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/code"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/tlsfront"
@@ -244,33 +242,6 @@ func merge(old, fresh Config) (applied Config, waiting []string) {
 		}
 	}
 	return applied, waiting
-}
-
-// codeDoor is what httpapi asks of the code: the library, and the rows that only
-// people ask for. A deploy also hints to the warmer.
-type codeDoor struct{ *parts }
-
-func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
-	version, err := d.library.Deploy(ctx, deployment)
-	if err != nil {
-		return version, err
-	}
-	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
-		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
-	d.warmer.Deployed(version.Environment, version.ID)
-	return version, nil
-}
-
-func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
-	return d.store.Environments(ctx)
-}
-
-func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
-	return d.store.Versions(ctx, env, limit)
-}
-
-func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	return d.store.RemoveEnvironment(ctx, env)
 }
 
 // welcome tells a newcomer what to do next.
