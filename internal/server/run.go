@@ -153,7 +153,9 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	}
 	d.health.stopping.Store(true)
 	p.drain(d)
-	return errors.Join(cause, crew.stop(cause))
+	err := crew.stop(cause)
+	p.log.InfoContext(ctx, "stopped")
+	return errors.Join(cause, err)
 }
 
 // drain lets open requests finish, and says what it gave up.
