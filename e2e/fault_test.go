@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,31 @@ func TestBadBodies(t *testing.T) {
 	}
 	s.logged(t, n.name, "413")
 	s.logged(t, n.name, "400")
+}
+
+// A real agent with far too many facts: the run ends, and its operator is told why.
+func TestAgentWithHugeFacts(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "huge.test", "story=basic")
+	a.run(t, 2)
+	facts := filepath.Join(a.home, "facts")
+	if err := os.Mkdir(facts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const fact = "Facter.add(:huge) { setcode { 'x' * 52_428_800 } }\n"
+	if err := os.WriteFile(filepath.Join(facts, "huge.rb"), []byte(fact), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := a.env
+	a.env = append(slices.Clip(good), "FACTERLIB="+facts)
+	out := a.run(t, 1)
+	contains(t, out, "Error 413 on SERVER: Payload Too Large", "16777216 bytes", "Could not retrieve catalog; skipping run")
+	a.server.logged(t, a.name, "request is wrong", "413")
+	a.env = good
+	a.run(t, 0)
+	if stored := decode[map[string]any](t, a.server, "node", "facts", a.name); stored["huge"] != nil {
+		t.Error("the huge fact is stored")
+	}
 }
 
 // checkRefused sends what c says and looks at the refusal.
