@@ -17,10 +17,10 @@ import (
 func RunStore(t *testing.T, open func(t *testing.T) bucket.Store) {
 	t.Helper()
 	for name, check := range map[string]func(t *testing.T, s bucket.Store){
-		"a checksum names a blob":           blobs,
+		"a checksum names a blob":          blobs,
 		"a repeated backup moves its time": repeated,
-		"backups are listed newest first":   listed,
-		"old backups are pruned":            pruned,
+		"backups are listed newest first":  listed,
+		"old backups are pruned":           pruned,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
