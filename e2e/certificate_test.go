@@ -27,7 +27,7 @@ func TestSignByHand(t *testing.T) {
 
 	done := make(chan result, 1)
 	go func() { done <- a.puppet(t, "agent", "--test", "--waitforcert", "1") }()
-	eventually(t, time.Minute, "the request is listed", func() bool {
+	eventually(t, agentTimeout, "the request is listed", func() bool {
 		return strings.Contains(s.try(t, "ca", "list", "--state", "requested", "-o", "name").out, a.name)
 	})
 	contains(t, s.tutti(t, "ca", "show", a.name), "requested", "pp_role", "webserver")

@@ -74,7 +74,7 @@ func TestKillServer(t *testing.T) {
 			close(running)
 		}()
 		goal := acks.count() + 20 + random.IntN(60)
-		eventually(t, time.Minute, "the load is under way", func() bool { return acks.count() >= goal })
+		eventually(t, 2*time.Minute, "the load is under way", func() bool { return acks.count() >= goal })
 		err := s.crash()
 		stop()
 		<-running
