@@ -1,11 +1,15 @@
 package e2e_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/asn1"
 	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -86,11 +90,25 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 	if a := n.must(t, http.MethodGet, "/puppet/v3/node/"+n.name+"?environment=production", "", nil); a.status != http.StatusOK {
 		t.Fatalf("node: %d %s", a.status, a.body)
 	}
+	c := n.dial(t)
+	if _, err := fmt.Fprintf(c, "GET /puppet/v3/node/%s?environment=production HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", n.name); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(c)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("node over the open connection: %v %v", response, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
 	s.tutti(t, "ca", "revoke", n.name)
-	eventually(t, 10*time.Second, "the open connection is refused", func() bool {
-		_, err := n.do(http.MethodGet, "/puppet/v3/node/"+n.name+"?environment=production", "", nil)
-		return err != nil
-	})
+	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the open connection stays open: %v", err)
+	}
 	if a, err := n.do(http.MethodGet, "/puppet/v3/node/"+n.name+"?environment=production", "", nil); err == nil {
 		t.Errorf("a revoked certificate was let in: %d %s", a.status, a.body)
 	}

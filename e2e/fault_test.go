@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -211,13 +210,8 @@ func checkRefused(t *testing.T, n *node, c badRequest) {
 // cutUpload sends half of what it promised, and hangs up.
 func cutUpload(t *testing.T, n *node, path string, body []byte) {
 	t.Helper()
-	config := n.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.ServerName = "localhost"
-	c, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", strings.TrimPrefix(n.server.url, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	c := n.dial(t)
+	_, err := fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, len(body), body[:len(body)/2])
 	if err != nil {
 		t.Fatal(err)
