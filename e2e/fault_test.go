@@ -250,7 +250,7 @@ func TestNobodyGetsInUnproven(t *testing.T) {
 			t.Errorf("%s %s as %q: %d %.200s", c.method, c.path, c.by.name, got.status, got.body)
 		}
 	}
-	if got := b.must(t, http.MethodGet, "/puppet/v3/node/" + b.name + "?environment=production", "", nil); got.status != http.StatusOK {
+	if got := b.must(t, http.MethodGet, "/puppet/v3/node/"+b.name+"?environment=production", "", nil); got.status != http.StatusOK {
 		t.Errorf("a node's own: %d %s", got.status, got.body)
 	}
 	for _, path := range []string{"/status/v1/simple", "/puppet-ca/v1/certificate/ca", "/puppet-ca/v1/certificate_revocation_list/ca"} {

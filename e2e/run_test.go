@@ -16,7 +16,7 @@ func TestAgentConverges(t *testing.T) {
 	a := newAgent(t, theHouse(t), "converges.test", "story=basic")
 
 	out := a.run(t, 2)
-	contains(t, out, "Downloaded certificate for "+a.name, "Caching catalog for converges.test", "Applied catalog")
+	contains(t, out, "Downloaded certificate for "+a.name, "Caching catalog for "+a.name, "Applied catalog")
 	same(t, "files", map[string]string{
 		"content.txt": "hello from hiera\n", "template.txt": "I am " + a.name + "\n", "source.txt": "the source a\n",
 	}, a.tree(t, "basic"))

@@ -32,7 +32,7 @@ type server struct {
 	env       []string
 	url       string
 	cmd       *exec.Cmd
-	names     sync.Map // certnames given out, and how often
+	names     sync.Map      // certnames given out, and how often
 	ended     chan struct{} // closed when the process is gone
 }
 
