@@ -52,7 +52,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	r.Body = boundBody(w, r.Body)
 	seen := &answer{ResponseWriter: w, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
-	defer func() {
+	defer func() { //nolint:contextcheck // the request carries its context
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
 			f.log.ErrorContext(r.Context(), "handler panicked", "panic", p, "request_id", req.id, "path", r.URL.Path, "stack", string(debug.Stack()))
@@ -61,7 +61,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				p = nil
 			}
 		}
-		f.done(r, seen, req, time.Since(start)) //nolint:contextcheck // the request carries its context
+		f.done(r, seen, req, time.Since(start))
 		if p != nil {
 			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 		}

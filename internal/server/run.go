@@ -148,11 +148,11 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
 	case cause = <-crew.failed:
 	case cause = <-p.stored:
-		p.stored <- cause // close waits for it, too
+		p.stored <- nil // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
-	p.drain(d)
+	p.drain(d) //nolint:contextcheck // ctx is done, and requests go on
 	err := crew.stop(cause)
 	p.log.InfoContext(ctx, "stopped")
 	return errors.Join(cause, err)
