@@ -118,12 +118,12 @@ func (t *Tree) result(stands []stand) Result {
 
 // given is a value on its way to the node.
 type given struct {
-	value      json.RawMessage
-	group      int
-	id         ID
-	via        []ID
-	used       bool // by one of via
-	authority  bool // the environment of an environment group
+	value     json.RawMessage
+	group     int
+	id        ID
+	via       []ID
+	used      bool // by one of via
+	authority bool // the environment of an environment group
 }
 
 // survey collects what all leaves give, by item and then by the group that it is

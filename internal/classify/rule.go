@@ -51,7 +51,7 @@ type Path struct {
 
 // The bounds of a rule.
 const (
-	MaxRuleBytes  = 1 << 20 // as JSON
+	MaxRuleBytes  = 1 << 20          // as JSON
 	MaxTextBytes  = MaxRuleBytes / 8 // as text; JSON may need six bytes for one
 	maxConditions = 20_000
 	maxDepth      = 50
