@@ -84,7 +84,7 @@ func ParseID(text string) (ID, error) {
 
 // NewRoot is the root before anybody has changed it.
 func NewRoot() Group {
-	return Group{ID: RootID, Name: RootName, Parent: RootID, Description: "Every node is in this group.", Rule: rootRule(), Revision: 1}
+	return Group{ID: RootID, Name: RootName, Parent: RootID, Rule: rootRule(), Revision: 1}
 }
 
 // rootRule matches every name.

@@ -290,7 +290,8 @@ func (p *textReader) step() (Step, error) {
 		if p.token.kind != wordToken && p.token.kind != quotedToken {
 			return Step{}, p.expected("a key")
 		}
-		return Step{Key: p.token.text}, p.next()
+		key := p.token.text
+		return Step{Key: key}, p.next()
 	}
 	index, err := strconv.ParseUint(p.token.text, 10, 32)
 	if p.token.kind != wordToken || err != nil || index > maxIndex {

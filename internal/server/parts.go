@@ -34,6 +34,7 @@ type parts struct {
 	trees    *worktree.Worktree
 	ca       *pki.Authority
 	hooks    *exechook.Runner
+	groups   *classifier
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
@@ -127,7 +128,8 @@ func (p *parts) openCompiler(c Config) (err error) {
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
 	}, p.trees, p.log.Logger)
 	known := adapter{p}
-	orders := compile.Orders{Inputs: known, ServerFacts: p.serverFacts()}
+	p.groups = &classifier{parts: p}
+	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
