@@ -227,6 +227,17 @@ func (r *Result) take(item Item, value json.RawMessage) {
 	}
 }
 
+// Lookup is the data by class::parameter, as a lookup asks for it.
+func (r Result) Lookup() Values {
+	values := Values{}
+	for class, data := range r.Data {
+		for name, value := range data {
+			values[class+"::"+name] = value
+		}
+	}
+	return values
+}
+
 var kinds = []Kind{Environment, Class, Parameter, Variable, Data}
 
 func compareItems(a, b Item) int {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
@@ -56,31 +57,37 @@ func (c *classifier) kept(revision int64) *classify.Tree {
 // Classify is compile.Classifier.
 func (c *classifier) Classify(
 	ctx context.Context, name fleet.Certname, _ fleet.Environment, facts, trusted json.RawMessage,
-) (classes, parameters json.RawMessage, err error) {
+) (given compile.Classification, err error) {
 	tree, err := c.current(ctx)
 	if err != nil {
-		return nil, nil, err
+		return given, err
 	}
 	if !tree.Needs().Facts {
 		facts = nil // they are long
 	}
 	node, err := classify.NewNode(name, facts, trusted)
 	if err != nil {
-		return nil, nil, err
+		return given, err
 	}
 	result := tree.Classify(node)
 	if err := tree.Disagreement(result, name, false); err != nil {
-		return nil, nil, err
+		return given, err
 	}
-	if len(result.Classes) > 0 {
-		if classes, err = json.Marshal(result.Classes); err != nil {
-			return nil, nil, err
+	for into, values := range map[*json.RawMessage]any{&given.Classes: result.Classes, &given.Parameters: result.Parameters, &given.Data: result.Lookup()} {
+		if *into, err = object(values); err != nil {
+			return given, err
 		}
 	}
-	if len(result.Parameters) > 0 {
-		parameters, err = json.Marshal(result.Parameters)
+	return given, nil
+}
+
+// object is values as JSON; null when there are none.
+func object(values any) (json.RawMessage, error) {
+	text, err := json.Marshal(values)
+	if string(text) == "{}" {
+		return nil, err
 	}
-	return classes, parameters, err
+	return text, err
 }
 
 // environment is the one that groups give a node; empty when they leave it open.
