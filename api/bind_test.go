@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -87,7 +88,7 @@ func TestABodyCannotOverruleThePath(t *testing.T) {
 
 func FuzzBind(f *testing.F) {
 	f.Add("limit=3&status=failed", []byte(`{"commit":"c","manifest":{}}`))
-	f.Fuzz(func(t *testing.T, query string, body []byte) {
+	f.Fuzz(func(_ *testing.T, query string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/x", bytes.NewReader(body))
 		r.URL.RawQuery = query
 		_ = Bind(r, &ReportListRequest{})
@@ -113,6 +114,32 @@ func TestOperationsAreConsistent(t *testing.T) {
 		}
 		if op.Method == http.MethodGet && hasBody(op.Request) {
 			t.Errorf("%s is a GET with a body", op.Name)
+		}
+	}
+}
+
+func TestRetryIsNeverTooSoon(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]int64{0: 0, time.Millisecond: 1, time.Second: 1, 1500 * time.Millisecond: 2} {
+		if got := RetrySeconds(fault.Later(wait, "busy")); got != want {
+			t.Errorf("%s: got %d, want %d", wait, got, want)
+		}
+	}
+}
+
+// A reference to the log helps only where the log says more than the answer.
+func TestOnlyOurOwnMistakesNameTheRequest(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[fault.Kind]string{fault.NotFound: "nothing here", fault.Internal: "nothing here (request r-1)"} {
+		w := httptest.NewRecorder()
+		w.WriteHeader(Status(kind))
+		if err := json.NewEncoder(w).Encode(Problem{Kind: kind.String(), Message: "nothing here", RequestID: "r-1"}); err != nil {
+			t.Fatal(err)
+		}
+		answer := w.Result()
+		err := problem(answer)
+		if closing := answer.Body.Close(); closing != nil || fault.Of(err) != kind || err.Error() != want {
+			t.Errorf("got %v (%v), want %q", err, fault.Of(err), want)
 		}
 	}
 }

@@ -59,8 +59,14 @@ func (a *app) caShow() *cobra.Command {
 			if a.asJSON() {
 				return a.printJSON(cert)
 			}
-			rows := [][]string{{"Name", cert.Name}, {"State", cert.State}, {"Serial", cert.Serial}, {"SHA256", cert.Fingerprint},
-				{"Good from", dateOf(cert.NotBefore)}, {"Expires", dateOf(cert.NotAfter)}}
+			rows := [][]string{
+				{"Name", cert.Name},
+				{"State", cert.State},
+				{"Serial", cert.Serial},
+				{"SHA256", cert.Fingerprint},
+				{"Good from", dateOf(cert.NotBefore)},
+				{"Expires", dateOf(cert.NotAfter)},
+			}
 			for _, name := range cert.AltNames {
 				rows = append(rows, []string{"Alternative name", name})
 			}
@@ -124,10 +130,13 @@ func (a *app) caToken() *cobra.Command {
     1.2.840.113549.1.9.7: TOKEN`,
 		Example: "  tutti ca token web-1.example.test --lifetime 1h",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
 			if len(args) > 1 {
 				return exactly(1)(cmd, args)
 			}
+			if lifetime < time.Second { // zero seconds would be the default
+				return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
+			}
+			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
@@ -148,16 +157,19 @@ func (a *app) caToken() *cobra.Command {
 }
 
 func (a *app) caImport() *cobra.Command {
-	return &cobra.Command{
+	var path string
+	cmd := &cobra.Command{
 		Use: "import DIR", Short: "Take over an existing Puppet CA's directory (the server must not run)", Args: exactly(1),
 		Long: `Take over the key, certificates, revocation list, requests and serial numbers of an existing Puppet CA, so that nodes keep
 their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppetserver/ca. It is only read. The server of
---data must not run, and its own CA must not have issued anything.`,
+--data must not run, and its own CA must not have issued anything. A server that has a configuration file or TUTTI_*
+variables needs the same here: they say where its records are.`,
 		Example: "  tutti ca import /etc/puppetlabs/puppetserver/ca --data /var/lib/tutti",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config := server.Default()
-			config.Data = first(a.access.data, a.system.Getenv("TUTTI_DATA"), config.Data)
-			config.Database = a.system.Getenv("TUTTI_DATABASE")
+			config, err := a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+			if err != nil {
+				return err
+			}
 			imported, err := server.ImportCA(cmd.Context(), config, args[0], a.system.Err)
 			if err != nil {
 				return err
@@ -169,4 +181,6 @@ their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppe
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&path, "config", "", "the server's configuration file (TUTTI_CONFIG)")
+	return cmd
 }

@@ -12,7 +12,8 @@ import (
 // actor is who asks: the bearer of a token if one is shown, else whom the
 // connection's certificate names. A wrong token is refused even when the
 // certificate would do: the caller meant to be somebody.
-func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
+func (h *Handler) actor(r *http.Request) (actor fleet.Actor, err error) {
+	defer func() { h.NoteActor(r.Context(), actor) }()
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		return fleet.ActorFrom(r.Context()), nil

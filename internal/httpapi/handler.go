@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
@@ -31,7 +30,8 @@ type Config struct {
 	Groups       classify.Store
 	Explainer    Explainer
 	Tokens       rbac.TokenStore
-	RequestID    func(context.Context) string // the reference that logs and callers share
+	RequestID    func(context.Context) string       // the reference that logs and callers share
+	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
 	Log          *slog.Logger
 }
 
@@ -123,7 +123,9 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
-		answer, err := act(w, r.WithContext(fleet.WithActor(r.Context(), actor)))
+		r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		r.Body = paced{r.Body, http.NewResponseController(w)}
+		answer, err := act(w, r)
 		if err != nil {
 			h.problem(w, r, err)
 			return
@@ -158,8 +160,7 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if kind == fault.Denied && fleet.ActorFrom(r.Context()).Kind == fleet.Anonymous {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tutti"`)
 	}
-	if wait := fault.RetryAfter(err); wait > 0 {
-		body.RetryAfter = int64((wait + time.Second - 1) / time.Second)
+	if body.RetryAfter = api.RetrySeconds(err); body.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
 	}
 	writeJSON(w, api.Status(kind), body)
