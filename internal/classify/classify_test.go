@@ -164,7 +164,8 @@ func TestInheritanceAndConflicts(t *testing.T) {
 		"an inherited value disagrees too": {
 			[]group{
 				{name: "top", rule: all, variables: `{"x":1}`},
-				{name: "a", parent: "top", rule: all}, {name: "b", parent: "top", rule: all, variables: `{"x":2}`},
+				{name: "a", parent: "top", rule: all},
+				{name: "b", parent: "top", rule: all, variables: `{"x":2}`},
 			},
 			[]string{`conflict: variable $x is 1 from group "top" and 2 from group "b"`},
 		},

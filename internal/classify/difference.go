@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -119,18 +118,23 @@ func (g *Group) UnmarshalJSON(text []byte) error {
 		ID: d.ID, Name: d.Name, Parent: d.Parent, Description: d.Description, Environment: d.Environment, EnvironmentGroup: d.EnvironmentGroup,
 		Pinned: d.Pinned, Classes: d.Classes, Variables: d.Variables, Data: d.Data,
 	}
+	g.Defect = g.adopt(d.Rule)
+	return nil
+}
+
+// adopt takes the rule and brings the group into its canonical form; it returns
+// why that cannot be.
+func (g *Group) adopt(rule json.RawMessage) (defect string) {
 	var err error
-	if len(d.Rule) > 0 && !bytes.Equal(d.Rule, []byte("null")) {
-		if g.Rule, err = ParseJSON(d.Rule); err != nil {
-			g.Defect = "its rule cannot be read: " + err.Error()
-			return nil
+	if len(rule) > 0 {
+		if g.Rule, err = ParseJSON(rule); err != nil {
+			return "its rule cannot be read: " + err.Error()
 		}
 	}
 	checked, err := g.Checked()
 	if err != nil {
-		g.Defect = err.Error()
-		return nil
+		return err.Error()
 	}
 	*g = checked
-	return nil
+	return ""
 }

@@ -100,8 +100,13 @@ func (a *app) printGroup(g api.Group) error {
 		return a.printJSON(g)
 	}
 	rows := [][]string{
-		{"Group", g.Name}, {"Id", g.ID}, {"Parent", g.Parent}, {"Description", g.Description}, {"Environment", groupEnvironment(g)},
-		{"Rule", g.RuleText}, {"Pinned nodes", strings.Join(g.Nodes, " ")},
+		{"Group", g.Name},
+		{"Id", g.ID},
+		{"Parent", g.Parent},
+		{"Description", g.Description},
+		{"Environment", groupEnvironment(g)},
+		{"Rule", g.RuleText},
+		{"Pinned nodes", strings.Join(g.Nodes, " ")},
 		{"Changed", agoOf(g.ChangedAt, time.Now()) + by(g.ChangedBy) + fmt.Sprintf(", revision %d", g.Revision)},
 	}
 	if g.Defect != "" {

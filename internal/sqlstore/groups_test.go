@@ -12,7 +12,11 @@ import (
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		classifytest.RunStore(t, func(t *testing.T) classify.Store { return open(t) })
+		t.Helper()
+		classifytest.RunStore(t, func(t *testing.T) classify.Store {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
@@ -21,6 +25,7 @@ func TestGroups(t *testing.T) {
 func TestDamagedGroups(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		changes := []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}, {Kind: classify.Create, Group: classifytest.Sample(2)}}
 		if _, err := s.ChangeGroups(t.Context(), changes); err != nil {
