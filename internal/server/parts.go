@@ -35,6 +35,7 @@ type parts struct {
 	library  *code.Library
 	trees    *worktree.Worktree
 	ca       *pki.Authority
+	groups   *classifier
 	signers  *exechook.Runner // of the autosign policy; strangers make it run
 	trusters *exechook.Runner // of external trusted data; nodes wait for it
 	ruby     *ruby.Pool
@@ -139,7 +140,8 @@ func (p *parts) openCompiler(c Config) (err error) {
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
 	}, p.trees, p.log.Logger)
 	known := adapter{p}
-	orders := compile.Orders{Inputs: known, ServerFacts: p.serverFacts()}
+	p.groups = &classifier{parts: p}
+	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
