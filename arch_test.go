@@ -20,6 +20,7 @@ var ranks = map[string]int{
 	// words
 	"internal/fault": 0,
 	"internal/fleet": 1,
+	"internal/pql":   1,
 	"api":            2,
 	// cores: own their ports, import no core
 	"internal/bucket":    10,
