@@ -16,8 +16,11 @@ build: ## build bin/tutti
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/tutti ./cmd/tutti
 
-deps: ## install Debian's packages that the tests and the demo use
+deps: ## install Debian's packages that the demo uses
 	@tools/install-packages tools/packages.txt
+
+test-deps: ## install Debian's packages that the tests use
+	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/ruby/testdata/modules.txt
 
 demo: deps build ## a server and two real puppet agents, shown once and cleaned up
 	$(BIN)/tutti demo
@@ -25,7 +28,7 @@ demo: deps build ## a server and two real puppet agents, shown once and cleaned 
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: deps build ## every test, with the race detector
+test: test-deps build ## every test, with the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout $(RACE_TIMEOUT) ./...
 
 quick: ## the tests without the race detector and without real agents
@@ -39,7 +42,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 bench: bench-compile bench-files bench-ingest ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
-	@tools/install-packages tools/packages.txt tools/packages-bench.txt
+	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
 
 bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 	$(GO) run ./bench/compile
@@ -73,4 +76,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-go lint fmt generate verify check

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -87,7 +88,7 @@ func TestABodyCannotOverruleThePath(t *testing.T) {
 
 func FuzzBind(f *testing.F) {
 	f.Add("limit=3&status=failed", []byte(`{"commit":"c","manifest":{}}`))
-	f.Fuzz(func(t *testing.T, query string, body []byte) {
+	f.Fuzz(func(_ *testing.T, query string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, "/x", bytes.NewReader(body))
 		r.URL.RawQuery = query
 		_ = Bind(r, &ReportListRequest{})
@@ -113,6 +114,15 @@ func TestOperationsAreConsistent(t *testing.T) {
 		}
 		if op.Method == http.MethodGet && hasBody(op.Request) {
 			t.Errorf("%s is a GET with a body", op.Name)
+		}
+	}
+}
+
+func TestRetryIsNeverTooSoon(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]int64{0: 0, time.Millisecond: 1, time.Second: 1, 1500 * time.Millisecond: 2} {
+		if got := RetrySeconds(fault.Later(wait, "busy")); got != want {
+			t.Errorf("%s: got %d, want %d", wait, got, want)
 		}
 	}
 }

@@ -48,8 +48,10 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.Certificate != nil {
 		settings.Certificates = []tls.Certificate{*c.Certificate}
 	}
-	transport := &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment,
-		TLSHandshakeTimeout: 20 * time.Second, IdleConnTimeout: time.Minute}
+	transport := &http.Transport{
+		TLSClientConfig: settings, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment,
+		TLSHandshakeTimeout: 20 * time.Second, IdleConnTimeout: time.Minute,
+	}
 	return &Client{server: server, token: strings.TrimSpace(c.Token), http: &http.Client{Transport: transport}}, nil
 }
 

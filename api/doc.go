@@ -2,7 +2,7 @@
 // types, and the Go client.
 //
 // Operations is the one table. Routes, permission checks, client methods and
-// the reference in docs/api.md come from it or are checked against it.
+// the reference in docs/reference/api.md come from it or are checked against it.
 //
 // A request type's fields carry the tag `path`, `query` or `json`, which says
 // where the field travels. Times are RFC 3339 in UTC, sizes are bytes, durations

@@ -2,11 +2,12 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// statuses is the one table from kind to HTTP status.
+// statuses is the one table from kind to HTTP status, for every HTTP API.
 var statuses = map[fault.Kind]int{
 	fault.Internal:    http.StatusInternalServerError,
 	fault.Invalid:     http.StatusBadRequest,
@@ -23,3 +24,10 @@ func Status(kind fault.Kind) int {
 	}
 	return http.StatusInternalServerError
 }
+
+// RetrySeconds is the value of Retry-After for err: whole seconds, and not sooner
+// than err says; zero when it does not say.
+func RetrySeconds(err error) int64 { return WholeSeconds(fault.RetryAfter(err)) }
+
+// WholeSeconds rounds up.
+func WholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -52,7 +52,7 @@ func (b *bench) all(ctx context.Context, warm, catalogs int) ([]measure.Row, err
 	for _, size := range sizes {
 		row, err := b.measure(ctx, size.name, int(float64(catalogs)*size.factor))
 		if err != nil {
-			return nil, fmt.Errorf("measure %s: %w", size.name, err)
+			return rows, fmt.Errorf("measure %s: %w", size.name, err)
 		}
 		progress("%s: %s measured, %.0f s since start", b.target.Name(), size.name, time.Since(begin).Seconds())
 		rows = append(rows, row)

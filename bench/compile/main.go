@@ -73,11 +73,11 @@ func (s settings) run(ctx context.Context, dir string) error {
 	report := &measure.Report{Name: "compile", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, note, err := s.server(ctx, name, filepath.Join(dir, name), environment, facts)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
 		report.Rows = append(report.Rows, rows...)
 		report.Notes = append(report.Notes, note)
+		if err != nil {
+			return report.Incomplete(os.Stdout, columns, fmt.Errorf("%s: %w", name, err))
+		}
 	}
 	return finish(report, s.out)
 }

@@ -67,11 +67,11 @@ func (s settings) run(ctx context.Context, dir string) error {
 	report := &measure.Report{Name: "files", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, note, err := s.server(ctx, name, filepath.Join(dir, name), environment)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
 		report.Rows = append(report.Rows, rows...)
 		report.Notes = append(report.Notes, note)
+		if err != nil {
+			return report.Incomplete(os.Stdout, columns, fmt.Errorf("%s: %w", name, err))
+		}
 	}
 	report.Ratios = measure.Compare(report.Rows, "tutti", aims())
 	if err := report.Print(os.Stdout, columns); err != nil {
@@ -100,7 +100,7 @@ func (s settings) server(ctx context.Context, name, dir, environment string) (_ 
 		for _, run := range []measurement{b.small, b.big} {
 			row, err := run(ctx, route)
 			if err != nil {
-				return nil, "", err
+				return rows, "", err
 			}
 			rows = append(rows, row)
 		}

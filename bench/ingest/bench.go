@@ -65,7 +65,7 @@ func (b *bench) all(ctx context.Context, rounds int) ([]measure.Row, error) {
 	}{{firstFacts, factSet, 0, 1}, {changedFacts, factSet, 1, rounds}, {reports, runReport, 1, rounds}} {
 		row, err := b.measure(ctx, step.name, step.kind, step.first, step.rounds)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", step.name, err)
+			return rows, fmt.Errorf("%s: %w", step.name, err)
 		}
 		rows = append(rows, row)
 		fmt.Fprintf(os.Stderr, "%s: %s measured\n", b.store.target().Name(), step.name)

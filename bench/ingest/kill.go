@@ -49,14 +49,15 @@ func (t *tutti) survive(ctx context.Context, workers, generation int) (string, e
 			killed <- ctx.Err()
 		}
 	}()
-	_, err := load.Run(ctx, load.Plan{Workers: workers, Total: total}, func(ctx context.Context, worker, i int) error {
-		node, k := i/2, kind(i%2)
-		if err := t.send(ctx, k, worker, node, t.body(k, node, generation)); err != nil {
-			return err
-		}
-		acks.add(k, node)
-		if count.Add(1) == int64(total/2) {
-			close(half)
+	_, err := load.Run(ctx, load.Plan{Workers: workers, Total: len(t.conns)}, func(ctx context.Context, worker, node int) error {
+		for _, k := range []kind{factSet, runReport} { // one after the other: a node has one connection
+			if err := t.send(ctx, k, worker, node, t.body(k, node, generation)); err != nil {
+				return err
+			}
+			acks.add(k, node)
+			if count.Add(1) == int64(total/2) {
+				close(half)
+			}
 		}
 		return nil
 	})

@@ -55,11 +55,11 @@ func (s settings) run(ctx context.Context, dir string) error {
 	fleet := fleetgen.Fleet{Seed: s.Seed, Base: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
 	for name := range strings.SplitSeq(s.Only, ",") {
 		rows, notes, err := s.server(ctx, name, filepath.Join(dir, name), fleet)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
 		report.Rows = append(report.Rows, rows...)
 		report.Notes = append(report.Notes, notes...)
+		if err != nil {
+			return report.Incomplete(os.Stdout, columns, fmt.Errorf("%s: %w", name, err))
+		}
 	}
 	report.Ratios = measure.Compare(report.Rows, "tutti", []measure.Aim{
 		{Case: firstFacts, Figure: "per_s", Peer: "puppetdb", Min: 100},
@@ -92,7 +92,7 @@ func (s settings) server(ctx context.Context, name, dir string, fleet fleetgen.F
 	b := &bench{settings: s, store: store}
 	rows, err := b.all(ctx, rounds)
 	if err != nil {
-		return nil, nil, err
+		return rows, nil, err
 	}
 	notes, err = store.notes(ctx)
 	return rows, notes, err

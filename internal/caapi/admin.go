@@ -14,7 +14,7 @@ import (
 // maxTTL keeps a life in seconds from overflowing a duration.
 const maxTTL = 100 * 365 * 24 * time.Hour
 
-func (a *api) putCRL(w http.ResponseWriter, r *http.Request) error {
+func (a *server) putCRL(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r, maxCRLBytes)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *api) putCRL(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) getStatus(w http.ResponseWriter, r *http.Request) error {
+func (a *server) getStatus(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (a *api) getStatus(w http.ResponseWriter, r *http.Request) error {
 	return sendJSON(w, statusOf(entry))
 }
 
-func (a *api) getStatuses(w http.ResponseWriter, r *http.Request) error {
+func (a *server) getStatuses(w http.ResponseWriter, r *http.Request) error {
 	state := pki.State(r.URL.Query().Get("state"))
 	switch state {
 	case "", pki.Requested, pki.Signed, pki.Revoked:
@@ -58,7 +58,7 @@ func (a *api) getStatuses(w http.ResponseWriter, r *http.Request) error {
 	return sendJSON(w, found)
 }
 
-func (a *api) putStatus(w http.ResponseWriter, r *http.Request) error {
+func (a *server) putStatus(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *seconds) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (a *api) deleteStatus(w http.ResponseWriter, r *http.Request) error {
+func (a *server) deleteStatus(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func readNames(w http.ResponseWriter, r *http.Request) ([]fleet.Certname, error)
 	return parsed, nil
 }
 
-func (a *api) putClean(w http.ResponseWriter, r *http.Request) error {
+func (a *server) putClean(w http.ResponseWriter, r *http.Request) error {
 	certnames, err := readNames(w, r)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (a *api) putClean(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) postSign(w http.ResponseWriter, r *http.Request) error {
+func (a *server) postSign(w http.ResponseWriter, r *http.Request) error {
 	certnames, err := readNames(w, r)
 	if err != nil {
 		return as(http.StatusUnprocessableEntity, err, fault.Invalid)
@@ -171,7 +171,7 @@ func (a *api) postSign(w http.ResponseWriter, r *http.Request) error {
 	return a.signEach(w, r, certnames)
 }
 
-func (a *api) postSignAll(w http.ResponseWriter, r *http.Request) error {
+func (a *server) postSignAll(w http.ResponseWriter, r *http.Request) error {
 	entries, err := a.ca.List(r.Context())
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (a *api) postSignAll(w http.ResponseWriter, r *http.Request) error {
 	return a.signEach(w, r, waiting)
 }
 
-func (a *api) signEach(w http.ResponseWriter, r *http.Request, certnames []fleet.Certname) error {
+func (a *server) signEach(w http.ResponseWriter, r *http.Request, certnames []fleet.Certname) error {
 	result := struct {
 		Signed []fleet.Certname `json:"signed"`
 		NoCSR  []fleet.Certname `json:"no-csr"`
@@ -206,7 +206,7 @@ func (a *api) signEach(w http.ResponseWriter, r *http.Request, certnames []fleet
 	return sendJSON(w, result)
 }
 
-func (a *api) getExpirations(w http.ResponseWriter, _ *http.Request) error {
+func (a *server) getExpirations(w http.ResponseWriter, _ *http.Request) error {
 	certs, lists := a.ca.Expirations()
 	return sendJSON(w, map[string]map[string]string{"ca-certs": dates(certs), "crls": dates(lists)})
 }

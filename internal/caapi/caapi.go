@@ -10,7 +10,7 @@
 // refused certificate request is a 400: only then does an agent go on to look
 // for its certificate. 503 carries Retry-After, which agents obey.
 //
-// Errors: the table in reply.go. What is nobody's business is a 500 with
+// Errors: the table in package api. What is nobody's business is a 500 with
 // one plain sentence, and the cause goes to the log.
 //
 // Concurrency: the handler keeps no state.
@@ -38,14 +38,14 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-type api struct {
+type server struct {
 	ca  *pki.Authority
 	log *slog.Logger
 }
 
 // New returns the handler of everything below /puppet-ca/v1/.
 func New(cfg Config) http.Handler {
-	a := &api{ca: cfg.Authority, log: cfg.Log}
+	a := &server{ca: cfg.Authority, log: cfg.Log}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		handle := r.handle
@@ -63,7 +63,7 @@ type route struct {
 	handle       handler
 }
 
-func (a *api) routes() []route {
+func (a *server) routes() []route {
 	return []route{
 		{"GET", "certificate/{name}", false, a.getCertificate},
 		{"GET", "certificate_revocation_list/{name}", false, a.getCRL},
@@ -83,7 +83,7 @@ func (a *api) routes() []route {
 	}
 }
 
-func (a *api) adminOnly(next handler) handler {
+func (a *server) adminOnly(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if who := fleet.ActorFrom(r.Context()); !who.Admin {
 			a.log.WarnContext(r.Context(), "CA request refused, not an administrator",

@@ -15,7 +15,7 @@ func certname(r *http.Request) (fleet.Certname, error) {
 	return fleet.ParseCertname(r.PathValue("name"))
 }
 
-func (a *api) getCertificate(w http.ResponseWriter, r *http.Request) error {
+func (a *server) getCertificate(w http.ResponseWriter, r *http.Request) error {
 	if r.PathValue("name") == caName {
 		bundle, changed := a.ca.Bundle()
 		return sendPEM(w, r, bundle, changed)
@@ -32,12 +32,12 @@ func (a *api) getCertificate(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getCRL serves the list under any name, as the reference CA does.
-func (a *api) getCRL(w http.ResponseWriter, r *http.Request) error {
+func (a *server) getCRL(w http.ResponseWriter, r *http.Request) error {
 	list, changed := a.ca.CRL()
 	return sendPEM(w, r, list, changed)
 }
 
-func (a *api) getRequest(w http.ResponseWriter, r *http.Request) error {
+func (a *server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (a *api) getRequest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) putRequest(w http.ResponseWriter, r *http.Request) error {
+func (a *server) putRequest(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *api) putRequest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) deleteRequest(w http.ResponseWriter, r *http.Request) error {
+func (a *server) deleteRequest(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *api) deleteRequest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a *api) postRenewal(w http.ResponseWriter, r *http.Request) error {
+func (a *server) postRenewal(w http.ResponseWriter, r *http.Request) error {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return fault.New(fault.Invalid, "renewal needs the client certificate that is to be renewed")
 	}

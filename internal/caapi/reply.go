@@ -1,6 +1,7 @@
 package caapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,21 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // handler answers a request or returns why not.
 type handler func(w http.ResponseWriter, r *http.Request) error
-
-// statuses is the one table from kinds to HTTP.
-var statuses = map[fault.Kind]int{
-	fault.Internal:    http.StatusInternalServerError,
-	fault.Invalid:     http.StatusBadRequest,
-	fault.NotFound:    http.StatusNotFound,
-	fault.Denied:      http.StatusForbidden,
-	fault.Conflict:    http.StatusConflict,
-	fault.Unavailable: http.StatusServiceUnavailable,
-}
 
 // withStatus is an error that this API answers with a code of its own.
 type withStatus struct {
@@ -50,13 +42,13 @@ func forbidden(r *http.Request) error {
 		r.URL.Path, strings.ToLower(r.Method))
 }
 
-func (a *api) reply(next handler) http.Handler {
+func (a *server) reply(next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := next(w, r)
 		if err == nil {
 			return
 		}
-		status, text := statuses[fault.Of(err)], fault.Detail(err)
+		status, text := api.Status(fault.Of(err)), fault.Detail(err)
 		if own, ok := errors.AsType[withStatus](err); ok {
 			status = own.status
 		}
@@ -64,15 +56,15 @@ func (a *api) reply(next handler) http.Handler {
 			text = "Internal Server Error: the server's log says more."
 		}
 		a.note(r, status, err)
-		if wait := fault.RetryAfter(err); wait > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())))
+		if wait := api.RetrySeconds(err); wait > 0 {
+			w.Header().Set("Retry-After", strconv.FormatInt(wait, 10))
 		}
 		sendText(w, status, text)
 	})
 }
 
-func (a *api) note(r *http.Request, status int, err error) {
-	if status >= http.StatusInternalServerError {
+func (a *server) note(r *http.Request, status int, err error) {
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // who left is no failure
 		a.log.ErrorContext(r.Context(), "CA request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 		return
 	}

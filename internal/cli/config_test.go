@@ -88,3 +88,25 @@ func TestAMissingFileIsNamed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The records of an import go where the server's settings say, and the server's
+// first start is still to come.
+func TestImportReadsTheServersSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, config := filepath.Join(dir, "data"), filepath.Join(dir, "server.yaml")
+	if err := os.WriteFile(config, []byte("data: "+data+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	code := Run(t.Context(), []string{"ca", "import", filepath.Join(dir, "no-ca")}, System{Out: &out, Err: &out, Env: []string{"TUTTI_CONFIG=" + config}})
+	if code != exitFailed || !strings.Contains(out.String(), "no-ca") {
+		t.Errorf("exit code %d: %s", code, &out)
+	}
+	if _, err := os.Stat(filepath.Join(data, "tutti.db")); err != nil {
+		t.Errorf("the settings were not used: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(data, server.TokenFile)); !os.IsNotExist(err) {
+		t.Errorf("the import made a token, so that the first start is not seen as one: %v", err)
+	}
+}

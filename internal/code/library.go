@@ -241,16 +241,8 @@ func (l *Library) deployedAt(tree *Tree, at time.Time) *Tree {
 	return l.remember(&again)
 }
 
-// Environments lists the current version of every environment, by name.
-func (l *Library) Environments(ctx context.Context) ([]Version, error) {
-	return l.store.Environments(ctx)
-}
-
-// SweepGrace is how long a blob is safe after it was put or asked for: the time
-// that a client has between its upload and its deploy.
-const SweepGrace = time.Hour
-
-// Sweep removes the blobs that nothing refers to and nobody touched for grace.
+// Sweep removes the blobs that nothing refers to and nobody touched for grace,
+// which is the time that a client has between its upload and its deploy.
 // Every version that a row knows keeps its manifest and files; alive adds what
 // others refer to (it is called once, after the sweep's time is fixed).
 func (l *Library) Sweep(ctx context.Context, grace time.Duration,

@@ -117,9 +117,9 @@ func TestCurrentFollowsDeploys(t *testing.T) {
 	}
 	_, err = s.Tree(t.Context(), "production", someDigest)
 	wantKind(t, err, fault.NotFound)
-	versions, err := s.Environments(t.Context())
-	if err != nil || len(versions) != 1 || versions[0].ID != second.ID {
-		t.Errorf("%v, %v", versions, err)
+	current, err := s.Current(t.Context(), "production")
+	if err != nil || current.ID() != second.ID {
+		t.Errorf("%v, %v", current, err)
 	}
 }
 

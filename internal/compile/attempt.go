@@ -99,6 +99,9 @@ func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) ([]
 	}
 	if d.Finisher != nil {
 		inlined, err := d.Finisher.Inline(ctx, c.Environment, c.Version, o.Catalog)
+		if fault.Of(err) == fault.Invalid && err != nil { // as with a source that does not exist: it stays wrong
+			return nil, &Error{Cause: CauseCode, Message: fault.Detail(err), Logs: o.Logs}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("inline file metadata: %w", err)
 		}

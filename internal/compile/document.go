@@ -247,15 +247,3 @@ func appendString(out []byte, s string) []byte {
 // only a key can look like this; one that merely ends like it does no harm, as
 // agents read plain data under the rich name too.
 func Rich(catalog []byte) bool { return bytes.Contains(catalog, []byte(`"__ptype":`)) }
-
-// EmptyCatalog is a catalog without resources in the agent's form: the answer to
-// an agent that asked in another environment than the node's, so that it changes
-// over before anything is compiled.
-func EmptyCatalog(node fleet.Certname, env fleet.Environment, s Stamp) []byte {
-	out := appendStamp(nil, s)
-	out = append(out, `"catalog_format":2,"classes":[],"edges":[],"environment":`...)
-	out = appendString(out, string(env))
-	out = append(out, `,"name":`...)
-	out = appendString(out, string(node))
-	return append(out, `,"resources":[],"tags":[]}`...)
-}

@@ -135,16 +135,6 @@ func TestRenderRefusesWhatIsNoDocument(t *testing.T) {
 	}
 }
 
-func TestEmptyCatalog(t *testing.T) {
-	t.Parallel()
-	got := compile.EmptyCatalog("n.example", "testing", compile.Stamp{Version: version1, UUID: uuid1})
-	want := `{"version":"` + string(version1) + `","code_id":"` + string(version1) + `","catalog_uuid":"` + uuid1 +
-		`","catalog_format":2,"classes":[],"edges":[],"environment":"testing","name":"n.example","resources":[],"tags":[]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("empty catalog (-want +got):\n%s", diff)
-	}
-}
-
 func TestRich(t *testing.T) {
 	t.Parallel()
 	for parameters, want := range map[string]bool{

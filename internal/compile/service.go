@@ -72,6 +72,7 @@ type Ask struct {
 	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog; see standIn
 	Trusted     json.RawMessage // $trusted
 	Static      bool            // the agent takes inlined file metadata
+	Patience    time.Duration   // how long this asker waits; zero: as the service is set up
 }
 
 // Answer is a catalog as an agent reads it.
@@ -94,7 +95,7 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	patience, cancel := context.WithTimeout(ctx, s.cfg.Patience)
+	patience, cancel := context.WithTimeout(ctx, cmp.Or(a.Patience, s.cfg.Patience))
 	defer cancel()
 	transaction := cmp.Or(a.Transaction, standIn(time.Now()))
 	for range 3 { // a row can vanish under a waiter, but not again and again

@@ -120,6 +120,8 @@ func (s *stage) agent(n node) []string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(address)), "https://"), ":")
 	args := []string{"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--color=false", "--certname", n.name,
 		"--server", "localhost", "--serverport", port}
+	// Debian's modules lie in the base module path, and some bring facts that ask apt for updates: seconds for nothing.
+	args = append(args, "--basemodulepath", filepath.Join(home, "no-modules"))
 	for _, dir := range []string{"confdir", "codedir", "ssldir", "vardir", "logdir", "rundir", "publicdir"} {
 		args = append(args, "--"+dir, filepath.Join(home, dir))
 	}

@@ -41,17 +41,6 @@ var (
 	shortForm = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:[^/\\:]?[^\\]*$`)
 )
 
-// IsURL tells whether text is meant as a repository rather than a directory.
-func IsURL(text string) bool {
-	if strings.Contains(text, "://") {
-		return true
-	}
-	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") {
-		return false
-	}
-	return shortForm.MatchString(text)
-}
-
 // Parse splits URL[@REF] and checks both.
 func Parse(text string) (Source, error) {
 	if len(text) > maxURLBytes {

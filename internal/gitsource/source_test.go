@@ -47,18 +47,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestIsURL(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"https://git.example/x": true, "git@git.example:x": true, "host:path": true,
-		"/srv/x": false, "./x": false, "../x": false, "x": false, "control/repo": false, ".": false,
-	} {
-		if got := IsURL(text); got != want {
-			t.Errorf("%s: got %v", text, got)
-		}
-	}
-}
-
 func TestRedact(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

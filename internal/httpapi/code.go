@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -109,26 +110,62 @@ const (
 
 // uploadBlobs stores every entry of a tar archive under the digest it is named by.
 func (h *Handler) uploadBlobs(w http.ResponseWriter, r *http.Request) (any, error) {
-	archive := tar.NewReader(http.MaxBytesReader(w, r.Body, maxUploadBytes))
-	answer := api.BlobUploadResponse{}
-	for {
-		entry, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return answer, nil
-		}
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "the body is not the tar archive that is expected: %v", err)
-		}
-		digest, err := fleet.ParseDigest(entry.Name)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "tar entry %.100q: %s", entry.Name, fault.Detail(err))
-		}
-		if answer.Blobs++; answer.Blobs > maxUploadBlobs {
-			return nil, fault.New(fault.Invalid, "the archive holds more than %d entries; send it in parts", maxUploadBlobs)
-		}
-		if err := h.Blobs.PutAs(r.Context(), digest, archive); err != nil {
-			return nil, err
-		}
-		answer.Bytes += entry.Size
+	u := upload{archive: tar.NewReader(http.MaxBytesReader(w, r.Body, maxUploadBytes))}
+	err := cas.PutAll(r.Context(), h.Blobs, u.entries)
+	if u.err != nil { // the store may not have noticed
+		err = u.err
 	}
+	return u.stored, err
+}
+
+// upload is a tar archive on its way into the store.
+type upload struct {
+	archive *tar.Reader
+	stored  api.BlobUploadResponse
+	err     error // why the entries ended early
+}
+
+// entries goes through the archive; an entry can be opened until the next one.
+func (u *upload) entries(yield func(cas.Source) bool) {
+	for {
+		source, size, err := u.next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			u.err = err
+			return
+		}
+		if !yield(source) {
+			return
+		}
+		u.stored.Blobs, u.stored.Bytes = u.stored.Blobs+1, u.stored.Bytes+size
+	}
+}
+
+func (u *upload) next() (cas.Source, int64, error) {
+	entry, err := u.archive.Next()
+	if errors.Is(err, io.EOF) {
+		return cas.Source{}, 0, io.EOF
+	}
+	if err != nil {
+		return cas.Source{}, 0, fault.New(fault.Invalid, "the body is not the tar archive that is expected: %v", err)
+	}
+	digest, err := fleet.ParseDigest(entry.Name)
+	if err != nil {
+		return cas.Source{}, 0, fault.New(fault.Invalid, "tar entry %.100q: %s", entry.Name, fault.Detail(err))
+	}
+	if u.stored.Blobs == maxUploadBlobs {
+		return cas.Source{}, 0, fault.New(fault.Invalid, "the archive holds more than %d entries; send it in parts", maxUploadBlobs)
+	}
+	return cas.Source{Digest: digest, Open: func() (io.ReadCloser, error) { return io.NopCloser(u), nil }}, entry.Size, nil
+}
+
+// Read reads the present entry. That the sender broke off is no fault of the store.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.archive.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %d entries: %v", u.stored.Blobs, err)
+	}
+	return n, err
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
@@ -28,7 +27,8 @@ type Config struct {
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore
 	Tokens       rbac.TokenStore
-	RequestID    func(context.Context) string // the reference that logs and callers share
+	RequestID    func(context.Context) string       // the reference that logs and callers share
+	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
 	Log          *slog.Logger
 }
 
@@ -106,6 +106,7 @@ type nothing struct{}
 func (h *Handler) serve(op api.Operation, act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor, err := h.actor(r)
+		h.NoteActor(r.Context(), actor)
 		if err == nil {
 			err = rbac.Allow(actor, op.Permission)
 		}
@@ -113,7 +114,9 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
-		answer, err := act(w, r.WithContext(fleet.WithActor(r.Context(), actor)))
+		r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		r.Body = paced{r.Body, http.NewResponseController(w)}
+		answer, err := act(w, r)
 		if err != nil {
 			h.problem(w, r, err)
 			return
@@ -148,8 +151,7 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if kind == fault.Denied && fleet.ActorFrom(r.Context()).Kind == fleet.Anonymous {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tutti"`)
 	}
-	if wait := fault.RetryAfter(err); wait > 0 {
-		body.RetryAfter = int64((wait + time.Second - 1) / time.Second)
+	if body.RetryAfter = api.RetrySeconds(err); body.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
 	}
 	writeJSON(w, api.Status(kind), body)

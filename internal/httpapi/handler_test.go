@@ -39,10 +39,6 @@ type codeParts struct {
 	*codetest.Store
 }
 
-func (c codeParts) Environments(ctx context.Context) ([]code.Version, error) {
-	return c.Store.Environments(ctx)
-}
-
 const adminToken = "tutti_admin"
 
 // bench is a handler over fakes that hold one node.
@@ -70,7 +66,7 @@ func newBench(t *testing.T) bench {
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Facts: known, Catalogs: known, Reports: known, Tokens: tokens,
-		RequestID: func(context.Context) string { return "req-1" }, Log: log,
+		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)
 	return bench{handler, string(report.ID)}
@@ -239,11 +235,42 @@ func TestUploadRefusesOtherContent(t *testing.T) {
 	wrong := string(fleet.DigestOf([]byte("something else")))
 	for name, body := range map[string][]byte{
 		"wrong digest": archive(t, wrong, []byte("x")), "no digest": archive(t, "../x", []byte("x")), "no archive": []byte("hello, this is no archive at all"),
-		"cut short": archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
+		"cut short":       archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
+		"cut in an entry": archive(t, string(fleet.DigestOf([]byte("xy"))), []byte("xy"))[:513],
 	} {
 		if w := b.call(admin, "POST", "/api/v1/blobs", body); w.Code != 400 {
 			t.Errorf("%s: got %d %s", name, w.Code, w.Body)
 		}
+	}
+}
+
+// noting is a recorder that remembers deadlines.
+type noting struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (n *noting) SetReadDeadline(at time.Time) error {
+	n.deadlines = append(n.deadlines, at)
+	return nil
+}
+
+func TestAnUploadMayTakeLongWhileItComes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	content := bytes.Repeat([]byte("x"), 1<<20)
+	send := func(token string) int {
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/blobs", bytes.NewReader(archive(t, string(fleet.DigestOf(content)), content)))
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := &noting{ResponseRecorder: httptest.NewRecorder()}
+		b.handler.ServeHTTP(w, r)
+		return len(w.deadlines)
+	}
+	if n := send(adminToken); n < 2 {
+		t.Errorf("the deadline was moved %d times", n)
+	}
+	if n := send("guess"); n > 0 {
+		t.Errorf("a stranger's deadline was moved %d times", n)
 	}
 }
 

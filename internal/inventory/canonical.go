@@ -16,7 +16,11 @@ type canonicalizer struct {
 	scratch []byte
 	leaves  int
 	limit   int // most leaves
+	path    int // bytes of the keys above the current value
 }
+
+// maxPath is how long the path to a value may be: databases index it.
+const maxPath = 2000
 
 type member struct {
 	key        string
@@ -75,9 +79,13 @@ func (c *canonicalizer) objectValue() error {
 	err := c.object(func(key string) error {
 		m := member{key: key, start: len(c.out)}
 		c.out = append(appendQuoted(c.out, key), ':')
+		if c.path += len(key) + 1; c.path > maxPath {
+			return c.fail("the path to a value has more than %d bytes", maxPath)
+		}
 		if err := c.value(); err != nil {
 			return err
 		}
+		c.path -= len(key) + 1
 		m.end = len(c.out)
 		c.members = append(c.members, m)
 		return nil

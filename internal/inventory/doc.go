@@ -4,6 +4,13 @@
 // Facts are stored as differences: one document for each node, and one row for
 // each fact path, of which only those that changed are written.
 //
+// What nodes send is read in one pass over the text (scan.go), bounded in bytes,
+// depth, rows and length of paths, and brought into a canonical form in which
+// equal values are equal bytes. Diff walks two such forms side by side.
+//
+// Stores keep times to the microsecond; the times inside a report's logs,
+// resources and events are kept as they were sent.
+//
 // Errors: NotFound for an unknown node or report; Invalid for facts and reports
 // that break the rules (the detail names the field); Unavailable when the disk
 // is full or the store is busy.

@@ -1,7 +1,12 @@
 package inventory
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"hash"
+	"math"
 	"strconv"
 	"time"
 
@@ -44,19 +49,87 @@ func ParseDocument(document []byte, r *Report) error {
 
 // digest is the ID: everything that the node said, and nothing of ours.
 func (r *Report) digest() fleet.Digest {
-	b := make([]byte, 0, 512+300*len(r.Resources)+200*len(r.Logs)+len(r.Metrics))
-	for _, text := range []string{
-		string(r.Certname), string(r.Environment), r.Status, r.PuppetVersion, r.ConfigVersion,
-		r.TransactionUUID, r.CatalogUUID, r.CodeID, r.JobID, r.CachedCatalog, r.Server,
-	} {
-		b = append(appendQuoted(b, text), ',')
+	d := digester{hash: sha256.New(), buf: make([]byte, 0, 8<<10)}
+	d.texts(
+		"tutti report 1", string(r.Certname), string(r.Environment), r.Status, r.PuppetVersion, r.ConfigVersion,
+		r.TransactionUUID, r.CatalogUUID, r.CodeID, r.JobID, r.CachedCatalog, r.Server, string(r.Metrics),
+	)
+	d.flags(r.Noop, r.NoopPending, r.CorrectiveChange, r.Completed)
+	d.number(int64(r.ReportFormat))
+	d.time(r.StartedAt)
+	d.number(int64(len(r.Logs)))
+	for i := range r.Logs {
+		l := &r.Logs[i]
+		d.texts(l.Level, l.Message, l.Source, l.File)
+		d.list(l.Tags)
+		d.number(int64(l.Line))
+		d.time(l.Time)
 	}
-	for _, flag := range []bool{r.Noop, r.NoopPending, r.CorrectiveChange, r.Completed} {
-		b = append(strconv.AppendBool(b, flag), ',')
+	d.number(int64(len(r.Resources)))
+	for i := range r.Resources {
+		d.resource(&r.Resources[i])
 	}
-	b = append(strconv.AppendInt(b, int64(r.ReportFormat), 10), ',')
-	b = append(appendTime(b, r.StartedAt), ',')
-	return fleet.DigestOf(AppendDocument(b, r))
+	d.flush()
+	return fleet.Digest(hex.EncodeToString(d.hash.Sum(nil)))
+}
+
+// digester feeds a hash with values that cannot be mistaken for others: every text
+// comes after its length.
+type digester struct {
+	hash hash.Hash
+	buf  []byte
+}
+
+func (d *digester) flush() {
+	_, _ = d.hash.Write(d.buf) // never fails
+	d.buf = d.buf[:0]
+}
+
+func (d *digester) texts(texts ...string) {
+	for _, text := range texts {
+		d.buf = append(binary.AppendUvarint(d.buf, uint64(len(text))), text...)
+	}
+	if len(d.buf) > 4<<10 {
+		d.flush()
+	}
+}
+
+func (d *digester) list(texts []string) {
+	d.number(int64(len(texts)))
+	d.texts(texts...)
+}
+
+func (d *digester) number(n int64) { d.buf = binary.AppendVarint(d.buf, n) }
+
+func (d *digester) time(at time.Time) {
+	d.number(at.Unix())
+	d.number(int64(at.Nanosecond()))
+}
+
+func (d *digester) flags(flags ...bool) {
+	for _, flag := range flags {
+		if flag {
+			d.number(1)
+		} else {
+			d.number(0)
+		}
+	}
+}
+
+func (d *digester) resource(r *ResourceStatus) {
+	d.texts(r.Type, r.Title, r.File)
+	d.list(r.ContainmentPath)
+	d.number(int64(r.Line))
+	d.buf = binary.BigEndian.AppendUint64(d.buf, math.Float64bits(r.EvaluationTime))
+	d.flags(r.Skipped, r.Failed, r.FailedToRestart, r.Changed, r.OutOfSync, r.CorrectiveChange)
+	d.time(r.Time)
+	d.number(int64(len(r.Events)))
+	for i := range r.Events {
+		e := &r.Events[i]
+		d.texts(e.Property, string(e.Previous), string(e.Desired), e.Message, e.Name, e.Status)
+		d.time(e.Time)
+		d.flags(e.CorrectiveChange, e.Redacted)
+	}
 }
 
 func appendLog(dst []byte, l *RunLog) []byte {

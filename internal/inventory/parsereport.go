@@ -40,6 +40,7 @@ type reportParser struct {
 	report Report
 	host   string
 	env    string
+	slab   []string // lists of strings are cut from it
 }
 
 func (p *reportParser) field(key string) error {
@@ -93,11 +94,10 @@ func (p *reportParser) field(key string) error {
 // statuses reads the resources: an object by reference, or a list of its values
 // (as the PuppetDB terminus sends them).
 func (p *reportParser) statuses() error {
-
 	if p.isNull() {
 		return nil
 	}
-	p.report.Resources = make([]ResourceStatus, 0, 64)
+	p.report.Resources = make([]ResourceStatus, 0, 16+min(len(p.src)/700, 4096)) // Puppet 7 needs 700 bytes for one
 	if p.peek() == '[' {
 		return p.array(func() error { return p.resource("") })
 	}
@@ -344,6 +344,20 @@ func (p *reportParser) word(to *string) (err error) {
 		if !p.isNull() {
 			*to, err = p.scalar()
 		}
+	}
+	return err
+}
+
+// texts reads a list of strings into the slab: reports hold hundreds of short lists.
+func (p *reportParser) texts(to *[]string, field string) error {
+	start := len(p.slab)
+	err := p.list(field, func() error {
+		text, err := p.nullable(field)
+		p.slab = append(p.slab, text)
+		return err
+	})
+	if end := len(p.slab); end > start {
+		*to = p.slab[start:end:end]
 	}
 	return err
 }

@@ -16,7 +16,7 @@ type FactSet struct {
 	Timestamp   time.Time       // the node's clock
 	ReceivedAt  time.Time       // ours
 	Seq         int64           // grows by one each time any value differs
-	Digest      fleet.Digest    // of the canonical form of Values
+	Digest      fleet.Digest    // of the canonical form of Values; see SaveFacts
 }
 
 // FactStore keeps the newest facts of each node. Methods may be called
@@ -24,7 +24,9 @@ type FactSet struct {
 type FactStore interface {
 	// SaveFacts stores f as the node's newest facts, creates the node if need be,
 	// and returns what is stored now (with Seq) and the paths whose values
-	// differ, sorted. When it returns the facts survive a crash.
+	// differ, sorted. When it returns the facts survive a crash. A set with a
+	// Digest has canonical Values, as ParseFacts leaves them; without one the
+	// store makes them so, and Invalid says what is wrong with them.
 	SaveFacts(ctx context.Context, f FactSet) (stored FactSet, changed []string, err error)
 	// Facts returns the newest facts of a node; NotFound if it has none.
 	Facts(ctx context.Context, node fleet.Certname) (FactSet, error)

@@ -39,23 +39,6 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// ParseAutosignList reads the text of an autosign.conf: a certname or a glob a
-// line, # for comments.
-func ParseAutosignList(text string) ([]string, error) {
-	var names []string
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if err := checkPattern(line); err != nil {
-			return nil, err
-		}
-		names = append(names, line)
-	}
-	return names, nil
-}
-
 func (p AutosignPolicy) listed(name fleet.Certname) bool {
 	if p.All {
 		return true

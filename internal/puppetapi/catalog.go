@@ -51,6 +51,9 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if ask.CheckEnvironment && ask.Environment != ask.Requested {
 		return c.catalogDocument(emptyCatalog(c.node, ask.Environment), s.CompilerName)
 	}
+	if ask.Stays {
+		c.leave() // who may wait for minutes must not take the place of others; waiters have a bound of their own
+	}
 	answer, err := s.Catalogs.Catalog(c.ctx(), ask)
 	if isNotFound(err) {
 		return c.noEnvironment()
@@ -78,6 +81,7 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 		CheckEnvironment: form.get("check_environment") == "true",
 		Static:           form.get("static_catalog") == "true",
 		Certificate:      c.ownCertificate(),
+		Stays:            !comesBack(c.r.Header.Get("X-Puppet-Version")),
 	}
 	var err error
 	if err = checkIDs(form); err != nil {

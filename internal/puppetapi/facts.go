@@ -1,6 +1,8 @@
 package puppetapi
 
 import (
+	"time"
+
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
@@ -31,8 +33,21 @@ func (s *server) saveFacts(c *call, body []byte) (inventory.FactSet, error) {
 	}
 	facts.Environment = c.env
 	facts.ReceivedAt = s.Now()
+	s.compareClocks(c, facts)
 	stored, _, err := s.Facts.SaveFacts(c.ctx(), facts)
 	return stored, err
+}
+
+// maxClockGap is how far a node's clock may be off before the log says so.
+// Facts are a few minutes old at most when they arrive.
+const maxClockGap = 10 * time.Minute
+
+// compareClocks tells of a node whose clock is off. Nothing here depends on it,
+// but its certificate, its reports and whoever reads them do.
+func (s *server) compareClocks(c *call, facts inventory.FactSet) {
+	if gap := facts.ReceivedAt.Sub(facts.Timestamp).Round(time.Second); !facts.Timestamp.IsZero() && gap.Abs() > maxClockGap {
+		s.Log.WarnContext(c.ctx(), "the node's clock is off, or its facts are old", "node", c.node, "behind", gap)
+	}
 }
 
 // asked names the route as Puppet does in its messages.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -73,16 +74,6 @@ func tooLarge(what string, limit int64) error {
 		"%s larger than the %d bytes that this server allows", what, limit)
 }
 
-// statuses translates a fault's kind.
-var statuses = map[fault.Kind]int{
-	fault.Internal:    http.StatusInternalServerError,
-	fault.Invalid:     http.StatusBadRequest,
-	fault.NotFound:    http.StatusNotFound,
-	fault.Denied:      http.StatusForbidden,
-	fault.Conflict:    http.StatusConflict,
-	fault.Unavailable: http.StatusServiceUnavailable,
-}
-
 // fail answers with err. It is the one place that logs errors of requests.
 func (s *server) fail(c *call, err error) {
 	if c.started { // too late for an error: only a broken connection tells
@@ -100,6 +91,9 @@ func (s *server) fail(c *call, err error) {
 		return
 	}
 	p := s.problemOf(c, err)
+	if p.status >= http.StatusBadRequest && p.status < http.StatusInternalServerError && p.status != http.StatusNotFound {
+		s.Log.WarnContext(c.ctx(), "request is wrong", "path", c.r.URL.Path, "node", c.actor.Name, "status", p.status, "err", err)
+	}
 	c.w.Header().Set("Content-Type", formatJSON.contentType)
 	body := p.body()
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -128,7 +122,7 @@ func (s *server) problemOf(c *call, err error) *problem {
 		err = fault.Wrap(fault.Unavailable, err, "the server did not find the time")
 	}
 	kind := fault.Of(err)
-	p := &problem{statuses[kind], runtimeError, fault.Detail(err)}
+	p := &problem{api.Status(kind), runtimeError, fault.Detail(err)}
 	switch kind {
 	case fault.NotFound:
 		p.issue = resourceNotFound
@@ -150,7 +144,7 @@ func (s *server) retryAfter(err error) string {
 	if after <= 0 {
 		after = s.Limits.spread()
 	}
-	return strconv.FormatInt(int64(max((after+time.Second-1)/time.Second, 1)), 10)
+	return strconv.FormatInt(api.WholeSeconds(after), 10)
 }
 
 func (p *problem) body() []byte {

@@ -18,6 +18,9 @@ type Ask struct {
 	Requested   fleet.Environment
 	Transaction string // transaction_uuid; empty when the agent sent none
 	JobID       string // empty for a run that no job started
+	// Stays is set when the agent cannot be told to come back: see comesBack. It
+	// has to be kept on the line until its catalog is there.
+	Stays bool
 	// CheckEnvironment is set when the agent would rather have an empty catalog
 	// than one of another environment. When the two environments above differ,
 	// such a request was answered already and never becomes an Ask.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -74,7 +75,8 @@ type call struct {
 	env     fleet.Environment // as asked for; empty on routes without
 	node    fleet.Certname    // on routes of a node's own things
 	actor   fleet.Actor
-	started bool // the answer's head is out
+	started bool   // the answer's head is out
+	leave   func() // gives the place behind the gate back; again is no harm
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -114,7 +116,8 @@ func (s *server) serve(c *call) error {
 	if err := route.gate.enter(c.ctx()); err != nil {
 		return err
 	}
-	defer route.gate.leave()
+	c.leave = sync.OnceFunc(route.gate.leave)
+	defer c.leave()
 	return handle(c)
 }
 

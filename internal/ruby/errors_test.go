@@ -3,6 +3,8 @@ package ruby
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +205,29 @@ func workersSeeACleanWorld(t *testing.T, pool *Pool) {
 	if c.find("Notify[said]") == nil {
 		t.Error("printing disturbed the answer")
 	}
+}
+
+func TestRubyThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "ruby")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho cannot load such file: puppet >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for ruby, want := range map[string]string{broken: "cannot load such file: puppet", "/nowhere/ruby": "no such file"} {
+		pool := running(t, Config{Workers: 1, Ruby: ruby}, directories{version("bad"): tree(t, badCode)})
+		_, err := pool.Compile(t.Context(), order(t, "production", "bad", "fine.example.org"))
+		if _, ours := errors.AsType[*compile.Error](err); err == nil || ours || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func TestFactsFullOfMarkup(t *testing.T) {
+	t.Parallel()
+	pool := running(t, Config{Workers: 1, MaxOrderBytes: 1 << 20}, directories{version("bad"): tree(t, badCode)})
+	o := order(t, "production", "bad", "fine.example.org")
+	o.Facts = json.RawMessage(`{"x":"` + strings.Repeat("<", 1<<20-2000) + `"}`)
+	mustCompile(t, pool, o)
 }
 
 func TestTimeLimit(t *testing.T) {

@@ -27,12 +27,12 @@ func (p *Pool) keep(ctx context.Context, e *entry, samples []compile.Order) {
 	if len(samples) > 0 && z.teach(ctx, samples) != nil {
 		p.log.WarnContext(ctx, "samples broke the zygote or took too long, starting without them",
 			"environment", e.key.environment, "version", e.key.version.Short())
+		p.markSlow(e.key)
 		p.clean(z)
 		if z, err = p.start(ctx, e.key, root); err != nil {
 			p.refuse(e, err)
 			return
 		}
-		p.markSlow(e.key)
 	}
 	defer p.clean(z)
 	e.z = z

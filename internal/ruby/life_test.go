@@ -363,6 +363,19 @@ func TestSamplesThatNeverEndLeaveALoadedZygote(t *testing.T) {
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 }
 
+func TestSamplesThatLeavePuppetHalfWayAreNotKept(t *testing.T) {
+	t.Parallel()
+	pool := running(t, Config{Workers: 1}, directories{version("bad"): tree(t, badCode)})
+	samples := []compile.Order{order(t, "production", "bad", "recursion.example.org"), order(t, "production", "bad", "fails.example.org")}
+	if err := pool.Warm(t.Context(), "production", version("bad"), samples); err != nil {
+		t.Fatal(err)
+	}
+	if !pool.isSlow(key{"production", version("bad")}) {
+		t.Error("the zygote that compiled an endless recursion is still used")
+	}
+	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
+}
+
 func TestIdleZygotesEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -176,7 +176,7 @@ func (p *Pool) Warm(ctx context.Context, env fleet.Environment, version fleet.Di
 		return err
 	}
 	defer p.unuse(e)
-	if e.z.lessons.Load() > 0 || len(good) == 0 {
+	if e.z.lessons.Load() > 0 || len(good) == 0 || p.isSlow(e.key) {
 		return nil
 	}
 	taught := make(chan struct{})

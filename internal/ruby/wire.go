@@ -74,6 +74,7 @@ type workerReply struct {
 	PeakBytes     int64          `json:"peak_bytes"`
 	ResidentBytes int64          `json:"resident_bytes"`
 	NewTypes      int            `json:"new_types"`
+	Spent         bool           `json:"spent"`
 }
 
 var errTooLong = errors.New("the line is too long")

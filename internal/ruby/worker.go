@@ -100,7 +100,7 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 		w.broken = true
 		return compile.Outcome{}, w.explain(ctx, ended, err)
 	case reply.Error != nil:
-		w.broken = w.broken || reply.Error.Cause == compile.CauseMemory
+		w.broken = w.broken || reply.Spent
 		reply.Error.Logs = reply.Logs
 		return compile.Outcome{}, reply.Error
 	default:

@@ -45,6 +45,7 @@ type zygote struct {
 	lifeline *os.File // its standard input; closing it ends the zygote and its workers
 	output   *os.File // what it and its workers print
 	drained  chan struct{}
+	printed  atomic.Pointer[string] // the first line of output
 
 	lessons   atomic.Int64 // orders that it learned from
 	learning  atomic.Bool
@@ -95,12 +96,16 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 
 // environ is all that Ruby, and what generate() starts, sees of our environment.
 func environ(home string) []string {
-	return []string{
+	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/puppetlabs/bin",
-		"HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=" + os.Getenv("TZ"),
+		"HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 		// One arena: workers are single-threaded, more arenas only scatter pages.
 		"MALLOC_ARENA_MAX=1",
 	}
+	if zone, set := os.LookupEnv("TZ"); set {
+		env = append(env, "TZ="+zone)
+	}
+	return env
 }
 
 func (z *zygote) pid() int { return z.cmd.Process.Pid }
@@ -116,8 +121,9 @@ func (z *zygote) drain(ctx context.Context, log *slog.Logger) {
 	lines := bufio.NewReaderSize(z.output, 1024)
 	for {
 		line, err := lines.ReadSlice('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			log.DebugContext(ctx, "ruby printed", "pid", z.pid(), "text", string(bytes.TrimSpace(line)))
+		if text := string(bytes.TrimSpace(line)); text != "" {
+			z.printed.CompareAndSwap(nil, &text)
+			log.DebugContext(ctx, "ruby printed", "pid", z.pid(), "text", text)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
@@ -158,12 +164,27 @@ func (z *zygote) greet(ctx context.Context, k key, root string) error {
 		},
 	})
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "the compiler for environment %s did not start", k.environment)
+		return fault.Wrap(fault.Unavailable, z.obituary(err), "the compiler for environment %s did not start", k.environment)
 	}
 	if reply.Error != "" {
 		return &compile.Error{Cause: compile.CauseCode, Message: reply.Error}
 	}
 	return nil
+}
+
+// obituary ends a zygote that did not start, and says what it had to say.
+func (z *zygote) obituary(err error) error {
+	z.kill()
+	<-z.ended
+	select {
+	case <-z.drained:
+	case <-time.After(time.Second):
+	}
+	// A new error, no wrapping: what cannot start is not tried again at once.
+	if text := z.printed.Load(); text != nil {
+		return errors.New(err.Error() + "; it printed: " + *text)
+	}
+	return errors.New(err.Error())
 }
 
 // teach makes the zygote compile orders and keep what they loaded.
@@ -173,11 +194,16 @@ func (z *zygote) teach(ctx context.Context, orders []compile.Order) error {
 	for i, order := range orders {
 		wire[i] = toWire(order)
 	}
-	_, err := z.call(ctx, z.cfg.WarmTimeout, request{Op: "warm", Orders: wire})
-	if err == nil {
+	reply, err := z.call(ctx, z.cfg.WarmTimeout, request{Op: "warm", Orders: wire})
+	switch {
+	case err != nil:
+		return err
+	case reply.Error != "":
+		return errors.New(reply.Error)
+	default:
 		z.lessons.Add(1)
+		return nil
 	}
-	return err
 }
 
 // fork makes a worker.
@@ -209,9 +235,9 @@ func (z *zygote) fork(ctx context.Context) (*worker, error) {
 	return newWorker(z, pid, ours, lessons), nil
 }
 
-// reap kills a worker's process group and lets its number go.
+// reap makes the zygote kill a worker's process group, if it still is its child,
+// and lets its number go.
 func (z *zygote) reap(ctx context.Context, pid int) error {
-	killGroup(pid)
 	_, err := z.call(ctx, controlTimeout, request{Op: "reap", PID: pid})
 	return err
 }
@@ -259,10 +285,12 @@ func (z *zygote) exchange(req *request) (*controlReply, error) {
 
 func writeRequest(w io.Writer, req *request) error {
 	req.V = protocolVersion
-	line, err := json.Marshal(req)
-	if err != nil {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line) // it ends the line
+	encoder.SetEscapeHTML(false)      // which could make facts six times as long
+	if err := encoder.Encode(req); err != nil {
 		return err
 	}
-	_, err = w.Write(append(line, '\n'))
+	_, err := w.Write(line.Bytes())
 	return err
 }

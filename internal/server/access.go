@@ -15,10 +15,25 @@ import (
 
 type requestKey struct{}
 
+// request is what the log says of a request besides its line.
+type request struct {
+	id    string
+	actor fleet.Actor // who asks, by certificate or token
+}
+
 // requestID is the reference that a request has in logs and error answers.
 func requestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestKey{}).(string)
-	return id
+	if req, ok := ctx.Value(requestKey{}).(*request); ok {
+		return req.id
+	}
+	return ""
+}
+
+// noteActor tells the log who turned out to ask.
+func noteActor(ctx context.Context, actor fleet.Actor) {
+	if req, ok := ctx.Value(requestKey{}).(*request); ok {
+		req.actor = actor
+	}
 }
 
 // front is what every request passes: it gets an id, is counted, logged, and
@@ -32,33 +47,35 @@ type front struct {
 
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	id := newRequestID()
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, id))
+	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+	r.Body = boundBody(w, r.Body)
 	seen := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
-				panic(p)
-			}
-			f.log.ErrorContext(r.Context(), "handler panicked", "panic", p, "request_id", id, "path", r.URL.Path, "stack", string(debug.Stack()))
+		p := recover()
+		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
+			f.log.ErrorContext(r.Context(), "handler panicked", "panic", p, "request_id", req.id, "path", r.URL.Path, "stack", string(debug.Stack()))
 			if !seen.begun {
-				http.Error(seen, "Server Error: the server made a mistake; its log names the cause under request "+id, http.StatusInternalServerError)
+				http.Error(seen, "Server Error: the server made a mistake; its log names the cause under request "+req.id, http.StatusInternalServerError)
+				p = nil
 			}
 		}
-		f.done(r, seen, id, time.Since(start))
+		f.done(r, seen, req, time.Since(start)) //nolint:contextcheck // the request carries its context
+		if p != nil {
+			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		}
 	}()
 	f.next.ServeHTTP(seen, r)
 }
 
 // done counts and logs one request. The query is left out: it may hold facts.
-func (f front) done(r *http.Request, seen *answer, id string, took time.Duration) {
+func (f front) done(r *http.Request, seen *answer, req *request, took time.Duration) {
 	f.metrics.request(r.Pattern, seen.status, took) // the pattern in routes.go that served it
 	if !f.access.Load() {
 		return
 	}
-	actor := fleet.ActorFrom(r.Context())
 	f.log.InfoContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "bytes", seen.bytes,
-		"ms", took.Milliseconds(), "actor", string(actor.Kind)+":"+actor.Name, "remote", r.RemoteAddr, "request_id", id)
+		"ms", took.Milliseconds(), "actor", string(req.actor.Kind)+":"+req.actor.Name, "remote", r.RemoteAddr, "request_id", req.id)
 }
 
 func newRequestID() string {

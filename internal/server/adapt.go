@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
@@ -28,13 +30,16 @@ func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessag
 	return facts.Values, facts.Seq, err
 }
 
+// inlinedChecksum is the one that static catalogs carry, whoever asked first.
+const inlinedChecksum = "sha256"
+
 // Inline is compile.Finisher: files of the version become part of the catalog.
 func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error) {
 	tree, err := a.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, err
 	}
-	return code.Inline(ctx, tree, document, []string{"sha256"})
+	return code.Inline(ctx, tree, document, []string{inlinedChecksum})
 }
 
 // SaveDocument is compile.Documents.
@@ -89,16 +94,51 @@ func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.
 	return current, err
 }
 
+// codeDoor is what httpapi asks of the code: the library, and the rows that only
+// people ask for. A deploy also hints to the warmer.
+type codeDoor struct{ *parts }
+
+func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+	version, err := d.library.Deploy(ctx, deployment)
+	if err != nil {
+		return version, err
+	}
+	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
+		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
+	d.warmer.Deployed(version.Environment, version.ID)
+	return version, nil
+}
+
+func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
+	return d.store.Environments(ctx)
+}
+
+func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+	return d.store.Versions(ctx, env, limit)
+}
+
+func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+	return d.store.RemoveEnvironment(ctx, env)
+}
+
+// longPatience is how long an agent is kept on the line that cannot be told to
+// come back. Agents hang up after ten minutes (http_read_timeout).
+const longPatience = 9 * time.Minute
+
 // agentDoor is what the Puppet API asks for.
 type agentDoor struct{ *parts }
 
 // Catalog is puppetapi.Catalogs.
 func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.Answer, error) {
 	question := compile.Ask{
-		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: ask.Static,
+		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted,
+		Static: ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum)),
 	}
 	if ask.Facts != nil {
 		question.FactsSeq = ask.Facts.Seq
+	}
+	if ask.Stays {
+		question.Patience = longPatience
 	}
 	answer, err := d.catalogs.Catalog(ctx, question)
 	if err != nil {
@@ -135,12 +175,12 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.Environmen
 	}
 	settings := make([]puppetapi.EnvironmentSettings, 0, len(versions))
 	for _, v := range versions {
-		manifest, err := d.library.Manifest(ctx, v.ID)
+		tree, err := d.library.Tree(ctx, v.Environment, v.ID)
 		if err != nil {
 			return nil, err
 		}
 		settings = append(settings, puppetapi.EnvironmentSettings{
-			Name: v.Environment, ModulePath: manifest.ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
+			Name: v.Environment, ModulePath: tree.Manifest().ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
 		})
 	}
 	return settings, nil

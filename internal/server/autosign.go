@@ -21,11 +21,23 @@ func (p *parts) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
 	case "list":
 		return pki.AutosignPolicy{Names: c.AutosignList}, nil
 	}
-	program, err := p.hooks.Autosign(c.Autosign)
+	program, err := p.signers.Autosign(c.Autosign)
 	if err != nil {
-		return pki.AutosignPolicy{}, err
+		return pki.AutosignPolicy{}, bad("autosign", "%s", fault.Detail(err))
 	}
 	return pki.AutosignPolicy{Decide: program.Decide}, nil
+}
+
+// checkTruster refuses a program for external trusted data that cannot be run, at
+// the start rather than at the first node.
+func (p *parts) checkTruster(c Config) error {
+	if c.TrustedExternalCommand == "" {
+		return nil
+	}
+	if _, err := p.trusters.TrustedExternal(c.TrustedExternalCommand); err != nil {
+		return bad("trusted_external_command", "%s", fault.Detail(err))
+	}
+	return nil
 }
 
 // Trusted is puppetapi.Truster: what a node's certificate says of it, and what
@@ -42,7 +54,7 @@ func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.
 	if err != nil || command == "" {
 		return trusted, err
 	}
-	program, err := d.hooks.TrustedExternal(command)
+	program, err := d.trusters.TrustedExternal(command)
 	if err != nil {
 		return nil, err
 	}

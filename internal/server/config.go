@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type Config struct {
 	AllowSubjectAltNames         bool          `koanf:"allow_subject_alt_names" help:"sign requests that carry subject alternative names"`
 	AllowAuthorizationExtensions bool          `koanf:"allow_authorization_extensions" help:"sign requests that carry authorization extensions such as pp_cli_auth"`
 	AllowRenewal                 bool          `koanf:"allow_renewal" help:"let nodes renew their own certificates"`
-	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON"`
+	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON, or a directory of such programs"`
 
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
@@ -99,6 +100,9 @@ func (c Config) Check() error {
 	if c.Autosign == "list" && len(c.AutosignList) == 0 {
 		return bad("autosign_list", "it is empty, but autosign=list needs it")
 	}
+	if c.TrustedExternalCommand != "" && !strings.HasPrefix(c.TrustedExternalCommand, "/") {
+		return bad("trusted_external_command", "%q is not the absolute path of an executable or of a directory of them", c.TrustedExternalCommand)
+	}
 	if err := oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"); err != nil {
 		return err
 	}
@@ -110,27 +114,34 @@ func (c Config) Check() error {
 
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
-		"certificate_ttl": int64(c.CertificateTTL), "compile_timeout": int64(c.CompileTimeout), "compile_memory_bytes": c.CompileMemoryBytes,
-		"compile_patience": int64(c.CompilePatience), "report_retention": int64(c.ReportRetention), "backup_retention": int64(c.BackupRetention),
-		"max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes, "max_backup_bytes": c.MaxBackupBytes,
-		"max_connections": int64(c.MaxConnections), "shutdown_timeout": int64(c.ShutdownTimeout),
-		"garbage_interval": int64(c.GarbageInterval), "garbage_grace": int64(c.GarbageGrace),
+		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes,
+		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
 	} {
 		if value <= 0 {
 			return bad(key, "it must be larger than zero")
 		}
 	}
-	if c.CompileWorkers < 0 {
+	for key, value := range map[string]time.Duration{
+		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
+		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "shutdown_timeout": c.ShutdownTimeout,
+		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
+	} {
+		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
+			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
+		}
+	}
+	switch {
+	case c.CompileWorkers < 0:
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
+	case c.MaxLoad < 0:
+		return bad("max_load", "it must not be negative; 0 means no limit")
 	}
 	return nil
 }
 
 func oneOf(key, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	return bad(key, "%q is none of %s", value, strings.Join(allowed, ", "))
 }

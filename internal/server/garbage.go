@@ -11,17 +11,23 @@ import (
 // nothing refers to. It runs until ctx is done; a failure is logged and tried
 // again the next time.
 func (p *parts) housekeeping(ctx context.Context) error {
-	tick := time.NewTicker(p.config.Load().GarbageInterval)
-	defer tick.Stop()
+	interval := p.config.Load().GarbageInterval
+	next := time.NewTimer(min(interval, firstSweep))
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-next.C:
 			p.sweep(ctx, time.Now())
+			next.Reset(interval)
 		}
 	}
 }
+
+// firstSweep is how soon after a start the first sweep is: a server that is
+// started anew more often than garbage_interval must not keep everything.
+const firstSweep = 15 * time.Minute
 
 // keepCompilations is how long finished compilations stay, besides each node's newest.
 const keepCompilations = 24 * time.Hour

@@ -33,7 +33,8 @@ type parts struct {
 	library  *code.Library
 	trees    *worktree.Worktree
 	ca       *pki.Authority
-	hooks    *exechook.Runner
+	signers  *exechook.Runner // of the autosign policy; strangers make it run
+	trusters *exechook.Runner // of external trusted data; nodes wait for it
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
@@ -67,11 +68,11 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.trees, err = worktree.New(p.data.join("trees"), p.library, p.blobs); err != nil {
 		return p, err
 	}
-	p.hooks = exechook.New(exechook.Config{Log: log.Logger})
+	p.signers, p.trusters = exechook.New(exechook.Config{Log: log.Logger}), exechook.New(exechook.Config{Log: log.Logger})
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
-	if err = p.openToken(ctx); err != nil {
+	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}
 	if err = p.openCompiler(c); err != nil {

@@ -16,7 +16,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Facts: p.store, Catalogs: p.store, Reports: p.store,
-		Tokens: p.store, RequestID: requestID, Log: p.log.Logger,
+		Tokens: p.store, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -29,10 +29,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	})
 	ca := caapi.New(caapi.Config{Authority: p.ca, Log: p.log.Logger})
 
-	mux := http.NewServeMux()
-	for pattern, handler := range map[string]http.Handler{
-		// Puppet's own protocols, as stock agents speak them.
-		"/puppet-ca/v1/":                  ca,
+	agents := prefixes{ // Puppet's protocol, as stock agents speak it
 		"/puppet/v3/catalog/":             puppet,
 		"/puppet/v3/node/":                puppet,
 		"/puppet/v3/facts/":               puppet,
@@ -42,7 +39,14 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		"/puppet/v3/file_content/":        puppet,
 		"/puppet/v3/static_file_content/": puppet,
 		"/puppet/v3/file_bucket_file/":    puppet,
-		"/puppet/":                        puppet, // the rest, and what there is not
+		"/puppet/v3/environments":         puppet,
+		"/puppet/v3/status/":              puppet,
+		"/puppet/":                        puppet, // what there is not
+	}
+	mux := http.NewServeMux()
+	for pattern, handler := range map[string]http.Handler{
+		// The CA, for stock agents and for clients of `puppetserver ca`.
+		"/puppet-ca/v1/": ca,
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,
@@ -55,22 +59,24 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	} {
 		mux.Handle(pattern, handler)
 	}
-	return paths{"/puppet/", puppet, mux}, nil
+	return agents.before(mux), nil
 }
 
-// paths sends everything below a prefix to one handler before the mux sees it: a
-// mux cleans paths, but agents name backups by //etc/motd and mean it.
-type paths struct {
-	prefix string
-	raw    http.Handler
-	rest   http.Handler
-}
+// prefixes is handlers by the beginning of the path, as it was sent: a ServeMux
+// cleans paths, but agents name backups by //etc/motd and mean it.
+type prefixes map[string]http.Handler
 
-func (p paths) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, p.prefix) {
-		r.Pattern = p.prefix
-		p.raw.ServeHTTP(w, r)
-		return
-	}
-	p.rest.ServeHTTP(w, r)
+// before answers what begins with one of the prefixes, the longest one, and
+// leaves the rest to next.
+func (p prefixes) before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pattern, handler := "", next
+		for prefix, candidate := range p {
+			if len(prefix) > len(pattern) && strings.HasPrefix(r.URL.Path, prefix) {
+				pattern, handler = prefix, candidate
+			}
+		}
+		r.Pattern = pattern // a mux sets its own
+		handler.ServeHTTP(w, r)
+	})
 }

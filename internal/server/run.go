@@ -14,10 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/tutti-project/tutti/internal/code"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/tlsfront"
@@ -40,6 +36,9 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
+	if err := p.openToken(ctx); err != nil {
+		return err
+	}
 	door, err := p.listen(ctx, c)
 	if err != nil {
 		return err
@@ -76,6 +75,10 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		return nil, errors.Join(err, socket.Close())
 	}
 	routes, err := p.routes(d.health)
+	if err == nil {
+		d.address = "https://" + clientHost(socket.Addr())
+		err = p.data.write(AddressFile, d.address+"\n", 0o600)
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.front.Close())
 	}
@@ -85,8 +88,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	d.front.Configure(d.server)
-	d.address = "https://" + clientHost(socket.Addr())
-	return d, p.data.write(AddressFile, d.address+"\n", 0o600)
+	return d, nil
 }
 
 // maxHeaderBytes allows a GET of a catalog with its facts in the query, as old
@@ -127,26 +129,15 @@ func (p *parts) health() *health {
 // serve runs every component until ctx ends or one of them fails, then stops
 // from the outside in.
 func (p *parts) serve(ctx context.Context, d *door, o Options) error {
-	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInner()
-	working, failed := errgroup.Group{}, make(chan error, 8)
-	for name, run := range map[string]func(context.Context) error{
-		"compile workers":    p.ruby.Run,
-		"compile dispatcher": p.dispatch.Run,
-		"warmer":             p.warmer.Run,
-		"certificates":       p.ca.Run,
-		"housekeeping":       p.housekeeping,
-		"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
-	} {
-		working.Go(func() error {
-			err := run(inner)
-			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-				failed <- err
-			}
-			return err
+	crew := start(context.WithoutCancel(ctx),
+		stage{"compile workers": p.ruby.Run},
+		stage{ // these compile: they end first
+			"compile dispatcher": p.dispatch.Run,
+			"warmer":             p.warmer.Run,
+			"certificates":       p.ca.Run,
+			"housekeeping":       p.housekeeping,
+			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		})
-	}
 	serving := make(chan error, 1)
 	go func() { serving <- d.server.Serve(d.front) }()
 	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
@@ -155,15 +146,14 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	select {
 	case <-ctx.Done():
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
-	case cause = <-failed:
+	case cause = <-crew.failed:
 	case cause = <-p.stored:
 		p.stored <- cause // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
 	p.drain(d)
-	stopInner()
-	return errors.Join(cause, unless(cause, working.Wait()))
+	return errors.Join(cause, crew.stop(cause))
 }
 
 // drain lets open requests finish, and says what it gave up.
@@ -174,14 +164,6 @@ func (p *parts) drain(d *door) {
 		p.log.WarnContext(ctx, "open requests were cut off", "err", err)
 		_ = d.server.Close()
 	}
-}
-
-// unless is err, unless it is what is known already.
-func unless(known, err error) error {
-	if known != nil && errors.Is(known, err) {
-		return nil
-	}
-	return err
 }
 
 // reloads follows SIGHUP, and looks at the server's certificate daily, until ctx
@@ -216,6 +198,9 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	applied, waiting := merge(*old, fresh)
 	autosign, err := p.autosignPolicy(applied)
 	if err != nil {
+		return err
+	}
+	if err := p.checkTruster(applied); err != nil {
 		return err
 	}
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
@@ -257,33 +242,6 @@ func merge(old, fresh Config) (applied Config, waiting []string) {
 		}
 	}
 	return applied, waiting
-}
-
-// codeDoor is what httpapi asks of the code: the library, and the rows that only
-// people ask for. A deploy also hints to the warmer.
-type codeDoor struct{ *parts }
-
-func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
-	version, err := d.library.Deploy(ctx, deployment)
-	if err != nil {
-		return version, err
-	}
-	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
-		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
-	d.warmer.Deployed(version.Environment, version.ID)
-	return version, nil
-}
-
-func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
-	return d.store.Environments(ctx)
-}
-
-func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
-	return d.store.Versions(ctx, env, limit)
-}
-
-func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	return d.store.RemoveEnvironment(ctx, env)
 }
 
 // welcome tells a newcomer what to do next.

@@ -2,10 +2,14 @@ package server
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +48,9 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting compile_timeout":  func(c *Config) { c.CompileTimeout = 0 },
 		"setting compile_workers":  func(c *Config) { c.CompileWorkers = -1 },
 		"setting report_retention": func(c *Config) { c.ReportRetention = -time.Hour },
+		"setting compile_patience": func(c *Config) { c.CompilePatience = 30 }, // "compile_patience: 30" in a file
+		"setting max_load":         func(c *Config) { c.MaxLoad = -1 },
+		"setting trusted_external": func(c *Config) { c.TrustedExternalCommand = "external.sh" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -123,6 +130,64 @@ func TestTheTokenIsMadeOnce(t *testing.T) {
 	}
 	if info, err := os.Stat(data.join(TokenFile)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the token's file has mode %v, %v", info.Mode(), err)
+	}
+}
+
+// Strangers make the autosign program run; the nodes' runs must not wait for it.
+func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := Default()
+	c.Data, c.Autosign, c.TrustedExternalCommand = filepath.Join(dir, "data"), filepath.Join(dir, "sign"), filepath.Join(dir, "external")
+	hung := filepath.Join(dir, "hung") // whoever opens it waits
+	if err := syscall.Mkfifo(hung, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{c.Autosign: "#!/bin/sh\nread x < " + hung + "\n", c.TrustedExternalCommand: "#!/bin/sh\necho '{\"rack\":7}'\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := open(t.Context(), c, newLogger(c, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	var strangers sync.WaitGroup
+	ctx, leave := context.WithCancel(t.Context())
+	defer strangers.Wait()
+	defer leave()
+	for range 32 {
+		policy, err := p.autosignPolicy(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		strangers.Go(func() { _, _ = policy.Decide(ctx, "web-1", nil) })
+	}
+	program, err := p.trusters.TrustedExternal(c.TrustedExternalCommand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the hung ones take 30
+	defer cancel()
+	if got, err := program.External(quick, "web-1"); err != nil || string(got) != `{"rack":7}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestProgramsThatCannotRunAreRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	for want, spoil := range map[string]func(*Config){
+		"setting autosign:":                func(c *Config) { c.Autosign = "/nowhere/sign" },
+		"setting trusted_external_command": func(c *Config) { c.TrustedExternalCommand = "/nowhere/external" },
+	} {
+		c := Default()
+		c.Data = filepath.Join(t.TempDir(), "data")
+		spoil(&c)
+		p, err := open(t.Context(), c, newLogger(c, io.Discard))
+		if err == nil || fault.Of(err) != fault.Invalid || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, %v, want %q", p, err, want)
+		}
 	}
 }
 

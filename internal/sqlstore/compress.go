@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -11,7 +12,11 @@ import (
 type compressor struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
+	buffers sync.Pool // of *[]byte: documents before they are packed
 }
+
+// maxBuffer is the largest buffer that is kept.
+const maxBuffer = 1 << 20
 
 func newCompressor() (*compressor, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
@@ -23,11 +28,25 @@ func newCompressor() (*compressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compressor{encoder, decoder}, nil
+	return &compressor{encoder: encoder, decoder: decoder}, nil
 }
 
 func (c *compressor) pack(document []byte) []byte {
-	return c.encoder.EncodeAll(document, make([]byte, 0, len(document)/3+64))
+	return c.encoder.EncodeAll(document, make([]byte, 0, len(document)/4+64))
+}
+
+// packWith packs what write appends to a buffer that is used again.
+func (c *compressor) packWith(write func(dst []byte) []byte) []byte {
+	buffer, ok := c.buffers.Get().(*[]byte)
+	if !ok {
+		buffer = new([]byte)
+	}
+	*buffer = write((*buffer)[:0])
+	packed := c.pack(*buffer)
+	if cap(*buffer) <= maxBuffer {
+		c.buffers.Put(buffer)
+	}
+	return packed
 }
 
 func (c *compressor) unpack(packed []byte) ([]byte, error) {

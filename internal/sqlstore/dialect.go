@@ -91,7 +91,7 @@ func (p *prepared) statement(ctx context.Context, query string) (*sql.Stmt, erro
 	if s := p.statements[query]; s != nil {
 		return s, nil
 	}
-	s, err := p.on.PrepareContext(ctx, query)
+	s, err := p.on.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept; close closes it
 	if err == nil {
 		p.statements[query] = s
 	}
@@ -99,7 +99,7 @@ func (p *prepared) statement(ctx context.Context, query string) (*sql.Stmt, erro
 }
 
 func (p *prepared) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	s, err := p.statement(ctx, query)
+	s, err := p.statement(ctx, query) //nolint:sqlclosecheck // kept; close closes it
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (p *prepared) exec(ctx context.Context, query string, args ...any) (int64, 
 }
 
 func (p *prepared) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := p.statement(ctx, query)
+	s, err := p.statement(ctx, query) //nolint:sqlclosecheck // kept; close closes it
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (p *prepared) query(ctx context.Context, query string, args ...any) (*sql.R
 }
 
 func (p *prepared) row(ctx context.Context, query string, args ...any) scanner {
-	s, err := p.statement(ctx, query)
+	s, err := p.statement(ctx, query) //nolint:sqlclosecheck // kept; close closes it
 	if err != nil {
 		return failedRow{err}
 	}

@@ -26,7 +26,7 @@ func migrate(ctx context.Context, db *sql.DB, d dialect) error {
 	}
 	options := []goose.ProviderOption{goose.WithGoMigrations(list...), goose.WithDisableGlobalRegistry(true)}
 	if d.postgres {
-		locker, err := lock.NewPostgresSessionLocker()
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second, for five minutes
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -40,7 +41,5 @@ func (c *pathCache) add(fresh map[string]int64) {
 	if c.ids == nil || len(c.ids)+len(fresh) > maxPaths {
 		c.ids = map[string]int64{}
 	}
-	for path, id := range fresh {
-		c.ids[path] = id
-	}
+	maps.Copy(c.ids, fresh)
 }

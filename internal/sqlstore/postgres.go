@@ -32,11 +32,15 @@ const postgresConns = 16
 func openPostgres(ctx context.Context, url string) (*sql.DB, error) {
 	db, err := sql.Open("pgx", url)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
+		return nil, err
 	}
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
-	if err := db.PingContext(ctx); err != nil {
+	err = db.PingContext(ctx)
+	if _, unreadable := errors.AsType[*pgconn.ParseConfigError](err); unreadable {
+		err = fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, err
 	}
@@ -101,7 +105,11 @@ func postgresFault(err error) error {
 		return &fault.Error{Kind: fault.Unavailable, Detail: "the database does not take this now", RetryAfter: comeBack, Err: err}
 	case e.Code == "23505":
 		return fault.Wrap(fault.Conflict, err, "it exists already")
-	case class == "22":
+	case class == "3D":
+		return fault.Wrap(fault.Invalid, err, "there is no such database; make it with createdb")
+	case class == "28" || e.Code == "42501":
+		return fault.Wrap(fault.Denied, err, "the database refuses this user")
+	case class == "22" || class == "54":
 		return fault.Wrap(fault.Invalid, err, "the database cannot keep such a value")
 	default:
 		return nil

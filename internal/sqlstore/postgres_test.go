@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ type cluster struct {
 	dir   string
 	admin *sql.DB
 	count atomic.Int64
+	model sync.Once
 	fail  error
 }
 
@@ -89,7 +91,7 @@ func (c *cluster) run(attr *syscall.SysProcAttr, name string, args ...string) er
 	if err != nil {
 		return err
 	}
-	defer os.Remove(log.Name())
+	defer func() { _ = os.Remove(log.Name()) }()
 	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = c.dir, attr, log, log // the server inherits it: no pipe to wait for
 	err = cmd.Run()
 	_, _ = log.Seek(0, 0)
@@ -122,11 +124,31 @@ func (c *cluster) stop() {
 // database makes an empty database.
 func (c *cluster) database(tb testing.TB) string {
 	tb.Helper()
+	return c.create(tb, "t"+strconv.FormatInt(c.count.Add(1), 10), "template1")
+}
+
+// migrated makes a database that has the schema already: a copy of a model is made
+// faster than it is migrated.
+func (c *cluster) migrated(tb testing.TB) string {
+	tb.Helper()
+	c.model.Do(func() {
+		s, err := Open(tb.Context(), Config{URL: c.create(tb, "model", "template1")}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	})
+	return c.create(tb, "t"+strconv.FormatInt(c.count.Add(1), 10), "model")
+}
+
+func (c *cluster) create(tb testing.TB, name, template string) string {
+	tb.Helper()
 	if c.fail != nil {
 		tb.Fatal(c.fail)
 	}
-	name := "t" + strconv.FormatInt(c.count.Add(1), 10)
-	if _, err := c.admin.ExecContext(tb.Context(), "CREATE DATABASE "+name); err != nil {
+	if _, err := c.admin.ExecContext(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
 		tb.Fatal(err)
 	}
 	return c.url(name)
@@ -134,9 +156,13 @@ func (c *cluster) database(tb testing.TB) string {
 
 // engines opens a store of each kind; tests run on both.
 var engines = map[string]func(tb testing.TB) *Store{
-	"sqlite": func(tb testing.TB) *Store { return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")}) },
+	"sqlite": func(tb testing.TB) *Store {
+		tb.Helper()
+		return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")})
+	},
 	"postgres": func(tb testing.TB) *Store {
-		return openTest(tb, Config{URL: postgres.database(tb)})
+		tb.Helper()
+		return openTest(tb, Config{URL: postgres.migrated(tb)})
 	},
 }
 
@@ -164,4 +190,3 @@ func onBoth(t *testing.T, test func(t *testing.T, open func(tb testing.TB) *Stor
 		})
 	}
 }
-

@@ -17,7 +17,7 @@ var errKnown = errors.New("the report is known")
 
 // SaveReport implements inventory.ReportStore.
 func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
-	document := s.packer.pack(inventory.AppendDocument(make([]byte, 0, 1024+320*len(r.Resources)+256*len(r.Logs)+len(r.Metrics)), &r))
+	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
 	err := s.write(ctx, func(ctx context.Context, q querier) error { return s.putReport(ctx, q, &r, document) })
 	if errors.Is(err, errKnown) {
 		return nil

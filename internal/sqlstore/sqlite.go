@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,8 +61,7 @@ func claim(path string) (*sqliteFile, error) {
 }
 
 func unusable(path string, err error) error {
-	var cause *os.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*os.PathError](err); ok {
 		return fault.Wrap(fault.Unavailable, err, "the database %s cannot be used: %s; check the directory's owner, mode and mount", path, cause.Err)
 	}
 	return fault.Wrap(fault.Unavailable, err, "the database %s cannot be used", path)
@@ -83,19 +84,45 @@ func (f *sqliteFile) pool(conns int, cacheBytes int64, pragmas ...string) (*sql.
 	return db, nil
 }
 
+// insertChunk is how many rows one statement inserts: with more, the driver takes
+// longer to match the arguments than it saves.
+const insertChunk = 16
+
+// sqliteInsert inserts whole chunks with one statement, and the rest row by row, so
+// that there are two texts to keep prepared.
 func sqliteInsert(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	names, marks := make([]string, len(cols)), make([]string, len(cols))
+	names := make([]string, len(cols))
 	for i, c := range cols {
-		names[i], marks[i] = c.name, "$"+strconv.Itoa(i+1)
+		names[i] = c.name
 	}
-	text := "INSERT INTO " + into + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ") " + conflict
+	row := "(?" + strings.Repeat(", ?", len(cols)-1) + ")"
+	head := "INSERT INTO " + into + " (" + strings.Join(names, ", ") + ") VALUES " + row
+	args := make([]any, 0, insertChunk*len(cols))
+	for ; len(rows) >= insertChunk; rows = rows[insertChunk:] {
+		if _, err := q.exec(ctx, head+strings.Repeat(", "+row, insertChunk-1)+" "+conflict, slices.AppendSeq(args[:0], flat(rows[:insertChunk]))...); err != nil {
+			return err
+		}
+	}
 	for _, row := range rows {
-		if _, err := q.exec(ctx, text, row...); err != nil {
+		if _, err := q.exec(ctx, head+" "+conflict, row...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// flat yields the values of rows one after the other.
+func flat(rows [][]any) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		for _, row := range rows {
+			for _, v := range row {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
 }

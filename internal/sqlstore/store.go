@@ -17,7 +17,7 @@ import (
 type Config struct {
 	Path       string // SQLite: the file; it is made if need be
 	URL        string // PostgreSQL: postgres://...; goes before Path
-	CacheBytes int64  // SQLite: memory for pages; 0 means 48 MB
+	CacheBytes int64  // SQLite: memory for pages; 0 means 32 MB
 	QueueActs  int    // SQLite: writes that may wait; 0 means 1024
 }
 
@@ -84,7 +84,7 @@ func (s *Store) openSQLite(ctx context.Context, config Config) error {
 }
 
 func (s *Store) openPools(ctx context.Context, config Config) error {
-	cache := cmp.Or(config.CacheBytes, 48<<20)
+	cache := cmp.Or(config.CacheBytes, 32<<20)
 	var err error
 	if s.write1, err = s.file.pool(1, cache/2); err != nil {
 		return err

@@ -21,42 +21,64 @@ import (
 func TestInventory(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		inventorytest.RunStore(t, func(t *testing.T) inventorytest.Store { return open(t) })
+		t.Helper()
+		inventorytest.RunStore(t, func(t *testing.T) inventorytest.Store {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
 func TestPKI(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		pkitest.RunStore(t, func(t *testing.T) pki.Store { return open(t) })
+		t.Helper()
+		pkitest.RunStore(t, func(t *testing.T) pki.Store {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
 func TestCode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		codetest.RunStore(t, func(t *testing.T) code.Store { return open(t) })
+		t.Helper()
+		codetest.RunStore(t, func(t *testing.T) code.Store {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		buckettest.RunStore(t, func(t *testing.T) bucket.Store { return open(t) })
+		t.Helper()
+		buckettest.RunStore(t, func(t *testing.T) bucket.Store {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
-		rbactest.RunTokenStore(t, func(t *testing.T) rbac.TokenStore { return open(t) })
+		t.Helper()
+		rbactest.RunTokenStore(t, func(t *testing.T) rbac.TokenStore {
+			t.Helper()
+			return open(t)
+		})
 	})
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		compiletest.RunQueue(t, func(t *testing.T) compiletest.Backend {
+			t.Helper()
 			s := open(t)
 			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
 		})

@@ -210,3 +210,16 @@ func TestWatchSeparatesServerAndClients(t *testing.T) {
 		t.Errorf("span = %+v, err %v", span, err)
 	}
 }
+
+func TestIncompleteReportKeepsTheError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken off")
+	var out bytes.Buffer
+	if err := (&Report{}).Incomplete(&out, nil, broken); !errors.Is(err, broken) || out.Len() > 0 {
+		t.Errorf("without rows: %v, %q", err, out.String())
+	}
+	report := &Report{Rows: []Row{{"peer", "small", map[string]float64{"rate": 10}}}}
+	if err := report.Incomplete(&out, []string{"rate"}, broken); !errors.Is(err, broken) || !strings.Contains(out.String(), "incomplete: broken off") {
+		t.Errorf("with rows: %v, %q", err, out.String())
+	}
+}

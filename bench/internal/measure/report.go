@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,6 +117,16 @@ func (r *Report) Print(w io.Writer, columns []string) error {
 		put(w, "note: %s\n", note)
 	}
 	return nil
+}
+
+// Incomplete prints what was measured before err stopped the benchmark, and
+// returns err. Nothing is written to a file: half a report is not comparable.
+func (r *Report) Incomplete(w io.Writer, columns []string, err error) error {
+	if len(r.Rows) == 0 {
+		return err
+	}
+	r.Ratios, r.Notes = nil, []string{"incomplete: " + err.Error()}
+	return errors.Join(err, r.Print(w, columns))
 }
 
 func (r *Report) printRatios(w io.Writer) error {

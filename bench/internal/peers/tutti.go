@@ -133,7 +133,7 @@ func (t *Tutti) Version(ctx context.Context) string {
 	if err != nil {
 		return "development"
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "tutti version ")
 }
 
 // URL implements [Target].

@@ -67,7 +67,8 @@ module Tutti
       header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a }
       { header: header, documents: documents }
     rescue StandardError, ScriptError, SystemExit, NoMemoryError, SystemStackError, UncaughtThrowError => e
-      { header: { 'error' => Failure.new(e, @paths).to_h, 'logs' => logs.to_a }, documents: [] }
+      failure = Failure.new(e, @paths)
+      { header: { 'error' => failure.to_h, 'logs' => logs.to_a, 'spent' => failure.spent? }, documents: [] }
     end
 
     def too_large(documents, logs)

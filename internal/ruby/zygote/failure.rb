@@ -15,6 +15,16 @@ module Tutti
       { 'cause' => cause, 'message' => message }.merge(location(message))
     end
 
+    # What was no mistake of the code's author may have left Puppet half way, say
+    # in the middle of loading a file: such a process must not be used again.
+    def spent?
+      error = @error
+      return true unless error.is_a?(Puppet::Error) || error.is_a?(Compilation::BadOrder)
+
+      error = error.cause while error&.cause && error.is_a?(StandardError)
+      !error.is_a?(StandardError) && !error.is_a?(ScriptError)
+    end
+
     private
 
     def cause

@@ -4,7 +4,7 @@ module Tutti
   # What Puppet logs while it compiles, bounded in number and size.
   class Logs
     MAX_COUNT = 500
-    MAX_BYTES = 8192
+    MAX_BYTES = 4096
 
     def initialize(paths)
       @paths = paths

@@ -72,7 +72,10 @@ module Tutti
 
     # Compiles samples so that what they load is shared by all workers.
     def warm(orders)
-      failed = orders.count { |order| @compiler.compile(order)[:header].key?('error') }
+      headers = orders.map { |order| @compiler.compile(order)[:header] }
+      return { 'error' => 'a sample left Puppet half way' } if headers.any? { |header| header['spent'] }
+
+      failed = headers.count { |header| header.key?('error') }
       settle
       { 'warmed' => orders.size - failed, 'failed' => failed, 'resident_bytes' => Memory.resident }
     end

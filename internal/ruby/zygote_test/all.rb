@@ -92,6 +92,26 @@ class FailureTest < Minitest::Test
     assert_match(%r{/etc/puppetlabs/code/environments/prod/manifests/a.pp}, got['message'])
   end
 
+  def spent?(error)
+    Tutti::Failure.new(error, nil).spent?
+  end
+
+  def test_knows_when_a_process_is_spent
+    refute spent?(Puppet::Error.new('x'))
+    refute spent?(Tutti::Compilation::BadOrder.new('x'))
+    [SystemStackError.new('deep'), NoMemoryError.new, SystemExit.new, UncaughtThrowError.allocate].each { |e| assert spent?(e) }
+    wrapped = begin
+      begin
+        raise SystemStackError, 'deep'
+      rescue SystemStackError => e
+        raise Puppet::Error, "autoload: #{e}"
+      end
+    rescue Puppet::Error => e
+      e
+    end
+    assert spent?(wrapped)
+  end
+
   def test_tells_causes_apart
     assert_equal('memory', failure(NoMemoryError.new('none'))['cause'])
     assert_equal('input', failure(Tutti::Compilation::BadOrder.new('facts'))['cause'])

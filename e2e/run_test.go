@@ -1,0 +1,195 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// A node that was never seen before gets its certificate, converges, and says so;
+// the second run changes nothing; drift is mended and called by its name.
+func TestAgentConverges(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "converges.test", "story=basic")
+
+	out := a.run(t, 2)
+	contains(t, out, "Downloaded certificate for converges.test", "Caching catalog for converges.test", "Applied catalog")
+	same(t, "files", map[string]string{
+		"content.txt": "hello from hiera\n", "template.txt": "I am converges.test\n", "source.txt": "the source a\n",
+	}, a.tree(t, "basic"))
+
+	a.run(t, 0)
+	if err := os.WriteFile(filepath.Join(a.scratch, "basic/content.txt"), []byte("drift\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.run(t, 2)
+	same(t, "mended file", "hello from hiera\n", a.read(t, "basic/content.txt"))
+
+	var statuses []string
+	for _, r := range a.reports(t) {
+		statuses = append(statuses, r.Status)
+		if !r.Completed || r.Noop || r.Environment != "production" || r.CatalogUUID == "" {
+			t.Errorf("report %+v", r)
+		}
+	}
+	same(t, "runs, newest first", []string{"changed", "unchanged", "changed"}, statuses)
+	if report := a.lastReport(t); !report.Corrective || report.Counts.Changed != 1 {
+		t.Errorf("the mended file is no corrective change: %+v", report.Counts)
+	}
+	checkInventory(t, a)
+}
+
+// checkInventory asks for what the server knows of a node that converged.
+func checkInventory(t *testing.T, a *agent) {
+	t.Helper()
+	node := decode[api.Node](t, a.server, "node", "show", a.name)
+	if node.Status != "changed" || !node.Corrective || node.FactsAt == nil || node.CatalogAt == nil || node.Environment != "production" {
+		t.Errorf("node %+v", node)
+	}
+	contains(t, a.server.tutti(t, "node", "list"), a.name)
+	contains(t, a.server.tutti(t, "node", "facts", a.name, "scratch"), a.scratch)
+	catalog := decode[api.Catalog](t, a.server, "catalog", "show", a.name)
+	names := map[string]bool{}
+	for _, r := range catalog.Resources {
+		names[r.Type+"["+r.Title+"]"] = true
+	}
+	for _, want := range []string{"Class[Story::Basic]", "File[" + a.scratch + "/basic/source.txt]", "Stage[main]"} {
+		if !names[want] {
+			t.Errorf("the stored catalog has no %s", want)
+		}
+	}
+	contains(t, a.server.tutti(t, "report", "show", a.reports(t)[0].ID[:12]), a.name, "content.txt", "corrective")
+}
+
+// --noop shows what would happen, writes nothing, and the report says what is pending.
+func TestNoop(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "noop.test", "story=basic")
+	out := a.run(t, 0, "--noop") // as Puppet Server
+	contains(t, out, "current_value 'absent', should be 'directory' (noop)", "Would have triggered 'refresh' from 4 events")
+	same(t, "files", map[string]string{}, a.tree(t, "."))
+	if cached, _ := filepath.Glob(filepath.Join(a.home, "vardir/client_data/catalog/*")); len(cached) != 0 {
+		t.Errorf("a noop run cached its catalog: %v", cached)
+	}
+	r := a.lastReport(t)
+	if !r.Noop || !r.NoopPending || r.Status != "unchanged" || r.Counts.Noop != 4 {
+		t.Errorf("report: noop %v, pending %v, status %s, counts %+v", r.Noop, r.NoopPending, r.Status, r.Counts)
+	}
+	contains(t, a.server.tutti(t, "report", "list", "--node", a.name), "would change")
+}
+
+// --use_cached_catalog applies the catalog of the run before, even when the code has changed.
+func TestUseCachedCatalog(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "cached.test", "story=basic")
+	a.run(t, 2)
+	first := a.lastReport(t)
+	out := a.run(t, 0, "--use_cached_catalog", "--job-id", "42")
+	contains(t, out, "Using cached catalog from environment 'production'") // as Puppet Server
+	r := a.lastReport(t)
+	if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID != first.CatalogUUID || r.JobID != "42" || r.Version != first.Version {
+		t.Errorf("report of the cached run: %+v", r)
+	}
+	if r.TransactionUUID == first.TransactionUUID {
+		t.Error("two runs have one transaction")
+	}
+}
+
+// A cached catalog tides over a compile that fails; the report says so.
+func TestCachedCatalogAfterFailure(t *testing.T) {
+	t.Parallel()
+	s := theHouse(t)
+	a := newAgent(t, s, "tided.test", "story=basic")
+	a.run(t, 2)
+	a.env = append(a.env, "FACTER_story=raises")
+	r := a.puppet(t, "agent", "--onetime", "--no-daemonize", "--verbose", "--no-splay")
+	if r.code != 0 { // as Puppet Server: without -t the cache masks the error
+		t.Errorf("exit code %d\n%s", r.code, r.text())
+	}
+	contains(t, r.text(), "the powder keg blew up", "Using cached catalog")
+	if report := a.lastReport(t); report.CachedCatalog != "on_failure" {
+		t.Errorf("cached catalog status %q", report.CachedCatalog)
+	}
+}
+
+// --environment brings the node to another line of code.
+func TestOtherEnvironment(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "other.test")
+	out := a.run(t, 2, "--environment", "other")
+	contains(t, out, "Using environment 'other'")
+	same(t, "file", "other of other\n", a.read(t, "environment.txt")) // as Puppet Server
+	same(t, "environment", "other", a.lastReport(t).Environment)
+	same(t, "environment", "other", decode[api.Node](t, a.server, "node", "show", a.name).Environment)
+}
+
+// What pluginsync brings works in the same run: a fact, an external fact, a type with its provider.
+func TestPluginsync(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		args    []string
+		locales bool
+	}{
+		{"without-locales", nil, false},
+		{"with-locales", []string{"--no-disable_i18n"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := newAgent(t, theHouse(t), c.name+".test", "story=plugins")
+			a.run(t, 2, c.args...)
+			same(t, "files", map[string]string{
+				"facts.txt": "a custom fact and an external fact\n",
+				"line.txt":  "written by a synced provider\n",
+			}, a.tree(t, "."))
+			_, err := os.Stat(filepath.Join(a.home, "vardir/locales/de/tutti-story.po"))
+			if got := err == nil; got != c.locales {
+				t.Errorf("locales synced: %v, want %v", got, c.locales)
+			}
+			for _, unwanted := range []string{"config.yaml", "tutti-story.pot"} { // the agent asks to leave them out
+				if _, err := os.Stat(filepath.Join(a.home, "vardir/locales", unwanted)); err == nil {
+					t.Errorf("%s was synced", unwanted)
+				}
+			}
+			facts := decode[map[string]any](t, a.server, "node", "facts", a.name)
+			same(t, "stored fact", any("a custom fact"), facts["story_custom"])
+		})
+	}
+}
+
+// `puppet facts upload` stores facts without a run.
+func TestFactsUpload(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "upload.test", "story=basic", "colour=green")
+	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
+		t.Fatalf("ssl bootstrap: %d\n%s", r.code, r.text())
+	}
+	r := a.puppet(t, "facts", "upload")
+	if r.code != 0 {
+		t.Fatalf("facts upload: %d\n%s", r.code, r.text())
+	}
+	contains(t, r.text(), "Uploading facts for 'upload.test'")
+	same(t, "stored fact", "green", decode[string](t, a.server, "node", "facts", a.name, "colour"))
+	node := decode[api.Node](t, a.server, "node", "show", a.name)
+	if node.ReportAt != nil || node.CatalogAt != nil {
+		t.Errorf("an upload of facts made more than facts: %+v", node)
+	}
+}
+
+// A source that does not exist is found out when the catalog is compiled, because the
+// catalog is static: the error names the resource (as Puppet Server with static catalogs).
+func TestMissingSource(t *testing.T) {
+	t.Parallel()
+	s := theHouse(t)
+	a := newAgent(t, s, "missing.test", "story=missing")
+	out := a.run(t, 1)
+	contains(t, out, "Error 500 on SERVER", "Could not get metadata for puppet:///modules/story/nowhere.txt", "Could not retrieve catalog; skipping run")
+	if strings.Contains(out, "attempts") {
+		t.Error("the server tried again what cannot become better")
+	}
+	s.logged(t, a.name, "cause=code", "nowhere.txt")
+	contains(t, s.tutti(t, "report", "list", "--status", "failed"), a.name)
+}

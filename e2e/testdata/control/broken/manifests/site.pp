@@ -1,0 +1,6 @@
+node default {
+  file { '/nowhere':
+    ensure => present
+    mode   => '0644',
+  }
+}

@@ -1,0 +1,3 @@
+Facter.add(:story_custom) do
+  setcode { 'a custom fact' }
+end

@@ -1,0 +1,4 @@
+# A compile that never ends.
+class story::endless {
+  story::spin()
+}

@@ -1,0 +1,10 @@
+# What pluginsync brings is used in the same run: a fact, an external fact, a type with its provider.
+class story::plugins {
+  $dir = $facts['scratch']
+  file { "${dir}/facts.txt":
+    content => "${facts['story_custom']} and ${facts['story_external']}\n",
+  }
+  story_line { "${dir}/line.txt":
+    text => 'written by a synced provider',
+  }
+}

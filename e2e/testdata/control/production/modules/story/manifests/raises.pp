@@ -1,0 +1,5 @@
+# A function that raises.
+class story::raises {
+  notice('before')
+  story::explode('the powder keg')
+}
