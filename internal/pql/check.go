@@ -120,8 +120,8 @@ func (c checker) column(column Column) *Error {
 		return wrong(column.Pos, "Can't extract unknown '%s' field '%s'. Acceptable fields are %s",
 			c.entity.Name, column.Field, and(c.names(func(f FieldInfo) bool { return f.Answer })))
 	}
-	if err := c.steps(column.Field); err != nil {
-		return err
+	if slices.ContainsFunc(column.Field.Path, func(s Step) bool { return s.Kind == Match }) {
+		return wrong(column.Pos, "match() may lead to many values; it can be tested, not shown")
 	}
 	return c.function(column, info)
 }
@@ -424,6 +424,9 @@ func (c checker) inQuery(e In, infos []*FieldInfo) *Error {
 	for i, column := range e.Query.Columns {
 		if t := columnType(other, column); t != infos[i].Type {
 			return wrong(e.Pos, "'%s' is a %s and cannot be among '%s', which is a %s", e.Fields[i], infos[i].Type, column.Name(), t)
+		}
+		if infos[i].Type == JSONType {
+			return wrong(e.Pos, "'%s' can be any value and cannot be looked up in a query", e.Fields[i])
 		}
 	}
 	return nil
