@@ -36,6 +36,7 @@ var ranks = map[string]int{
 	"internal/exechook":  20,
 	"internal/gitsource": 20,
 	"internal/httpapi":   20,
+	"internal/pdbapi":    20,
 	"internal/puppetapi": 20,
 	"internal/ruby":      20,
 	"internal/sqlstore":  20,

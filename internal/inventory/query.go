@@ -10,8 +10,10 @@ import (
 // Question is a checked query with what the asker wants besides rows.
 type Question struct {
 	Query   pql.Checked
-	Total   bool // count the rows that there would be without limit and offset
-	MaxRows int  // more rows than that are an Invalid fault; 0 means DefaultMaxRows
+	MaxRows int // more rows than that are an Invalid fault; 0 means DefaultMaxRows
+	// Counted is told, before the first row, how many rows there would be without
+	// limit and offset; nil: nobody wants to know.
+	Counted func(total int64)
 }
 
 // DefaultMaxRows is how many rows one question may have.
@@ -36,6 +38,6 @@ type EventQuestion struct {
 // A question that takes too long is Unavailable; one whose rows are too many is
 // Invalid. Questions may be asked concurrently.
 type Asker interface {
-	Ask(ctx context.Context, q Question, each func(row json.RawMessage) error) (total int64, err error)
+	Ask(ctx context.Context, q Question, each func(row json.RawMessage) error) error
 	AskEvents(ctx context.Context, q EventQuestion, each func(row json.RawMessage) error) error
 }

@@ -17,19 +17,15 @@ var _ inventory.Asker = (*Store)(nil)
 const queryTime = time.Minute
 
 // Ask implements inventory.Asker.
-func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) (int64, error) {
+func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
-	total := int64(0)
-	err := s.query(ctx, usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
-		if question.Total {
-			whole := *q
-			whole.Limit, whole.Offset, whole.OrderBy = nil, nil, nil
-			counter := &translation{words: t.words, paths: t.paths}
-			text := counter.statement(&whole).text
-			var err error
-			if total, err = one[int64](on.row(ctx, "SELECT count(*) FROM ("+text+") t", counter.args...)); err != nil {
+	return s.query(ctx, usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
+		if question.Counted != nil {
+			total, err := count(ctx, on, t, q)
+			if err != nil {
 				return err
 			}
+			question.Counted(total)
 		}
 		st := t.statement(q)
 		if t.failed != nil {
@@ -37,7 +33,18 @@ func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(
 		}
 		return s.stream(ctx, on, st, t.args, question.MaxRows, each)
 	})
-	return total, err
+}
+
+// count is how many rows a query has without its limit and offset.
+func count(ctx context.Context, on querier, like *translation, q *pql.Query) (int64, error) {
+	whole := *q
+	whole.Limit, whole.Offset, whole.OrderBy = nil, nil, nil
+	t := &translation{words: like.words, paths: like.paths}
+	text := t.statement(&whole).text
+	if t.failed != nil {
+		return 0, t.failed
+	}
+	return one[int64](on.row(ctx, "SELECT count(*) FROM ("+text+") t", t.args...))
 }
 
 // query runs act on one state of the store, for a bounded time.

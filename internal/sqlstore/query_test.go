@@ -35,7 +35,8 @@ func checked(tb testing.TB, text string) pql.Checked {
 func askAll(tb testing.TB, s *Store, q pql.Checked) ([]map[string]any, int64) {
 	tb.Helper()
 	rows := []map[string]any{}
-	total, err := s.Ask(tb.Context(), inventory.Question{Query: q, Total: true}, func(row json.RawMessage) error {
+	var total int64
+	err := s.Ask(tb.Context(), inventory.Question{Query: q, Counted: func(n int64) { total = n }}, func(row json.RawMessage) error {
 		var m map[string]any
 		if err := json.Unmarshal(row, &m); err != nil {
 			tb.Errorf("%s: %s: %v", q.Query(), row, err)
@@ -188,12 +189,12 @@ func TestAQueryHasBounds(t *testing.T) {
 		s := open(t)
 		queryFleet(t, s)
 		nothing := func(json.RawMessage) error { return nil }
-		_, err := s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}"), MaxRows: 3}, nothing)
+		err := s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}"), MaxRows: 3}, nothing)
 		if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "more than 3 rows") {
 			t.Errorf("too many rows: %v", err)
 		}
 		enough := errors.New("enough")
-		_, err = s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return enough })
+		err = s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return enough })
 		if !errors.Is(err, enough) {
 			t.Errorf("the asker's error: %v", err)
 		}
