@@ -133,11 +133,11 @@ func problem(answer *http.Response) error {
 	if json.Unmarshal(text, &p) != nil || p.Message == "" {
 		return fault.New(fault.Internal, "the server answered %s: %.200s", answer.Status, bytes.TrimSpace(text))
 	}
-	detail := p.Message
-	if p.RequestID != "" {
+	kind, detail := fault.ParseKind(p.Kind), p.Message
+	if p.RequestID != "" && kind == fault.Internal { // only then has the log more to say
 		detail += " (request " + p.RequestID + ")"
 	}
-	return &fault.Error{Kind: fault.ParseKind(p.Kind), Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	return &fault.Error{Kind: kind, Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
 }
 
 // All calls a list operation page by page and hands every item to each.

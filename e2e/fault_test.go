@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +161,31 @@ func TestBadBodies(t *testing.T) {
 	s.logged(t, n.name, "400")
 }
 
+// A real agent with far too many facts: the run ends, and its operator is told why.
+func TestAgentWithHugeFacts(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, theHouse(t), "huge.test", "story=basic")
+	a.run(t, 2)
+	facts := filepath.Join(a.home, "facts")
+	if err := os.Mkdir(facts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const fact = "Facter.add(:huge) { setcode { 'x' * 52_428_800 } }\n"
+	if err := os.WriteFile(filepath.Join(facts, "huge.rb"), []byte(fact), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := a.env
+	a.env = append(slices.Clip(good), "FACTERLIB="+facts)
+	out := a.run(t, 1)
+	contains(t, out, "Error 413 on SERVER: Payload Too Large", "16777216 bytes", "Could not retrieve catalog; skipping run")
+	a.server.logged(t, a.name, "request is wrong", "413")
+	a.env = good
+	a.run(t, 0)
+	if stored := decode[map[string]any](t, a.server, "node", "facts", a.name); stored["huge"] != nil {
+		t.Error("the huge fact is stored")
+	}
+}
+
 // checkRefused sends what c says and looks at the refusal.
 func checkRefused(t *testing.T, n *node, c badRequest) {
 	t.Helper()
@@ -185,13 +210,8 @@ func checkRefused(t *testing.T, n *node, c badRequest) {
 // cutUpload sends half of what it promised, and hangs up.
 func cutUpload(t *testing.T, n *node, path string, body []byte) {
 	t.Helper()
-	config := n.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.ServerName = "localhost"
-	c, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", strings.TrimPrefix(n.server.url, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	c := n.dial(t)
+	_, err := fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, len(body), body[:len(body)/2])
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +337,12 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("%s: %d %s", c.path, a.status, a.body)
 		}
 	}
+	agent := newAgent(t, s, "full-agent.test", "story=basic")
+	agent.run(t, 2)
 	filler := fillDisk(t, dir)
+	agent.env = append(agent.env, "FACTER_colour=green") // something new to store
+	out := agent.run(t, 1)
+	contains(t, out, "Error 503 on SERVER", "full") // this is what its operator sees
 	noise := strings.Repeat("not compressible? ", 1<<16)
 	a := n.must(t, http.MethodPut, facts, "application/json", factsJSON(n.name, map[string]any{"noise": noise, "kept": "changed"}))
 	if a.status < 500 || !strings.Contains(a.body, "full") {
@@ -345,7 +370,7 @@ func TestFullDisk(t *testing.T) {
 	kept := decode[map[string]any](t, s, "node", "facts", n.name)
 	same(t, "kept facts", any("as it was"), kept["kept"])
 	s.tutti(t, "code", "deploy", "other", changed)
-	newAgent(t, s, "after-full.test", "story=basic").run(t, 2)
+	agent.run(t, 0)
 }
 
 // fillDisk writes a file until nothing fits any more.

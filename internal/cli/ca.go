@@ -59,8 +59,14 @@ func (a *app) caShow() *cobra.Command {
 			if a.asJSON() {
 				return a.printJSON(cert)
 			}
-			rows := [][]string{{"Name", cert.Name}, {"State", cert.State}, {"Serial", cert.Serial}, {"SHA256", cert.Fingerprint},
-				{"Good from", dateOf(cert.NotBefore)}, {"Expires", dateOf(cert.NotAfter)}}
+			rows := [][]string{
+				{"Name", cert.Name},
+				{"State", cert.State},
+				{"Serial", cert.Serial},
+				{"SHA256", cert.Fingerprint},
+				{"Good from", dateOf(cert.NotBefore)},
+				{"Expires", dateOf(cert.NotAfter)},
+			}
 			for _, name := range cert.AltNames {
 				rows = append(rows, []string{"Alternative name", name})
 			}
@@ -124,10 +130,13 @@ func (a *app) caToken() *cobra.Command {
     1.2.840.113549.1.9.7: TOKEN`,
 		Example: "  tutti ca token web-1.example.test --lifetime 1h",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
 			if len(args) > 1 {
 				return exactly(1)(cmd, args)
 			}
+			if lifetime < time.Second { // zero seconds would be the default
+				return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
+			}
+			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
 			if len(args) == 1 {
 				request.Name = args[0]
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 func (a *app) codeCommand() *cobra.Command {
@@ -29,6 +30,9 @@ r10k or g10k first and deploy the directory.`,
   tutti code deploy production https://git.example.test/control.git@main
   tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := fleet.ParseEnvironment(args[0]); err != nil {
+				return err // before anything is read and uploaded
+			}
 			client, err := a.client()
 			if err != nil {
 				return err
@@ -113,7 +117,11 @@ func (a *app) codeRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return client.Call(cmd.Context(), api.EnvironmentDelete, api.EnvironmentRequest{Environment: args[0]}, nil)
+			if err := client.Call(cmd.Context(), api.EnvironmentDelete, api.EnvironmentRequest{Environment: args[0]}, nil); err != nil {
+				return err
+			}
+			a.hint("Environment %s is removed. Deploying to it makes it again.", args[0])
+			return nil
 		},
 	}
 }

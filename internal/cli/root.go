@@ -39,7 +39,7 @@ type app struct {
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, system System) int {
 	a := &app{system: system}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get it from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(system.In)
 	root.SetOut(system.Out)
@@ -85,11 +85,16 @@ From another machine, give the address, a token and the CA's certificate:
 func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usageError{fmt.Errorf("unknown command %q for %q; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
+			meant := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				meant = ", did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usageError{fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meant, cmd.CommandPath())}
 		}
 		return nil
 	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(verbs...)
+	cmd.SuggestionsMinimumDistance = 2
 	return cmd
 }
 
@@ -116,13 +121,12 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	text := info.Main.Version
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
-			text += " " + setting.Value[:12]
+			return info.Main.Version + " " + setting.Value[:12]
 		}
 	}
-	return text
+	return info.Main.Version
 }
 
 // usageError is a command line that cannot be right.

@@ -61,8 +61,10 @@ func newBench(t *testing.T) bench {
 	check(t, err)
 	report := inventory.Report{ID: fleet.DigestOf([]byte("r")), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: time.Now()}
 	check(t, known.SaveReport(ctx, report))
-	check(t, known.SaveCatalog(ctx, inventory.Catalog{Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")),
-		Resources: []inventory.Resource{{Type: "File", Title: "/x"}}}))
+	check(t, known.SaveCatalog(ctx, inventory.Catalog{
+		Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")),
+		Resources: []inventory.Resource{{Type: "File", Title: "/x"}},
+	}))
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Facts: known, Catalogs: known, Reports: known, Tokens: tokens,

@@ -144,7 +144,8 @@ func (a *Authority) OnRevoke(f func(serials []*big.Int)) {
 }
 
 // CheckPeer tells whether a certificate, whose chain was verified already, is
-// one that this CA issued and has not revoked. It only looks into memory.
+// one that this CA issued and has not revoked, and that has not ended since the
+// connection was made. It only looks into memory.
 func (a *Authority) CheckPeer(cert *x509.Certificate) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -153,6 +154,8 @@ func (a *Authority) CheckPeer(cert *x509.Certificate) error {
 		return fault.New(fault.Denied, "the certificate of %q was not issued by this CA", cert.Subject.CommonName)
 	case a.revoked[cert.SerialNumber.String()]:
 		return fault.New(fault.Denied, "the certificate of %q with serial number %X is revoked", cert.Subject.CommonName, cert.SerialNumber)
+	case time.Now().After(cert.NotAfter):
+		return fault.New(fault.Denied, "the certificate of %q ended at %s", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
 	default:
 		return nil
 	}

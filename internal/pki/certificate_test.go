@@ -122,6 +122,18 @@ func TestListAndShow(t *testing.T) {
 	wantKind(t, err, fault.NotFound)
 }
 
+// A connection may outlive the certificate that it was made with.
+func TestAPeerWhoseCertificateEndedIsRefused(t *testing.T) {
+	t.Parallel()
+	a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
+	submit(t, a, pkitest.CSR{Name: "web1"})
+	cert := certificate(t, a, "web1")
+	must(t, a.CheckPeer(cert))
+	ended := *cert
+	ended.NotAfter = time.Now().Add(-time.Minute)
+	wantKind(t, a.CheckPeer(&ended), fault.Denied)
+}
+
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

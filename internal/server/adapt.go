@@ -74,7 +74,7 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	c := r.Compilation
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
-		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Resources: resources, Edges: edges,
+		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Resources: resources, Edges: edges,
 	})
 }
 

@@ -78,7 +78,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openCompiler(c); err != nil {
 		return p, err
 	}
-	p.figures()
+	p.figures() //nolint:contextcheck // they are asked for later
 	return p, nil
 }
 
@@ -166,8 +166,7 @@ func (p *parts) close() error {
 	}
 	if p.store != nil {
 		p.stopStore()
-		<-p.stored
-		err = errors.Join(err, p.store.Close())
+		err = errors.Join(err, <-p.stored, p.store.Close())
 	}
 	if p.data != nil {
 		err = errors.Join(err, p.data.close())

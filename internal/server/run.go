@@ -148,12 +148,14 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
 	case cause = <-crew.failed:
 	case cause = <-p.stored:
-		p.stored <- cause // close waits for it, too
+		p.stored <- nil // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
-	p.drain(d)
-	return errors.Join(cause, crew.stop(cause))
+	p.drain(d) //nolint:contextcheck // ctx is done, and requests go on
+	err := crew.stop(cause)
+	p.log.InfoContext(ctx, "stopped")
+	return errors.Join(cause, err)
 }
 
 // drain lets open requests finish, and says what it gave up.

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// What is wrong on the command line is said before any server is asked.
+func TestWrongCommandLines(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"node lst":                       "did you mean list?",
+		"nods":                           "node",
+		"code deploy Prod-1 .":           `the environment "Prod-1"`,
+		"ca token --lifetime 500ms":      "--lifetime is 500ms",
+		"ca sign":                        "name at least one certificate",
+		"node list -o xml":               `--output "xml"`,
+		"code versions":                  "takes 1 argument(s), 0 given",
+		"node list --sever x":            "unknown flag: --sever",
+		"server --compile-timeout never": "--compile-timeout",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			code := Run(t.Context(), strings.Fields(line), System{Out: &out, Err: &out, Env: []string{"TUTTI_DATA=" + t.TempDir()}})
+			if code != exitUsage && code != exitFailed || !strings.Contains(out.String(), want) {
+				t.Errorf("exit code %d, %q; want %q", code, &out, want)
+			}
+		})
+	}
+}
