@@ -45,6 +45,8 @@ var (
 
 	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
 	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
+
+	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
 
 // Operations is every operation, in the order of the reference.
@@ -54,5 +56,6 @@ func Operations() []Operation {
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
 		ReportList, ReportShow,
+		QueryRun,
 	}
 }

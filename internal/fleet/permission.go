@@ -13,5 +13,6 @@ const (
 	NodePurge        Permission = "node:purge"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
+	QueryRun         Permission = "query:run"
 	TokenWrite       Permission = "token:write"
 )

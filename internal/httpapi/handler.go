@@ -26,6 +26,7 @@ type Config struct {
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore
+	Inventory    inventory.Asker
 	Tokens       rbac.TokenStore
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
@@ -86,6 +87,7 @@ func (h *Handler) actions() map[string]action {
 		api.NodeCatalog.Name:       typed(h.showCatalog),
 		api.ReportList.Name:        typed(h.listReports),
 		api.ReportShow.Name:        typed(h.showReport),
+		api.QueryRun.Name:          typed(h.runQuery),
 	}
 }
 

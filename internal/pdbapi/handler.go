@@ -155,8 +155,7 @@ type missing struct{ kind, name string }
 func (m missing) Error() string { return "No information is known about " + m.kind + " " + m.name }
 
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var gone missing
-	if errors.As(err, &gone) {
+	if gone, ok := errors.AsType[missing](err); ok {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": gone.Error()})
 		return
 	}
@@ -179,8 +178,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // wording is an error in PuppetDB's words.
 func wording(err error) string {
-	var e *pql.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*pql.Error](err)
+	if !ok {
 		if detail := fault.Detail(err); detail != "" {
 			return detail
 		}
@@ -206,5 +205,5 @@ func writeText(w http.ResponseWriter, status int, contentType, text string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // the caller is gone if this fails
+	_, _ = w.Write([]byte(text)) //nolint:gosec // plain text or JSON, and says so; the caller is gone if this fails
 }

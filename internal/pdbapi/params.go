@@ -45,8 +45,7 @@ func readParams(r *http.Request, t target) (params, error) {
 	if r.Method == http.MethodPost {
 		body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 		if err != nil {
-			var large *http.MaxBytesError
-			if errors.As(err, &large) {
+			if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 				return params{}, fault.New(fault.Invalid, "the body is larger than %d bytes", large.Limit)
 			}
 			return params{}, fault.Wrap(fault.Invalid, err, "the body cannot be read")

@@ -162,7 +162,7 @@ func (t target) question(p params) (pql.Checked, error) {
 }
 
 func (t target) parse(query string) (*pql.Query, error) {
-	switch trimmed := strings.TrimSpace(query); {
+	switch {
 	case !t.root:
 		q, err := pql.ParseAST(query, t.entity)
 		if err == nil && q.Entity != t.entity {
@@ -171,9 +171,7 @@ func (t target) parse(query string) (*pql.Query, error) {
 		return q, err
 	case query == "":
 		return nil, fault.New(fault.Invalid, "Missing required query parameter 'query'")
-	case strings.HasPrefix(trimmed, "["):
-		return pql.ParseAST(query, "")
 	default:
-		return pql.Parse(query)
+		return pql.Read(query)
 	}
 }

@@ -260,5 +260,5 @@ func hex4(text string) (rune, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(text[2:6], 16, 16)
-	return rune(n), err == nil //nolint:gosec // 16 bits
+	return rune(n), err == nil
 }

@@ -6,6 +6,14 @@ import (
 	"unicode/utf8"
 )
 
+// Read reads a query in the notation that it is in: the AST begins with a bracket.
+func Read(text string) (*Query, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return ParseAST(text, "")
+	}
+	return Parse(text)
+}
+
 // Parse reads a query in PQL.
 func Parse(text string) (*Query, error) {
 	p, err := newParser(text)

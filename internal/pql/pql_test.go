@@ -22,17 +22,17 @@ type example struct {
 	ask, ast, write, wrong string
 }
 
-func examples(t testing.TB) []example {
-	t.Helper()
+func examples(tb testing.TB) []example {
+	tb.Helper()
 	files, err := filepath.Glob("testdata/*.pqltest")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no examples", err)
+		tb.Fatal("no examples", err)
 	}
 	var out []example
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var e example
 		for i, line := range strings.Split(string(text)+"\n\n", "\n") {
@@ -135,10 +135,10 @@ func checkWrong(t *testing.T, where string, e example) {
 func TestTheASTsOwnForms(t *testing.T) {
 	t.Parallel()
 	for ast, want := range map[string]string{
-		`["=",["fact","kernel"],"Linux"]`:                                       `nodes { facts { name = "kernel" and value = "Linux" } }`,
+		`["=",["fact","kernel"],"Linux"]`:                                            `nodes { facts { name = "kernel" and value = "Linux" } }`,
 		`["in","certname",["extract","certname",["select_facts",["=","name","a"]]]]`: `nodes { certname in facts[certname] { name = "a" } }`,
-		`["extract","certname"]`:                                                `nodes[certname] {}`,
-		`["extract",["function","count"],["and",["=","certname","a"]]]`:         `nodes[count()] { certname = "a" }`,
+		`["extract","certname"]`:                                                     `nodes[certname] {}`,
+		`["extract",["function","count"],["and",["=","certname","a"]]]`:              `nodes[count()] { certname = "a" }`,
 		``: `nodes {}`,
 	} {
 		q, err := pql.ParseAST(ast, "nodes")

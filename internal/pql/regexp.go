@@ -19,8 +19,7 @@ func Regexp(pattern string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile("(?s)" + pattern)
 	if err != nil {
-		var e *syntax.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*syntax.Error](err); ok {
 			err = errors.New(e.Code.String())
 		}
 		return nil, explainRegexp(pattern, err)

@@ -125,9 +125,11 @@ var schema = [...]Entity{
 	{Name: "packages", Fields: []FieldInfo{text("package_name"), text("version"), text("provider")}},
 	{Name: "package_inventory", Fields: nodeFields(text("package_name"), text("version"), text("provider"))},
 	{Name: "event_counts", Hidden: true, Counts: true, Fields: []FieldInfo{
-		number("failures"), number("successes"), number("noops"), number("skips")}},
+		number("failures"), number("successes"), number("noops"), number("skips"),
+	}},
 	{Name: "aggregate_event_counts", Hidden: true, Counts: true, Fields: []FieldInfo{
-		number("failures"), number("successes"), number("noops"), number("skips"), number("total")}},
+		number("failures"), number("successes"), number("noops"), number("skips"), number("total"),
+	}},
 }
 
 // functions of columns.

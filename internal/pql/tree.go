@@ -28,6 +28,22 @@ type Query struct {
 	Offset  *int64
 }
 
+// Names are the keys of the query's rows, in order.
+func (q *Query) Names() []string {
+	var names []string
+	for _, c := range q.Columns {
+		names = append(names, c.Name())
+	}
+	if e := LookUp(q.Entity); e != nil && names == nil {
+		for _, f := range e.Fields {
+			if f.Answer {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
 // Column is a field, or a function of one.
 type Column struct {
 	Pos      Pos

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -110,42 +111,25 @@ func (s *Store) stream(ctx context.Context, on querier, st statement, args []any
 }
 
 // usesPaths says whether a query needs to know every fact path.
-func usesPaths(q *pql.Query) bool {
-	var inExpr func(e pql.Expr) bool
+func usesPaths(q *pql.Query) bool { return q.Where != nil && exprUsesPaths(q.Where) }
+
+func exprUsesPaths(e pql.Expr) bool {
 	field := func(f pql.Field) bool { return hasMatch(f) || f.Name == "depth" }
-	anyExpr := func(terms []pql.Expr) bool {
-		for _, t := range terms {
-			if inExpr(t) {
-				return true
-			}
-		}
-		return false
+	switch e := e.(type) {
+	case pql.And:
+		return slices.ContainsFunc(e.Terms, exprUsesPaths)
+	case pql.Or:
+		return slices.ContainsFunc(e.Terms, exprUsesPaths)
+	case pql.Not:
+		return exprUsesPaths(e.Term)
+	case pql.Compare:
+		return e.Op == "~>" || field(e.Field)
+	case pql.Null:
+		return field(e.Field)
+	case pql.In:
+		return e.Query != nil && usesPaths(e.Query) || slices.ContainsFunc(e.Fields, field)
+	case pql.Subquery:
+		return usesPaths(e.Query)
 	}
-	inExpr = func(e pql.Expr) bool {
-		switch e := e.(type) {
-		case pql.And:
-			return anyExpr(e.Terms)
-		case pql.Or:
-			return anyExpr(e.Terms)
-		case pql.Not:
-			return inExpr(e.Term)
-		case pql.Compare:
-			return e.Op == "~>" || field(e.Field)
-		case pql.Null:
-			return field(e.Field)
-		case pql.In:
-			if e.Query != nil && usesPaths(e.Query) {
-				return true
-			}
-			for _, f := range e.Fields {
-				if field(f) {
-					return true
-				}
-			}
-		case pql.Subquery:
-			return usesPaths(e.Query)
-		}
-		return false
-	}
-	return inExpr(q.Where)
+	return false
 }

@@ -71,6 +71,7 @@ func queries(tb testing.TB) []string {
 func TestQueriesGiveWhatTheOracleGives(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		o := queryFleet(t, s)
 		for _, text := range queries(t) {
@@ -123,6 +124,7 @@ func lines(t *testing.T, rows []map[string]any) []string {
 func TestExpandedFields(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		queryFleet(t, s)
 		rows, _ := askAll(t, s, checked(t, `catalogs[resources, edges] { certname = "web-0.example.test" }`))
@@ -153,6 +155,7 @@ func TestExpandedFields(t *testing.T) {
 func TestEventCounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		queryFleet(t, s)
 		two := int64(2)
@@ -186,6 +189,7 @@ func TestEventCounts(t *testing.T) {
 func TestAQueryHasBounds(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		queryFleet(t, s)
 		nothing := func(json.RawMessage) error { return nil }

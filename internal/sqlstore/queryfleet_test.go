@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,8 +93,10 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		tb.Fatal(err)
 	}
 	node["facts_timestamp"], node["facts_environment"] = received, env
-	o.add("factsets", name, map[string]any{"environment": env, "timestamp": received, "producer_timestamp": made, "producer": nil, "hash": string(stored.Digest),
-		"facts": expandedFacts(name, values)})
+	o.add("factsets", name, map[string]any{
+		"environment": env, "timestamp": received, "producer_timestamp": made, "producer": nil, "hash": string(stored.Digest),
+		"facts": expandedFacts(name, values),
+	})
 	o.add("inventory", name, map[string]any{"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true}})
 	for _, fact := range sortedKeys(values) {
 		o.add("facts", name, map[string]any{"environment": env, "name": fact, "value": jsonValue{values[fact], true}})
@@ -110,7 +113,7 @@ func expandedFacts(name string, values map[string]any) map[string]any {
 }
 
 func (o *oracle) addLeaves(node, env, fact string, path []any, v any) {
-	at := func(step any) []any { return append(path[:len(path):len(path)], step) }
+	at := func(step any) []any { return append(slices.Clip(path), step) }
 	kind := "string"
 	switch v := v.(type) {
 	case map[string]any:
@@ -154,15 +157,19 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 				fmt.Sprintf(`{"ensure":"present","mode":%d,"backup":%t,"owner":null,"deep":{"list":["a",{"b":"c%d"}]},"text":"10"}`, i*10, i%2 == 0, i))},
 			{Type: "Service", Title: "ssh", Parameters: json.RawMessage(`{"ensure":"running"}`)},
 		},
-		Edges: []inventory.Edge{{Source: "Class[Main]", Target: "File[/etc/a[" + fmt.Sprint(i%2) + "]]", Relationship: "contains"},
-			{Source: "Class[Main]", Target: "Service[ssh]", Relationship: "notifies"}},
+		Edges: []inventory.Edge{
+			{Source: "Class[Main]", Target: "File[/etc/a[" + fmt.Sprint(i%2) + "]]", Relationship: "contains"},
+			{Source: "Class[Main]", Target: "Service[ssh]", Relationship: "notifies"},
+		},
 	}
 	if err := s.SaveCatalog(tb.Context(), c); err != nil {
 		tb.Fatal(err)
 	}
 	node["catalog_timestamp"], node["catalog_environment"] = c.CompiledAt, env
-	o.add("catalogs", name, map[string]any{"version": string(c.Version), "environment": env, "transaction_uuid": nil, "catalog_uuid": c.UUID,
-		"code_id": string(c.Version), "job_id": nil, "hash": string(c.Digest), "producer_timestamp": c.CompiledAt, "producer": nil})
+	o.add("catalogs", name, map[string]any{
+		"version": string(c.Version), "environment": env, "transaction_uuid": nil, "catalog_uuid": c.UUID,
+		"code_id": string(c.Version), "job_id": nil, "hash": string(c.Digest), "producer_timestamp": c.CompiledAt, "producer": nil,
+	})
 	for _, r := range c.Resources {
 		parameters := map[string]any{}
 		if r.Parameters != nil {
@@ -171,8 +178,10 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 			}
 		}
 		tags := append([]string{}, r.Tags...)
-		row := map[string]any{"environment": env, "type": r.Type, "title": r.Title, "tags": tags, "tag": tags, "exported": r.Exported,
-			"file": nil, "line": nil, "parameters": jsonValue{parameters, true}}
+		row := map[string]any{
+			"environment": env, "type": r.Type, "title": r.Title, "tags": tags, "tag": tags, "exported": r.Exported,
+			"file": nil, "line": nil, "parameters": jsonValue{parameters, true},
+		}
 		if r.File != "" {
 			row["file"], row["line"] = r.File, float64(r.Line)
 		}
@@ -180,8 +189,10 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 	}
 	for _, e := range c.Edges {
 		kind, title, _ := strings.Cut(e.Target, "[")
-		o.add("edges", name, map[string]any{"relationship": e.Relationship, "source_type": "Class", "source_title": "Main",
-			"target_type": kind, "target_title": title[:len(title)-1]})
+		o.add("edges", name, map[string]any{
+			"relationship": e.Relationship, "source_type": "Class", "source_title": "Main",
+			"target_type": kind, "target_title": title[:len(title)-1],
+		})
 	}
 }
 
@@ -194,10 +205,13 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 		Status: status, Noop: i%2 == 1, CorrectiveChange: run == 1, PuppetVersion: "7.23.0", ReportFormat: 12, ConfigVersion: "v" + fmt.Sprint(run),
 		CachedCatalog: "not_used", Server: "puppet.example.test", StartedAt: at, EndedAt: at.Add(time.Minute), ReceivedAt: at.Add(2 * time.Minute),
 		Metrics: json.RawMessage(`{"time":{"name":"time","label":"Time","values":[["total","Total",1.5]]}}`),
-		Resources: []inventory.ResourceStatus{{Type: "File", Title: "/etc/a", ContainmentPath: []string{"Stage[main]", "Role::Web", "File[/etc/a]"}, File: "/x.pp", Line: 7,
+		Resources: []inventory.ResourceStatus{{
+			Type: "File", Title: "/etc/a", ContainmentPath: []string{"Stage[main]", "Role::Web", "File[/etc/a]"}, File: "/x.pp", Line: 7,
 			Time: at, Events: []inventory.Event{
 				{Property: "mode", Previous: json.RawMessage(`"0600"`), Desired: json.RawMessage(fmt.Sprint(i)), Message: "mode changed", Name: "mode_changed", Status: "success", Time: at},
-				{Property: "ensure", Desired: json.RawMessage(`"present"`), Message: "it broke", Status: []string{"failure", "noop"}[run], Time: at.Add(time.Second)}}}},
+				{Property: "ensure", Desired: json.RawMessage(`"present"`), Message: "it broke", Status: []string{"failure", "noop"}[run], Time: at.Add(time.Second)},
+			},
+		}},
 	}
 	if err := s.SaveReport(tb.Context(), r); err != nil {
 		tb.Fatal(err)
@@ -210,16 +224,20 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 	node["report_timestamp"], node["report_environment"], node["latest_report_hash"] = r.EndedAt, env, string(r.ID)
 	node["latest_report_status"], node["latest_report_noop"], node["latest_report_noop_pending"] = status, r.Noop, false
 	node["latest_report_corrective_change"], node["cached_catalog_status"] = r.CorrectiveChange, "not_used"
-	o.add("reports", name, map[string]any{"hash": string(r.ID), "puppet_version": "7.23.0", "report_format": 12.0, "configuration_version": r.ConfigVersion,
+	o.add("reports", name, map[string]any{
+		"hash": string(r.ID), "puppet_version": "7.23.0", "report_format": 12.0, "configuration_version": r.ConfigVersion,
 		"start_time": r.StartedAt, "end_time": r.EndedAt, "producer_timestamp": r.EndedAt, "receive_time": r.ReceivedAt, "producer": r.Server,
 		"transaction_uuid": nil, "catalog_uuid": nil, "code_id": nil, "job_id": nil, "cached_catalog_status": "not_used", "environment": env,
-		"status": status, "noop": r.Noop, "noop_pending": false, "corrective_change": r.CorrectiveChange, "type": "agent", "latest_report?": true})
+		"status": status, "noop": r.Noop, "noop_pending": false, "corrective_change": r.CorrectiveChange, "type": "agent", "latest_report?": true,
+	})
 	for n, e := range r.Resources[0].Events {
-		row := map[string]any{"report": string(r.ID), "configuration_version": r.ConfigVersion, "run_start_time": r.StartedAt, "run_end_time": r.EndedAt,
+		row := map[string]any{
+			"report": string(r.ID), "configuration_version": r.ConfigVersion, "run_start_time": r.StartedAt, "run_end_time": r.EndedAt,
 			"report_receive_time": r.ReceivedAt, "status": e.Status, "corrective_change": false, "timestamp": e.Time, "resource_type": "File",
 			"resource_title": "/etc/a", "property": e.Property, "name": nil, "message": e.Message, "file": "/x.pp", "line": 7.0,
 			"new_value": jsonValue{"present", true}, "old_value": jsonValue{},
-			"containment_path": r.Resources[0].ContainmentPath, "containing_class": "Role::Web", "environment": env, "latest_report?": true}
+			"containment_path": r.Resources[0].ContainmentPath, "containing_class": "Role::Web", "environment": env, "latest_report?": true,
+		}
 		if n == 0 {
 			row["name"], row["new_value"], row["old_value"] = "mode_changed", jsonValue{float64(i), true}, jsonValue{"0600", true}
 		}

@@ -504,10 +504,10 @@ func compareJSONValue(v any, c pql.Compare) bool {
 		}
 		return false
 	case "=":
-		switch c.Value.Kind {
-		case pql.String:
+		if c.Value.Kind == pql.String {
 			return v == any(c.Value.Text)
-		case pql.Boolean:
+		}
+		if c.Value.Kind == pql.Boolean {
 			return v == any(c.Value.Text == "true")
 		}
 	}

@@ -16,6 +16,7 @@ import (
 func TestRandomQueriesGiveWhatTheOracleGives(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		o := queryFleet(t, s)
 		rapid.Check(t, func(r *rapid.T) {

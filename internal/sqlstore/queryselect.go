@@ -23,7 +23,7 @@ type statement struct {
 	outputs []output
 }
 
-// facet is one SQL expression that a column needs, under a name of the inner
+// facets are the SQL expressions that columns need, each under a name of the inner
 // SELECT.
 type facets struct {
 	scope
@@ -114,16 +114,16 @@ func (f *facets) column(c pql.Column) (exprs []string, as storedAs, part string)
 		raw, as, part := f.nested(c.Field, field)
 		return []string{f.use(raw)}, as, part
 	}
-	switch field.as {
-	case asLeaf:
-		if field.raw == "" { // one row is one leaf
-			return []string{f.use(field.kind), f.use(field.expr)}, asLeaf, ""
-		}
+	switch {
+	case field.as == asLeaf && field.raw == "": // one row is one leaf
+		return []string{f.use(field.kind), f.use(field.expr)}, asLeaf, ""
+	case field.as == asLeaf:
 		return []string{f.use(field.raw)}, asLeafValue, ""
-	case asFactList, asReport, asRows:
+	case field.as == asFactList || field.as == asReport || field.as == asRows:
 		return []string{f.use(field.expr), f.use(field.raw)}, field.as, field.kind
+	default:
+		return []string{f.use(field.expr)}, field.as, ""
 	}
-	return []string{f.use(field.expr)}, field.as, ""
 }
 
 // nested is a place inside a structured field, as JSON or as leaves.
@@ -168,12 +168,12 @@ func (f *facets) function(c pql.Column) ([]string, storedAs) {
 
 // dynamic is the type, the number and the text of a value that can be anything.
 func (f *facets) dynamic(path pql.Field, field sqlField) (kind, number, text string) {
-	switch {
-	case field.as == asJSON:
+	if field.as == asJSON {
 		at := f.jsonStep(path.Path)
 		kind, text = f.words.jsonType(field.expr, at), f.words.jsonText(field.expr, at)
 		return kind, "CAST(CASE WHEN " + kind + " = 'number' THEN " + text + " END AS DOUBLE PRECISION)", text
-	case field.as == asLeaf:
+	}
+	if field.as == asLeaf {
 		return typeOfKind(field.kind), field.number, field.expr
 	}
 	of := func(what string) string {

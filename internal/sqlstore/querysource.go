@@ -87,7 +87,8 @@ func (w queryWords) source(entity, hoisted string) source {
 	default: // packages, of which nothing is stored
 		return source{
 			from: "(SELECT * FROM nodes n WHERE n.id < 0) n@", node: "n@.id", fields: map[string]sqlField{
-				"certname": plainText("n@.certname"), "package_name": noText(), "version": noText(), "provider": noText()},
+				"certname": plainText("n@.certname"), "package_name": noText(), "version": noText(), "provider": noText(),
+			},
 		}
 	}
 }

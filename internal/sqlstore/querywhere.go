@@ -234,7 +234,7 @@ func (s scope) compare(c pql.Compare) string {
 	case len(c.Field.Path) > 0:
 		return s.leaf(c.Field, func(kind, value, number string) string { return s.compareLeaf(kind, value, number, c.Op, c.Value) })
 	}
-	switch f.as {
+	switch f.as { //nolint:exhaustive // the others compare as they are
 	case asLeaf:
 		return s.compareLeaf(f.kind, f.expr, f.number, c.Op, c.Value)
 	case asJSON:
@@ -260,7 +260,7 @@ func (s scope) pattern(text string) string {
 
 // scalar is the argument of a plain value.
 func (s scope) scalar(as storedAs, v pql.Value) string {
-	switch as {
+	switch as { //nolint:exhaustive // the others are text
 	case asFlag:
 		return s.arg(bit(v.Text == "true"))
 	case asInt:
@@ -329,7 +329,7 @@ func (s scope) compareJSON(doc, path string, c pql.Compare) string {
 func (s scope) jsonStep(steps []pql.Step) string {
 	for _, step := range steps {
 		if strings.ContainsAny(step.Text, "\"\x00") && s.failed == nil {
-			s.translation.failed = fault.New(fault.Invalid, "a key with a quote cannot be looked up: %.80s", step.Text)
+			s.failed = fault.New(fault.Invalid, "a key with a quote cannot be looked up: %.80s", step.Text)
 		}
 	}
 	return s.argument(argument{s.words.jsonPath(steps), true})
