@@ -173,11 +173,12 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case fault.Internal, fault.Conflict:
 		h.Log.ErrorContext(r.Context(), "query failed", "err", err, "path", r.URL.Path)
 	}
-	writeText(w, status, "text/plain;charset=utf-8", wording(err))
+	root := strings.Trim(r.URL.Path, "/") == strings.Trim(queryPrefix, "/")
+	writeText(w, status, "text/plain;charset=utf-8", wording(err, root))
 }
 
-// wording is an error in PuppetDB's words.
-func wording(err error) string {
+// wording is an error in PuppetDB's words. Only the root address takes PQL.
+func wording(err error, root bool) string {
 	e, ok := errors.AsType[*pql.Error](err)
 	if !ok {
 		if detail := fault.Detail(err); detail != "" {
@@ -189,7 +190,7 @@ func wording(err error) string {
 		return e.Detail
 	}
 	language := "PQL"
-	if strings.HasPrefix(strings.TrimSpace(e.Line), "[") {
+	if !root || strings.HasPrefix(strings.TrimSpace(e.Line), "[") {
 		language = "Json"
 	}
 	return fmt.Sprintf("%s parse error at line %d, column %d:\n\n%s\n\nExpected one of:\n\n%s\n",

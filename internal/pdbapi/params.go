@@ -100,6 +100,8 @@ func (p *params) set(name string, value any, t target) (err error) {
 		}
 	case name == "counts_filter" && t.counts:
 		p.countsFilter = asText(value)
+	case name == "explain" && value != "analyze":
+		err = fault.New(fault.Invalid, "Illegal value '%.80s' for :explain; expected `analyze`.", asText(value))
 	case slices.Contains(ignored, name):
 	default:
 		err = fault.New(fault.Invalid, "Unsupported query parameter '%.80s'", name)

@@ -249,7 +249,7 @@ func (c checker) terms(terms []Expr) *Error {
 func (c checker) tested(f Field) (*FieldInfo, *Error) {
 	info := c.entity.Field(f.Name)
 	if info == nil || len(f.Path) > 0 && !info.Nested || len(f.Path) == 0 && !info.Test {
-		known := c.names(func(f FieldInfo) bool { return f.Test })
+		known := c.names(func(f FieldInfo) bool { return f.Test && f.Name != "node_state" })
 		slices.Sort(known)
 		return nil, wrong(f.Pos, "'%s' is not a queryable object for %s. Known queryable objects are %s", f, c.entity.Name, and(known))
 	}

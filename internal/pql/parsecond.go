@@ -5,6 +5,9 @@ import "strings"
 // condition reads one form of the AST that holds or does not.
 func (a astReader) condition(n node) (Expr, *Error) {
 	head := n.head()
+	if n.kind == List && len(n.items) == 0 {
+		return nil, wrong(n.pos, "[] is not well-formed: queries must contain at least one operator")
+	}
 	if head == "" {
 		return nil, wrong(n.pos, "a condition is an array that begins with an operator")
 	}
