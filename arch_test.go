@@ -25,6 +25,7 @@ var ranks = map[string]int{
 	// cores: own their ports, import no core
 	"internal/bucket":    10,
 	"internal/cas":       9, // the others stand on it
+	"internal/classify":  10,
 	"internal/code":      10,
 	"internal/compile":   10,
 	"internal/inventory": 10,

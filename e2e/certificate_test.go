@@ -145,7 +145,7 @@ func TestSSLBootstrapAndClean(t *testing.T) {
 		code    int
 		says    string
 	}{
-		{"bootstrap", 0, "Downloaded certificate for boot.test"},
+		{"bootstrap", 0, "Downloaded certificate for " + a.name},
 		{"bootstrap", 0, ""}, // again: nothing to do
 		{"verify", 0, "Verified client certificate"},
 		{"clean", 0, "Removed"},
@@ -157,7 +157,7 @@ func TestSSLBootstrapAndClean(t *testing.T) {
 		a.keyLength = "2048" // one long key is enough
 	}
 	_ = filepath.WalkDir(filepath.Join(a.home, "ssldir"), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && strings.Contains(path, "boot.test") {
+		if err == nil && !entry.IsDir() && strings.Contains(path, a.name) {
 			t.Errorf("ssl clean left %s", path)
 		}
 		return nil

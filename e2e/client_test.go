@@ -62,6 +62,7 @@ func newHTTPClient(t *testing.T, config *tls.Config) *http.Client {
 // server must sign it at once.
 func enrol(t *testing.T, s *server, name string) *node {
 	t.Helper()
+	name = s.fresh(name)
 	certificate, err := requestCertificate(anonymous(t, s), name)
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ func TestAgentConverges(t *testing.T) {
 	a := newAgent(t, theHouse(t), "converges.test", "story=basic")
 
 	out := a.run(t, 2)
-	contains(t, out, "Downloaded certificate for converges.test", "Caching catalog for converges.test", "Applied catalog")
+	contains(t, out, "Downloaded certificate for "+a.name, "Caching catalog for "+a.name, "Applied catalog")
 	same(t, "files", map[string]string{
-		"content.txt": "hello from hiera\n", "template.txt": "I am converges.test\n", "source.txt": "the source a\n",
+		"content.txt": "hello from hiera\n", "template.txt": "I am " + a.name + "\n", "source.txt": "the source a\n",
 	}, a.tree(t, "basic"))
 
 	a.run(t, 0)
@@ -171,7 +171,7 @@ func TestFactsUpload(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("facts upload: %d\n%s", r.code, r.text())
 	}
-	contains(t, r.text(), "Uploading facts for 'upload.test'")
+	contains(t, r.text(), "Uploading facts for '"+a.name+"'")
 	same(t, "stored fact", "green", decode[string](t, a.server, "node", "facts", a.name, "colour"))
 	node := decode[api.Node](t, a.server, "node", "show", a.name)
 	if node.ReportAt != nil || node.CatalogAt != nil {

@@ -11,6 +11,8 @@ const (
 	CodeDeploy       Permission = "code:deploy"
 	NodeRead         Permission = "node:read"
 	NodePurge        Permission = "node:purge"
+	GroupRead        Permission = "group:read"
+	GroupWrite       Permission = "group:write"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
 	QueryRun         Permission = "query:run"

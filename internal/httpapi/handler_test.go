@@ -19,6 +19,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -65,6 +66,7 @@ func newBench(t *testing.T) bench {
 	t.Helper()
 	ctx := t.Context()
 	blobs, versions, known, tokens := castest.New(), codetest.New(), inventorytest.New(), rbactest.New()
+	groups := classifytest.New()
 	log := slog.New(slog.DiscardHandler)
 	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
 	check(t, err)
@@ -82,6 +84,7 @@ func newBench(t *testing.T) bench {
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{}, Tokens: tokens,
+		Groups: groups, Explainer: explainer{groups},
 		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)

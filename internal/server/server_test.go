@@ -191,6 +191,22 @@ func TestProgramsThatCannotRunAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
+// Whoever starts a server has no log yet: the error itself must say why, but
+// never with which password.
+func TestADatabaseThatCannotBeReachedIsExplained(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Data, c.Database = filepath.Join(t.TempDir(), "data"), "postgres://tutti:sekret@127.0.0.1:1/tutti"
+	_, err := open(t.Context(), c, newLogger(c, io.Discard))
+	detail := fault.Detail(err)
+	if fault.Of(err) != fault.Unavailable || !strings.Contains(detail, "connection refused") || strings.Contains(detail, "\n") {
+		t.Errorf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "sekret") {
+		t.Error("the error tells the password")
+	}
+}
+
 func TestTheLogFollowsItsLevel(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
