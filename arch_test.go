@@ -20,6 +20,7 @@ var ranks = map[string]int{
 	// words
 	"internal/fault": 0,
 	"internal/fleet": 1,
+	"internal/pql":   1,
 	"api":            2,
 	// cores: own their ports, import no core
 	"internal/bucket":    10,
@@ -37,6 +38,7 @@ var ranks = map[string]int{
 	"internal/exechook":  20,
 	"internal/gitsource": 20,
 	"internal/httpapi":   20,
+	"internal/pdbapi":    20,
 	"internal/puppetapi": 20,
 	"internal/ruby":      20,
 	"internal/sqlstore":  20,

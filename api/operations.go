@@ -53,6 +53,8 @@ var (
 
 	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
 	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
+
+	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
 
 // Operations is every operation, in the order of the reference.
@@ -63,5 +65,6 @@ func Operations() []Operation {
 		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupApply, GroupExplain,
 		ReportList, ReportShow,
+		QueryRun,
 	}
 }

@@ -15,5 +15,6 @@ const (
 	GroupWrite       Permission = "group:write"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
+	QueryRun         Permission = "query:run"
 	TokenWrite       Permission = "token:write"
 )

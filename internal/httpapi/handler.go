@@ -27,6 +27,7 @@ type Config struct {
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore
+	Inventory    inventory.Asker
 	Groups       classify.Store
 	Explainer    Explainer
 	Tokens       rbac.TokenStore
@@ -96,6 +97,7 @@ func (h *Handler) actions() map[string]action {
 		api.GroupExplain.Name:      typed(h.explainGroups),
 		api.ReportList.Name:        typed(h.listReports),
 		api.ReportShow.Name:        typed(h.showReport),
+		api.QueryRun.Name:          typed(h.runQuery),
 	}
 }
 
