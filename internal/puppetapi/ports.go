@@ -69,7 +69,7 @@ type Environments interface {
 type EnvironmentSettings struct {
 	Name          fleet.Environment
 	ModulePath    []string
-	Manifest      string
+	Manifest      string // empty: not known
 	ConfigVersion string
 }
 
