@@ -55,13 +55,13 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 				a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 			}
-			a.hint("Read %s, %s, in %s", counted(len(bundle.Manifest.Files), "file"), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+			a.hint("Read %s, %s, in %s", countedFiles(len(bundle.Manifest.Files)), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 			sent, err := a.upload(cmd.Context(), client, bundle)
 			if err != nil {
 				return err
 			}
 			if sent > 0 {
-				a.hint("Uploaded %s that the server did not have", counted(sent, "file"))
+				a.hint("Uploaded %s that the server did not have", countedFiles(sent))
 			}
 			version, err := deploy(cmd.Context(), client, args[0], source, bundle)
 			if err != nil {
@@ -70,7 +70,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if a.asJSON() {
 				return a.printJSON(version)
 			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), counted(version.Files, "file"), bytesText(version.Bytes))
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), countedFiles(version.Files), bytesText(version.Bytes))
 			return err
 		},
 	}
@@ -139,12 +139,12 @@ func usesBaseModules(m code.Manifest) bool {
 	return slices.ContainsFunc(m.ModulePath, func(dir string) bool { return strings.HasPrefix(dir, code.BaseModules+"/") })
 }
 
-// counted is a number of things: 1 file, 2 files.
-func counted(n int, what string) string {
+// countedFiles is 1 file, 2 files.
+func countedFiles(n int) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 file"
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d files", n)
 }
 
 // isDir says whether a deploy's source is a directory rather than a repository.

@@ -31,10 +31,10 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-func TestCounted(t *testing.T) {
+func TestCountedFiles(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0 files", 1: "1 file", 297: "297 files"} {
-		if got := counted(n, "file"); got != want {
+		if got := countedFiles(n); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 	}
