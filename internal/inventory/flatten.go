@@ -241,14 +241,14 @@ func (d *differ) leaves(text string) ([]Leaf, error) {
 	if text == "" || text == "{}" && len(d.path) == 0 {
 		return nil, nil
 	}
-	f := flattener{scanner: &scanner{what: "facts", src: text, plain: true}, path: slices.Clone(d.path)}
+	f := flattener{scanner: &scanner{what: "facts", src: text}, path: slices.Clone(d.path)}
 	err := f.value()
 	return f.leaves, err
 }
 
 // objects walks two objects with sorted keys side by side.
 func (d *differ) objects(before, after string) error {
-	a, b := cursor{scanner: scanner{what: "facts", src: before, plain: true}}, cursor{scanner: scanner{what: "facts", src: after, plain: true}}
+	a, b := cursor{scanner: scanner{what: "facts", src: before}}, cursor{scanner: scanner{what: "facts", src: after}}
 	if err := a.next(); err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (d *differ) arrays(before, after string) error {
 }
 
 func elements(text string) ([]string, error) {
-	s := scanner{what: "facts", src: text, plain: true}
+	s := scanner{what: "facts", src: text}
 	var out []string
 	err := s.array(func() error {
 		raw, err := s.raw()

@@ -19,8 +19,9 @@ const (
 // ParseReport reads the report that an agent sends after a run, in JSON or PSON,
 // report_format 10 and later; keys it does not know are passed over. ReceivedAt
 // is left to the caller. It returns an Invalid fault that says what is wrong and
-// where; a report that was cut off is refused.
-func ParseReport(body []byte) (Report, error) {
+// where; a report that was cut off is refused. Of a string, the report's texts are
+// parts: nothing is copied.
+func ParseReport[T string | []byte](body T) (Report, error) {
 	s, err := newScanner("report", body, MaxReportBytes)
 	if err != nil {
 		return Report{}, err

@@ -121,7 +121,7 @@ func (s *server) formFacts(c *call, form *form) (*inventory.FactSet, error) {
 	if f := form.get("facts_format"); f != formatJSON.mime && f != "pson" {
 		return nil, badRequest("Unsupported facts format '%.40s'; send application/json or pson", printable(f))
 	}
-	stored, err := s.saveFacts(c, form.facts)
+	stored, err := s.saveFacts(c, string(form.facts))
 	if err != nil {
 		return nil, err
 	}
