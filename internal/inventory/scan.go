@@ -183,7 +183,7 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 		return "", false, err
 	}
 	for start := s.pos; ; {
-		s.pos += plainBytes(s.src[s.pos:])
+		s.pos += plainBytes(s.src[s.pos:], 0)
 		switch s.at() {
 		case '"':
 			s.pos++
@@ -202,23 +202,30 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 	}
 }
 
+// Each byte of a word, and its top bit.
+const (
+	eachByte = 0x0101010101010101
+	topBits  = 0x8080808080808080
+)
+
 // plainBytes counts the bytes before the first quote, backslash or control
-// character. Most strings are short: testing eight bytes at once in place is
-// quicker than calls that search for one byte after the other. In each test the
-// difference borrows into the top bit of a byte that matches; the lowest is right.
-func plainBytes(s string) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
+// character; with topBits also before the first that is not ASCII. Most strings are
+// short: testing eight bytes at once in place is quicker than calls that search for
+// one byte after the other. In each test the difference borrows into the top bit of a
+// byte that matches; the lowest is right.
+func plainBytes(s string, high uint64) int {
 	n := 0
 	for ; len(s)-n >= 8; n += 8 {
 		w := s[n : n+8]
 		word := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
 			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
-		quote, slash := word^'"'*ones, word^'\\'*ones
-		if found := ((word-' '*ones)&^word | (quote-ones)&^quote | (slash-ones)&^slash) & tops; found != 0 {
+		quote, slash := word^'"'*eachByte, word^'\\'*eachByte
+		found := (word-' '*eachByte)&^word | (quote-eachByte)&^quote | (slash-eachByte)&^slash | word&high
+		if found &= topBits; found != 0 {
 			return n + bits.TrailingZeros64(found)/8
 		}
 	}
-	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' {
+	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' && (s[n] < utf8.RuneSelf || high == 0) {
 		n++
 	}
 	return n
