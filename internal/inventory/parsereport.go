@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,9 @@ func (p *reportParser) statuses() error {
 	if p.isNull() {
 		return nil
 	}
-	p.report.Resources = make([]ResourceStatus, 0, 16+min(len(p.src)/700, 4096)) // Puppet 7 needs 700 bytes for one
+	likely := 16 + min(len(p.src)/700, 4096) // Puppet 7 needs 700 bytes for one
+	p.report.Resources = make([]ResourceStatus, 0, likely)
+	p.slab = slices.Grow(p.slab, 4*likely)
 	if p.peek() == '[' {
 		return p.array(func() error { return p.resource("") })
 	}
