@@ -128,14 +128,8 @@ func (s *server) readAll(c *call, what string, limit int64) (string, error) {
 	}
 	piece, _ := pieces.Get().(*[pieceBytes]byte)
 	defer pieces.Put(piece)
-	for covered := mebibyte; ; {
+	for r := s.share(c, r); ; {
 		n, err := r.Read(piece[:])
-		if text.Len()+n > covered {
-			if err := s.borrow(c, mebibyte); err != nil {
-				return "", err
-			}
-			covered += mebibyte
-		}
 		text.Write(piece[:n])
 		if errors.Is(err, io.EOF) {
 			return text.String(), nil

@@ -1,6 +1,7 @@
 package puppetapi
 
 import (
+	"io"
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -26,4 +27,29 @@ func (s *server) borrow(c *call, n int64) error {
 func (s *server) giveBack(c *call) {
 	s.large.left.Add(c.borrowed)
 	c.borrowed = 0
+}
+
+// sharing is a body that is kept in memory: it borrows as it grows.
+type sharing struct {
+	io.Reader
+	server  *server
+	call    *call
+	seen    int64
+	covered int64
+}
+
+// share makes body borrow what it has beyond its first MiB.
+func (s *server) share(c *call, body io.Reader) io.Reader {
+	return &sharing{Reader: body, server: s, call: c, covered: mebibyte}
+}
+
+func (r *sharing) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.seen += int64(n)
+	for ; r.seen > r.covered; r.covered += mebibyte {
+		if err := r.server.borrow(r.call, mebibyte); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
 }

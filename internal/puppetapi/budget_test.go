@@ -23,14 +23,18 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	wg.Go(func() {
 		check(t, b.sendAs(asNode(web), "PUT", target, slow, jsonType), want{status: 400, holds: "cut off"})
 	})
-	if _, err := agent.Write([]byte(large)); err != nil { // returns when all of it was read
-		t.Fatal(err)
+	for _, part := range []string{large, " "} { // a write returns when it was read; then what came before it is counted
+		if _, err := io.WriteString(agent, part); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w := b.send("PUT", target, large, jsonType)
 	check(t, w, want{status: 503})
 	if w.Header().Get("Retry-After") == "" {
 		t.Error("nothing says when to come back")
 	}
+	form := "facts_format=application%2Fjson&facts=" + strings.Repeat("%2520", 3*mebibyte/5)
+	check(t, b.send("POST", catalogURL, form, "Content-Type: application/x-www-form-urlencoded"), want{status: 503})
 	check(t, b.send("PUT", target, report, jsonType), want{status: 200})
 
 	_ = agent.CloseWithError(io.ErrUnexpectedEOF)

@@ -50,8 +50,9 @@ type Limits struct {
 	Files    Limit // metadata, content, backups; default 256 at work, 4096 waiting
 	Reports  Limit // default 64 at work, 1024 waiting
 
-	// LargeBytes is what bodies of facts and reports may take together beyond each
-	// one's first MiB; default 256 MiB, or one largest report if that is more.
+	// LargeBytes is what bodies of facts, catalog requests and reports may take
+	// together beyond each one's first MiB; default 256 MiB, or the largest that is
+	// allowed if that is more.
 	LargeBytes int64
 
 	Wait     time.Duration // default 10 s
@@ -108,7 +109,7 @@ func (c *Config) setDefaults() {
 	orElse(&c.Limits.Catalogs, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Files, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Reports, Limit{Active: 64, Waiting: 1024})
-	orElse(&c.Limits.LargeBytes, max(256*mebibyte, c.MaxReportBytes, c.MaxFactsBytes))
+	orElse(&c.Limits.LargeBytes, max(256*mebibyte, c.MaxReportBytes, c.MaxFactsBytes*formGrowth+mebibyte))
 	orElse(&c.Limits.Wait, 10*time.Second)
 	orElse(&c.Limits.RetryMin, 5*time.Second)
 	orElse(&c.Limits.RetryMax, 30*time.Second)
