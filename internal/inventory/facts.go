@@ -18,8 +18,8 @@ const (
 // ParseFacts reads the facts object that agents send, in JSON or PSON:
 // {"name", "values", "timestamp", "expiration"}. Values and Digest come back in
 // canonical form; Environment, ReceivedAt and Seq are left to the caller. It
-// returns an Invalid fault that says what is wrong and where. It keeps nothing of
-// body.
+// returns an Invalid fault that says what is wrong and where. Of a string,
+// the name is a part.
 func ParseFacts[T string | []byte](body T) (FactSet, error) {
 	s, err := newScanner("facts", body, MaxFactBytes)
 	if err != nil {
