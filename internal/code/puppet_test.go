@@ -131,8 +131,8 @@ var catalogs = map[string][]resource{
 		file("/task", opts{"source": "puppet:///tasks/web/restart.sh"}),
 		{Type: "Notify", Title: "hi", Parameters: opts{"message": "puppet:///modules/web/motd"}},
 	},
-	"too many files":             {file("/x", opts{"source": "puppet:///modules/web/deep", "recurse": true, "max_files": 1})},
-	"nothing to inline":          {file("/x", opts{"ensure": "directory"})},
+	"too many files":    {file("/x", opts{"source": "puppet:///modules/web/deep", "recurse": true, "max_files": 1})},
+	"nothing to inline": {file("/x", opts{"ensure": "directory"})},
 }
 
 var patterns = [][2]string{

@@ -262,7 +262,7 @@ func TestInlineLeavesMissingSourcesToTheAgent(t *testing.T) {
 	t.Parallel()
 	_, tree := sampleEnvironment(t)
 	out, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":["puppet:///modules/web/no","puppet:///modules/no/no"]}}`)
-	if err != nil || strings.Contains(string(out), `"content_uri"`) {
+	if err != nil || strings.Contains(out, `"content_uri"`) {
 		t.Errorf("got %s, %v", out, err)
 	}
 }

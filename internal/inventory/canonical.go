@@ -125,7 +125,7 @@ const hexDigits = "0123456789abcdef"
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); i++ {
+	for i := plainBytes(s, topBits); i < len(s); i++ {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			continue

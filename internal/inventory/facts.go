@@ -18,8 +18,9 @@ const (
 // ParseFacts reads the facts object that agents send, in JSON or PSON:
 // {"name", "values", "timestamp", "expiration"}. Values and Digest come back in
 // canonical form; Environment, ReceivedAt and Seq are left to the caller. It
-// returns an Invalid fault that says what is wrong and where.
-func ParseFacts(body []byte) (FactSet, error) {
+// returns an Invalid fault that says what is wrong and where. Of a string,
+// the name is a part.
+func ParseFacts[T string | []byte](body T) (FactSet, error) {
 	s, err := newScanner("facts", body, MaxFactBytes)
 	if err != nil {
 		return FactSet{}, err

@@ -216,6 +216,11 @@ func (d *differ) diff(before, after string) error {
 // replace takes the old leaves away and puts the new ones there. A leaf that
 // stays under its path is a change of value, not a removal.
 func (d *differ) replace(before, after string) error {
+	if isScalar(before) && isScalar(after) { // most changes are of one value
+		leaf, err := d.leaf(after)
+		d.changes = append(d.changes, Change{Leaf: leaf})
+		return err
+	}
 	old, err := d.leaves(before)
 	if err != nil {
 		return err
@@ -224,10 +229,16 @@ func (d *differ) replace(before, after string) error {
 	if err != nil {
 		return err
 	}
+	d.changes = slices.Grow(d.changes, len(fresh))
+	for _, leaf := range fresh {
+		d.changes = append(d.changes, Change{Leaf: leaf})
+	}
+	if len(old) == 0 { // as in a node's first set
+		return nil
+	}
 	kept := make(map[string]bool, len(fresh))
 	for _, leaf := range fresh {
 		kept[leaf.Path] = true
-		d.changes = append(d.changes, Change{Leaf: leaf})
 	}
 	for _, leaf := range old {
 		if !kept[leaf.Path] {
@@ -237,18 +248,36 @@ func (d *differ) replace(before, after string) error {
 	return nil
 }
 
+// isScalar tells a value that is neither missing nor an object or array.
+func isScalar(text string) bool {
+	return text != "" && text[0] != '{' && text[0] != '['
+}
+
+func (d *differ) leaf(text string) (Leaf, error) {
+	s := scanner{what: "facts", src: text}
+	if text[0] == '"' {
+		value, err := s.str()
+		return Leaf{Path: string(d.path), Kind: String, Text: value}, err
+	}
+	value, err := s.scalar()
+	if err != nil {
+		return Leaf{}, err
+	}
+	return Leaf{Path: string(d.path), Kind: scalarKind(value), Text: value}, nil
+}
+
 func (d *differ) leaves(text string) ([]Leaf, error) {
 	if text == "" || text == "{}" && len(d.path) == 0 {
 		return nil, nil
 	}
-	f := flattener{scanner: &scanner{what: "facts", src: text, plain: true}, path: slices.Clone(d.path)}
+	f := flattener{scanner: &scanner{what: "facts", src: text}, path: slices.Clone(d.path)}
 	err := f.value()
 	return f.leaves, err
 }
 
 // objects walks two objects with sorted keys side by side.
 func (d *differ) objects(before, after string) error {
-	a, b := cursor{scanner: scanner{what: "facts", src: before, plain: true}}, cursor{scanner: scanner{what: "facts", src: after, plain: true}}
+	a, b := cursor{scanner: scanner{what: "facts", src: before}}, cursor{scanner: scanner{what: "facts", src: after}}
 	if err := a.next(); err != nil {
 		return err
 	}
@@ -256,27 +285,34 @@ func (d *differ) objects(before, after string) error {
 		return err
 	}
 	for a.ok || b.ok {
-		step := a.step(b)
-		if err := d.member(step, a, b); err != nil {
+		step := a.step(&b)
+		if err := d.member(step, &a, &b); err != nil {
 			return err
 		}
-		if step <= 0 {
-			if err := a.next(); err != nil {
-				return err
-			}
-		}
-		if step >= 0 {
-			if err := b.next(); err != nil {
-				return err
-			}
+		if err := advance(step, &a, &b); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// advance steps over the member that came first, or over that of both sides.
+func advance(step int, a, b *cursor) error {
+	if step > 0 {
+		return b.next()
+	}
+	if err := a.next(); err != nil || step < 0 {
+		return err
+	}
+	if b.follow(a) {
+		return nil
+	}
+	return b.next()
+}
+
 // member compares one member: before zero only the old side has it, after zero
 // only the new one.
-func (d *differ) member(step int, a, b cursor) error {
+func (d *differ) member(step int, a, b *cursor) error {
 	size := len(d.path)
 	defer func() { d.path = d.path[:size] }()
 	switch {
@@ -323,7 +359,7 @@ func (d *differ) arrays(before, after string) error {
 }
 
 func elements(text string) ([]string, error) {
-	s := scanner{what: "facts", src: text, plain: true}
+	s := scanner{what: "facts", src: text}
 	var out []string
 	err := s.array(func() error {
 		raw, err := s.raw()
@@ -337,6 +373,7 @@ func elements(text string) ([]string, error) {
 type cursor struct {
 	scanner
 	name, value string
+	member      string // `"name":value`
 	started, ok bool
 }
 
@@ -354,15 +391,33 @@ func (c *cursor) next() error {
 	if c.ok = more && err == nil; !c.ok {
 		return err
 	}
+	start := c.pos
 	if c.name, err = c.key(); err != nil {
 		return err
 	}
 	c.value, err = c.raw()
+	c.member = c.src[start:c.pos]
 	return err
 }
 
+// follow steps to the next member if it is the one that other is at. Canonical
+// objects have no white space, so it need not be taken apart for that: most
+// members of two fact sets are the same.
+func (c *cursor) follow(other *cursor) bool {
+	rest, comma := strings.CutPrefix(c.src[c.pos:], ",")
+	if !comma || !c.ok || !other.ok || !strings.HasPrefix(rest, other.member) {
+		return false
+	}
+	if end := len(other.member); end == len(rest) || rest[end] != ',' && rest[end] != '}' {
+		return false // 1 is no prefix of 12 that counts
+	}
+	c.pos += len(",") + len(other.member)
+	c.name, c.value, c.member = other.name, other.value, other.member
+	return true
+}
+
 // step says whose member comes first: negative a's, positive b's, zero both.
-func (c *cursor) step(b cursor) int {
+func (c *cursor) step(b *cursor) int {
 	switch {
 	case !c.ok:
 		return 1

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -325,14 +324,14 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid([]byte(validText(body))) || !json.Valid(out) {
+		if !json.Valid([]byte(validText(string(body)))) || !json.Valid(out) {
 			t.Fatalf("accepted %q as %q", body, out)
 		}
 		again, err := CanonicalFacts(out)
 		if err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("%q became %q, %v", out, again, err)
 		}
-		if !bytes.ContainsAny(body, `\`) && !reflect.DeepEqual(decode(t, []byte(validText(body))), decode(t, out)) {
+		if !bytes.ContainsAny(body, `\`) && !reflect.DeepEqual(decode(t, []byte(validText(string(body)))), decode(t, out)) {
 			t.Fatalf("%q changed its meaning: %q", body, out)
 		}
 		leaves, err := Flatten(out)
@@ -392,13 +391,18 @@ func FuzzCatalog(f *testing.F) {
 	})
 }
 
-func TestIsPlain(t *testing.T) {
+func TestPlainBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		body := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "body")
-		want := !slices.ContainsFunc(body, func(c byte) bool { return c < ' ' })
-		if got := isPlain(body); got != want {
-			t.Errorf("%q: %t", body, got)
+		text := string(rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("\x1f \"!#\\[]\x7f\x80\xa2\xdc\xff"))), 0, 40).Draw(t, "text"))
+		for _, high := range []uint64{0, topBits} {
+			want := 0
+			for want < len(text) && text[want] >= ' ' && text[want] != '"' && text[want] != '\\' && (high == 0 || text[want] < 0x80) {
+				want++
+			}
+			if got := plainBytes(text, high); got != want {
+				t.Errorf("%q, %x: %d, want %d", text, high, got, want)
+			}
 		}
 	})
 }

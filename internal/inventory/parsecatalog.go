@@ -119,7 +119,7 @@ func (p *catalogParser) parameters(r *Resource, text string, sensitive, aliases 
 		return nil
 	}
 	out := append(make([]byte, 0, len(text)), '{')
-	s := scanner{what: "catalog", src: text, plain: p.plain}
+	s := scanner{what: "catalog", src: text}
 	err := s.object(func(key string) error {
 		raw, err := s.raw()
 		if err != nil {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +20,9 @@ const (
 // ParseReport reads the report that an agent sends after a run, in JSON or PSON,
 // report_format 10 and later; keys it does not know are passed over. ReceivedAt
 // is left to the caller. It returns an Invalid fault that says what is wrong and
-// where; a report that was cut off is refused.
-func ParseReport(body []byte) (Report, error) {
+// where; a report that was cut off is refused. Of a string, the report's texts are
+// parts: nothing is copied.
+func ParseReport[T string | []byte](body T) (Report, error) {
 	s, err := newScanner("report", body, MaxReportBytes)
 	if err != nil {
 		return Report{}, err
@@ -97,7 +99,9 @@ func (p *reportParser) statuses() error {
 	if p.isNull() {
 		return nil
 	}
-	p.report.Resources = make([]ResourceStatus, 0, 16+min(len(p.src)/700, 4096)) // Puppet 7 needs 700 bytes for one
+	likely := 16 + min(len(p.src)/700, 4096) // Puppet 7 needs 700 bytes for one
+	p.report.Resources = make([]ResourceStatus, 0, likely)
+	p.slab = slices.Grow(p.slab, 4*likely)
 	if p.peek() == '[' {
 		return p.array(func() error { return p.resource("") })
 	}

@@ -1,7 +1,8 @@
 package inventory
 
 import (
-	"encoding/binary"
+	"encoding/json"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -20,45 +21,26 @@ type scanner struct {
 	src   string
 	pos   int
 	depth int
-	plain bool   // src holds no control characters, not even line ends
 	what  string // "facts", "report": for errors
 }
 
 // newScanner prepares body. PSON is JSON whose strings may hold raw bytes that
-// are not UTF-8; those are taken for Latin-1.
-func newScanner(what string, body []byte, limit int) (*scanner, error) {
+// are not UTF-8; those are taken for Latin-1. A string is not copied.
+func newScanner[T string | []byte | json.RawMessage](what string, body T, limit int) (*scanner, error) {
 	if len(body) > limit {
 		return nil, fault.New(fault.Invalid, "the %s has %d bytes, at most %d are allowed", what, len(body), limit)
 	}
-	return &scanner{what: what, src: validText(body), plain: isPlain(body)}, nil
+	return &scanner{what: what, src: validText(string(body))}, nil
 }
 
-// isPlain tells texts in which no byte is a control character, so that strings
-// need not be looked at byte by byte. Ruby and Go write such JSON. Eight bytes are
-// tested at once: the difference borrows into the top bit of those below a space.
-func isPlain(body []byte) bool {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; len(body) >= 8; body = body[8:] {
-		if word := binary.LittleEndian.Uint64(body); (word-' '*ones)&^word&tops != 0 {
-			return false
-		}
-	}
-	for _, c := range body {
-		if c < ' ' {
-			return false
-		}
-	}
-	return true
-}
-
-func validText(body []byte) string {
-	if utf8.Valid(body) {
-		return string(body)
+func validText(body string) string {
+	if utf8.ValidString(body) {
+		return body
 	}
 	var b strings.Builder
 	b.Grow(len(body) + len(body)/8)
 	for i := 0; i < len(body); {
-		r, size := utf8.DecodeRune(body[i:])
+		r, size := utf8.DecodeRuneInString(body[i:])
 		if r == utf8.RuneError && size == 1 {
 			r = rune(body[i])
 		}
@@ -200,28 +182,53 @@ func (s *scanner) rawStr() (raw string, escaped bool, err error) {
 	if err := s.expect('"'); err != nil {
 		return "", false, err
 	}
-	start := s.pos
-	if n := strings.IndexByte(s.src[start:], '"'); s.plain && n >= 0 && strings.IndexByte(s.src[start:start+n], '\\') < 0 {
-		s.pos += n + 1
-		return s.src[start : start+n], false, nil
-	}
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case c == '"':
+	for start := s.pos; ; {
+		s.pos += plainBytes(s.src[s.pos:], 0)
+		switch s.at() {
+		case '"':
 			s.pos++
 			return s.src[start : s.pos-1], escaped, nil
-		case c == '\\':
+		case '\\':
 			escaped = true
 			if err := s.escape(); err != nil {
 				return "", false, err
 			}
-		case c < ' ':
-			return "", false, s.fail("a string holds a bare control character")
 		default:
-			s.pos++
+			if s.pos < len(s.src) {
+				return "", false, s.fail("a string holds a bare control character")
+			}
+			return "", false, s.unexpected("the end of a string")
 		}
 	}
-	return "", false, s.unexpected("the end of a string")
+}
+
+// Each byte of a word, and its top bit.
+const (
+	eachByte = 0x0101010101010101
+	topBits  = 0x8080808080808080
+)
+
+// plainBytes counts the bytes before the first quote, backslash or control
+// character; with topBits also before the first that is not ASCII. Most strings are
+// short: testing eight bytes at once in place is quicker than calls that search for
+// one byte after the other. In each test the difference borrows into the top bit of a
+// byte that matches; the lowest is right.
+func plainBytes(s string, high uint64) int {
+	n := 0
+	for ; len(s)-n >= 8; n += 8 {
+		w := s[n : n+8]
+		word := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		quote, slash := word^'"'*eachByte, word^'\\'*eachByte
+		found := (word-' '*eachByte)&^word | (quote-eachByte)&^quote | (slash-eachByte)&^slash | word&high
+		if found &= topBits; found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' && (s[n] < utf8.RuneSelf || high == 0) {
+		n++
+	}
+	return n
 }
 
 func (s *scanner) escape() error {

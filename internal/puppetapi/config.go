@@ -51,6 +51,11 @@ type Limits struct {
 	Uploads  Limit // backups on their way; default 64 at work, 1024 waiting
 	Reports  Limit // default 64 at work, 1024 waiting
 
+	// LargeBytes is what bodies of facts, catalog requests and reports may take
+	// together beyond each one's first MiB; default 256 MiB, or the largest that is
+	// allowed if that is more.
+	LargeBytes int64
+
 	Wait     time.Duration // default 10 s
 	RetryMin time.Duration // default 5 s
 	RetryMax time.Duration // default 30 s
@@ -80,6 +85,7 @@ func New(config Config) http.Handler {
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
 	}
+	s.large.left.Store(wait.LargeBytes)
 	s.routes = s.table()
 	return s
 }
@@ -92,6 +98,7 @@ type server struct {
 	catalogs *gate
 	files    *gate
 	reports  *gate
+	large    budget
 	answers  *answerCache
 	deployed deployedVersions
 }
@@ -106,6 +113,7 @@ func (c *Config) setDefaults() {
 	orElse(&c.Limits.Catalogs, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Files, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Reports, Limit{Active: 64, Waiting: 1024})
+	orElse(&c.Limits.LargeBytes, max(256*mebibyte, c.MaxReportBytes, c.MaxFactsBytes*formGrowth+mebibyte))
 	orElse(&c.Limits.Wait, 10*time.Second)
 	orElse(&c.Limits.RetryMin, 5*time.Second)
 	orElse(&c.Limits.RetryMax, 30*time.Second)

@@ -22,7 +22,7 @@ func (s *server) factsPut(c *call) error {
 }
 
 // saveFacts stores facts of the node that they are said to be of.
-func (s *server) saveFacts(c *call, body []byte) (inventory.FactSet, error) {
+func (s *server) saveFacts(c *call, body string) (inventory.FactSet, error) {
 	facts, err := inventory.ParseFacts(body)
 	if err != nil {
 		return inventory.FactSet{}, err

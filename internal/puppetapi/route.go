@@ -77,6 +77,8 @@ type call struct {
 	actor   fleet.Actor
 	started bool   // the answer's head is out
 	leave   func() // gives the place behind the gate back; again is no harm
+
+	borrowed int64 // of the budget for large bodies
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -118,6 +120,7 @@ func (s *server) serve(c *call) error {
 	}
 	c.leave = sync.OnceFunc(route.gate.leave)
 	defer c.leave()
+	defer s.giveBack(c)
 	return handle(c)
 }
 

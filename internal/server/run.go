@@ -136,6 +136,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"warmer":             p.warmer.Run,
 			"certificates":       p.ca.Run,
 			"housekeeping":       p.housekeeping,
+			"memory":             returnMemory,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		})
 	serving := make(chan error, 1)

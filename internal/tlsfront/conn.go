@@ -13,6 +13,8 @@ type conn struct {
 	front  *Front
 	serial string // guarded by front.mu
 
+	records records // of what is read; by the one goroutine that reads
+
 	closed chan struct{} // so that waiting for a turn ends when the connection does
 	timer  *time.Timer
 
@@ -30,11 +32,10 @@ func newConn(f *Front, raw net.Conn) *conn {
 
 // Read gives the turn back, waits for bytes, and takes a turn to work on them.
 func (c *conn) Read(p []byte) (int, error) {
-	if !c.pause() {
-		return c.Conn.Read(p)
-	}
-	n, err := c.Conn.Read(p)
-	if err != nil {
+	shaking := c.pause()
+	n, err := c.Conn.Read(p[:min(len(p), c.records.most())])
+	c.records.saw(p[:n])
+	if err != nil || !shaking {
 		return n, err
 	}
 	return n, c.resume()
