@@ -128,7 +128,7 @@ func (s *server) readAll(c *call, what string, limit int64) (string, error) {
 	}
 	piece, _ := pieces.Get().(*[pieceBytes]byte)
 	defer pieces.Put(piece)
-	for r := s.share(c, r); ; {
+	for r := c.share(r); ; {
 		n, err := r.Read(piece[:])
 		text.Write(piece[:n])
 		if errors.Is(err, io.EOF) {

@@ -27,7 +27,7 @@ func (s *server) catalogPost(c *call) error {
 		return err
 	}
 	defer closing()
-	return s.catalog(c, s.share(c, body), c.r.ContentLength)
+	return s.catalog(c, c.share(body), c.r.ContentLength)
 }
 
 // catalogGet answers an agent that puts the same fields into the query.
@@ -48,7 +48,7 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if err != nil {
 		return err
 	}
-	s.giveBack(c) // the form was read; the wait for a catalog may be long
+	c.giveBack() // the form was read; the wait for a catalog may be long
 	if ask.CheckEnvironment && ask.Environment != ask.Requested {
 		return c.catalogDocument(emptyCatalog(c.node, ask.Environment), s.CompilerName)
 	}

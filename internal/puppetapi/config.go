@@ -51,9 +51,9 @@ type Limits struct {
 	Uploads  Limit // backups on their way; default 64 at work, 1024 waiting
 	Reports  Limit // default 64 at work, 1024 waiting
 
-	// LargeBytes is what bodies of facts, catalog requests and reports may take
-	// together beyond each one's first MiB; default 256 MiB, or the largest that is
-	// allowed if that is more.
+	// LargeBytes is what bodies of facts and catalog requests may take together
+	// beyond each one's first MiB, and reports once more; default 256 MiB, or the
+	// largest that is allowed if that is more.
 	LargeBytes int64
 
 	Wait     time.Duration // default 10 s
@@ -85,7 +85,6 @@ func New(config Config) http.Handler {
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
 	}
-	s.large.left.Store(wait.LargeBytes)
 	s.routes = s.table()
 	return s
 }
@@ -98,7 +97,6 @@ type server struct {
 	catalogs *gate
 	files    *gate
 	reports  *gate
-	large    budget
 	answers  *answerCache
 	deployed deployedVersions
 }

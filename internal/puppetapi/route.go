@@ -33,6 +33,7 @@ type route struct {
 	noKey   bool // the route is used without a key, or with one of no meaning
 	noEnv   bool // the environment parameter is not asked for, or checked later
 	query   int  // bytes allowed in the query
+	large   *budget
 }
 
 type handler func(c *call) error
@@ -44,14 +45,15 @@ func (s *server) table() map[string]route {
 		return map[string]handler{http.MethodGet: h, http.MethodHead: h}
 	}
 	put := func(h handler) map[string]handler { return map[string]handler{http.MethodPut: h} }
+	facts, reports := newBudget(s.Limits), newBudget(s.Limits)
 	return map[string]route{
 		"node": {methods: get(s.node), gate: s.catalogs, self: true},
 		"catalog": {
 			methods: map[string]handler{http.MethodGet: s.catalogGet, http.MethodPost: s.catalogPost},
-			gate:    s.catalogs, self: true, noEnv: true, query: maxFactsQuery,
+			gate:    s.catalogs, self: true, noEnv: true, query: maxFactsQuery, large: facts,
 		},
-		"facts":               {methods: put(s.factsPut), gate: s.catalogs, self: true},
-		"report":              {methods: put(s.reportPut), gate: s.reports, self: true},
+		"facts":               {methods: put(s.factsPut), gate: s.catalogs, self: true, large: facts},
+		"report":              {methods: put(s.reportPut), gate: s.reports, self: true, large: reports},
 		"file_metadata":       {methods: get(s.fileMetadata), gate: s.files},
 		"file_metadatas":      {methods: get(s.fileMetadatas), gate: s.files},
 		"file_content":        {methods: get(s.fileContent), gate: s.files},
@@ -78,7 +80,8 @@ type call struct {
 	started bool   // the answer's head is out
 	leave   func() // gives the place behind the gate back; again is no harm
 
-	borrowed int64 // of the budget for large bodies
+	large    *budget // that the body shares; nil on routes without one in memory
+	borrowed int64   // of it
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -105,6 +108,7 @@ func (s *server) serve(c *call) error {
 	if !known {
 		return problemf(http.StatusNotFound, handlerNotFound, "Could not find indirection '%.80s'", printable(c.route))
 	}
+	c.large = route.large
 	handle, err := route.method(c)
 	if err != nil {
 		return err
@@ -120,7 +124,7 @@ func (s *server) serve(c *call) error {
 	}
 	c.leave = sync.OnceFunc(route.gate.leave)
 	defer c.leave()
-	defer s.giveBack(c)
+	defer c.giveBack()
 	return handle(c)
 }
 
