@@ -26,7 +26,9 @@ func TestLargeFactsAndReportsHaveBudgetsApart(t *testing.T) {
 	space := strings.Repeat(" ", 2*mebibyte)
 	slow, agent := io.Pipe()
 	var wg sync.WaitGroup
-	wg.Go(func() { check(t, b.sendAs(asNode(web), "PUT", "/puppet/v3/facts/"+web+inEnv, slow, jsonType), want{status: 200}) })
+	wg.Go(func() {
+		check(t, b.sendAs(asNode(web), "PUT", "/puppet/v3/facts/"+web+inEnv, slow, jsonType), want{status: 200})
+	})
 	for _, part := range []string{factsOf(web), space, " "} {
 		if _, err := io.WriteString(agent, part); err != nil {
 			t.Fatal(err)
