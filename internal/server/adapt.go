@@ -78,9 +78,10 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	})
 }
 
-// Current is compile.Versions.
+// Current is compile.Versions. It asks the rows: a catalog is of the newest
+// version, and the files that its node asks for next are, too.
 func (a adapter) Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error) {
-	version, err := a.store.CurrentVersion(ctx, env)
+	version, err := a.library.Refresh(ctx, env)
 	return version.ID, err
 }
 
@@ -118,7 +119,7 @@ func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int
 }
 
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	return d.store.RemoveEnvironment(ctx, env)
+	return d.library.Remove(ctx, env)
 }
 
 // longPatience is how long an agent is kept on the line that cannot be told to
@@ -158,7 +159,7 @@ func (d agentDoor) NodeEnvironment(ctx context.Context, _ fleet.Certname, reques
 	if requested == "" {
 		requested = defaultEnvironment
 	}
-	if _, err := d.store.CurrentVersion(ctx, requested); err != nil {
+	if _, err := d.library.Refresh(ctx, requested); err != nil {
 		if fault.Of(err) == fault.NotFound {
 			return "", fault.New(fault.NotFound, "Could not find environment '%s'", requested)
 		}
