@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
 type requestKey struct{}
@@ -50,7 +52,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	r.Body = boundBody(w, r.Body)
-	seen := &answer{ResponseWriter: w, status: http.StatusOK}
+	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK}
 	defer func() {
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
@@ -87,6 +89,7 @@ func newRequestID() string {
 // answer watches what a handler answers.
 type answer struct {
 	http.ResponseWriter
+	r      *http.Request
 	status int
 	bytes  int64
 	begun  bool
@@ -101,9 +104,27 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) Write(p []byte) (int, error) {
 	a.begun = true
-	n, err := a.ResponseWriter.Write(p)
+	write := a.ResponseWriter.Write
+	if a.isWhole(p) {
+		write = a.writeWhole
+	}
+	n, err := write(p)
 	a.bytes += int64(n)
 	return n, err
+}
+
+// bufferedAnyway is what surely leaves in one piece with its head: net/http
+// buffers 4 KB.
+const bufferedAnyway = 2 << 10
+
+// isWhole tells that p is all there will be of the body.
+func (a *answer) isWhole(p []byte) bool {
+	length := a.Header()["Content-Length"]
+	return a.bytes == 0 && len(p) > bufferedAnyway && len(length) == 1 && length[0] == strconv.Itoa(len(p))
+}
+
+func (a *answer) writeWhole(p []byte) (int, error) {
+	return tlsfront.WriteWhole(a.ResponseWriter, a.r, p)
 }
 
 // Unwrap lets http.ResponseController reach the real writer.
