@@ -77,6 +77,8 @@ func New(config Config) http.Handler {
 		reports:  newGate("reports", wait.Reports, wait),
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
+
+		versionHeader: []string{config.PuppetVersion},
 	}
 	s.routes = s.table()
 	return s
@@ -91,6 +93,8 @@ type server struct {
 	reports  *gate
 	answers  *answerCache
 	deployed deployedVersions
+
+	versionHeader []string // shared by all answers
 }
 
 func (c *Config) setDefaults() {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -75,16 +74,24 @@ type call struct {
 	env     fleet.Environment // as asked for; empty on routes without
 	node    fleet.Certname    // on routes of a node's own things
 	actor   fleet.Actor
-	started bool   // the answer's head is out
-	leave   func() // gives the place behind the gate back; again is no harm
+	started bool  // the answer's head is out
+	inside  *gate // behind which a place is taken; nil before and after
+}
+
+// leave gives the place behind the gate back; again is no harm.
+func (c *call) leave() {
+	if c.inside != nil {
+		c.inside.leave()
+		c.inside = nil
+	}
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, actor: fleet.ActorFrom(r.Context())}
-	w.Header().Set("X-Puppet-Version", s.PuppetVersion)
-	if err := s.serve(c); err != nil { //nolint:contextcheck // the request carries its context
+	w.Header()["X-Puppet-Version"] = s.versionHeader // its canonical name
+	if err := s.serve(c); err != nil {               //nolint:contextcheck // the request carries its context
 		s.fail(c, err) //nolint:contextcheck // the request carries its context
 	}
 }
@@ -116,7 +123,7 @@ func (s *server) serve(c *call) error {
 	if err := route.gate.enter(c.ctx()); err != nil {
 		return err
 	}
-	c.leave = sync.OnceFunc(route.gate.leave)
+	c.inside = route.gate
 	defer c.leave()
 	return handle(c)
 }

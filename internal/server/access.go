@@ -76,8 +76,9 @@ func (f front) done(r *http.Request, seen *answer, req *request, took time.Durat
 	if !f.access.Load() {
 		return
 	}
-	f.log.InfoContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "bytes", seen.bytes,
-		"ms", took.Milliseconds(), "actor", string(req.actor.Kind)+":"+req.actor.Name, "remote", r.RemoteAddr, "request_id", req.id)
+	f.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", seen.status), slog.Int64("bytes", seen.bytes), slog.Int64("ms", took.Milliseconds()),
+		slog.String("actor", string(req.actor.Kind)+":"+req.actor.Name), slog.String("remote", r.RemoteAddr), slog.String("request_id", req.id))
 }
 
 func newRequestID() string {
