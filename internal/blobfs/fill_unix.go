@@ -16,12 +16,12 @@ import (
 func (s *Store) fillKnown(d fleet.Digest, buf []byte) (size int64, known bool, err error) {
 	fd, err := again(func() (int, error) { return unix.Open(s.path(d), unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return 0, false, nil //nolint:nilerr // Open finds out what it means
+		return 0, false, nil // Open finds out what it means
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
-		return 0, false, nil //nolint:nilerr // Open finds out what it means
+		return 0, false, nil // Open finds out what it means
 	}
 	id := identity{inode: stat.Ino, size: stat.Size, mtime: unix.TimespecToNsec(stat.Mtim)}
 	if !s.shardOf(d).isKnown(d, id) {

@@ -216,10 +216,19 @@ func checkKey(c *call) error {
 		return problemf(http.StatusRequestURITooLong, runtimeError, "the path has %d bytes, at most %d are allowed", len(c.key), maxKey)
 	case strings.ContainsRune(c.key, 0):
 		return badRequest("the path holds a NUL byte")
-	case slices.Contains(strings.Split(c.key, "/"), ".."):
+	case climbs(c.key):
 		return badRequest("the path '%s' holds '..'", printable(c.key))
 	}
 	return nil
+}
+
+func climbs(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // readDeadline bounds the wait for (the next piece of) the body. Connections

@@ -84,7 +84,9 @@ func (f front) done(r *http.Request, seen *answer, req *request, took time.Durat
 func newRequestID() string {
 	var bits [8]byte
 	_, _ = rand.Read(bits[:])
-	return hex.EncodeToString(bits[:])
+	var text [2 * len(bits)]byte
+	hex.Encode(text[:], bits[:])
+	return string(text[:])
 }
 
 // answer watches what a handler answers.

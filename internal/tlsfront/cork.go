@@ -67,7 +67,7 @@ type corked struct {
 
 // cork starts to hold back what is written.
 func (c *conn) cork() {
-	_ = c.Conn.SetWriteDeadline(time.Now().Add(corkTime)) // net/http takes it back after the answer
+	_ = c.SetWriteDeadline(time.Now().Add(corkTime)) // net/http takes it back after the answer
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if c.out.held == nil {
