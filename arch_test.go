@@ -20,10 +20,12 @@ var ranks = map[string]int{
 	// words
 	"internal/fault": 0,
 	"internal/fleet": 1,
+	"internal/pql":   1,
 	"api":            2,
 	// cores: own their ports, import no core
 	"internal/bucket":    10,
 	"internal/cas":       9, // the others stand on it
+	"internal/classify":  10,
 	"internal/code":      10,
 	"internal/compile":   10,
 	"internal/inventory": 10,
@@ -31,10 +33,12 @@ var ranks = map[string]int{
 	"internal/rbac":      10,
 	// edges: implement ports, import no edge
 	"internal/blobfs":    20,
+	"internal/yamljson":  19, // edges read with it
 	"internal/caapi":     20,
 	"internal/exechook":  20,
 	"internal/gitsource": 20,
 	"internal/httpapi":   20,
+	"internal/pdbapi":    20,
 	"internal/puppetapi": 20,
 	"internal/ruby":      20,
 	"internal/sqlstore":  20,

@@ -43,8 +43,18 @@ var (
 	NodePurge   = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
 	NodeCatalog = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
 
+	GroupList    = Operation{"group.list", http.MethodGet, "/groups", fleet.GroupRead, "List classification groups, parents before children", nil, List[Group]{}, false}
+	GroupShow    = Operation{"group.show", http.MethodGet, "/groups/{group}", fleet.GroupRead, "Show one group, by name or id", GroupRequest{}, Group{}, false}
+	GroupCreate  = Operation{"group.create", http.MethodPost, "/groups", fleet.GroupWrite, "Create a group", GroupCreateRequest{}, Group{}, false}
+	GroupEdit    = Operation{"group.edit", http.MethodPut, "/groups/{group}", fleet.GroupWrite, "Replace what a group matches and gives", GroupEditRequest{}, Group{}, false}
+	GroupDelete  = Operation{"group.delete", http.MethodDelete, "/groups/{group}", fleet.GroupWrite, "Delete a group that has no others below it", GroupDeleteRequest{}, nil, false}
+	GroupApply   = Operation{"group.apply", http.MethodPost, "/groups/apply", fleet.GroupWrite, "Create, update and delete groups so that they are as described, all or none", GroupApplyRequest{}, GroupApplyResponse{}, false}
+	GroupExplain = Operation{"group.explain", http.MethodGet, "/nodes/{name}/groups", fleet.GroupRead, "Say what groups give a node, which group gave what, and why", NameRequest{}, GroupExplanation{}, false}
+
 	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
 	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
+
+	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
 
 // Operations is every operation, in the order of the reference.
@@ -53,6 +63,8 @@ func Operations() []Operation {
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
+		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupApply, GroupExplain,
 		ReportList, ReportShow,
+		QueryRun,
 	}
 }

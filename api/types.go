@@ -231,6 +231,19 @@ type ReportEvent struct {
 	Time     time.Time       `json:"time"`
 }
 
+// QueryRequest is a question to the inventory.
+type QueryRequest struct {
+	Query string `json:"query"`           // PQL, or JSON of the AST language
+	Total bool   `json:"total,omitempty"` // also count the rows without limit and offset
+}
+
+// QueryAnswer is what the inventory answers.
+type QueryAnswer struct {
+	Columns []string          `json:"columns"`
+	Rows    []json.RawMessage `json:"rows"`            // objects with those columns
+	Total   *int64            `json:"total,omitempty"` // if it was asked for
+}
+
 // Problem is the body of every error answer.
 type Problem struct {
 	Kind       string `json:"kind"`    // of fault.Kind

@@ -34,7 +34,7 @@ type agent struct {
 func newAgent(t *testing.T, s *server, name string, facts ...string) *agent {
 	t.Helper()
 	home := t.TempDir()
-	a := &agent{server: s, name: name, home: home, scratch: filepath.Join(home, "scratch"), keyLength: "2048"}
+	a := &agent{server: s, name: s.fresh(name), home: home, scratch: filepath.Join(home, "scratch"), keyLength: "2048"}
 	if err := os.Mkdir(a.scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -60,6 +62,7 @@ func newHTTPClient(t *testing.T, config *tls.Config) *http.Client {
 // server must sign it at once.
 func enrol(t *testing.T, s *server, name string) *node {
 	t.Helper()
+	name = s.fresh(name)
 	certificate, err := requestCertificate(anonymous(t, s), name)
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +130,19 @@ func (n *node) doHeaders(method, path string, headers map[string]string, body []
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	return answer{status: response.StatusCode, body: string(text), header: response.Header}, err
+}
+
+// dial opens a connection as that node, for what an HTTP client would hide.
+func (n *node) dial(t *testing.T) net.Conn {
+	t.Helper()
+	config := n.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ServerName, config.NextProtos = "localhost", []string{"http/1.1"}
+	c, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", strings.TrimPrefix(n.server.url, "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // must is do for requests whose answer, good or bad, has to come.

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -138,10 +137,10 @@ func TestBadBodies(t *testing.T) {
 		{"facts of 50 MB", http.MethodPut, facts, asJSON, huge, nil, http.StatusRequestEntityTooLarge, "facts"},
 		{"facts of 50 MB, compressed", http.MethodPut, facts, asJSON, gzipped(huge), map[string]string{"Content-Encoding": "gzip"}, http.StatusRequestEntityTooLarge, "facts"},
 		{"catalog with facts of 50 MB", http.MethodPost, catalog, form, catalogForm(n.name, "production", map[string]any{"huge": strings.Repeat("x", 50<<20)}), nil, http.StatusRequestEntityTooLarge, "facts"},
-		{"broken JSON as facts", http.MethodPut, facts, asJSON, []byte(`{"name": "bad-bodies.test", "values": {`), nil, http.StatusBadRequest, "facts"},
+		{"broken JSON as facts", http.MethodPut, facts, asJSON, []byte(`{"name": "` + n.name + `", "values": {`), nil, http.StatusBadRequest, "facts"},
 		{"facts of another node", http.MethodPut, facts, asJSON, factsJSON("somebody-else.test", nil), nil, http.StatusBadRequest, "somebody-else.test"},
 		{"facts that are a list", http.MethodPut, facts, asJSON, []byte(`[1, 2]`), nil, http.StatusBadRequest, "facts"},
-		{"deep nesting", http.MethodPut, facts, asJSON, []byte(`{"name":"bad-bodies.test","values":` + strings.Repeat(`{"a":`, 50000) + "1" + strings.Repeat("}", 50000) + "}"), nil, http.StatusBadRequest, "facts"},
+		{"deep nesting", http.MethodPut, facts, asJSON, []byte(`{"name":"` + n.name + `","values":` + strings.Repeat(`{"a":`, 50000) + "1" + strings.Repeat("}", 50000) + "}"), nil, http.StatusBadRequest, "facts"},
 		{"catalog with broken facts", http.MethodPost, catalog, form, []byte("facts_format=application%2Fjson&facts=%257Bnope"), nil, http.StatusBadRequest, "facts"},
 		{"broken JSON as report", http.MethodPut, report, asJSON, []byte(`{"host": nonsense}`), nil, http.StatusBadRequest, "report"},
 		{"report cut in half", http.MethodPut, report, asJSON, whole[:len(whole)/2], nil, http.StatusBadRequest, "report"},
@@ -211,13 +210,8 @@ func checkRefused(t *testing.T, n *node, c badRequest) {
 // cutUpload sends half of what it promised, and hangs up.
 func cutUpload(t *testing.T, n *node, path string, body []byte) {
 	t.Helper()
-	config := n.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.ServerName = "localhost"
-	c, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", strings.TrimPrefix(n.server.url, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	c := n.dial(t)
+	_, err := fmt.Fprintf(c, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, len(body), body[:len(body)/2])
 	if err != nil {
 		t.Fatal(err)
@@ -237,16 +231,16 @@ func TestNobodyGetsInUnproven(t *testing.T) {
 		by           *node
 		method, path string
 	}{
-		{a, http.MethodGet, "/puppet/v3/node/yours.test?environment=production"},
-		{a, http.MethodPost, "/puppet/v3/catalog/yours.test?environment=production"},
-		{a, http.MethodPut, "/puppet/v3/facts/yours.test?environment=production"},
-		{a, http.MethodPut, "/puppet/v3/report/yours.test?environment=production"},
+		{a, http.MethodGet, "/puppet/v3/node/" + b.name + "?environment=production"},
+		{a, http.MethodPost, "/puppet/v3/catalog/" + b.name + "?environment=production"},
+		{a, http.MethodPut, "/puppet/v3/facts/" + b.name + "?environment=production"},
+		{a, http.MethodPut, "/puppet/v3/report/" + b.name + "?environment=production"},
 		{a, http.MethodGet, "/puppet-ca/v1/certificate_statuses/all"},
-		{a, http.MethodPut, "/puppet-ca/v1/certificate_status/yours.test"},
+		{a, http.MethodPut, "/puppet-ca/v1/certificate_status/" + b.name},
 		{a, http.MethodGet, "/api/v1/nodes"},
-		{nobody, http.MethodGet, "/puppet/v3/node/mine.test?environment=production"},
+		{nobody, http.MethodGet, "/puppet/v3/node/" + a.name + "?environment=production"},
 		{nobody, http.MethodGet, "/puppet/v3/file_content/modules/story/a.txt?environment=production"},
-		{nobody, http.MethodPost, "/puppet/v3/catalog/mine.test?environment=production"},
+		{nobody, http.MethodPost, "/puppet/v3/catalog/" + a.name + "?environment=production"},
 		{nobody, http.MethodGet, "/api/v1/nodes"},
 		{nobody, http.MethodGet, "/api/v1/reports"},
 		{nobody, http.MethodGet, "/metrics"},
@@ -256,7 +250,7 @@ func TestNobodyGetsInUnproven(t *testing.T) {
 			t.Errorf("%s %s as %q: %d %.200s", c.method, c.path, c.by.name, got.status, got.body)
 		}
 	}
-	if got := b.must(t, http.MethodGet, "/puppet/v3/node/yours.test?environment=production", "", nil); got.status != http.StatusOK {
+	if got := b.must(t, http.MethodGet, "/puppet/v3/node/"+b.name+"?environment=production", "", nil); got.status != http.StatusOK {
 		t.Errorf("a node's own: %d %s", got.status, got.body)
 	}
 	for _, path := range []string{"/status/v1/simple", "/puppet-ca/v1/certificate/ca", "/puppet-ca/v1/certificate_revocation_list/ca"} {
@@ -343,7 +337,12 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("%s: %d %s", c.path, a.status, a.body)
 		}
 	}
+	agent := newAgent(t, s, "full-agent.test", "story=basic")
+	agent.run(t, 2)
 	filler := fillDisk(t, dir)
+	agent.env = append(agent.env, "FACTER_colour=green") // something new to store
+	out := agent.run(t, 1)
+	contains(t, out, "Error 503 on SERVER", "full") // this is what its operator sees
 	noise := strings.Repeat("not compressible? ", 1<<16)
 	a := n.must(t, http.MethodPut, facts, "application/json", factsJSON(n.name, map[string]any{"noise": noise, "kept": "changed"}))
 	if a.status < 500 || !strings.Contains(a.body, "full") {
@@ -371,7 +370,7 @@ func TestFullDisk(t *testing.T) {
 	kept := decode[map[string]any](t, s, "node", "facts", n.name)
 	same(t, "kept facts", any("as it was"), kept["kept"])
 	s.tutti(t, "code", "deploy", "other", changed)
-	newAgent(t, s, "after-full.test", "story=basic").run(t, 2)
+	agent.run(t, 0)
 }
 
 // fillDisk writes a file until nothing fits any more.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type server struct {
 	env       []string
 	url       string
 	cmd       *exec.Cmd
+	names     sync.Map      // certnames given out, and how often
 	ended     chan struct{} // closed when the process is gone
 }
 
@@ -101,6 +103,15 @@ func (s *server) launch() error {
 		close(ended)
 	}()
 	return nil
+}
+
+// fresh makes a certname that this server has not seen: with -count a story is told again.
+func (s *server) fresh(name string) string {
+	count, _ := s.names.LoadOrStore(name, new(atomic.Int64))
+	if n := count.(*atomic.Int64).Add(1); n > 1 {
+		return fmt.Sprintf("again-%d-%s", n, name)
+	}
+	return name
 }
 
 // gone says whether the process has ended.

@@ -26,7 +26,8 @@ type Backup struct {
 // Store keeps which blob a checksum stands for. Methods may be called
 // concurrently; each is one transaction.
 type Store interface {
-	// SaveBackup stores b; a repeated one changes nothing.
+	// SaveBackup stores b; a repeated one only moves At, and never back: what a
+	// node still counts on must not be pruned by the age of its first backup.
 	SaveBackup(ctx context.Context, b Backup) error
 	// Blob returns the blob and size behind a checksum.
 	Blob(ctx context.Context, algorithm, sum string) (fleet.Digest, int64, error)

@@ -120,7 +120,7 @@ func (a *app) nodeFacts() *cobra.Command {
 
 // below walks down a dotted path.
 func below(values any, path string) (any, error) {
-	for _, step := range strings.Split(path, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		object, ok := values.(map[string]any)
 		if !ok {
 			return nil, fault.New(fault.NotFound, "there is nothing below %q in %s", step, path)

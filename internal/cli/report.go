@@ -30,8 +30,10 @@ func (a *app) reportList() *cobra.Command {
 			err = printList(a, reports.Items, table[api.Report]{
 				columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
 				row: func(r api.Report) []string {
-					return []string{short(r.ID), r.Name, r.Environment, reportStatus(r), ago(r.StartedAt, now), seconds(r.Seconds),
-						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources)}
+					return []string{
+						short(r.ID), r.Name, r.Environment, reportStatus(r), ago(r.StartedAt, now), seconds(r.Seconds),
+						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
+					}
 				},
 				name:  func(r api.Report) string { return r.ID },
 				empty: "No reports.",

@@ -39,7 +39,7 @@ type app struct {
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, system System) int {
 	a := &app{system: system}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get it from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(system.In)
 	root.SetOut(system.Out)
@@ -75,8 +75,8 @@ From another machine, give the address, a token and the CA's certificate:
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
-	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.catalogCommand(),
-		a.reportCommand(), a.demoCommand())
+	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
+		a.reportCommand(), a.queryCommand(), a.demoCommand())
 	return root
 }
 

@@ -126,6 +126,9 @@ func (t *Tree) ID() VersionID { return t.id }
 // Environment is the environment that the tree was asked for.
 func (t *Tree) Environment() fleet.Environment { return t.env }
 
+// DeployedAt is when the version became the environment's.
+func (t *Tree) DeployedAt() time.Time { return t.at }
+
 // Manifest is the list of all files. It is shared: nobody may change it.
 func (t *Tree) Manifest() Manifest { return t.manifest }
 

@@ -19,6 +19,7 @@ type Order struct {
 	ServerFacts json.RawMessage // one JSON object: $server_facts
 	Classes     json.RawMessage // classification: object of class to parameters, or null
 	Parameters  json.RawMessage // classification: top-scope variables, or null
+	Data        json.RawMessage // classification: object of class::parameter to value, looked up before the layers of Hiera, or null
 	Transaction string          // the run's transaction_uuid; empty when nobody waits
 }
 

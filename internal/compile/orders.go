@@ -37,10 +37,11 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 		order.ServerFacts = o.ServerFacts(c.Environment)
 	}
 	if o.Classifier != nil {
-		order.Classes, order.Parameters, err = o.Classifier.Classify(ctx, c.Node, c.Environment, facts, order.Trusted)
+		given, err := o.Classifier.Classify(ctx, c.Node, c.Environment, facts, order.Trusted)
 		if err != nil {
 			return Order{}, 0, inputError(err, "%s cannot be classified: %s", c.Node, fault.Detail(err))
 		}
+		order.Classes, order.Parameters, order.Data = given.Classes, given.Parameters, given.Data
 	}
 	return order, seq, nil
 }

@@ -18,9 +18,9 @@ import (
 )
 
 // classify is a compile.Classifier.
-type classify func(facts json.RawMessage) (classes, parameters json.RawMessage, err error)
+type classify func(facts json.RawMessage) (compile.Classification, error)
 
-func (f classify) Classify(_ context.Context, _ fleet.Certname, _ fleet.Environment, facts, _ json.RawMessage) (classes, parameters json.RawMessage, err error) {
+func (f classify) Classify(_ context.Context, _ fleet.Certname, _ fleet.Environment, facts, _ json.RawMessage) (compile.Classification, error) {
 	return f(facts)
 }
 
@@ -38,8 +38,8 @@ func TestOrdersBuild(t *testing.T) {
 	facts.Set("a.example", `{"n":2}`)
 	orders := compile.Orders{
 		Inputs: facts,
-		Classifier: classify(func(facts json.RawMessage) (json.RawMessage, json.RawMessage, error) {
-			return json.RawMessage(`{"role":{}}`), facts, nil
+		Classifier: classify(func(facts json.RawMessage) (compile.Classification, error) {
+			return compile.Classification{Classes: json.RawMessage(`{"role":{}}`), Parameters: facts, Data: json.RawMessage(`{"role::x":1}`)}, nil
 		}),
 		ServerFacts: func(env fleet.Environment) json.RawMessage {
 			return json.RawMessage(`{"environment":"` + string(env) + `"}`)
@@ -55,7 +55,7 @@ func TestOrdersBuild(t *testing.T) {
 		Node: "a.example", Environment: production, Version: version1, Transaction: "t",
 		Facts: json.RawMessage(`{"n":2}`), Trusted: json.RawMessage(`{"authenticated":"remote"}`),
 		ServerFacts: json.RawMessage(`{"environment":"production"}`),
-		Classes:     json.RawMessage(`{"role":{}}`), Parameters: json.RawMessage(`{"n":2}`),
+		Classes:     json.RawMessage(`{"role":{}}`), Parameters: json.RawMessage(`{"n":2}`), Data: json.RawMessage(`{"role::x":1}`),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
@@ -74,8 +74,8 @@ func TestOrdersTellWhatCannotBeMended(t *testing.T) {
 		{fault.New(fault.Unavailable, "the store is busy"), ""},
 		{errors.New("boom"), ""},
 	} {
-		orders := compile.Orders{Inputs: facts, Classifier: classify(func(json.RawMessage) (json.RawMessage, json.RawMessage, error) {
-			return nil, nil, tt.err
+		orders := compile.Orders{Inputs: facts, Classifier: classify(func(json.RawMessage) (compile.Classification, error) {
+			return compile.Classification{}, tt.err
 		})}
 		_, _, err := orders.Build(t.Context(), compile.Compilation{Node: "a"})
 		failed, _ := errors.AsType[*compile.Error](err)

@@ -17,10 +17,17 @@ type Inputs interface {
 	Facts(ctx context.Context, node fleet.Certname) (facts json.RawMessage, seq int64, err error)
 }
 
-// Classifier says which classes and top-scope variables a node gets. Either may
-// be null. Invalid ends the compilation with the error's detail.
+// Classification is what groups give a node. Each may be null.
+type Classification struct {
+	Classes    json.RawMessage // object of class to parameters
+	Parameters json.RawMessage // object of top-scope variables
+	Data       json.RawMessage // object of class::parameter to value, see Order
+}
+
+// Classifier says what a node gets. Invalid ends the compilation with the error's
+// detail.
 type Classifier interface {
-	Classify(ctx context.Context, node fleet.Certname, env fleet.Environment, facts, trusted json.RawMessage) (classes, parameters json.RawMessage, err error)
+	Classify(ctx context.Context, node fleet.Certname, env fleet.Environment, facts, trusted json.RawMessage) (Classification, error)
 }
 
 // Finisher completes what the compiler gave.

@@ -126,11 +126,11 @@ func writeRepo(dir string) error {
 		return err
 	}
 	for _, module := range Modules {
-		real, err := filepath.EvalSymlinks(filepath.Join(ModuleDir, module))
+		source, err := filepath.EvalSymlinks(filepath.Join(ModuleDir, module))
 		if err != nil {
 			return err
 		}
-		if err := copyModule(filepath.Join(dir, "modules", module), real); err != nil {
+		if err := copyModule(filepath.Join(dir, "modules", module), source); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,10 @@ func (s *stage) sayf(format string, args ...any) { _, _ = fmt.Fprintf(s.Out, for
 // and waits for it.
 func (s *stage) startServer(ctx context.Context) (stop func() error, err error) {
 	data := filepath.Join(s.Dir, "data")
-	args := []string{"server", "--data", data, "--listen", s.Listen, "--dns-alt-names", "localhost", "--autosign", "list",
-		"--autosign-list", "*.demo.test", "--access-log=false"}
+	args := []string{
+		"server", "--data", data, "--listen", s.Listen, "--dns-alt-names", "localhost", "--autosign", "list",
+		"--autosign-list", "*.demo.test", "--access-log=false",
+	}
 	s.title("Start a server")
 	s.sayf("$ tutti %s", strings.Join(args, " "))
 	log, err := os.Create(filepath.Join(s.Dir, "server.log"))
@@ -118,8 +120,10 @@ func (s *stage) agent(n node) []string {
 	root := filepath.Join(home, "root")
 	address, _ := os.ReadFile(filepath.Join(s.Dir, "data", "address"))
 	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(address)), "https://"), ":")
-	args := []string{"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--color=false", "--certname", n.name,
-		"--server", "localhost", "--serverport", port}
+	args := []string{
+		"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--color=false", "--certname", n.name,
+		"--server", "localhost", "--serverport", port,
+	}
 	// Debian's modules lie in the base module path, and some bring facts that ask apt for updates: seconds for nothing.
 	args = append(args, "--basemodulepath", filepath.Join(home, "no-modules"))
 	for _, dir := range []string{"confdir", "codedir", "ssldir", "vardir", "logdir", "rundir", "publicdir"} {
@@ -147,19 +151,19 @@ func (s *stage) puppet(ctx context.Context, n node, changes bool) error {
 	if want := map[bool]int{true: 2, false: 0}[changes]; code != want {
 		return fmt.Errorf("puppet agent on %s ended with %d instead of %d: %w", n.name, code, want, err)
 	}
-	s.sayf("%s %s", n.name, s.summary(n))
+	s.sayf("%s %s", n.name, s.summary(ctx, n))
 	return nil
 }
 
 // summary counts what the node's run did, from the agent's own report.
-func (s *stage) summary(n node) string {
+func (s *stage) summary(ctx context.Context, n node) string {
 	var reports struct {
 		Items []struct {
 			Counts struct{ Resources, Changed, Failed int }
 			Status string
 		}
 	}
-	out, err := s.command(context.Background(), "report", "list", "--node", n.name, "--limit", "1", "-o", "json").Output()
+	out, err := s.command(ctx, "report", "list", "--node", n.name, "--limit", "1", "-o", "json").Output()
 	if err != nil || json.Unmarshal(out, &reports) != nil || len(reports.Items) != 1 {
 		return "has no report"
 	}

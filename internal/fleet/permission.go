@@ -11,7 +11,10 @@ const (
 	CodeDeploy       Permission = "code:deploy"
 	NodeRead         Permission = "node:read"
 	NodePurge        Permission = "node:purge"
+	GroupRead        Permission = "group:read"
+	GroupWrite       Permission = "group:write"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
+	QueryRun         Permission = "query:run"
 	TokenWrite       Permission = "token:write"
 )

@@ -9,11 +9,17 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// actor is who asks: the bearer of a token if one is shown, else whom the
-// connection's certificate names. A wrong token is refused even when the
-// certificate would do: the caller meant to be somebody.
-func (h *Handler) actor(r *http.Request) (actor fleet.Actor, err error) {
-	defer func() { h.NoteActor(r.Context(), actor) }()
+// actor is who asks; the access log is told.
+func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
+	actor, err := h.shown(r)
+	h.NoteActor(r.Context(), actor)
+	return actor, err
+}
+
+// shown is who the request says it is from: the bearer of a token if one is
+// shown, else whom the connection's certificate names. A wrong token is refused
+// even when the certificate would do: the caller meant to be somebody.
+func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
 		return fleet.ActorFrom(r.Context()), nil

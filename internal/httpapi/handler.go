@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -26,6 +27,9 @@ type Config struct {
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore
+	Inventory    inventory.Asker
+	Groups       classify.Store
+	Explainer    Explainer
 	Tokens       rbac.TokenStore
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
@@ -84,8 +88,16 @@ func (h *Handler) actions() map[string]action {
 		api.NodeFacts.Name:         typed(h.showFacts),
 		api.NodePurge.Name:         typed(h.purgeNode),
 		api.NodeCatalog.Name:       typed(h.showCatalog),
+		api.GroupList.Name:         typed(h.listGroups),
+		api.GroupShow.Name:         typed(h.showGroup),
+		api.GroupCreate.Name:       typed(h.createGroup),
+		api.GroupEdit.Name:         typed(h.editGroup),
+		api.GroupDelete.Name:       typed(h.deleteGroup),
+		api.GroupApply.Name:        typed(h.applyGroups),
+		api.GroupExplain.Name:      typed(h.explainGroups),
 		api.ReportList.Name:        typed(h.listReports),
 		api.ReportShow.Name:        typed(h.showReport),
+		api.QueryRun.Name:          typed(h.runQuery),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -41,6 +42,20 @@ type codeParts struct {
 
 const adminToken = "tutti_admin"
 
+// asker answers every question with one node; the real one is tested in sqlstore.
+type asker struct{}
+
+func (asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+	if q.Counted != nil {
+		q.Counted(1)
+	}
+	return each(json.RawMessage(`{"certname":"web-1"}`))
+}
+
+func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMessage) error) error {
+	return nil
+}
+
 // bench is a handler over fakes that hold one node.
 type bench struct {
 	handler http.Handler
@@ -51,6 +66,7 @@ func newBench(t *testing.T) bench {
 	t.Helper()
 	ctx := t.Context()
 	blobs, versions, known, tokens := castest.New(), codetest.New(), inventorytest.New(), rbactest.New()
+	groups := classifytest.New()
 	log := slog.New(slog.DiscardHandler)
 	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
 	check(t, err)
@@ -61,11 +77,14 @@ func newBench(t *testing.T) bench {
 	check(t, err)
 	report := inventory.Report{ID: fleet.DigestOf([]byte("r")), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: time.Now()}
 	check(t, known.SaveReport(ctx, report))
-	check(t, known.SaveCatalog(ctx, inventory.Catalog{Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")),
-		Resources: []inventory.Resource{{Type: "File", Title: "/x"}}}))
+	check(t, known.SaveCatalog(ctx, inventory.Catalog{
+		Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")),
+		Resources: []inventory.Resource{{Type: "File", Title: "/x"}},
+	}))
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Facts: known, Catalogs: known, Reports: known, Tokens: tokens,
+		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{}, Tokens: tokens,
+		Groups: groups, Explainer: explainer{groups},
 		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)
@@ -184,6 +203,9 @@ func TestOperationsAnswer(t *testing.T) {
 		{"reports", "GET", "/reports?status=changed&name=web-1", "", 200, `"status":"changed"`},
 		{"wrong status", "GET", "/reports?status=odd", "", 400, "status must be failed, changed or unchanged"},
 		{"report by prefix", "GET", "/reports/" + b.report[:8], "", 200, b.report},
+		{"query", "POST", "/query", `{"query":"nodes[certname]{}","total":true}`, 200, `{"columns":["certname"],"rows":[{"certname":"web-1"}],"total":1}`},
+		{"query in JSON", "POST", "/query", `{"query":"[\"from\",\"fact_names\"]"}`, 200, `{"columns":["name"],"rows":[{"certname":"web-1"}]}`},
+		{"wrong query", "POST", "/query", `{"query":"nodes{x=1}"}`, 400, "'x' is not a queryable object for nodes"},
 		{"unknown operation", "GET", "/teapots", "", 404, "there is no operation GET /api/v1/teapots"},
 		{"broken body", "POST", "/join-tokens", `{"name":`, 400, "not the JSON object"},
 		{"join token", "POST", "/join-tokens", `{"name":"web-2","seconds":60}`, 200, `"token":"`},

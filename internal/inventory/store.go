@@ -42,6 +42,7 @@ type Catalog struct {
 	UUID        string       // catalog_uuid
 	Transaction string
 	CompiledAt  time.Time
+	Compilation int64 // the row that it comes from; a later one has a higher number
 	Resources   []Resource
 	Edges       []Edge
 }
@@ -68,7 +69,9 @@ type Edge struct {
 type CatalogStore interface {
 	// SaveCatalog makes c the node's newest catalog and creates the node if need
 	// be. Rows are written only when the digest differs from what the node had.
-	// Of resources that share type and title the first one is kept.
+	// Of resources that share type and title the first one is kept. Compilations of
+	// a node may end in another order than they were asked for in: a catalog of an
+	// earlier one than the stored one's changes nothing.
 	SaveCatalog(ctx context.Context, c Catalog) error
 	// Catalog returns a node's newest catalog with resources (in catalog order)
 	// and edges (by source, target, relationship); NotFound if it has none.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 const (
@@ -14,8 +15,13 @@ const (
 )
 
 // answerKey names an answer that depends on nothing else: a tree never changes.
+// It names the tree and does not hold it: trees are large, and those of versions
+// that were deployed over must go.
 type answerKey struct {
-	tree  *code.Tree
+	environment fleet.Environment
+	version     code.VersionID
+	deployed    int64 // nanoseconds since 1970; times in answers depend on it
+
 	path  string
 	query string
 	gzip  bool
@@ -71,7 +77,10 @@ func (a *answerCache) put(key answerKey, body []byte) {
 
 // cached answers with what make gives for the tree, made and compressed once.
 func (s *server) cached(c *call, f format, tree *code.Tree, value func() (any, error)) error {
-	key := answerKey{tree: tree, path: c.key, query: c.r.URL.RawQuery, gzip: c.takesGzip()}
+	key := answerKey{
+		environment: tree.Environment(), version: tree.ID(), deployed: tree.DeployedAt().UnixNano(),
+		path: c.key, query: c.r.URL.RawQuery, gzip: c.takesGzip(),
+	}
 	if body, ok := s.answers.get(key); ok {
 		return c.encoded(f, body, key.gzip)
 	}

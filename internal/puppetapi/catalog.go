@@ -81,7 +81,7 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 		CheckEnvironment: form.get("check_environment") == "true",
 		Static:           form.get("static_catalog") == "true",
 		Certificate:      c.ownCertificate(),
-		Stays:            !comesBack(c.r.Header.Get("X-Puppet-Version")),
+		Stays:            !ComesBack(c.r.Header.Get("X-Puppet-Version")),
 	}
 	var err error
 	if err = checkIDs(form); err != nil {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// comesBack says whether an agent of that version does what Retry-After asks of
+// ComesBack says whether an agent of that version does what Retry-After asks of
 // it. Agents from 6.13 on close the connection while they still read the answer,
 // and fail; 7.26 and 8.2 mended that (PUP-11853). Agents before 6.13 could, but
 // are not worth a rule. A client that names no version is no agent.
-func comesBack(version string) bool {
+func ComesBack(version string) bool {
 	if version == "" {
 		return true
 	}

@@ -18,7 +18,7 @@ type Ask struct {
 	Requested   fleet.Environment
 	Transaction string // transaction_uuid; empty when the agent sent none
 	JobID       string // empty for a run that no job started
-	// Stays is set when the agent cannot be told to come back: see comesBack. It
+	// Stays is set when the agent cannot be told to come back: see ComesBack. It
 	// has to be kept on the line until its catalog is there.
 	Stays bool
 	// CheckEnvironment is set when the agent would rather have an empty catalog

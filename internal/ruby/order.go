@@ -46,6 +46,7 @@ func orderFields(o compile.Order) []orderField {
 		{"server_facts", o.ServerFacts, true},
 		{"classes", o.Classes, true},
 		{"parameters", o.Parameters, true},
+		{"data", o.Data, true},
 	}
 }
 
@@ -64,6 +65,6 @@ func inputError(message string) *compile.Error {
 func toWire(o compile.Order) *wireOrder {
 	return &wireOrder{
 		Node: string(o.Node), Facts: o.Facts, Trusted: o.Trusted, ServerFacts: o.ServerFacts,
-		Classes: o.Classes, Parameters: o.Parameters,
+		Classes: o.Classes, Parameters: o.Parameters, Data: o.Data,
 	}
 }

@@ -46,6 +46,7 @@ type wireOrder struct {
 	ServerFacts json.RawMessage `json:"server_facts,omitempty"`
 	Classes     json.RawMessage `json:"classes,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Data        json.RawMessage `json:"data,omitempty"`
 }
 
 // controlReply is what a zygote answers.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/puppetapi"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
@@ -52,8 +53,8 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	r.Body = boundBody(w, r.Body)
-	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK}
-	defer func() {
+	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	defer func() { //nolint:contextcheck // the request carries its context
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
 			f.log.ErrorContext(r.Context(), "handler panicked", "panic", p, "request_id", req.id, "path", r.URL.Path, "stack", string(debug.Stack()))
@@ -62,7 +63,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				p = nil
 			}
 		}
-		f.done(r, seen, req, time.Since(start)) //nolint:contextcheck // the request carries its context
+		f.done(r, seen, req, time.Since(start))
 		if p != nil {
 			panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 		}
@@ -96,11 +97,17 @@ type answer struct {
 	status int
 	bytes  int64
 	begun  bool
+	// comesBack is whether the client can follow a Retry-After. Agents that cannot end their
+	// run over it with an error of their own; without it they show the server's.
+	comesBack bool
 }
 
 func (a *answer) WriteHeader(status int) {
 	if !a.begun {
 		a.status, a.begun = status, true
+	}
+	if !a.comesBack {
+		a.Header().Del("Retry-After")
 	}
 	a.ResponseWriter.WriteHeader(status)
 }

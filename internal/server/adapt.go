@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net"
@@ -74,7 +75,7 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	c := r.Compilation
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
-		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Resources: resources, Edges: edges,
+		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Resources: resources, Edges: edges,
 	})
 }
 
@@ -153,19 +154,22 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 // defaultEnvironment is what a node gets that does not ask for one.
 const defaultEnvironment fleet.Environment = "production"
 
-// NodeEnvironment is puppetapi.Environments: a node gets the environment that it
-// asks for. Groups will decide this once there are groups.
-func (d agentDoor) NodeEnvironment(ctx context.Context, _ fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
-	if requested == "" {
-		requested = defaultEnvironment
-	}
-	if _, err := d.library.Refresh(ctx, requested); err != nil {
-		if fault.Of(err) == fault.NotFound {
-			return "", fault.New(fault.NotFound, "Could not find environment '%s'", requested)
-		}
+// NodeEnvironment is puppetapi.Environments: groups decide; where they say nothing,
+// or leave it to the agent, a node gets the environment that it asks for.
+func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
+	decided, err := d.groups.environment(ctx, node)
+	if err != nil {
 		return "", err
 	}
-	return requested, nil
+	env := cmp.Or(decided, requested, defaultEnvironment)
+	_, err = d.library.Refresh(ctx, env)
+	switch {
+	case fault.Of(err) != fault.NotFound || err == nil:
+		return env, err
+	case decided != "":
+		return "", fault.New(fault.Invalid, "groups give %s the environment %s, which has no code; deploy it, or see `tutti group explain %s`", node, env, node)
+	}
+	return "", fault.New(fault.NotFound, "Could not find environment '%s'", env)
 }
 
 // ListEnvironments is puppetapi.Environments.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/exechook"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -33,8 +35,10 @@ type parts struct {
 	library  *code.Library
 	trees    *worktree.Worktree
 	ca       *pki.Authority
+	groups   *classifier
 	signers  *exechook.Runner // of the autosign policy; strangers make it run
 	trusters *exechook.Runner // of external trusted data; nodes wait for it
+	programs *exechook.Runner // of the external node classifier
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
@@ -69,16 +73,20 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.signers, p.trusters = exechook.New(exechook.Config{Log: log.Logger}), exechook.New(exechook.Config{Log: log.Logger})
+	p.programs = exechook.New(exechook.Config{Log: log.Logger})
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
 	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}
+	if err = p.checkNodeClassifier(c); err != nil {
+		return p, err
+	}
 	if err = p.openCompiler(c); err != nil {
 		return p, err
 	}
-	p.figures()
+	p.figures() //nolint:contextcheck // they are asked for later
 	return p, nil
 }
 
@@ -86,12 +94,21 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 func (p *parts) openStore(ctx context.Context, c Config) (err error) {
 	p.store, err = sqlstore.Open(ctx, sqlstore.Config{Path: p.data.join("tutti.db"), URL: c.Database}, p.log.Logger)
 	if err != nil {
-		return err
+		return atTerminal(err)
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.stopStore, p.stored = stop, make(chan error, 1)
 	go func() { p.stored <- p.store.Run(running) }()
-	return nil
+	return p.store.Claim(ctx)
+}
+
+// atTerminal adds the cause to what is said of a database that cannot be opened:
+// who starts a server may know it, and has no log to look into.
+func atTerminal(err error) error {
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.Err != nil {
+		return fault.Wrap(known.Kind, known.Err, "%s: %s", known.Detail, strings.Join(strings.Fields(known.Err.Error()), " "))
+	}
+	return err
 }
 
 func (p *parts) openCA(ctx context.Context, c Config) error {
@@ -128,7 +145,8 @@ func (p *parts) openCompiler(c Config) (err error) {
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
 	}, p.trees, p.log.Logger)
 	known := adapter{p}
-	orders := compile.Orders{Inputs: known, ServerFacts: p.serverFacts()}
+	p.groups = &classifier{parts: p}
+	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
@@ -166,8 +184,7 @@ func (p *parts) close() error {
 	}
 	if p.store != nil {
 		p.stopStore()
-		<-p.stored
-		err = errors.Join(err, p.store.Close())
+		err = errors.Join(err, <-p.stored, p.store.Close())
 	}
 	if p.data != nil {
 		err = errors.Join(err, p.data.close())

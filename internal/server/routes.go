@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/caapi"
 	"github.com/tutti-project/tutti/internal/httpapi"
+	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 )
 
@@ -18,6 +20,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Facts: p.store, Catalogs: p.store, Reports: p.store,
+		Inventory: p.store, Groups: p.store, Explainer: p.groups,
 		Tokens: p.store, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
 	})
 	if err != nil {
@@ -29,6 +32,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
+	puppetDB := pdbapi.New(pdbapi.Config{Asker: p.store, Now: time.Now, Log: p.log.Logger})
 	ca := caapi.New(caapi.Config{Authority: p.ca, Log: p.log.Logger})
 
 	agents := prefixes{ // Puppet's protocol, as stock agents speak it
@@ -49,6 +53,11 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	for pattern, handler := range map[string]http.Handler{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": ca,
+
+		// PuppetDB's questions, for administrators.
+		"/pdb/query/v4":  own.AdminOnly(puppetDB),
+		"/pdb/query/v4/": own.AdminOnly(puppetDB),
+		"/pdb/meta/v1/":  own.AdminOnly(puppetDB),
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,

@@ -148,11 +148,11 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
 	case cause = <-crew.failed:
 	case cause = <-p.stored:
-		p.stored <- cause // close waits for it, too
+		p.stored <- nil // close waits for it, too
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
-	p.drain(d)
+	p.drain(d) //nolint:contextcheck // ctx is done, and requests go on
 	err := crew.stop(cause)
 	p.log.InfoContext(ctx, "stopped")
 	return errors.Join(cause, err)
@@ -203,6 +203,9 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 		return err
 	}
 	if err := p.checkTruster(applied); err != nil {
+		return err
+	}
+	if err := p.checkNodeClassifier(applied); err != nil {
 		return err
 	}
 	if err := p.renewCertificate(ctx, d, applied); err != nil {

@@ -179,6 +179,7 @@ func TestProgramsThatCannotRunAreRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(*Config){
 		"setting autosign:":                func(c *Config) { c.Autosign = "/nowhere/sign" },
+		"setting external_node_classifier": func(c *Config) { c.ExternalNodeClassifier = "/nowhere/classify" },
 		"setting trusted_external_command": func(c *Config) { c.TrustedExternalCommand = "/nowhere/external" },
 	} {
 		c := Default()
@@ -188,6 +189,22 @@ func TestProgramsThatCannotRunAreRefusedAtTheStart(t *testing.T) {
 		if err == nil || fault.Of(err) != fault.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, %v, want %q", p, err, want)
 		}
+	}
+}
+
+// Whoever starts a server has no log yet: the error itself must say why, but
+// never with which password.
+func TestADatabaseThatCannotBeReachedIsExplained(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.Data, c.Database = filepath.Join(t.TempDir(), "data"), "postgres://tutti:sekret@127.0.0.1:1/tutti"
+	_, err := open(t.Context(), c, newLogger(c, io.Discard))
+	detail := fault.Detail(err)
+	if fault.Of(err) != fault.Unavailable || !strings.Contains(detail, "connection refused") || strings.Contains(detail, "\n") {
+		t.Errorf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "sekret") {
+		t.Error("the error tells the password")
 	}
 }
 

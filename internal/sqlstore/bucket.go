@@ -12,7 +12,8 @@ import (
 func (s *Store) SaveBackup(ctx context.Context, b bucket.Backup) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO backups (algorithm, sum, node, path_digest, path, blob, size, saved_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (algorithm, sum, node, path_digest) DO NOTHING`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (algorithm, sum, node, path_digest) DO UPDATE
+			SET saved_at = CASE WHEN excluded.saved_at > backups.saved_at THEN excluded.saved_at ELSE backups.saved_at END`,
 			b.Algorithm, b.Sum, b.Node, fleet.DigestOf([]byte(b.Path)), clean(b.Path), b.Blob, b.Size, micros(b.At))
 		return err
 	})

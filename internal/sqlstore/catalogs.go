@@ -39,6 +39,9 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 		if err != nil {
 			return err
 		}
+		if c.Compilation < before.Compilation {
+			return nil
+		}
 		d := catalogDiff{before: before}
 		if before.seq == 0 || before.Digest != c.Digest {
 			if err := s.snapshot(ctx, func(ctx context.Context, q querier) error { return s.catalogRows(ctx, q, &before) }); err != nil {
@@ -55,9 +58,9 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 // catalogHead reads the catalog's own row; seq is zero when there is none.
 func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
 	c.Certname = name
-	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at
+	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at, c.compilation
 		FROM nodes n JOIN catalogs c ON c.node_id = n.id WHERE n.certname = $1`, name).
-		Scan(&c.node, &c.seq, &c.Environment, &c.Digest, &c.Version, &c.UUID, &c.Transaction, at(&c.CompiledAt))
+		Scan(&c.node, &c.seq, &c.Environment, &c.Digest, &c.Version, &c.UUID, &c.Transaction, at(&c.CompiledAt), &c.Compilation)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -178,12 +181,12 @@ func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, 
 	var count int64
 	if d.before.seq > 0 {
 		count, err = q.exec(ctx, `UPDATE catalogs SET environment = $1, digest = $2, version = $3, uuid = $4, transaction_uuid = $5,
-			compiled_at = $6, seq = seq + $7 WHERE node_id = $8 AND seq = $9 AND node_id = $10`,
-			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, bit(d.order != nil), node, d.before.seq, d.before.node)
+			compiled_at = $6, seq = seq + $7, compilation = $11 WHERE node_id = $8 AND seq = $9 AND node_id = $10 AND compilation <= $11`,
+			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, bit(d.order != nil), node, d.before.seq, d.before.node, c.Compilation)
 	} else {
-		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, seq, node_id)
-			VALUES ($1, $2, $3, $4, $5, $6, 1, $7) ON CONFLICT DO NOTHING`,
-			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, node)
+		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, seq, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8) ON CONFLICT DO NOTHING`,
+			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, c.Compilation, node)
 	}
 	if err != nil || count == 0 {
 		return cmpErr(err, errStale)

@@ -33,5 +33,6 @@
 // # Concurrency
 //
 // A Store may be used by any number of goroutines, on PostgreSQL by any number
-// of processes. A SQLite file belongs to one process, which holds a lock on it.
+// of processes. A SQLite file belongs to one process, which holds a lock on it;
+// on PostgreSQL a server makes its records its own with Claim.
 package sqlstore

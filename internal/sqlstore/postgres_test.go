@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // cluster is a private PostgreSQL in a temporary directory, reachable over a
@@ -178,6 +180,24 @@ func openTest(tb testing.TB, config Config) *Store {
 		}
 	})
 	return s
+}
+
+// The blobs and the CA of a server are not in its database: a second one would
+// sign and clean up with others.
+func TestADatabaseHasOneServer(t *testing.T) {
+	t.Parallel()
+	url := postgres.migrated(t)
+	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
+	if err := first.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Claim(t.Context()); err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
 }
 
 // onBoth runs a test on both databases.

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver
 
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -75,10 +74,11 @@ func (f *sqliteFile) pool(conns int, cacheBytes int64, pragmas ...string) (*sql.
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointSize), fmt.Sprintf("journal_size_limit(%d)", 2*checkpointSize*pageBytes),
 	}, pragmas...)}
 	name := url.URL{Scheme: "file", Path: f.path, RawQuery: values.Encode()}
-	db, err := sql.Open("sqlite", name.String())
+	connector, err := newSQLiteConnector(name.String())
 	if err != nil {
 		return nil, err
 	}
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	return db, nil

@@ -30,6 +30,7 @@ type Store struct {
 	write1  *sql.DB // SQLite: the writer's connection
 	writer  *writer // SQLite
 	file    *sqliteFile
+	claimed *sql.Conn // PostgreSQL: whose session holds the claim
 	packer  *compressor
 	paths   pathCache
 	closing sync.Once
@@ -114,7 +115,10 @@ func (s *Store) Close() error {
 		if p, ok := s.reads.(*prepared); ok {
 			p.close()
 		}
-		err = s.pool.Close()
+		if s.claimed != nil {
+			err = s.claimed.Close()
+		}
+		err = errors.Join(err, s.pool.Close())
 		if s.write1 != nil {
 			err = errors.Join(err, s.write1.Close()) // the last connection moves the WAL into the file
 			s.file.lock.release(err == nil)

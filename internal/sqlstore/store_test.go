@@ -44,6 +44,27 @@ func TestSecondServerIsRefused(t *testing.T) {
 	}
 }
 
+// Those who gave up leave their orders in the queue; a queue full of them must
+// not refuse writes for ever.
+func TestAQueueOfThoseWhoGaveUpIsCleared(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, Config{Path: sqlitePath(t), QueueActs: 2})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	nothing := func(context.Context, querier) error { return nil }
+	s.writer.turn <- struct{}{} // somebody leads, and is slow
+	for range 2 {
+		if err := s.writer.do(gone, nothing); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	wantKind(t, s.writer.do(t.Context(), nothing), fault.Unavailable)
+	<-s.writer.turn
+	if err := s.writer.do(t.Context(), nothing); err != nil {
+		t.Errorf("nobody waits any more, but: %v", err)
+	}
+}
+
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := sqlitePath(t)

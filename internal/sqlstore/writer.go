@@ -57,10 +57,13 @@ func newWriter(conn *sql.Conn, queue int) *writer {
 // do runs a and returns when it is committed, or was refused.
 func (w *writer) do(ctx context.Context, a act) error {
 	o := &order{act: a, done: make(chan struct{})}
-	select {
-	case w.queue <- o:
-	default:
-		return fault.Later(time.Second, "the database has %d writes waiting and takes no more now", cap(w.queue))
+	for !w.offer(o) {
+		select {
+		case w.turn <- struct{}{}: // nobody leads: all who wait in the queue may have given up
+			w.lead(context.WithoutCancel(ctx))
+		default:
+			return fault.Later(time.Second, "the database has %d writes waiting and takes no more now", cap(w.queue))
+		}
 	}
 	for {
 		select {
@@ -75,6 +78,16 @@ func (w *writer) do(ctx context.Context, a act) error {
 			<-o.done
 			return o.err
 		}
+	}
+}
+
+// offer puts o into the queue unless that is full.
+func (w *writer) offer(o *order) bool {
+	select {
+	case w.queue <- o:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -27,10 +27,14 @@ func New() *Fake { return &Fake{} }
 func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.ContainsFunc(s.rows, func(o bucket.Backup) bool {
+	known := slices.IndexFunc(s.rows, func(o bucket.Backup) bool {
 		return o.Algorithm == b.Algorithm && o.Sum == b.Sum && o.Node == b.Node && o.Path == b.Path
-	}) {
+	})
+	switch {
+	case known < 0:
 		s.rows = append(s.rows, b)
+	case b.At.After(s.rows[known].At):
+		s.rows[known].At = b.At
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ import (
 func RunStore(t *testing.T, open func(t *testing.T) bucket.Store) {
 	t.Helper()
 	for name, check := range map[string]func(t *testing.T, s bucket.Store){
-		"a checksum names a blob":           blobs,
-		"a repeated backup changes nothing": repeated,
-		"backups are listed newest first":   listed,
-		"old backups are pruned":            pruned,
+		"a checksum names a blob":          blobs,
+		"a repeated backup moves its time": repeated,
+		"backups are listed newest first":  listed,
+		"old backups are pruned":           pruned,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,8 +84,12 @@ func repeated(t *testing.T, s bucket.Store) {
 	later := backup("aaaa", "/a", 5)
 	elsewhere := backup("aaaa", "/b", 2)
 	nameless := backup("aaaa", "", 1)
-	save(t, s, first, later, elsewhere, nameless, nameless)
-	list(t, s, time.Time{}, time.Time{}, 10, elsewhere, nameless, first)
+	save(t, s, first, later, elsewhere, nameless, nameless, first)
+	list(t, s, time.Time{}, time.Time{}, 10, later, elsewhere, nameless)
+	if count, err := s.PruneBackups(t.Context(), later.At); err != nil || count != 2 {
+		t.Errorf("pruned %d, %v, want 2", count, err)
+	}
+	list(t, s, time.Time{}, time.Time{}, 10, later)
 }
 
 func listed(t *testing.T, s bucket.Store) {

@@ -91,7 +91,12 @@ func (s *Fake) Facts(_ context.Context, name fleet.Certname) (inventory.FactSet,
 func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before, ok := s.catalogs[c.Certname]; ok && before.Digest == c.Digest {
+	before, ok := s.catalogs[c.Certname]
+	switch {
+	case !ok:
+	case c.Compilation < before.Compilation:
+		return nil
+	case c.Digest == before.Digest:
 		c.Resources, c.Edges = before.Resources, before.Edges
 	}
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)

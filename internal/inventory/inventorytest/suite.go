@@ -28,6 +28,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"facts that change type and shape":      factsShapes,
 		"catalogs are read as saved":            catalogRoundTrip,
 		"catalogs replace each other":           catalogReplace,
+		"an older catalog replaces no newer":    catalogLate,
 		"a catalog's digests are listed":        catalogDigests,
 		"nodes sum up what is known":            nodeSummary,
 		"nodes are paged by name":               nodePages,
@@ -238,6 +239,24 @@ func catalogReplace(t *testing.T, s Store) {
 	c = catalog("a.example", "1")
 	ok(t, s.SaveCatalog(t.Context(), c))
 	readCatalog(t, s, c)
+}
+
+func catalogLate(t *testing.T, s Store) {
+	first, second := catalog("a.example", "1"), catalog("a.example", "2")
+	first.Compilation, second.Compilation = 7, 8
+	first.CompiledAt = start.Add(time.Hour) // it was asked for earlier and took longer, or the clock was set back
+	first.Environment = "dev"
+	ok(t, s.SaveCatalog(t.Context(), second))
+	ok(t, s.SaveCatalog(t.Context(), first))
+	readCatalog(t, s, second)
+	node, err := s.Node(t.Context(), "a.example")
+	ok(t, err)
+	same(t, "node's catalog", second.Digest, node.CatalogDigest)
+	same(t, "node's environment", second.Environment, node.Environment)
+	again := second // a compilation whose row was not finished is repeated
+	again.UUID, again.Digest = "again", fleet.DigestOf([]byte("3"))
+	ok(t, s.SaveCatalog(t.Context(), again))
+	readCatalog(t, s, again)
 }
 
 func catalogDigests(t *testing.T, s Store) {

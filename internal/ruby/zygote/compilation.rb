@@ -42,6 +42,7 @@ module Tutti
       node.fact_merge(Puppet::Node::Facts.new(name, object('facts')))
       node.add_server_facts(object('server_facts'))
       node.trusted_data = object('trusted')
+      GroupData.give(node, object('data'))
       node
     end
 

@@ -11,6 +11,7 @@ require 'paths'
 require 'templates'
 require 'logs'
 require 'failure'
+require 'group_data'
 require 'compilation'
 
 module Tutti

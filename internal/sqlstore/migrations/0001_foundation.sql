@@ -55,6 +55,7 @@ CREATE TABLE catalogs (
   uuid             @text NOT NULL,
   transaction_uuid @text NOT NULL,
   compiled_at      @int  NOT NULL,
+  compilation      @int  NOT NULL,
   seq              @int  NOT NULL
 );
 

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) groupCommand() *cobra.Command {
+	return a.withAccess(noun("group", "Decide by groups which environment, classes and values nodes get",
+		a.groupList(), a.groupShow(), a.groupCreate(), a.groupEdit(), a.groupDelete(), a.groupExplain(), a.groupApply(), a.groupExport()))
+}
+
+func (a *app) groupList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List groups as a tree", Args: exactly(0),
+		Example: "  tutti group list\n  tutti group list -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			groups, err := a.groups(cmd)
+			if err != nil {
+				return err
+			}
+			depths := depthsOf(groups)
+			return printList(a, groups, table[api.Group]{
+				columns: []string{"group", "environment", "classes", "pinned", "rule"},
+				row: func(g api.Group) []string {
+					return []string{
+						indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
+						shortened(first(defective(g), g.RuleText), 100),
+					}
+				},
+				name: func(g api.Group) string { return g.Name },
+			})
+		},
+	}
+}
+
+func (a *app) groups(cmd *cobra.Command) ([]api.Group, error) {
+	list, err := ask[api.List[api.Group]](cmd.Context(), a, api.GroupList, nil)
+	return list.Items, err
+}
+
+func defective(g api.Group) string {
+	if g.Defect == "" {
+		return ""
+	}
+	return "cannot be used: " + g.Defect
+}
+
+// depthsOf says how deep each group is; parents come before children.
+func depthsOf(groups []api.Group) map[string]int {
+	depths := map[string]int{}
+	for _, g := range groups {
+		if g.ParentID != g.ID {
+			depths[g.ID] = depths[g.ParentID] + 1
+		}
+	}
+	return depths
+}
+
+func indent(name string, depth int) string { return strings.Repeat("· ", depth) + name }
+
+func groupEnvironment(g api.Group) string {
+	if g.EnvironmentGroup {
+		return g.Environment + " (decides)"
+	}
+	return g.Environment
+}
+
+// shortened cuts a text that would spoil a table.
+func shortened(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}
+
+func (a *app) groupShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show GROUP", Short: "Show a group: what it matches and what it gives", Args: exactly(1),
+		Example: "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			group, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.printGroup(group)
+		},
+	}
+}
+
+func (a *app) printGroup(g api.Group) error {
+	if a.asJSON() {
+		return a.printJSON(g)
+	}
+	rows := [][]string{
+		{"Group", g.Name},
+		{"Id", g.ID},
+		{"Parent", g.Parent},
+		{"Description", g.Description},
+		{"Environment", groupEnvironment(g)},
+		{"Rule", g.RuleText},
+		{"Pinned nodes", strings.Join(g.Nodes, " ")},
+		{"Changed", agoOf(g.ChangedAt, time.Now()) + by(g.ChangedBy) + fmt.Sprintf(", revision %d", g.Revision)},
+	}
+	if g.Defect != "" {
+		rows = append(rows, []string{"Defect", g.Defect})
+	}
+	for _, class := range sorted(g.Classes) {
+		rows = append(rows, []string{"Class", class})
+		rows = append(rows, valueRows("  Parameter", class+"::", g.Classes[class])...)
+	}
+	rows = append(rows, valueRows("Variable", "$", g.Variables)...)
+	for _, class := range sorted(g.Data) {
+		rows = append(rows, valueRows("Data", class+"::", g.Data[class])...)
+	}
+	return a.printRows(nil, rows)
+}
+
+func by(actor string) string {
+	if actor == "" {
+		return ""
+	}
+	return " by " + actor
+}
+
+func valueRows(label, prefix string, values map[string]json.RawMessage) (rows [][]string) {
+	for _, name := range sorted(values) {
+		rows = append(rows, []string{label, prefix + name + " = " + string(values[name])})
+	}
+	return rows
+}
+
+func sorted[V any](values map[string]V) []string {
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (a *app) groupDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete GROUP", Short: "Delete a group that has no others below it", Args: exactly(1), Example: "  tutti group delete 'Web servers'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := client.Call(cmd.Context(), api.GroupDelete, api.GroupDeleteRequest{Group: args[0]}, nil); err != nil {
+				return err
+			}
+			a.hint("Group %q is deleted", args[0])
+			return nil
+		},
+	}
+}

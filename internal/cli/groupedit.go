@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// groupFlags are what create and edit can change of a group.
+type groupFlags struct {
+	name, parent, rule, environment, description    string
+	decides                                         bool
+	pin, classes, parameters, variables, data       []string
+	unpin, noClasses, noParams, noVariables, noData []string
+}
+
+func (f *groupFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.parent, "parent", "", "name or id of the group above; a new group is below All Nodes if nothing is said")
+	flags.StringVar(&f.rule, "rule", "", "which nodes: a rule like facts.os.family = \"Debian\" and not name ~ '^db', or the classifier's JSON array; empty: none")
+	flags.StringVar(&f.environment, "environment", "", "environment of its nodes, or agent-specified; empty: what the group above says")
+	flags.BoolVar(&f.decides, "environment-group", false, "the environment outvotes those of other groups")
+	flags.StringVar(&f.description, "description", "", "what the group is for")
+	flags.StringSliceVar(&f.pin, "pin", nil, "node that is in the group whatever the rule says; may be repeated")
+	flags.StringArrayVar(&f.classes, "class", nil, "class that nodes get; may be repeated")
+	flags.StringArrayVar(&f.parameters, "param", nil, "CLASS::NAME=VALUE, parameter of a class; VALUE is JSON, or else a text; may be repeated")
+	flags.StringArrayVar(&f.variables, "variable", nil, "NAME=VALUE, top-scope variable; may be repeated")
+	flags.StringArrayVar(&f.data, "data-value", nil, "CLASS::NAME=VALUE, for the class wherever it is included; may be repeated")
+}
+
+func (f *groupFlags) addRemovals(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "new name")
+	flags.StringSliceVar(&f.unpin, "unpin", nil, "node that is pinned no more; may be repeated")
+	flags.StringArrayVar(&f.noClasses, "no-class", nil, "class to take away; may be repeated")
+	flags.StringArrayVar(&f.noParams, "no-param", nil, "CLASS::NAME, parameter to take away; may be repeated")
+	flags.StringArrayVar(&f.noVariables, "no-variable", nil, "variable to take away; may be repeated")
+	flags.StringArrayVar(&f.noData, "no-data-value", nil, "CLASS::NAME to take away; may be repeated")
+}
+
+// change makes the changes that were asked for.
+func (f *groupFlags) change(cmd *cobra.Command, spec *api.GroupSpec) error {
+	for flag, change := range map[string]func(){
+		"name":              func() { spec.Name = f.name },
+		"parent":            func() { spec.Parent = f.parent },
+		"environment":       func() { spec.Environment = f.environment },
+		"environment-group": func() { spec.EnvironmentGroup = f.decides },
+		"description":       func() { spec.Description = f.description },
+		"rule":              func() { spec.Rule = ruleJSON(f.rule) },
+	} {
+		if cmd.Flags().Changed(flag) {
+			change()
+		}
+	}
+	spec.Nodes = slices.DeleteFunc(append(spec.Nodes, f.pin...), func(node string) bool { return slices.Contains(f.unpin, node) })
+	return f.changeValues(spec)
+}
+
+// ruleJSON passes an array on as it is, and a text as a text.
+func ruleJSON(rule string) json.RawMessage {
+	if text := strings.TrimSpace(rule); strings.HasPrefix(text, "[") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	text, _ := json.Marshal(rule) // a string is JSON
+	return text
+}
+
+func (f *groupFlags) changeValues(spec *api.GroupSpec) error {
+	spec.Classes, spec.Variables, spec.Data = made(spec.Classes), made(spec.Variables), made(spec.Data)
+	for _, class := range f.noClasses {
+		delete(spec.Classes, strings.TrimPrefix(class, "::"))
+	}
+	for _, class := range f.classes {
+		class = strings.TrimPrefix(class, "::")
+		spec.Classes[class] = made(spec.Classes[class])
+	}
+	for flag, lists := range map[string]struct {
+		remove, set []string
+		in          map[string]map[string]json.RawMessage
+	}{
+		"param":      {f.noParams, f.parameters, spec.Classes},
+		"data-value": {f.noData, f.data, spec.Data},
+	} {
+		for _, path := range lists.remove {
+			class, name, err := classAndName(path, flag)
+			if err != nil {
+				return err
+			}
+			delete(lists.in[class], name)
+		}
+		for _, assignment := range lists.set {
+			path, value, err := assigned(assignment, flag)
+			if err != nil {
+				return err
+			}
+			class, name, err := classAndName(path, flag)
+			if err != nil {
+				return err
+			}
+			lists.in[class] = made(lists.in[class])
+			lists.in[class][name] = value
+		}
+	}
+	for _, name := range f.noVariables {
+		delete(spec.Variables, strings.TrimPrefix(name, "$"))
+	}
+	for _, assignment := range f.variables {
+		name, value, err := assigned(assignment, "variable")
+		if err != nil {
+			return err
+		}
+		spec.Variables[strings.TrimPrefix(name, "$")] = value
+	}
+	return nil
+}
+
+func made[V any](values map[string]V) map[string]V {
+	if values == nil {
+		return map[string]V{}
+	}
+	return values
+}
+
+// classAndName splits apache::vhost::port into class and parameter.
+func classAndName(path, flag string) (class, name string, err error) {
+	path = strings.TrimPrefix(path, "::")
+	at := strings.LastIndex(path, "::")
+	if at <= 0 || at+2 == len(path) {
+		return "", "", usageError{fault.New(fault.Invalid, "--%s %.80q: CLASS::NAME is expected", flag, path)}
+	}
+	return path[:at], path[at+2:], nil
+}
+
+// assigned splits NAME=VALUE. What is no JSON is a text.
+func assigned(assignment, flag string) (name string, value json.RawMessage, err error) {
+	name, text, ok := strings.Cut(assignment, "=")
+	if !ok {
+		return "", nil, usageError{fault.New(fault.Invalid, "--%s %.80q: NAME=VALUE is expected", flag, assignment)}
+	}
+	if trimmed := bytes.TrimSpace([]byte(text)); json.Valid(trimmed) {
+		return name, trimmed, nil
+	}
+	value, err = json.Marshal(text)
+	return name, value, err
+}
+
+func (a *app) groupCreate() *cobra.Command {
+	var flags groupFlags
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Create a group", Args: exactly(1),
+		Long: `Create a group. A node is in it when the rule matches or the node is pinned, and the node is in all groups above it too.
+
+A rule compares facts, trusted data and the name:  = != ~ !~ (regular expression)  < <= > >= (numbers), joined by and, or,
+not and parentheses. Keys with other characters than letters, digits, _ and - are quoted; elements of arrays are [0], [1].`,
+		Example: `  tutti group create 'Web servers' --rule 'trusted.extensions.pp_role = "web"' --class apache --param apache::default_vhost=false
+  tutti group create Canaries --environment test --environment-group --pin web-1.example.test,web-2.example.test
+  tutti group create 'Big Debian' --parent Debian --rule 'facts.processors.count >= 16 and not facts.is_virtual = true' --variable tier=gold`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec := api.GroupSpec{Name: args[0]}
+			if err := flags.change(cmd, &spec); err != nil {
+				return err
+			}
+			group, err := ask[api.Group](cmd.Context(), a, api.GroupCreate, api.GroupCreateRequest{Spec: spec})
+			if err != nil {
+				return err
+			}
+			return a.printGroup(group)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (a *app) groupEdit() *cobra.Command {
+	var flags groupFlags
+	cmd := &cobra.Command{
+		Use: "edit GROUP", Short: "Change what a group matches and gives; what is not named stays", Args: exactly(1),
+		Example: `  tutti group edit 'Web servers' --pin web-9.example.test --no-param apache::default_vhost
+  tutti group edit 'Web servers' --rule '' --description 'by hand only'
+  tutti group edit 'All Nodes' --class base`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			old, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
+			if err != nil {
+				return err
+			}
+			spec := specOf(old)
+			spec.Parent = old.ParentID
+			if err := flags.change(cmd, &spec); err != nil {
+				return err
+			}
+			group, err := ask[api.Group](cmd.Context(), a, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision})
+			if err != nil {
+				return err
+			}
+			return a.printGroup(group)
+		},
+	}
+	flags.add(cmd)
+	flags.addRemovals(cmd)
+	return cmd
+}
+
+// specOf is a group as it could be described.
+func specOf(g api.Group) api.GroupSpec {
+	return api.GroupSpec{
+		Name: g.Name, Parent: g.Parent, Description: g.Description, Environment: g.Environment, EnvironmentGroup: g.EnvironmentGroup,
+		Rule: g.Rule, Nodes: g.Nodes, Classes: g.Classes, Variables: g.Variables, Data: g.Data,
+	}
+}

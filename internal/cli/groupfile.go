@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/yamljson"
+)
+
+// groupFile is a file that describes all groups.
+type groupFile struct {
+	Groups []api.GroupSpec `json:"groups"`
+}
+
+// maxGroupFile is the largest file of groups, in bytes.
+const maxGroupFile = 32 << 20
+
+func (a *app) groupApply() *cobra.Command {
+	var path string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use: "apply -f FILE", Short: "Make the groups what a file says, after showing the difference", Args: exactly(0),
+		Long: `Make the groups what a YAML or JSON file says, all of it or nothing. The difference is shown first; with --dry-run that is all.
+Groups that the file does not describe are deleted. All Nodes stays as it is unless the file describes it. A group keeps
+its identity by its name; to rename one, give its id beside the new name.
+
+  groups:
+    - name: Web servers
+      parent: Debian
+      rule: facts.os.family = "Debian" and trusted.extensions.pp_role = "web"
+      nodes: [web-9.example.test]
+      environment: production
+      classes:
+        apache: {default_vhost: false}
+      variables: {tier: gold}
+      data:
+        ssh::server: {ciphers: [aes256-gcm@openssh.com]}`,
+		Example: "  tutti group export > groups.yaml\n  tutti group apply -f groups.yaml --dry-run\n  tutti group apply -f groups.yaml",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if path == "" {
+				return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
+			}
+			file, err := a.readGroups(path)
+			if err != nil {
+				return err
+			}
+			return a.applyGroups(cmd, file, dryRun)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "file", "f", "", "file with the groups; - for standard input")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
+	return cmd
+}
+
+// applyGroups shows, then makes exactly what was shown.
+func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error {
+	plan, err := ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
+	if err != nil {
+		return err
+	}
+	if !a.asJSON() {
+		a.printChanges(plan.Changes)
+	}
+	if !dryRun && len(plan.Changes) > 0 {
+		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
+		if plan, err = ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, request); err != nil {
+			return err
+		}
+		a.hint("Applied")
+	}
+	if a.asJSON() {
+		return a.printJSON(plan)
+	}
+	return nil
+}
+
+// signs mark kinds of change as people know them from other tools.
+func sign(kind string) string {
+	return map[string]string{"create": "+", "update": "~", "delete": "-"}[kind]
+}
+
+func (a *app) printChanges(changes []api.GroupChange) {
+	count := map[string]int{}
+	for _, c := range changes {
+		count[c.Kind]++
+		_, _ = fmt.Fprintf(a.system.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, oneLine(c.Name))
+		for _, d := range c.Differences {
+			if c.Kind == "delete" {
+				continue // it all goes
+			}
+			_, _ = fmt.Fprintf(a.system.Out, "    %s: %s\n", d.Field, difference(d))
+		}
+	}
+	if len(changes) == 0 {
+		a.hint("Nothing differs")
+		return
+	}
+	a.hint("To create: %d, to update: %d, to delete: %d", count["create"], count["update"], count["delete"])
+}
+
+func difference(d api.GroupDifference) string {
+	before, after := shortened(oneLine(d.Old), 200), shortened(oneLine(d.New), 200)
+	switch {
+	case d.Old == "":
+		return after
+	case d.New == "":
+		return before + " -> (nothing)"
+	}
+	return before + " -> " + after
+}
+
+// readGroups reads a YAML or JSON file of groups.
+func (a *app) readGroups(path string) (file groupFile, err error) {
+	source := a.system.In
+	if path != "-" {
+		opened, err := os.Open(path)
+		if err != nil {
+			return file, fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)
+		}
+		defer func() { _ = opened.Close() }()
+		source = opened
+	}
+	text, err := io.ReadAll(io.LimitReader(source, maxGroupFile+1))
+	if err != nil {
+		return file, err
+	}
+	if len(text) > maxGroupFile {
+		return file, fault.New(fault.Invalid, "%s has more than %d bytes", path, maxGroupFile)
+	}
+	if file, err = parseGroups(text); err != nil {
+		return file, fault.New(fault.Invalid, "%s: %v", path, err)
+	}
+	return file, nil
+}
+
+func parseGroups(text []byte) (file groupFile, err error) {
+	value, err := yamljson.ToJSON(text)
+	if err != nil {
+		return file, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.DisallowUnknownFields()
+	return file, decoder.Decode(&file)
+}
+
+func formatGroups(file groupFile) ([]byte, error) {
+	text, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	return yamljson.FromJSON(text)
+}
+
+func (a *app) groupExport() *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "Write all groups as a file that `group apply` takes", Args: exactly(0),
+		Long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
+		Example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			groups, err := a.groups(cmd)
+			if err != nil {
+				return err
+			}
+			var file groupFile
+			for _, g := range groups {
+				if g.Defect != "" {
+					return fault.New(fault.Conflict, "the group %q cannot be used as it is stored: %s; mend or delete it first", g.Name, g.Defect)
+				}
+				file.Groups = append(file.Groups, exported(g))
+			}
+			if a.asJSON() {
+				return a.printJSON(file)
+			}
+			text, err := formatGroups(file)
+			if err != nil {
+				return err
+			}
+			_, err = a.system.Out.Write(text)
+			return err
+		},
+	}
+}
+
+// maxRuleWords is how long a rule may be to be written for people: what is longer
+// was made by a program.
+const maxRuleWords = 64 << 10
+
+func exported(g api.Group) api.GroupSpec {
+	spec := specOf(g)
+	if g.ParentID == g.ID { // the root: these are not for choosing
+		spec.Parent, spec.Rule = "", nil
+	} else if len(g.RuleText) > 0 && len(g.RuleText) < maxRuleWords {
+		spec.Rule = ruleJSON(g.RuleText)
+	}
+	return spec
+}

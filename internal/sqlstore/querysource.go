@@ -1,0 +1,280 @@
+package sqlstore
+
+// source is where an entity's rows come from. An @ in its texts stands for the
+// number of its use, so that one entity can be used several times in a query.
+type source struct {
+	from   string
+	where  string // holds for all its rows; may be empty
+	node   string // the id of the node that a row belongs to; empty for rows of no node
+	fields map[string]sqlField
+}
+
+// sqlField is how a field is stored.
+type sqlField struct {
+	as     storedAs
+	expr   string // NULL where there is no value
+	kind   string // of a leaf: inventory.Kind, or -1 for what has structure
+	number string // of a leaf
+	raw    string // of a leaf: what it is assembled from
+}
+
+type storedAs uint8
+
+const (
+	asText storedAs = iota
+	asFlag
+	asInt
+	asTime
+	asList      // JSON array of strings
+	asPath      // path of a leaf
+	asLeaf      // value of a fact
+	asJSON      // JSON text
+	asFacts     // packed facts
+	asFactList  // the same, shown as a list of names and values
+	asTrusted   // the same, shown without all but trusted
+	asReport    // a part of a packed report
+	asRows      // list of rows, see render
+	asFloat     // of sums
+	asLeafValue // assembled leaves below a path
+)
+
+func asA(as storedAs, expr string) sqlField { return sqlField{as: as, expr: expr} }
+
+func textOf(expr string) sqlField    { return asA(asText, "NULLIF("+expr+", '')") }
+func plainText(expr string) sqlField { return asA(asText, expr) }
+func flagOf(expr string) sqlField    { return asA(asFlag, expr) }
+func timeOf(expr string) sqlField    { return asA(asTime, "NULLIF("+expr+", 0)") }
+func countOf(expr string) sqlField   { return asA(asInt, "NULLIF("+expr+", 0)") }
+
+// noText is a field that PuppetDB has and Tutti has no data for.
+func noText() sqlField { return asA(asText, "CAST(NULL AS text)") }
+
+// source describes an entity. hoisted conditions on name and certname of facts go
+// where their rows are put together.
+func (w queryWords) source(entity, hoisted string) source {
+	switch entity {
+	case "nodes":
+		return w.nodes()
+	case "facts":
+		return w.facts(hoisted)
+	case "fact_names":
+		return source{from: "(SELECT DISTINCT name FROM fact_paths) p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
+	case "fact_paths":
+		return w.factPaths()
+	case "fact_contents":
+		return w.factContents()
+	case "factsets":
+		return w.factsets()
+	case "inventory":
+		return w.inventory()
+	case "catalogs":
+		return w.catalogs()
+	case "resources":
+		return w.resources()
+	case "edges":
+		return w.edges()
+	case "reports":
+		return w.reports()
+	case "events":
+		return w.events()
+	case "environments":
+		return source{
+			from: `(SELECT environment AS name FROM nodes UNION SELECT environment FROM factsets UNION SELECT environment FROM catalogs
+				UNION SELECT environment FROM versions) e@`, where: "e@.name <> ''", fields: map[string]sqlField{"name": plainText("e@.name")},
+		}
+	case "producers":
+		return source{from: "(SELECT DISTINCT server AS name FROM reports WHERE server <> '') p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
+	default: // packages, of which nothing is stored
+		return source{
+			from: "(SELECT * FROM nodes n WHERE n.id < 0) n@", node: "n@.id", fields: map[string]sqlField{
+				"certname": plainText("n@.certname"), "package_name": noText(), "version": noText(), "provider": noText(),
+			},
+		}
+	}
+}
+
+func (w queryWords) nodes() source {
+	return source{
+		from: `nodes n@ LEFT JOIN factsets s@ ON s@.node_id = n@.id LEFT JOIN catalogs c@ ON c@.node_id = n@.id
+			LEFT JOIN reports r@ ON r@.digest = n@.latest_report`,
+		node: "n@.id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "deactivated": timeOf("n@.deactivated_at"), "expired": timeOf("n@.expired_at"),
+			"catalog_timestamp": timeOf("c@.compiled_at"), "facts_timestamp": timeOf("s@.received_at"), "report_timestamp": timeOf("r@.ended_at"),
+			"catalog_environment": plainText("c@.environment"), "facts_environment": plainText("s@.environment"),
+			"report_environment": plainText("r@.environment"), "latest_report_hash": textOf("r@.digest"), "latest_report_status": textOf("r@.status"),
+			"latest_report_noop": flagOf("r@.noop"), "latest_report_noop_pending": flagOf("r@.noop_pending"),
+			"latest_report_corrective_change": flagOf("r@.corrective"), "latest_report_job_id": textOf("r@.job_id"),
+			"cached_catalog_status": textOf("r@.cached_catalog"),
+		},
+	}
+}
+
+// topPath is the path that a fact itself has; isTop tells it from those below.
+const (
+	topPath = `CASE WHEN substr(p.path, 1, 1) = '"' THEN '"' || replace(replace(p.name, '\', '\\'), '"', '\"') || '"' ELSE p.name END`
+	isTop   = "p.path = " + topPath
+)
+
+// kindOfFact is inventory.Kind of a plain fact, -1 of an object, -2 of an array.
+const kindOfFact = "CASE WHEN " + isTop + " AND f.kind < 5 THEN f.kind WHEN f.kind = 6 AND " + isTop +
+	" OR substr(p.path, length(" + topPath + ") + 1, 1) = '[' THEN -2 ELSE -1 END"
+
+// facts puts the leaves of each fact together.
+func (w queryWords) facts(hoisted string) source {
+	if hoisted != "" {
+		hoisted = " WHERE " + hoisted
+	}
+	return source{
+		from: `(SELECT f.node_id, p.name, ` + w.list("p.path, f.kind, f.value", "p.path") + ` AS leaves,
+			max(` + kindOfFact + `) AS kind,
+			max(CASE WHEN f.kind < 5 AND ` + isTop + ` THEN f.value END) AS value, max(CASE WHEN ` + isTop + ` THEN f.number END) AS number
+			FROM facts f JOIN fact_paths p ON p.id = f.path_id JOIN nodes m ON m.id = f.node_id` + hoisted + ` GROUP BY f.node_id, p.name) v@
+			JOIN nodes n@ ON n@.id = v@.node_id JOIN factsets s@ ON s@.node_id = v@.node_id`,
+		node: "v@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("v@.name"),
+			"value": {as: asLeaf, expr: "v@.value", kind: "v@.kind", number: "v@.number", raw: "v@.leaves"},
+		},
+	}
+}
+
+func kindName(kind string) string {
+	return "CASE " + kind + " WHEN 0 THEN 'null' WHEN 1 THEN 'boolean' WHEN 2 THEN 'integer' WHEN 3 THEN 'float' ELSE 'string' END"
+}
+
+func (w queryWords) factPaths() source {
+	return source{
+		from: `(SELECT DISTINCT p.id, p.path, p.name, f.kind FROM fact_paths p JOIN facts f ON f.path_id = p.id WHERE f.kind < 5) p@`,
+		fields: map[string]sqlField{
+			"path": {as: asPath, expr: "p@.path", raw: "p@.id"}, "type": plainText(kindName("p@.kind")), "name": plainText("p@.name"),
+			"depth": {as: asPath, expr: "p@.path", raw: "p@.id"},
+		},
+	}
+}
+
+func (w queryWords) factContents() source {
+	return source{
+		from: `facts f@ JOIN fact_paths p@ ON p@.id = f@.path_id JOIN nodes n@ ON n@.id = f@.node_id JOIN factsets s@ ON s@.node_id = f@.node_id`,
+		node: "f@.node_id", where: "f@.kind < 5",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("p@.name"),
+			"path":  {as: asPath, expr: "p@.path", raw: "p@.id"},
+			"value": {as: asLeaf, expr: "f@.value", kind: "f@.kind", number: "f@.number", raw: ""},
+		},
+	}
+}
+
+func (w queryWords) factsets() source {
+	return source{
+		from: "factsets s@ JOIN nodes n@ ON n@.id = s@.node_id", node: "n@.id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "timestamp": timeOf("s@.received_at"),
+			"producer_timestamp": timeOf("s@.produced_at"), "producer": noText(), "hash": plainText("s@.digest"),
+			"facts": {as: asFactList, expr: documentOf, raw: "n@.certname"},
+		},
+	}
+}
+
+const documentOf = "(SELECT d.document FROM fact_documents d WHERE d.node_id = n@.id)"
+
+func (w queryWords) inventory() source {
+	return source{
+		from: "factsets s@ JOIN nodes n@ ON n@.id = s@.node_id", node: "n@.id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "timestamp": timeOf("s@.received_at"), "environment": plainText("s@.environment"),
+			"facts": asA(asFacts, documentOf), "trusted": asA(asTrusted, documentOf),
+		},
+	}
+}
+
+func (w queryWords) catalogs() source {
+	return source{
+		from: "catalogs c@ JOIN nodes n@ ON n@.id = c@.node_id", node: "n@.id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "version": textOf("c@.version"), "environment": plainText("c@.environment"),
+			"transaction_uuid": textOf("c@.transaction_uuid"), "catalog_uuid": textOf("c@.uuid"), "code_id": textOf("c@.version"), "job_id": noText(),
+			"hash": plainText("c@.digest"), "producer_timestamp": timeOf("c@.compiled_at"), "producer": noText(),
+			"resources": {as: asRows, raw: "n@.certname", expr: "(SELECT " + w.list(
+				w.hex("r.id")+", r.type, r.title, r.tags, r.exported, r.file, r.line, COALESCE(p.parameters, '{}')", "r.type, r.title") +
+				" FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = n@.id)"},
+			"edges": {as: asRows, raw: "n@.certname", expr: "(SELECT " + w.list("e.source, e.target, e.relationship", "e.source, e.target, e.relationship") +
+				" FROM edges e WHERE e.node_id = n@.id)"},
+		},
+	}
+}
+
+func (w queryWords) resources() source {
+	return source{
+		from: `resources r@ JOIN nodes n@ ON n@.id = r@.node_id JOIN catalogs c@ ON c@.node_id = r@.node_id
+			LEFT JOIN resource_parameters p@ ON p@.hash = r@.parameters`,
+		node: "r@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "environment": plainText("c@.environment"), "resource": plainText(w.hex("r@.id")),
+			"type": plainText("r@.type"), "title": plainText("r@.title"), "tags": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"),
+			"tag": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"), "exported": flagOf("r@.exported"), "file": textOf("r@.file"),
+			"line": countOf("r@.line"), "parameters": asA(asJSON, "COALESCE(p@.parameters, '{}')"),
+		},
+	}
+}
+
+// ends of an edge are stored as Type[title].
+func (w queryWords) typeOf(ref string) sqlField {
+	return plainText("substr(" + ref + ", 1, " + w.find(ref, "'['") + " - 1)")
+}
+
+func (w queryWords) titleOf(ref string) sqlField {
+	at := w.find(ref, "'['")
+	return plainText("substr(" + ref + ", " + at + " + 1, length(" + ref + ") - " + at + " - 1)")
+}
+
+func (w queryWords) edges() source {
+	return source{
+		from: "edges e@ JOIN nodes n@ ON n@.id = e@.node_id", node: "e@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "relationship": plainText("e@.relationship"),
+			"source_type": w.typeOf("e@.source"), "source_title": w.titleOf("e@.source"),
+			"target_type": w.typeOf("e@.target"), "target_title": w.titleOf("e@.target"),
+		},
+	}
+}
+
+func (w queryWords) reports() source {
+	document := func(part string) sqlField {
+		return sqlField{as: asReport, expr: "(SELECT d.document FROM report_documents d WHERE d.report_id = r@.id)", raw: "r@.digest", kind: part}
+	}
+	return source{
+		from: "reports r@ JOIN nodes n@ ON n@.id = r@.node_id", node: "r@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "hash": plainText("r@.digest"), "puppet_version": plainText("r@.puppet_version"),
+			"report_format": asA(asInt, "r@.report_format"), "configuration_version": plainText("r@.config_version"),
+			"start_time": timeOf("r@.started_at"), "end_time": timeOf("r@.ended_at"), "producer_timestamp": timeOf("r@.ended_at"),
+			"receive_time": timeOf("r@.received_at"), "producer": textOf("r@.server"), "transaction_uuid": textOf("r@.transaction_uuid"),
+			"catalog_uuid": textOf("r@.catalog_uuid"), "code_id": textOf("r@.code_id"), "job_id": textOf("r@.job_id"),
+			"cached_catalog_status": textOf("r@.cached_catalog"), "environment": plainText("r@.environment"), "status": textOf("r@.status"),
+			"noop": flagOf("r@.noop"), "noop_pending": flagOf("r@.noop_pending"), "corrective_change": flagOf("r@.corrective"),
+			"type": plainText("'agent'"), "metrics": document("metrics"), "logs": document("logs"), "resource_events": document("resource_events"),
+			"latest_report?": flagOf("CASE WHEN r@.digest = n@.latest_report THEN 1 ELSE 0 END"),
+		},
+	}
+}
+
+func (w queryWords) events() source {
+	return source{
+		from: "events e@ JOIN reports r@ ON r@.id = e@.report_id JOIN nodes n@ ON n@.id = r@.node_id", node: "r@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "report": plainText("r@.digest"), "configuration_version": plainText("r@.config_version"),
+			"run_start_time": timeOf("r@.started_at"), "run_end_time": timeOf("r@.ended_at"), "report_receive_time": timeOf("r@.received_at"),
+			"status": textOf("e@.status"), "corrective_change": flagOf("e@.corrective"), "timestamp": timeOf("e@.happened_at"),
+			"resource_type": plainText("e@.type"), "resource_title": plainText("e@.title"), "property": textOf("e@.property"), "name": textOf("e@.name"),
+			"new_value": asA(asJSON, "NULLIF(e@.desired, '')"), "old_value": asA(asJSON, "NULLIF(e@.previous, '')"),
+			"message": textOf("e@.message"), "file": textOf("e@.file"), "line": countOf("e@.line"),
+			"containment_path": asA(asList, containment), "environment": plainText("r@.environment"),
+			"containing_class": plainText("(SELECT l.value FROM " + w.elements(containment) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"),
+			"latest_report?":   flagOf("CASE WHEN r@.digest = n@.latest_report THEN 1 ELSE 0 END"),
+		},
+	}
+}
+
+// containment is a JSON array; an event that lies nowhere has null.
+const containment = "CASE WHEN e@.containment_path IN ('', 'null') THEN '[]' ELSE e@.containment_path END"
