@@ -82,6 +82,8 @@ func New(config Config) http.Handler {
 		reports:  newGate("reports", wait.Reports, wait),
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
+
+		versionHeader: []string{config.PuppetVersion},
 	}
 	s.large.left.Store(wait.LargeBytes)
 	s.routes = s.table()
@@ -98,6 +100,8 @@ type server struct {
 	large    budget
 	answers  *answerCache
 	deployed deployedVersions
+
+	versionHeader []string // shared by all answers
 }
 
 func (c *Config) setDefaults() {
