@@ -9,6 +9,7 @@ require 'fileutils'
 require 'version_environment'
 require 'paths'
 require 'templates'
+require 'single_thread'
 require 'logs'
 require 'failure'
 require 'compilation'
@@ -100,6 +101,7 @@ module Tutti
       Puppet::Util::Log.level = :notice
       LogDestination.install
       Templates.install
+      SingleThread.install
       ShownSettings.install(@paths)
     end
 
