@@ -10,6 +10,7 @@ require 'version_environment'
 require 'paths'
 require 'templates'
 require 'single_thread'
+require 'shortcuts'
 require 'logs'
 require 'failure'
 require 'compilation'
@@ -102,6 +103,7 @@ module Tutti
       LogDestination.install
       Templates.install
       SingleThread.install
+      Shortcuts.install
       ShownSettings.install(@paths)
     end
 

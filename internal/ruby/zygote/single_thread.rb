@@ -16,11 +16,6 @@ module Tutti
       def synchronize
         yield
       end
-
-      def load(type, name)
-        entry = load_typed(Puppet::Pops::Loader::TypedName.new(type, name.to_s))
-        entry&.value
-      end
     end
 
     # The stock method without the lock.
