@@ -3,6 +3,7 @@ package ruby
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,7 @@ const jitTimeout = 10 * time.Second
 func jit(ctx context.Context, interpreter, home string) []string {
 	ctx, cancel := context.WithTimeout(ctx, jitTimeout)
 	defer cancel()
-	args := append(jitArgs[:len(jitArgs):len(jitArgs)], "--disable=gems", "-e", "exit RubyVM::YJIT.enabled?")
+	args := append(slices.Clip(jitArgs), "--disable=gems", "-e", "exit RubyVM::YJIT.enabled?")
 	cmd := exec.CommandContext(ctx, interpreter, args...) //nolint:gosec // the interpreter is the operator's choice
 	cmd.Env = environ(home)
 	if cmd.Run() != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -75,7 +76,7 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 	defer func() { _ = stdout.Close() }()
 
 	// Not CommandContext: a keeper ends it, after its workers.
-	args := append(cfg.jit[:len(cfg.jit):len(cfg.jit)], filepath.Join(cfg.codeDir(), "main.rb"))
+	args := append(slices.Clip(cfg.jit), filepath.Join(cfg.codeDir(), "main.rb"))
 	cmd := exec.Command(interpreter, args...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
 	cmd.Dir, cmd.Env = dir, environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout
