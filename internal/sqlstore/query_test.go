@@ -146,7 +146,7 @@ func TestExpandedFields(t *testing.T) {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
 		events := rows[0]["resource_events"].(map[string]any)["data"].([]any)
-		if got := events[0].(map[string]any); len(events) != 2 || got["containing_class"] != "Role::Web" || got["old_value"] != "0600" {
+		if got := events[0].(map[string]any); len(events) != 3 || got["containing_class"] != "Role::Web" || got["old_value"] != "0600" {
 			t.Errorf("events: %v", events)
 		}
 	})
@@ -160,13 +160,13 @@ func TestEventCounts(t *testing.T) {
 		queryFleet(t, s)
 		two := int64(2)
 		for want, q := range map[string]inventory.EventQuestion{
-			`[{"failures":1,"noops":0,"skips":0,"subject":{"title":"db-1.example.test"},"subject_type":"certname","successes":1},{"failures":1,"noops":0,"skips":0,"subject":{"title":"db-10.example.test"},"subject_type":"certname","successes":1}]`: {
+			`[{"failures":1,"noops":0,"skips":1,"subject":{"title":"db-1.example.test"},"subject_type":"certname","successes":1},{"failures":1,"noops":0,"skips":1,"subject":{"title":"db-10.example.test"},"subject_type":"certname","successes":1}]`: {
 				SummarizeBy: []string{"certname"}, Events: checked(t, `events { certname ~ "^db" }`), Limit: &two,
 			},
-			`[{"failures":1,"noops":0,"skips":0,"subject":{"title":"/etc/a","type":"File"},"subject_type":"resource","successes":1}]`: {
+			`[{"failures":0,"noops":0,"skips":1,"subject":{"title":"/bin/x","type":"Exec"},"subject_type":"resource","successes":0},{"failures":1,"noops":0,"skips":0,"subject":{"title":"/etc/a","type":"File"},"subject_type":"resource","successes":1}]`: {
 				SummarizeBy: []string{"resource"}, Events: checked(t, `events { certname = "db-1.example.test" }`),
 			},
-			`[{"failures":1,"noops":0,"skips":0,"successes":1,"summarize_by":"certname","total":1},{"failures":1,"noops":0,"skips":0,"successes":1,"summarize_by":"containing_class","total":1}]`: {
+			`[{"failures":1,"noops":0,"skips":1,"successes":1,"summarize_by":"certname","total":1},{"failures":1,"noops":0,"skips":1,"successes":1,"summarize_by":"containing_class","total":2}]`: {
 				SummarizeBy: []string{"certname", "containing_class"}, Aggregate: true, Events: checked(t, `events { certname = "db-1.example.test" }`),
 			},
 			`[{"failures":0,"noops":0,"skips":0,"successes":0,"summarize_by":"resource","total":0}]`: {
