@@ -1,12 +1,14 @@
 package sqlstore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -203,4 +205,44 @@ func TestAQueryHasBounds(t *testing.T) {
 			t.Errorf("the asker's error: %v", err)
 		}
 	})
+}
+
+// Askers that are slow take turns and leave the other readers alone.
+func TestQueriesLeaveReadersToOthers(t *testing.T) {
+	t.Parallel()
+	s := engines["sqlite"](t)
+	queryFleet(t, s)
+	started, release := make(chan struct{}, maxQueries), make(chan struct{})
+	done := make(chan error, maxQueries)
+	for range maxQueries {
+		go func() {
+			first := true
+			done <- s.Ask(t.Context(), inventory.Question{Query: checked(t, "facts {}")}, func(json.RawMessage) error {
+				if first {
+					first = false
+					started <- struct{}{}
+					<-release
+				}
+				return nil
+			})
+		}()
+	}
+	for range maxQueries {
+		<-started
+	}
+	if _, err := s.Facts(t.Context(), "web-0.example.test"); err != nil {
+		t.Errorf("an agent's question: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := s.Ask(ctx, inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return nil })
+	if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) == 0 {
+		t.Errorf("one query too many: %v", err)
+	}
+	close(release)
+	for range maxQueries {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
 }
