@@ -33,6 +33,7 @@ var ranks = map[string]int{
 	"internal/rbac":      10,
 	// edges: implement ports, import no edge
 	"internal/blobfs":    20,
+	"internal/yamljson":  19, // edges read with it
 	"internal/caapi":     20,
 	"internal/exechook":  20,
 	"internal/gitsource": 20,

@@ -96,8 +96,12 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 	}
 	reader := bufio.NewReader(c)
 	response, err := http.ReadResponse(reader, nil)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("node over the open connection: %v %v", response, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("node over the open connection: %s", response.Status)
 	}
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
@@ -179,17 +178,14 @@ func TestFactsUpload(t *testing.T) {
 	}
 }
 
-// A source that does not exist is found out when the catalog is compiled, because the
-// catalog is static: the error names the resource (as Puppet Server with static catalogs).
+// A source that does not exist fails its own resource and no other (as Puppet Server
+// without static catalogs).
 func TestMissingSource(t *testing.T) {
 	t.Parallel()
 	s := theHouse(t)
 	a := newAgent(t, s, "missing.test", "story=missing")
-	out := a.run(t, 1)
-	contains(t, out, "Error 500 on SERVER", "Could not get metadata for puppet:///modules/story/nowhere.txt", "Could not retrieve catalog; skipping run")
-	if strings.Contains(out, "attempts") {
-		t.Error("the server tried again what cannot become better")
-	}
-	s.logged(t, a.name, "cause=code", "nowhere.txt")
+	out := a.run(t, 6)
+	contains(t, out, "nowhere.txt", "Could not retrieve information from environment production source(s) puppet:///modules/story/nowhere.txt")
+	same(t, "file", "still here\n", a.read(t, "neighbour.txt"))
 	contains(t, s.tutti(t, "report", "list", "--status", "failed"), a.name)
 }

@@ -154,9 +154,9 @@ func (g Group) checkedContent() (Group, error) {
 	if g.Variables, err = g.checkedValues("variables", g.Variables, variableName); err != nil {
 		return Group{}, err
 	}
-	for _, reserved := range []string{"facts", "trusted", "server_facts"} {
-		if _, taken := g.Variables[reserved]; taken {
-			return Group{}, g.bad("variables", "$%s is Puppet's own; choose another name", reserved)
+	for _, name := range reserved {
+		if _, taken := g.Variables[name]; taken {
+			return Group{}, g.bad("variables", "$%s is Puppet's own; choose another name", name)
 		}
 	}
 	g.Defect = ""
@@ -166,6 +166,9 @@ func (g Group) checkedContent() (Group, error) {
 	}
 	return g, err
 }
+
+// reserved are the top-scope variables that Puppet sets itself.
+var reserved = []string{"facts", "trusted", "server_facts"}
 
 func (g Group) bad(field, format string, args ...any) error {
 	return fault.New(fault.Invalid, "group %.80q: %s: %s", g.Name, field, fmt.Sprintf(format, args...))

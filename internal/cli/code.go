@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,6 +48,9 @@ r10k or g10k first and deploy the directory.`,
 			bundle, err := code.Build(cmd.Context(), source.dir, options)
 			if err != nil {
 				return err
+			}
+			if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
+				a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 			}
 			a.hint("Read %d files, %s, in %s", len(bundle.Manifest.Files), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 			sent, err := a.upload(cmd.Context(), client, bundle)
@@ -124,6 +129,11 @@ func (a *app) codeRemove() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// usesBaseModules says whether modules from outside are part of a version.
+func usesBaseModules(m code.Manifest) bool {
+	return slices.ContainsFunc(m.ModulePath, func(dir string) bool { return strings.HasPrefix(dir, code.BaseModules+"/") })
 }
 
 // isDir says whether a deploy's source is a directory rather than a repository.

@@ -54,7 +54,7 @@ func TestGroupFilesThatAreRefused(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 10) + "]\n"
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":         {"", "empty"},
+		"empty":         {"", "the text is empty"},
 		"no YAML":       {"groups: [", "line 1"},
 		"unknown field": {"groups: [{name: a, clases: {}}]", `unknown field "clases"`},
 		"twice":         {"groups:\n  - name: a\n    name: b\n", `line 3: the key "name" is there twice`},

@@ -8,10 +8,10 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
 // groupFile is a file that describes all groups.
@@ -141,17 +141,21 @@ func (a *app) readGroups(path string) (file groupFile, err error) {
 }
 
 func parseGroups(text []byte) (file groupFile, err error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		return file, err
-	}
-	value, err := yamlToJSON(&document)
+	value, err := yamljson.ToJSON(text)
 	if err != nil {
 		return file, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(value))
 	decoder.DisallowUnknownFields()
 	return file, decoder.Decode(&file)
+}
+
+func formatGroups(file groupFile) ([]byte, error) {
+	text, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	return yamljson.FromJSON(text)
 }
 
 func (a *app) groupExport() *cobra.Command {

@@ -267,7 +267,9 @@ func (in *inliner) options(p fileParameters) MetadataOptions {
 	return opt
 }
 
-// addSingle takes the first source that is there.
+// addSingle takes the first source that is there. If none is, the agent will ask,
+// be told so, and fail that one resource, as it does with Puppet Server's
+// catalogs; Puppet's own static catalogs would not compile at all.
 func (in *inliner) addSingle(ctx context.Context, title string, sources []source, p fileParameters) error {
 	for _, s := range sources {
 		if !in.serves(s) {
@@ -286,11 +288,7 @@ func (in *inliner) addSingle(ctx context.Context, title string, sources []source
 		}
 		return nil
 	}
-	uris := make([]string, len(sources))
-	for i, s := range sources {
-		uris[i] = s.uri
-	}
-	return fault.New(fault.Invalid, "Could not get metadata for %s (File[%.200s])", strings.Join(uris, ", "), title)
+	return nil
 }
 
 // serves tells whether a mount is one of the tree's.

@@ -131,9 +131,8 @@ var catalogs = map[string][]resource{
 		file("/task", opts{"source": "puppet:///tasks/web/restart.sh"}),
 		{Type: "Notify", Title: "hi", Parameters: opts{"message": "puppet:///modules/web/motd"}},
 	},
-	"a source that is not there": {file("/x", opts{"source": "puppet:///modules/web/none"})},
-	"too many files":             {file("/x", opts{"source": "puppet:///modules/web/deep", "recurse": true, "max_files": 1})},
-	"nothing to inline":          {file("/x", opts{"ensure": "directory"})},
+	"too many files":    {file("/x", opts{"source": "puppet:///modules/web/deep", "recurse": true, "max_files": 1})},
+	"nothing to inline": {file("/x", opts{"ensure": "directory"})},
 }
 
 var patterns = [][2]string{

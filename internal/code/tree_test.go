@@ -256,10 +256,14 @@ func TestInlineRefuses(t *testing.T) {
 	if _, err := code.Inline(t.Context(), tree, []byte(`{}`), []string{"crc32"}); fault.Of(err) != fault.Invalid {
 		t.Errorf("got %v, want Invalid", err)
 	}
-	_, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":["puppet:///modules/web/no","puppet:///modules/no/no"]}}`)
-	wantKind(t, err, fault.Invalid)
-	if want := "Could not get metadata for puppet:///modules/web/no, puppet:///modules/no/no"; !strings.Contains(fault.Detail(err), want) {
-		t.Errorf("%q", fault.Detail(err))
+}
+
+func TestInlineLeavesMissingSourcesToTheAgent(t *testing.T) {
+	t.Parallel()
+	_, tree := sampleEnvironment(t)
+	out, err := inline(t, tree, `{"type":"File","title":"/x","parameters":{"source":["puppet:///modules/web/no","puppet:///modules/no/no"]}}`)
+	if err != nil || strings.Contains(out, `"content_uri"`) {
+		t.Errorf("got %s, %v", out, err)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package exechook runs an operator's own programs: the autosign policy and the
-// trusted external command.
+// Package exechook runs an operator's own programs: the autosign policy, the external
+// node classifier and the trusted external command.
 //
 // A program gets a bounded time, a small environment of its own (PATH, LANG, HOME
 // and nothing of the server's, which may hold secrets), and a bounded ear: output

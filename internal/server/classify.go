@@ -22,6 +22,28 @@ type classifier struct {
 	revision int64
 }
 
+// treeFor is what decides about a node: the stored groups, or the answer of the
+// external node classifier as the only group.
+func (c *classifier) treeFor(ctx context.Context, name fleet.Certname) (*classify.Tree, error) {
+	path := c.config.Load().ExternalNodeClassifier
+	if path == "" {
+		return c.current(ctx)
+	}
+	program, err := c.programs.NodeClassifier(path)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := program.Classification(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	group, err := classify.External(answer)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the external node classifier %s answers for %s: %s", path, name, fault.Detail(err))
+	}
+	return classify.NewTree([]classify.Group{group}), nil
+}
+
 // current is the tree as it is stored now.
 func (c *classifier) current(ctx context.Context) (*classify.Tree, error) {
 	revision, err := c.store.GroupsRevision(ctx)
@@ -54,11 +76,23 @@ func (c *classifier) kept(revision int64) *classify.Tree {
 	return c.tree
 }
 
+// checkNodeClassifier refuses a program that cannot be run, at the start rather
+// than at the first node.
+func (p *parts) checkNodeClassifier(c Config) error {
+	if c.ExternalNodeClassifier == "" {
+		return nil
+	}
+	if _, err := p.programs.NodeClassifier(c.ExternalNodeClassifier); err != nil {
+		return bad("external_node_classifier", "%s", fault.Detail(err))
+	}
+	return nil
+}
+
 // Classify is compile.Classifier.
 func (c *classifier) Classify(
 	ctx context.Context, name fleet.Certname, _ fleet.Environment, facts, trusted json.RawMessage,
 ) (given compile.Classification, err error) {
-	tree, err := c.current(ctx)
+	tree, err := c.treeFor(ctx, name)
 	if err != nil {
 		return given, err
 	}
@@ -93,7 +127,7 @@ func object(values any) (json.RawMessage, error) {
 // environment is the one that groups give a node; empty when they leave it open.
 // A node that was never seen is classified by its name and certificate.
 func (c *classifier) environment(ctx context.Context, name fleet.Certname) (fleet.Environment, error) {
-	tree, err := c.current(ctx)
+	tree, err := c.treeFor(ctx, name)
 	if err != nil || !tree.SettlesEnvironments() {
 		return "", err
 	}
@@ -113,7 +147,7 @@ func (c *classifier) environment(ctx context.Context, name fleet.Certname) (flee
 
 // Explain is httpapi.Explainer.
 func (c *classifier) Explain(ctx context.Context, name fleet.Certname) (httpapi.Explained, error) {
-	tree, err := c.current(ctx)
+	tree, err := c.treeFor(ctx, name)
 	if err != nil {
 		return httpapi.Explained{}, err
 	}

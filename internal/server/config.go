@@ -30,6 +30,8 @@ type Config struct {
 	AllowRenewal                 bool          `koanf:"allow_renewal" help:"let nodes renew their own certificates"`
 	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON, or a directory of such programs"`
 
+	ExternalNodeClassifier string `koanf:"external_node_classifier" reload:"true" help:"program that prints a node's classes, parameters and environment as YAML; it decides instead of the groups"`
+
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`

@@ -38,6 +38,7 @@ type parts struct {
 	groups   *classifier
 	signers  *exechook.Runner // of the autosign policy; strangers make it run
 	trusters *exechook.Runner // of external trusted data; nodes wait for it
+	programs *exechook.Runner // of the external node classifier
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
@@ -72,10 +73,14 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.signers, p.trusters = exechook.New(exechook.Config{Log: log.Logger}), exechook.New(exechook.Config{Log: log.Logger})
+	p.programs = exechook.New(exechook.Config{Log: log.Logger})
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
 	if err = p.checkTruster(c); err != nil {
+		return p, err
+	}
+	if err = p.checkNodeClassifier(c); err != nil {
 		return p, err
 	}
 	if err = p.openCompiler(c); err != nil {

@@ -205,6 +205,9 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	if err := p.checkTruster(applied); err != nil {
 		return err
 	}
+	if err := p.checkNodeClassifier(applied); err != nil {
+		return err
+	}
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
 		return err
 	}

@@ -179,6 +179,7 @@ func TestProgramsThatCannotRunAreRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(*Config){
 		"setting autosign:":                func(c *Config) { c.Autosign = "/nowhere/sign" },
+		"setting external_node_classifier": func(c *Config) { c.ExternalNodeClassifier = "/nowhere/classify" },
 		"setting trusted_external_command": func(c *Config) { c.TrustedExternalCommand = "/nowhere/external" },
 	} {
 		c := Default()

@@ -1,4 +1,10 @@
-package cli
+// Package yamljson turns YAML into JSON and back without losing what JSON keeps:
+// the spelling of numbers, and which texts are texts. JSON is YAML too.
+//
+// What it reads is bounded in depth and in the number of values that aliases unfold
+// to. Errors name the line; they are about the text and may be shown. Everything
+// here may be called concurrently.
+package yamljson
 
 import (
 	"bytes"
@@ -9,17 +15,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The bounds of what a file of aliases can unfold to.
+// The bounds of what a text of aliases can unfold to.
 const (
 	maxYAMLValues = 1_000_000
 	maxYAMLDepth  = 1_000
 )
 
-// yamlToJSON turns a YAML document into JSON and keeps what JSON keeps: the
-// spelling of numbers, so that 1.0 stays no integer. JSON is YAML too.
-func yamlToJSON(document *yaml.Node) ([]byte, error) {
+// ToJSON turns one YAML document into JSON; 1.0 stays 1.0.
+func ToJSON(text []byte) ([]byte, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
 	w := jsonWriter{}
-	if err := w.value(document); err != nil {
+	if err := w.value(&document); err != nil {
 		return nil, err
 	}
 	return w.out.Bytes(), nil
@@ -33,7 +42,7 @@ type jsonWriter struct {
 
 func (w *jsonWriter) value(n *yaml.Node) error {
 	if w.count++; w.count > maxYAMLValues {
-		return fmt.Errorf("line %d: the file unfolds to more than %d values", n.Line, maxYAMLValues)
+		return fmt.Errorf("line %d: the text unfolds to more than %d values", n.Line, maxYAMLValues)
 	}
 	if w.depth++; w.depth > maxYAMLDepth {
 		return fmt.Errorf("line %d: the values are nested more than %d deep", n.Line, maxYAMLDepth)
@@ -51,7 +60,7 @@ func (w *jsonWriter) value(n *yaml.Node) error {
 	case yaml.ScalarNode:
 		return w.scalar(n)
 	}
-	return errors.New("the file is empty")
+	return errors.New("the text is empty")
 }
 
 func (w *jsonWriter) mapping(n *yaml.Node) error {
@@ -124,12 +133,8 @@ func (w *jsonWriter) scalar(n *yaml.Node) error {
 	return nil
 }
 
-// formatGroups writes a file of groups as YAML for people.
-func formatGroups(file groupFile) ([]byte, error) {
-	text, err := json.Marshal(file)
-	if err != nil {
-		return nil, err
-	}
+// FromJSON writes JSON as YAML for people, in the same order.
+func FromJSON(text []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(escaped(text), &document); err != nil {
 		return nil, err

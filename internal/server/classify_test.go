@@ -1,0 +1,84 @@
+package server
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/classify/classifytest"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func openParts(t *testing.T, change func(*Config)) *parts {
+	t.Helper()
+	c := Default()
+	c.Data = filepath.Join(t.TempDir(), "data")
+	change(&c)
+	p, err := open(t.Context(), c, newLogger(c, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.close() })
+	return p
+}
+
+func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := openParts(t, func(*Config) {})
+	facts := []byte(`{"os":{"family":"Debian"}}`)
+	given, err := p.groups.Classify(t.Context(), "web-1", "production", facts, nil)
+	if err != nil || given.Classes != nil || given.Parameters != nil || given.Data != nil {
+		t.Errorf("without groups: %s, %v", given, err)
+	}
+	g := classifytest.Sample(1)
+	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
+		t.Fatal(err)
+	}
+	given, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil)
+	if err != nil || !strings.Contains(string(given.Classes), `"port":80`) || string(given.Parameters) != `{"site":"north"}` ||
+		string(given.Data) != `{"ssh::server::ciphers":["aes"]}` {
+		t.Errorf("with a group: %s, %v", given, err)
+	}
+	other := classifytest.Sample(2)
+	other.Variables = classify.Values{"site": []byte(`"south"`)}
+	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: other}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
+		t.Errorf("with a conflict: %v", err)
+	}
+}
+
+func TestAnExternalClassifierDecidesInsteadOfGroups(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "classify")
+	program := "#!/bin/sh\ntest \"$1\" = web-1 || exit 0\nprintf 'classes: {ntp: {n: 1.0}}\\nparameters: {site: east}\\nenvironment: test\\n'\n"
+	syscall.ForkLock.RLock() // a child that another test starts must not inherit the open file
+	err := os.WriteFile(path, []byte(program), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := openParts(t, func(c *Config) { c.ExternalNodeClassifier = path })
+	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	given, err := p.groups.Classify(t.Context(), "web-1", "production", nil, nil)
+	if err != nil || string(given.Classes) != `{"ntp":{"n":1.0}}` || string(given.Parameters) != `{"site":"east"}` || given.Data != nil {
+		t.Errorf("got %s, %v", given, err)
+	}
+	if env, err := p.groups.environment(t.Context(), "web-1"); env != "test" || err != nil {
+		t.Errorf("environment %s, %v", env, err)
+	}
+	e, err := p.groups.Explain(t.Context(), "web-1")
+	if err != nil || len(e.Members) != 1 || e.Members[0].Name != classify.ExternalName || len(e.Result.Origins) != 4 {
+		t.Errorf("explained %+v, %v", e, err)
+	}
+	if _, err := p.groups.Classify(t.Context(), "web-2", "production", nil, nil); fault.Of(err) != fault.Invalid {
+		t.Errorf("a node that it does not know: %v", err)
+	}
+}
