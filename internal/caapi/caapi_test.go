@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/caapi"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
@@ -228,6 +230,27 @@ func TestAFullCAAsksToComeBack(t *testing.T) {
 	if got.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+}
+
+// A store that cannot be reached does not say when it can again.
+func TestEvery503SaysWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	ca, err := pki.Open(t.Context(), pki.Config{Dir: t.TempDir()}, awayStore{pkitest.NewMemory()}, quiet)
+	must(t, err)
+	w := httptest.NewRecorder()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/puppet-ca/v1/certificate/web1", nil)
+	must(t, err)
+	caapi.New(caapi.Config{Authority: ca, Log: quiet}).ServeHTTP(w, r)
+	if after, err := strconv.Atoi(w.Header().Get("Retry-After")); w.Code != 503 || err != nil || after < 5 || after > 30 {
+		t.Errorf("%d with Retry-After %q, want 503 and 5 to 30 seconds", w.Code, w.Header().Get("Retry-After"))
+	}
+}
+
+// awayStore is a database that does not answer.
+type awayStore struct{ pki.Store }
+
+func (awayStore) Certificate(context.Context, fleet.Certname) (pki.Certificate, error) {
+	return pki.Certificate{}, fault.New(fault.Unavailable, "the database does not answer")
 }
 
 func TestOurOwnMistakesSayLittle(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -56,11 +57,21 @@ func (a *server) reply(next handler) http.Handler {
 			text = "Internal Server Error: the server's log says more."
 		}
 		a.note(r, status, err)
-		if wait := api.RetrySeconds(err); wait > 0 {
+		if wait := retrySeconds(status, err); wait > 0 {
 			w.Header().Set("Retry-After", strconv.FormatInt(wait, 10))
 		}
 		sendText(w, status, text)
 	})
+}
+
+// retrySeconds is when to come back. Who gets a 503 and is not told when is told
+// some time in half a minute, so that not all come back together.
+func retrySeconds(status int, err error) int64 {
+	wait := api.RetrySeconds(err)
+	if wait == 0 && status == http.StatusServiceUnavailable {
+		return 5 + rand.Int64N(26) //nolint:gosec // spreads load, guards nothing
+	}
+	return wait
 }
 
 func (a *server) note(r *http.Request, status int, err error) {

@@ -27,7 +27,10 @@ files and identical trees are stored once. Deploying an earlier tree again moves
 
 environment.conf, the module path and hiera.yaml are honoured. Modules from absolute directories of the module path become
 part of the version; what $basemodulepath stands for is said with --base-module-path. A Puppetfile is not resolved: run
-r10k or g10k first and deploy the directory.`,
+r10k or g10k first and deploy the directory.
+
+The commit of a directory is recorded with its version when HEAD holds that directory and nothing in it is changed: for the
+root of a git work tree or a directory that git tracks below it, not for one that only lies inside somebody else's.`,
 		Example: `  tutti code deploy production ./control-repo
   tutti code deploy production https://git.example.test/control.git@main
   tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
@@ -52,13 +55,13 @@ r10k or g10k first and deploy the directory.`,
 			if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 				a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 			}
-			a.hint("Read %d files, %s, in %s", len(bundle.Manifest.Files), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+			a.hint("Read %s, %s, in %s", countedFiles(len(bundle.Manifest.Files)), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 			sent, err := a.upload(cmd.Context(), client, bundle)
 			if err != nil {
 				return err
 			}
 			if sent > 0 {
-				a.hint("Uploaded %d files that the server did not have", sent)
+				a.hint("Uploaded %s that the server did not have", countedFiles(sent))
 			}
 			version, err := deploy(cmd.Context(), client, args[0], source, bundle)
 			if err != nil {
@@ -67,7 +70,7 @@ r10k or g10k first and deploy the directory.`,
 			if a.asJSON() {
 				return a.printJSON(version)
 			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%d files, %s)\n", version.Environment, short(version.ID), version.Files, bytesText(version.Bytes))
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), countedFiles(version.Files), bytesText(version.Bytes))
 			return err
 		},
 	}
@@ -134,6 +137,14 @@ func (a *app) codeRemove() *cobra.Command {
 // usesBaseModules says whether modules from outside are part of a version.
 func usesBaseModules(m code.Manifest) bool {
 	return slices.ContainsFunc(m.ModulePath, func(dir string) bool { return strings.HasPrefix(dir, code.BaseModules+"/") })
+}
+
+// countedFiles is 1 file, 2 files.
+func countedFiles(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }
 
 // isDir says whether a deploy's source is a directory rather than a repository.

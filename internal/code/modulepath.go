@@ -28,11 +28,11 @@ var (
 	confVariable = regexp.MustCompile(`\$(?:(\w+)|\{(\w+)\})`)
 )
 
-// modulePathSetting reads the modulepath of an environment.conf; the default
-// when it says nothing. Later settings win, other sections than main are
-// ignored, as Puppet does.
-func modulePathSetting(conf []byte) string {
-	value, section := defaultModulePath, "main"
+// confSetting reads a setting of an environment.conf; fallback when it says
+// nothing. Later settings win, other sections than main are ignored, as Puppet
+// does.
+func confSetting(conf []byte, name, fallback string) string {
+	value, section := fallback, "main"
 	lines := bufio.NewScanner(bytes.NewReader(conf))
 	lines.Buffer(nil, maxConfBytes)
 	for lines.Scan() {
@@ -41,7 +41,7 @@ func modulePathSetting(conf []byte) string {
 			section = m[1]
 			continue
 		}
-		if m := confLine.FindStringSubmatch(line); m != nil && section == "main" && m[1] == "modulepath" {
+		if m := confLine.FindStringSubmatch(line); m != nil && section == "main" && m[1] == name {
 			value = m[2]
 		}
 	}
@@ -75,7 +75,7 @@ func moduleDirs(root string, opt BuildOptions) ([]moduleDir, error) {
 		return nil, err
 	}
 	var dirs []moduleDir
-	for _, entry := range filepath.SplitList(modulePathSetting(conf)) {
+	for _, entry := range filepath.SplitList(confSetting(conf, "modulepath", defaultModulePath)) {
 		expanded, err := expandEntry(entry, opt)
 		if err != nil {
 			return nil, err

@@ -38,6 +38,12 @@ type Store interface {
 	Environments(ctx context.Context) ([]Version, error)
 	// RemoveEnvironment forgets an environment and its versions; NotFound if there is none.
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
+	// PruneVersions forgets versions that were deployed before a time, in every
+	// environment but for the keep versions that were saved last (the current one
+	// always stays), and returns how many. A version of an environment stays as
+	// long as a compilation for that environment is open or a node's newest catalog
+	// was compiled of it: such a catalog may still ask for the version's files.
+	PruneVersions(ctx context.Context, before time.Time, keep int) (int, error)
 	// VersionIDs lists every version that a row refers to, each once, in any order
 	// (for garbage collection).
 	VersionIDs(ctx context.Context) ([]VersionID, error)

@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 
 // SetAutosign exchanges the policy for requests that come from now on.
 func (a *Authority) SetAutosign(policy AutosignPolicy) error {
-	if err := policy.validate(); err != nil {
+	if err := policy.Check(); err != nil {
 		return err
 	}
 	a.autosign.Store(&policy)

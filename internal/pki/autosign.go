@@ -20,7 +20,8 @@ type AutosignPolicy struct {
 	Decide func(ctx context.Context, name fleet.Certname, requestPEM []byte) (bool, error)
 }
 
-func (p AutosignPolicy) validate() error {
+// Check returns an Invalid fault for the first name that is no pattern.
+func (p AutosignPolicy) Check() error {
 	for _, pattern := range p.Names {
 		if err := checkPattern(pattern); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (c Config) validate() error {
 			return fault.New(fault.Invalid, "the short name of OID %s is empty", oid)
 		}
 	}
-	return c.Autosign.validate()
+	return c.Autosign.Check()
 }
 
 func parseOID(text string) (asn1.ObjectIdentifier, error) {

@@ -102,7 +102,8 @@ func (s *server) bucketHead(c *call) error {
 	return nil
 }
 
-// bucketPut stores a content, if it is what its sum says.
+// bucketPut stores a content, if it is what its sum says. It may take as long as
+// bytes trickle in, so its place is among the uploads and not among the files.
 func (s *server) bucketPut(c *call) error {
 	if err := c.sent(fileFormats); err != nil {
 		return err
@@ -114,6 +115,11 @@ func (s *server) bucketPut(c *call) error {
 	if err := key.checkSum(); err != nil {
 		return err
 	}
+	c.leave()
+	if err := s.uploads.enter(c.ctx()); err != nil {
+		return err
+	}
+	defer s.uploads.leave()
 	body, closing, err := s.body(c, "the backup is", s.MaxBackupBytes)
 	if err != nil {
 		return err

@@ -55,6 +55,9 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if ask.Stays {
 		c.leave() // who may wait for minutes must not take the place of others; waiters have a bound of their own
 	}
+	if ask.Facts != nil {
+		ask.Facts.Values = nil // they are stored; thousands may wait here
+	}
 	answer, err := s.Catalogs.Catalog(c.ctx(), ask)
 	if isNotFound(err) {
 		return c.noEnvironment()

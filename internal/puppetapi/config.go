@@ -47,7 +47,8 @@ type Config struct {
 // answered 503 with a Retry-After spread over RetryMin to RetryMax.
 type Limits struct {
 	Catalogs Limit // catalogs, nodes and facts; default 256 at work, 4096 waiting
-	Files    Limit // metadata, content, backups; default 256 at work, 4096 waiting
+	Files    Limit // metadata, content, looking at backups; default 256 at work, 4096 waiting
+	Uploads  Limit // backups on their way; default 64 at work, 1024 waiting
 	Reports  Limit // default 64 at work, 1024 waiting
 
 	// LargeBytes is what bodies of facts, catalog requests and reports may take
@@ -77,6 +78,7 @@ func New(config Config) http.Handler {
 	wait := config.Limits
 	s := &server{
 		Config:   config,
+		uploads:  newGate("uploads", wait.Uploads, wait),
 		catalogs: newGate("catalogs", wait.Catalogs, wait),
 		files:    newGate("files", wait.Files, wait),
 		reports:  newGate("reports", wait.Reports, wait),
@@ -94,6 +96,7 @@ func New(config Config) http.Handler {
 type server struct {
 	Config
 	routes   map[string]route
+	uploads  *gate
 	catalogs *gate
 	files    *gate
 	reports  *gate
@@ -110,6 +113,7 @@ func (c *Config) setDefaults() {
 	orElse(&c.MaxBackupBytes, gibibyte)
 	orElse(&c.BodyTimeout, 2*time.Minute)
 	orElse(&c.PuppetVersion, "7.23.0")
+	orElse(&c.Limits.Uploads, Limit{Active: 64, Waiting: 1024})
 	orElse(&c.Limits.Catalogs, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Files, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Reports, Limit{Active: 64, Waiting: 1024})

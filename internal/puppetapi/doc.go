@@ -6,8 +6,8 @@
 // the method, the actor must be allowed (a node asks only for itself; files are
 // for any node of the fleet), the query must be short and well formed with a
 // valid environment, and its class of work must have a free place. Catalogs
-// with facts, files, and reports are separate classes, so that load on one
-// never starves another. Who does not get a place is told to come back: stock
+// with facts, files, backups on their way, and reports are separate classes, so
+// that load on one never starves another. Who does not get a place is told to come back: stock
 // agents repeat a request by themselves after 503 with Retry-After.
 //
 // The handler owns only the wire: form and JSON bodies, formats, compression,

@@ -224,6 +224,16 @@ func (b *bench) missing(t *testing.T, content string) bool {
 	return len(missing) == 1
 }
 
+// values are the stored facts of web-1.
+func (b *bench) values(t *testing.T) string {
+	t.Helper()
+	facts, err := b.inventory.Facts(t.Context(), web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(facts.Values)
+}
+
 // lose removes every blob.
 func (b *bench) lose(t *testing.T) {
 	t.Helper()

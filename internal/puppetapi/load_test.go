@@ -178,6 +178,32 @@ func TestGivingUpWhileWaiting(t *testing.T) {
 	wg.Wait()
 }
 
+// An upload that trickles in holds no place that metadata and content need.
+func TestSlowUploadsDoNotHoldUpFiles(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *puppetapi.Config) {
+		c.Limits.Files, c.Limits.Uploads, c.Limits.Wait = puppetapi.Limit{Active: 1}, puppetapi.Limit{Active: 1}, time.Millisecond
+	})
+	put := func(body io.Reader) *httptest.ResponseRecorder {
+		return b.sendAs(asNode(web), "PUT", bucketURL+"sha256/"+digestOf("slow")+inEnv, body, "Content-Type: application/octet-stream")
+	}
+	slow, agent := io.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() { check(t, put(slow), want{status: 200}) })
+	if _, err := io.WriteString(agent, "sl"); err != nil { // returns when it was read
+		t.Fatal(err)
+	}
+	check(t, b.send("GET", "/puppet/v3/file_content/modules/ntp/ntp.conf"+inEnv, ""), want{status: 200})
+	check(t, b.send("GET", "/puppet/v3/file_metadata/modules/ntp/ntp.conf"+inEnv, ""), want{status: 200})
+	check(t, put(strings.NewReader("slow")), want{status: 503, holds: "all 1 places for uploads are taken"})
+	if _, err := io.WriteString(agent, "ow"); err != nil {
+		t.Fatal(err)
+	}
+	_ = agent.Close()
+	wg.Wait()
+	check(t, put(strings.NewReader("slow")), want{status: 200})
+}
+
 func textOf(tb testing.TB, body io.Reader) string {
 	tb.Helper()
 	text, err := io.ReadAll(body)

@@ -49,7 +49,7 @@ func (s *server) environments(c *call) error {
 	}
 	type settings struct {
 		ModulePath    []string `json:"modulepath"`
-		Manifest      string   `json:"manifest"`
+		Manifest      string   `json:"manifest,omitempty"`
 		Timeout       string   `json:"environment_timeout"`
 		ConfigVersion string   `json:"config_version"`
 	}

@@ -29,7 +29,8 @@ type Ask struct {
 	// one of ChecksumTypes, best first.
 	Static        bool
 	ChecksumTypes []string
-	// Facts are those that came with the request, as stored; nil when none came.
+	// Facts say which facts came with the request, as they were stored; their values
+	// are left out, since many may wait for catalogs at once. Nil when none came.
 	Facts *inventory.FactSet
 	// Trusted is the node's $trusted, one JSON object.
 	Trusted json.RawMessage
@@ -68,7 +69,7 @@ type Environments interface {
 type EnvironmentSettings struct {
 	Name          fleet.Environment
 	ModulePath    []string
-	Manifest      string
+	Manifest      string // empty: not known
 	ConfigVersion string
 }
 

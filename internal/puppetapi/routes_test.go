@@ -43,7 +43,7 @@ func TestEnvironments(t *testing.T) {
 	check(t, newBench(t).send("GET", "/puppet/v3/environments", "", "Accept: application/json"), want{
 		status: 200,
 		body: `{"search_paths":[],"environments":{` +
-			`"other":{"settings":{"modulepath":[],"manifest":"","environment_timeout":"unlimited","config_version":""}},` +
+			`"other":{"settings":{"modulepath":[],"environment_timeout":"unlimited","config_version":""}},` +
 			`"production":{"settings":{"modulepath":["/code/production/modules"],"manifest":"/code/production/manifests","environment_timeout":"unlimited","config_version":""}}}}`,
 	})
 }

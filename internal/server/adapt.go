@@ -184,8 +184,12 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.Environmen
 		if err != nil {
 			return nil, err
 		}
+		start, err := d.library.StartManifest(ctx, tree)
+		if err != nil {
+			return nil, err
+		}
 		settings = append(settings, puppetapi.EnvironmentSettings{
-			Name: v.Environment, ModulePath: tree.Manifest().ModulePath, Manifest: "manifests", ConfigVersion: string(v.ID),
+			Name: v.Environment, ModulePath: tree.Manifest().ModulePath, Manifest: start, ConfigVersion: string(v.ID),
 		})
 	}
 	return settings, nil

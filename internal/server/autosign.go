@@ -19,7 +19,11 @@ func (p *parts) autosignPolicy(c Config) (pki.AutosignPolicy, error) {
 	case "all":
 		return pki.AutosignPolicy{All: true}, nil
 	case "list":
-		return pki.AutosignPolicy{Names: c.AutosignList}, nil
+		policy := pki.AutosignPolicy{Names: c.AutosignList}
+		if err := policy.Check(); err != nil {
+			return pki.AutosignPolicy{}, bad("autosign_list", "%s", fault.Detail(err))
+		}
+		return policy, nil
 	}
 	program, err := p.signers.Autosign(c.Autosign)
 	if err != nil {

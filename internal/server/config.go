@@ -39,18 +39,19 @@ type Config struct {
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
-	ReportRetention time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
-	BackupRetention time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
-	MaxFactsBytes   int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
-	MaxReportBytes  int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
-	MaxBackupBytes  int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
-	MaxConnections  int           `koanf:"max_connections" help:"most open connections"`
-	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
-	LogLevel        string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
-	LogFormat       string        `koanf:"log_format" help:"text or json"`
-	AccessLog       bool          `koanf:"access_log" reload:"true" help:"log every request"`
-	GarbageInterval time.Duration `koanf:"garbage_interval" help:"how often content that nothing refers to is removed"`
-	GarbageGrace    time.Duration `koanf:"garbage_grace" help:"how long unreferenced content is kept"`
+	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
+	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
+	VersionRetention time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
+	MaxFactsBytes    int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
+	MaxReportBytes   int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
+	MaxBackupBytes   int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
+	MaxConnections   int           `koanf:"max_connections" help:"most open connections"`
+	ShutdownTimeout  time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
+	LogLevel         string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
+	LogFormat        string        `koanf:"log_format" help:"text or json"`
+	AccessLog        bool          `koanf:"access_log" reload:"true" help:"log every request"`
+	GarbageInterval  time.Duration `koanf:"garbage_interval" help:"how often content that nothing refers to is removed"`
+	GarbageGrace     time.Duration `koanf:"garbage_grace" help:"how long unreferenced content is kept"`
 }
 
 // Default is a server's configuration when nothing is said.
@@ -68,6 +69,7 @@ func Default() Config {
 		CompilePatience:    5 * time.Second,
 		ReportRetention:    14 * 24 * time.Hour,
 		BackupRetention:    90 * 24 * time.Hour,
+		VersionRetention:   90 * 24 * time.Hour,
 		MaxFactsBytes:      16 << 20,
 		MaxReportBytes:     64 << 20,
 		MaxBackupBytes:     1 << 30,
@@ -125,7 +127,7 @@ func (c Config) checkNumbers() error {
 	}
 	for key, value := range map[string]time.Duration{
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
-		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "shutdown_timeout": c.ShutdownTimeout,
+		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means

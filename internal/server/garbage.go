@@ -32,11 +32,16 @@ const firstSweep = 15 * time.Minute
 // keepCompilations is how long finished compilations stay, besides each node's newest.
 const keepCompilations = 24 * time.Hour
 
+// keepVersions is how many versions of each environment stay however old they are,
+// so that there is always something to go back to.
+const keepVersions = 10
+
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
 		"reports":      func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
 		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
+		"versions":     func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
 		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)

@@ -191,7 +191,8 @@ func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
 }
 
 // reload applies the settings that may change while running, and names those
-// that changed but need a restart.
+// that changed but need a restart. All that can be refused is checked before
+// anything is changed; the certificate comes last, for asking for it may make it.
 func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)) error {
 	fresh, err := load()
 	if err != nil {

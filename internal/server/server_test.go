@@ -37,20 +37,21 @@ func TestEverySettingHasAKeyAndHelp(t *testing.T) {
 func TestCheckNamesTheSetting(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(*Config){
-		"setting data":             func(c *Config) { c.Data = "" },
-		"setting listen":           func(c *Config) { c.Listen = "8140" },
-		"setting database":         func(c *Config) { c.Database = "mysql://x" },
-		"setting ca_key_type":      func(c *Config) { c.CAKeyType = "rsa-512" },
-		"setting autosign:":        func(c *Config) { c.Autosign = "yes" },
-		"setting autosign_list":    func(c *Config) { c.Autosign = "list" },
-		"setting log_level":        func(c *Config) { c.LogLevel = "loud" },
-		"setting log_format":       func(c *Config) { c.LogFormat = "xml" },
-		"setting compile_timeout":  func(c *Config) { c.CompileTimeout = 0 },
-		"setting compile_workers":  func(c *Config) { c.CompileWorkers = -1 },
-		"setting report_retention": func(c *Config) { c.ReportRetention = -time.Hour },
-		"setting compile_patience": func(c *Config) { c.CompilePatience = 30 }, // "compile_patience: 30" in a file
-		"setting max_load":         func(c *Config) { c.MaxLoad = -1 },
-		"setting trusted_external": func(c *Config) { c.TrustedExternalCommand = "external.sh" },
+		"setting data":              func(c *Config) { c.Data = "" },
+		"setting listen":            func(c *Config) { c.Listen = "8140" },
+		"setting database":          func(c *Config) { c.Database = "mysql://x" },
+		"setting ca_key_type":       func(c *Config) { c.CAKeyType = "rsa-512" },
+		"setting autosign:":         func(c *Config) { c.Autosign = "yes" },
+		"setting autosign_list":     func(c *Config) { c.Autosign = "list" },
+		"setting log_level":         func(c *Config) { c.LogLevel = "loud" },
+		"setting log_format":        func(c *Config) { c.LogFormat = "xml" },
+		"setting compile_timeout":   func(c *Config) { c.CompileTimeout = 0 },
+		"setting compile_workers":   func(c *Config) { c.CompileWorkers = -1 },
+		"setting report_retention":  func(c *Config) { c.ReportRetention = -time.Hour },
+		"setting version_retention": func(c *Config) { c.VersionRetention = 90 },
+		"setting compile_patience":  func(c *Config) { c.CompilePatience = 30 }, // "compile_patience: 30" in a file
+		"setting max_load":          func(c *Config) { c.MaxLoad = -1 },
+		"setting trusted_external":  func(c *Config) { c.TrustedExternalCommand = "external.sh" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

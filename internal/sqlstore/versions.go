@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -64,6 +65,21 @@ func (s *Store) RemoveEnvironment(ctx context.Context, env fleet.Environment) er
 		return err
 	})
 	return explain(err, "remove environment %s", env)
+}
+
+// PruneVersions implements code.Store.
+func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (int, error) {
+	var count int64
+	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
+		count, err = q.exec(ctx, `DELETE FROM versions WHERE deployed_at < $1
+			AND seq NOT IN (SELECT seq FROM (
+				SELECT seq, ROW_NUMBER() OVER (PARTITION BY environment ORDER BY seq DESC) AS place FROM versions) AS placed
+				WHERE place <= $2)
+			AND (environment, version) NOT IN (SELECT environment, version FROM compilations WHERE state IN ('wanted', 'leased'))
+			AND (environment, version) NOT IN (SELECT environment, version FROM catalogs)`, micros(before), max(keep, 1))
+		return err
+	})
+	return int(count), explain(err, "prune versions")
 }
 
 // VersionIDs implements code.Store. Compilations refer to versions too.

@@ -83,6 +83,26 @@ func (s *Store) RemoveEnvironment(_ context.Context, env fleet.Environment) erro
 	return nil
 }
 
+// PruneVersions implements code.Store. Nothing here knows of compilations and
+// catalogs.
+func (s *Store) PruneVersions(_ context.Context, before time.Time, keep int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	for env, versions := range s.deployed {
+		border := len(versions) - max(keep, 1)
+		var stay []code.Version
+		for i, v := range versions {
+			if i >= border || !v.DeployedAt.Before(before) {
+				stay = append(stay, v)
+			}
+		}
+		count += len(versions) - len(stay)
+		s.deployed[env] = stay
+	}
+	return count, nil
+}
+
 // VersionIDs implements code.Store.
 func (s *Store) VersionIDs(context.Context) ([]code.VersionID, error) {
 	s.mu.Lock()

@@ -26,6 +26,8 @@ func RunStore(t *testing.T, open func(t *testing.T) code.Store) {
 		"environments, by name":       environments,
 		"one version in two":          sharedVersion,
 		"remove an environment":       removeEnvironment,
+		"prune old versions":          prune,
+		"prune nothing":               pruneNothing,
 		"at most so many":             limited,
 		"concurrent deploys all stay": concurrent,
 	}
@@ -123,6 +125,46 @@ func removeEnvironment(t *testing.T, s code.Store) {
 	wantIDs(t, s, stays.ID)
 	save(t, s, gone)
 	wantCurrent(t, s, gone)
+}
+
+func prune(t *testing.T, s code.Store) {
+	for i := range 5 {
+		save(t, s, version("production", i))
+		save(t, s, version("quiet", 0)) // one version, deployed again and again
+	}
+	late, early := version("clocks", 9), version("clocks", 1)
+	save(t, s, late)
+	save(t, s, early) // the current one, whatever its clock said
+	before := version("production", 4).DeployedAt
+	wantPruned(t, s, before, 2, 3)
+	wantVersions(t, s, "production", 10, version("production", 4), version("production", 3))
+	wantVersions(t, s, "quiet", 10, version("quiet", 0))
+	wantVersions(t, s, "clocks", 10, early, late)
+
+	wantPruned(t, s, before, 0, 1) // 3 goes; 4 is not older, and a current one stays in any case
+	wantPruned(t, s, before.Add(time.Hour), 0, 1)
+	wantEnvironments(t, s, early, version("production", 4), version("quiet", 0))
+	wantIDs(t, s, early.ID, version("production", 4).ID, version("quiet", 0).ID)
+
+	save(t, s, version("production", 2)) // what was pruned may come back
+	wantVersions(t, s, "production", 10, version("production", 2), version("production", 4))
+}
+
+func pruneNothing(t *testing.T, s code.Store) {
+	wantPruned(t, s, time.Now(), 10, 0)
+	for i := range 3 {
+		save(t, s, version("production", i))
+	}
+	wantPruned(t, s, version("production", 9).DeployedAt, 3, 0) // so many are kept
+	wantPruned(t, s, version("production", 0).DeployedAt, 1, 0) // none is older
+	wantVersions(t, s, "production", 10, version("production", 2), version("production", 1), version("production", 0))
+}
+
+func wantPruned(t *testing.T, s code.Store, before time.Time, keep, want int) {
+	t.Helper()
+	if got, err := s.PruneVersions(t.Context(), before, keep); err != nil || got != want {
+		t.Errorf("pruned %d, %v; want %d", got, err, want)
+	}
 }
 
 func limited(t *testing.T, s code.Store) {
