@@ -1,5 +1,5 @@
 // Package blobfs keeps blobs as files of a directory; it implements cas.Store,
-// cas.Batcher and cas.Linker.
+// cas.Batcher, cas.Linker and cas.Filler.
 //
 // # Layout
 //

@@ -37,6 +37,7 @@ var (
 	_ cas.Store   = (*Store)(nil)
 	_ cas.Batcher = (*Store)(nil)
 	_ cas.Linker  = (*Store)(nil)
+	_ cas.Filler  = (*Store)(nil)
 )
 
 // shard is one directory of blobs.
@@ -66,7 +67,7 @@ const (
 // Open opens the store in dir and makes it if need be. Conflict when another
 // process uses it. The caller closes it.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, create: createFile}
+	s := &Store{dir: filepath.Clean(dir), create: createFile}
 	s.commits.store = s
 	s.buffers.New = func() any { return new([bufferBytes]byte) }
 	if err := os.MkdirAll(dir, dirMode); err != nil {
@@ -153,17 +154,22 @@ func (s *Store) shardDir(i int) string {
 	return filepath.Join(s.dir, "blobs", hex.EncodeToString([]byte{byte(i)})) //nolint:gosec // i is below 256
 }
 
+const blobsBelow = string(filepath.Separator) + "blobs" + string(filepath.Separator)
+
 func (s *Store) path(d fleet.Digest) string {
-	return filepath.Join(s.dir, "blobs", string(d[:2]), string(d))
+	return s.dir + blobsBelow + string(d[:2]) + string(filepath.Separator) + string(d)
 }
 
 // shardIndex is the number of a checked digest's shard.
 func shardIndex(d fleet.Digest) int {
-	b, err := hex.DecodeString(string(d[:2]))
-	if err != nil {
-		return 0
+	return hexDigit(d[0])<<4 | hexDigit(d[1])
+}
+
+func hexDigit(c byte) int {
+	if c >= 'a' {
+		return int(c-'a') + 10
 	}
-	return int(b[0])
+	return int(c - '0')
 }
 
 func (s *Store) shardOf(d fleet.Digest) *shard { return &s.shards[shardIndex(d)] }

@@ -104,6 +104,45 @@ type Linker interface {
 	Link(ctx context.Context, d fleet.Digest, path string, executable bool) error
 }
 
+// Filler is a Store that reads small blobs for less than what opening, reading
+// and closing them costs.
+type Filler interface {
+	// Fill reads a whole blob into buf and returns its size in bytes. Of a blob
+	// that is larger than buf it returns the size alone: Open that one.
+	Fill(ctx context.Context, d fleet.Digest, buf []byte) (size int64, err error)
+}
+
+// Fill reads a whole blob into buf, if it fits, as Filler says.
+func Fill(ctx context.Context, s Store, d fleet.Digest, buf []byte) (size int64, err error) {
+	if filler, ok := s.(Filler); ok {
+		return filler.Fill(ctx, d, buf)
+	}
+	blob, err := s.Open(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = blob.Close() }()
+	if size = blob.Size(); size > int64(len(buf)) {
+		return size, nil
+	}
+	return size, readWhole(blob, d, buf[:size])
+}
+
+// readWhole fills buf with the whole of a blob. The read after the last byte is
+// the one that tells whether they were right.
+func readWhole(blob Blob, d fleet.Digest, buf []byte) error {
+	if _, err := io.ReadFull(blob, buf); err != nil {
+		return err
+	}
+	switch n, err := blob.Read(make([]byte, 1)); {
+	case n > 0:
+		return fault.Wrap(fault.Internal, ErrCorrupt, "blob %s is longer than it says", d.Short())
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
 // Bytes reads a whole blob of at most limit bytes; Invalid when it is larger.
 func Bytes(ctx context.Context, s Store, d fleet.Digest, limit int64) ([]byte, error) {
 	blob, err := s.Open(ctx, d)
@@ -115,14 +154,7 @@ func Bytes(ctx context.Context, s Store, d fleet.Digest, limit int64) ([]byte, e
 		return nil, fault.New(fault.Invalid, "blob %s has %d bytes, its reader allows %d", d.Short(), blob.Size(), limit)
 	}
 	buf := make([]byte, blob.Size())
-	if _, err := io.ReadFull(blob, buf); err != nil {
-		return nil, err
-	}
-	// The read after the last byte is the one that tells whether they were right.
-	switch n, err := blob.Read(make([]byte, 1)); {
-	case n > 0:
-		return nil, fault.Wrap(fault.Internal, ErrCorrupt, "blob %s is longer than it says", d.Short())
-	case err != nil && !errors.Is(err, io.EOF):
+	if err := readWhole(blob, d, buf); err != nil {
 		return nil, err
 	}
 	return buf, nil

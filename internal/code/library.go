@@ -24,6 +24,7 @@ type Library struct {
 	blobs     cas.Store
 	checksums *checksums
 	loading   singleflight.Group
+	currents  currents
 
 	// deploying is held for reading from the moment when a deploy has made sure
 	// of its blobs until a row refers to them, so that Sweep cannot come between.
@@ -89,7 +90,14 @@ func (l *Library) Deploy(ctx context.Context, d Deployment) (Version, error) {
 		ID: id, Environment: d.Environment, Commit: d.Commit, Origin: d.Origin, Actor: d.Actor,
 		Files: len(d.Manifest.Files), Bytes: d.Manifest.Size(), DeployedAt: d.At,
 	}
+	defer l.currents.changed()
 	return v, l.store.SaveVersion(ctx, v)
+}
+
+// Remove forgets an environment and its versions; NotFound if there is none.
+func (l *Library) Remove(ctx context.Context, env fleet.Environment) error {
+	defer l.currents.changed()
+	return l.store.RemoveEnvironment(ctx, env)
 }
 
 func (d Deployment) check() error {
@@ -123,17 +131,27 @@ func (l *Library) demand(ctx context.Context, m Manifest) error {
 		len(missing), strings.Join(first, ", "))
 }
 
-// Current returns the tree that an environment uses now.
+// Current returns the tree that an environment uses now. What this Library
+// deployed or removed is seen at once, what others did after at most a second.
 func (l *Library) Current(ctx context.Context, env fleet.Environment) (*Tree, error) {
-	v, err := l.store.CurrentVersion(ctx, env)
-	if err != nil {
-		return nil, err
+	v, known := l.currents.of(env)
+	if !known {
+		var err error
+		if v, err = l.Refresh(ctx, env); err != nil {
+			return nil, err
+		}
 	}
 	tree, err := l.Tree(ctx, env, v.ID)
 	if err != nil {
 		return nil, err
 	}
 	return l.deployedAt(tree, v.DeployedAt), nil
+}
+
+// Refresh asks the rows which version an environment uses now, whoever deployed
+// it. Current goes by what it found.
+func (l *Library) Refresh(ctx context.Context, env fleet.Environment) (Version, error) {
+	return l.currents.ask(ctx, l.store, env)
 }
 
 // Tree returns a version as a tree of the given environment; NotFound when its

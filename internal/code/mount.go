@@ -2,6 +2,7 @@ package code
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -111,16 +112,19 @@ func cleanKey(key string) (string, error) {
 	if len(key) > maxPathBytes {
 		return "", fault.New(fault.Invalid, "the path has %d bytes, at most %d are allowed", len(key), maxPathBytes)
 	}
-	var names []string
+	idle := 0 // names that mean nothing
 	for name := range strings.SplitSeq(key, "/") {
 		switch name {
 		case "..":
 			return "", fault.New(fault.Invalid, "the path %.200q holds \"..\"", key)
 		case "", ".":
-		default:
-			names = append(names, name)
+			idle++
 		}
 	}
+	if idle == 0 { // as agents send it
+		return key, nil
+	}
+	names := slices.DeleteFunc(strings.Split(key, "/"), func(name string) bool { return name == "" || name == "." })
 	return strings.Join(names, "/"), nil
 }
 

@@ -60,14 +60,13 @@ func (p *parser) index(f *Field) *Error {
 }
 
 func (p *parser) step(f *Field) *Error {
-	if strings.HasPrefix(p.rest(), `match("`) {
-		start := p.at
-		end := strings.Index(p.rest(), `")`)
-		if end < 0 {
-			return p.failAt(start, "match( does not end", `")`)
+	if pattern, ok := strings.CutPrefix(p.rest(), `match("`); ok {
+		pattern, _, ok = strings.Cut(pattern, `")`)
+		if !ok {
+			return p.failAt(p.at, "match( does not end", `")`)
 		}
-		f.Path = append(f.Path, Step{Kind: Match, Text: p.rest()[len(`match("`):end]})
-		p.at += end + 2
+		f.Path = append(f.Path, Step{Kind: Match, Text: pattern})
+		p.at += len(`match("`) + len(pattern) + len(`")`)
 		return nil
 	}
 	if strings.HasPrefix(p.rest(), `"`) {

@@ -84,6 +84,8 @@ func New(config Config) http.Handler {
 		reports:  newGate("reports", wait.Reports, wait),
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
+
+		versionHeader: []string{config.PuppetVersion},
 	}
 	s.routes = s.table()
 	return s
@@ -99,6 +101,8 @@ type server struct {
 	reports  *gate
 	answers  *answerCache
 	deployed deployedVersions
+
+	versionHeader []string // shared by all answers
 }
 
 func (c *Config) setDefaults() {

@@ -64,5 +64,8 @@ func (s *server) sendFile(c *call, file code.File) error {
 	if file.Kind != code.Regular {
 		return c.notThere()
 	}
+	if c.wantsWhole() && file.Size <= smallBlob {
+		return s.sendSmall(c, file.Digest)
+	}
 	return s.sendBlob(c, file.Digest)
 }

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -77,19 +76,27 @@ type call struct {
 	env     fleet.Environment // as asked for; empty on routes without
 	node    fleet.Certname    // on routes of a node's own things
 	actor   fleet.Actor
-	started bool   // the answer's head is out
-	leave   func() // gives the place behind the gate back; again is no harm
+	started bool  // the answer's head is out
+	inside  *gate // behind which a place is taken; nil before and after
 
 	large    *budget // that the body shares; nil on routes without one in memory
 	borrowed int64   // of it
+}
+
+// leave gives the place behind the gate back; again is no harm.
+func (c *call) leave() {
+	if c.inside != nil {
+		c.inside.leave()
+		c.inside = nil
+	}
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, actor: fleet.ActorFrom(r.Context())}
-	w.Header().Set("X-Puppet-Version", s.PuppetVersion)
-	if err := s.serve(c); err != nil { //nolint:contextcheck // the request carries its context
+	w.Header()["X-Puppet-Version"] = s.versionHeader // its canonical name
+	if err := s.serve(c); err != nil {               //nolint:contextcheck // the request carries its context
 		s.fail(c, err) //nolint:contextcheck // the request carries its context
 	}
 }
@@ -122,7 +129,7 @@ func (s *server) serve(c *call) error {
 	if err := route.gate.enter(c.ctx()); err != nil {
 		return err
 	}
-	c.leave = sync.OnceFunc(route.gate.leave)
+	c.inside = route.gate
 	defer c.leave()
 	defer c.giveBack()
 	return handle(c)
@@ -216,10 +223,19 @@ func checkKey(c *call) error {
 		return problemf(http.StatusRequestURITooLong, runtimeError, "the path has %d bytes, at most %d are allowed", len(c.key), maxKey)
 	case strings.ContainsRune(c.key, 0):
 		return badRequest("the path holds a NUL byte")
-	case slices.Contains(strings.Split(c.key, "/"), ".."):
+	case climbs(c.key):
 		return badRequest("the path '%s' holds '..'", printable(c.key))
 	}
 	return nil
+}
+
+func climbs(path string) bool {
+	for name := range strings.SplitSeq(path, "/") {
+		if name == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // readDeadline bounds the wait for (the next piece of) the body. Connections

@@ -20,27 +20,23 @@ const (
 
 // Two sizes of buffers: most files are small, and must not take a large one.
 var (
-	smallBuffers = sync.Pool{New: func() any { return new([smallBlob + 1]byte) }}
+	smallBuffers = sync.Pool{New: func() any { return new([smallBlob]byte) }}
 	largeBuffers = sync.Pool{New: func() any { return new([largeChunk]byte) }}
 )
 
 // sendBlob sends a blob, or the range of it that was asked for. Content under a
 // digest never changes, so the digest is its entity tag.
 func (s *server) sendBlob(c *call, digest fleet.Digest) error {
-	header := c.w.Header()
-	tag := `"` + string(digest) + `"`
+	tag := tagOf(digest)
 	if match := c.r.Header.Get("If-None-Match"); match != "" && matches(match, tag) {
-		header["Etag"] = []string{tag}
+		c.w.Header()["Etag"] = []string{tag}
 		c.started = true
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	blob, err := s.Blobs.Open(c.ctx(), digest)
-	if isNotFound(err) { // a version names it: somebody removed it
-		return fmt.Errorf("blob %s of a known file is not stored", digest)
-	}
 	if err != nil {
-		return err
+		return notStored(digest, err)
 	}
 	defer func() { _ = blob.Close() }()
 	size := blob.Size()
@@ -48,9 +44,7 @@ func (s *server) sendBlob(c *call, digest fleet.Digest) error {
 	if err != nil {
 		return err
 	}
-	header["Etag"] = []string{tag}
-	header["Accept-Ranges"] = acceptRanges
-	header["Content-Type"] = octets
+	c.describe(digest)
 	switch {
 	case c.r.Method == http.MethodHead:
 		c.head(http.StatusOK, size)
@@ -58,7 +52,7 @@ func (s *server) sendBlob(c *call, digest fleet.Digest) error {
 	case part != nil:
 		return s.sendRange(c, blob, *part, size)
 	case size <= smallBlob:
-		return c.sendSmall(blob)
+		return s.sendSmall(c, digest)
 	default:
 		return s.sendLarge(c, blob, size)
 	}
@@ -76,21 +70,48 @@ func (c *call) head(status int, length int64) {
 	c.w.WriteHeader(status)
 }
 
-// sendSmall sends a blob in one piece. It is read to its end first, so that
-// corrupt content becomes an error and not half an answer.
-func (c *call) sendSmall(blob cas.Blob) error {
-	buf := smallBuffers.Get().(*[smallBlob + 1]byte)
+// wantsWhole tells that an answer to c can only be the whole content.
+func (c *call) wantsWhole() bool {
+	header := c.r.Header
+	return c.r.Method == http.MethodGet && len(header["Range"]) == 0 && len(header["If-None-Match"]) == 0
+}
+
+// sendSmall sends a whole blob in one piece. It is read to its end first, so
+// that corrupt content becomes an error and not half an answer. A blob that is
+// larger than announced is sent as any other.
+func (s *server) sendSmall(c *call, digest fleet.Digest) error {
+	buf := smallBuffers.Get().(*[smallBlob]byte)
 	defer smallBuffers.Put(buf)
-	n, err := io.ReadFull(blob, buf[:])
-	if err == nil {
-		return fmt.Errorf("a blob is larger than its size of %d bytes", blob.Size())
+	size, err := cas.Fill(c.ctx(), s.Blobs, digest, buf[:])
+	switch {
+	case err != nil:
+		return notStored(digest, err)
+	case size > smallBlob:
+		return s.sendBlob(c, digest)
 	}
-	if err != io.EOF && err != io.ErrUnexpectedEOF {
-		return err
-	}
-	c.head(http.StatusOK, int64(n))
-	_, _ = c.w.Write(buf[:n]) // the connection's end is the agent's to notice
+	c.describe(digest)
+	c.head(http.StatusOK, size)
+	_, _ = c.w.Write(buf[:size]) // the connection's end is the agent's to notice
 	return nil
+}
+
+// describe sets the headers of a blob's content.
+func (c *call) describe(digest fleet.Digest) {
+	header := c.w.Header()
+	header["Etag"] = []string{tagOf(digest)}
+	header["Accept-Ranges"] = acceptRanges
+	header["Content-Type"] = octets
+}
+
+func tagOf(digest fleet.Digest) string { return `"` + string(digest) + `"` }
+
+// notStored makes a blob that is missing our mistake: a version names it, so
+// somebody removed it.
+func notStored(digest fleet.Digest, err error) error {
+	if isNotFound(err) {
+		return fmt.Errorf("blob %s of a known file is not stored", digest)
+	}
+	return err
 }
 
 // sendLarge streams a blob. The last piece goes out only when the whole was

@@ -23,10 +23,12 @@ type Config struct {
 	Timeout           time.Duration // of one compile; default 5m
 	WarmTimeout       time.Duration // of learning from samples; default 2m
 	MemoryBytes       int64         // most resident memory of a worker; default 1 GiB
-	RetireBytes       int64         // a worker that grew by more is replaced after its compile; default 192 MiB
+	RetireBytes       int64         // a worker that grew by more is replaced after its compile; default 128 MiB
 	CompilesPerWorker int           // then it is replaced; default 50
 	MaxOrderBytes     int64         // facts and the rest of one order; default 16 MiB
 	MaxCatalogBytes   int64         // a catalog with its exported resources; default 64 MiB
+
+	jit []string // arguments of the interpreter; set by Run before a process starts
 }
 
 // puppetRuby is the interpreter that the puppet-agent packages of Puppet and
@@ -40,7 +42,7 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
 	c.WarmTimeout = cmp.Or(c.WarmTimeout, 2*time.Minute)
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, 1<<30)
-	c.RetireBytes = cmp.Or(c.RetireBytes, 192<<20)
+	c.RetireBytes = cmp.Or(c.RetireBytes, 128<<20)
 	c.CompilesPerWorker = cmp.Or(c.CompilesPerWorker, 50)
 	c.MaxOrderBytes = cmp.Or(c.MaxOrderBytes, 16<<20)
 	c.MaxCatalogBytes = cmp.Or(c.MaxCatalogBytes, 64<<20)

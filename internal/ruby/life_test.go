@@ -22,7 +22,7 @@ import (
 // await polls until what is true; processes do not tell strangers when they end.
 func await(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(60 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {

@@ -84,12 +84,14 @@ func New(cfg Config, checkout code.Checkout, log *slog.Logger) *Pool {
 // have ended. It may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	defer close(p.done)
-	if _, err := p.cfg.interpreter(); err != nil {
+	interpreter, err := p.cfg.interpreter()
+	if err != nil {
 		return err
 	}
 	if err := prepareDir(p.cfg); err != nil {
 		return fmt.Errorf("prepare the compilers' directory: %w", err)
 	}
+	p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,7 +30,7 @@ const startTimeout = 2 * time.Minute
 
 // gcHeadroomBytes is how much a worker grows before its garbage collector runs
 // in the middle of a compile.
-const gcHeadroomBytes = 256 << 20
+const gcHeadroomBytes = 160 << 20
 
 // zygote is a warm Ruby process, seen from Go.
 type zygote struct {
@@ -75,7 +76,8 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 	defer func() { _ = stdout.Close() }()
 
 	// Not CommandContext: a keeper ends it, after its workers.
-	cmd := exec.Command(interpreter, filepath.Join(cfg.codeDir(), "main.rb")) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
+	args := append(slices.Clip(cfg.jit), filepath.Join(cfg.codeDir(), "main.rb"))
+	cmd := exec.Command(interpreter, args...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
 	cmd.Dir, cmd.Env = dir, environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout
 	cmd.ExtraFiles = []*os.File{theirs}

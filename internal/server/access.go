@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
 type requestKey struct{}
@@ -51,7 +53,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	r.Body = boundBody(w, r.Body)
-	seen := &answer{ResponseWriter: w, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
 	defer func() { //nolint:contextcheck // the request carries its context
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
@@ -75,19 +77,23 @@ func (f front) done(r *http.Request, seen *answer, req *request, took time.Durat
 	if !f.access.Load() {
 		return
 	}
-	f.log.InfoContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.status, "bytes", seen.bytes,
-		"ms", took.Milliseconds(), "actor", string(req.actor.Kind)+":"+req.actor.Name, "remote", r.RemoteAddr, "request_id", req.id)
+	f.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", seen.status), slog.Int64("bytes", seen.bytes), slog.Int64("ms", took.Milliseconds()),
+		slog.String("actor", string(req.actor.Kind)+":"+req.actor.Name), slog.String("remote", r.RemoteAddr), slog.String("request_id", req.id))
 }
 
 func newRequestID() string {
 	var bits [8]byte
 	_, _ = rand.Read(bits[:])
-	return hex.EncodeToString(bits[:])
+	var text [2 * len(bits)]byte
+	hex.Encode(text[:], bits[:])
+	return string(text[:])
 }
 
 // answer watches what a handler answers.
 type answer struct {
 	http.ResponseWriter
+	r      *http.Request
 	status int
 	bytes  int64
 	begun  bool
@@ -108,9 +114,27 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) Write(p []byte) (int, error) {
 	a.begun = true
-	n, err := a.ResponseWriter.Write(p)
+	write := a.ResponseWriter.Write
+	if a.isWhole(p) {
+		write = a.writeWhole
+	}
+	n, err := write(p)
 	a.bytes += int64(n)
 	return n, err
+}
+
+// bufferedAnyway is what surely leaves in one piece with its head: net/http
+// buffers 4 KB.
+const bufferedAnyway = 2 << 10
+
+// isWhole tells that p is all there will be of the body.
+func (a *answer) isWhole(p []byte) bool {
+	length := a.Header()["Content-Length"]
+	return a.bytes == 0 && len(p) > bufferedAnyway && len(length) == 1 && length[0] == strconv.Itoa(len(p))
+}
+
+func (a *answer) writeWhole(p []byte) (int, error) {
+	return tlsfront.WriteWhole(a.ResponseWriter, a.r, p)
 }
 
 // Unwrap lets http.ResponseController reach the real writer.

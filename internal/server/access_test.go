@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -116,4 +117,46 @@ func TestAPanicBreaksOffAnAnswerThatHasBegun(t *testing.T) {
 			t.Errorf("the log lacks the panic or the request: %s", text)
 		}
 	})
+}
+
+func TestAWholeBodyIsKnown(t *testing.T) {
+	t.Parallel()
+	large := make([]byte, 10_000)
+	for name, c := range map[string]struct {
+		length string
+		before int64
+		body   []byte
+		want   bool
+	}{
+		"all of it":              {length: "10000", body: large, want: true},
+		"no length":              {body: large},
+		"a part":                 {length: "20000", body: large},
+		"the rest":               {length: "10000", before: 10_000, body: large},
+		"small: buffered anyway": {length: "100", body: large[:100]},
+	} {
+		a := &answer{ResponseWriter: httptest.NewRecorder(), bytes: c.before}
+		if c.length != "" {
+			a.Header().Set("Content-Length", c.length)
+		}
+		if got := a.isWhole(c.body); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestMetricsAreKeptByRouteAndStatus(t *testing.T) {
+	t.Parallel()
+	m := newMetrics()
+	for range 2 {
+		m.request("/a/", http.StatusOK, time.Second)
+		m.request("/a/", http.StatusNotFound, time.Second)
+		m.request("/b/", http.StatusOK, time.Second)
+	}
+	w := httptest.NewRecorder()
+	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{`{route="/a/",status="200"} 2`, `{route="/a/",status="404"} 2`, `{route="/b/",status="200"} 2`} {
+		if line := "tutti_http_request_seconds_count" + want; !strings.Contains(w.Body.String(), line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
 }

@@ -79,9 +79,10 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	})
 }
 
-// Current is compile.Versions.
+// Current is compile.Versions. It asks the rows: a catalog is of the newest
+// version, and the files that its node asks for next are, too.
 func (a adapter) Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error) {
-	version, err := a.store.CurrentVersion(ctx, env)
+	version, err := a.library.Refresh(ctx, env)
 	return version.ID, err
 }
 
@@ -119,7 +120,7 @@ func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int
 }
 
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	return d.store.RemoveEnvironment(ctx, env)
+	return d.library.Remove(ctx, env)
 }
 
 // longPatience is how long an agent is kept on the line that cannot be told to
@@ -161,7 +162,7 @@ func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, req
 		return "", err
 	}
 	env := cmp.Or(decided, requested, defaultEnvironment)
-	_, err = d.store.CurrentVersion(ctx, env)
+	_, err = d.library.Refresh(ctx, env)
 	switch {
 	case fault.Of(err) != fault.NotFound || err == nil:
 		return env, err

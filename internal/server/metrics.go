@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,10 +15,21 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
+
+	mu   sync.RWMutex
+	seen map[outcome]prometheus.Observer // those of requests: finding them by their labels takes long
+}
+
+// outcome is how a request ended. There are few: routes are those of the server,
+// and statuses those that its handlers give.
+type outcome struct {
+	route  string
+	status int
 }
 
 func newMetrics() *metrics {
 	m := &metrics{
+		seen:     map[outcome]prometheus.Observer{},
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tutti_http_request_seconds", Help: "Time from a request's header to the end of its answer.",
@@ -30,7 +42,21 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) request(route string, status int, took time.Duration) {
-	m.requests.WithLabelValues(route, strconv.Itoa(status)).Observe(took.Seconds())
+	m.observer(outcome{route, status}).Observe(took.Seconds())
+}
+
+func (m *metrics) observer(o outcome) prometheus.Observer {
+	m.mu.RLock()
+	found, ok := m.seen[o]
+	m.mu.RUnlock()
+	if ok {
+		return found
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found = m.requests.WithLabelValues(o.route, strconv.Itoa(o.status))
+	m.seen[o] = found
+	return found
 }
 
 // gauge registers a figure that is asked for when the metrics are read.

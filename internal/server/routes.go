@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,14 +80,20 @@ type prefixes map[string]http.Handler
 // before answers what begins with one of the prefixes, the longest one, and
 // leaves the rest to next.
 func (p prefixes) before(next http.Handler) http.Handler {
+	ways := make([]way, 0, len(p)+1)
+	for prefix, handler := range p {
+		ways = append(ways, way{prefix, handler})
+	}
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Compare(len(b.prefix), len(a.prefix)) })
+	ways = append(ways, way{"", next})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pattern, handler := "", next
-		for prefix, candidate := range p {
-			if len(prefix) > len(pattern) && strings.HasPrefix(r.URL.Path, prefix) {
-				pattern, handler = prefix, candidate
-			}
-		}
-		r.Pattern = pattern // a mux sets its own
-		handler.ServeHTTP(w, r)
+		i := slices.IndexFunc(ways, func(way way) bool { return strings.HasPrefix(r.URL.Path, way.prefix) })
+		r.Pattern = ways[i].prefix // a mux sets its own
+		ways[i].handler.ServeHTTP(w, r)
 	})
+}
+
+type way struct {
+	prefix  string
+	handler http.Handler
 }

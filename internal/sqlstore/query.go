@@ -17,6 +17,10 @@ var _ inventory.Asker = (*Store)(nil)
 // queryTime is how long one query may take.
 const queryTime = time.Minute
 
+// maxQueries is how many queries run at once: half of SQLite's readers, so that
+// slow queries and slow askers never hold up agents.
+const maxQueries = sqliteReaders / 2
+
 // Ask implements inventory.Asker.
 func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
@@ -53,6 +57,12 @@ func (s *Store) query(ctx context.Context, paths bool, act func(context.Context,
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	case <-ctx.Done():
+		return fault.Later(comeBack, "%d other queries are running; try again later", maxQueries)
+	}
 	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
 		t := &translation{words: queryWords{s.dialect.postgres}}
 		if paths {

@@ -1,12 +1,14 @@
 package sqlstore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,7 +148,7 @@ func TestExpandedFields(t *testing.T) {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
 		events := rows[0]["resource_events"].(map[string]any)["data"].([]any)
-		if got := events[0].(map[string]any); len(events) != 2 || got["containing_class"] != "Role::Web" || got["old_value"] != "0600" {
+		if got := events[0].(map[string]any); len(events) != 3 || got["containing_class"] != "Role::Web" || got["old_value"] != "0600" {
 			t.Errorf("events: %v", events)
 		}
 	})
@@ -160,13 +162,13 @@ func TestEventCounts(t *testing.T) {
 		queryFleet(t, s)
 		two := int64(2)
 		for want, q := range map[string]inventory.EventQuestion{
-			`[{"failures":1,"noops":0,"skips":0,"subject":{"title":"db-1.example.test"},"subject_type":"certname","successes":1},{"failures":1,"noops":0,"skips":0,"subject":{"title":"db-10.example.test"},"subject_type":"certname","successes":1}]`: {
+			`[{"failures":1,"noops":0,"skips":1,"subject":{"title":"db-1.example.test"},"subject_type":"certname","successes":1},{"failures":1,"noops":0,"skips":1,"subject":{"title":"db-10.example.test"},"subject_type":"certname","successes":1}]`: {
 				SummarizeBy: []string{"certname"}, Events: checked(t, `events { certname ~ "^db" }`), Limit: &two,
 			},
-			`[{"failures":1,"noops":0,"skips":0,"subject":{"title":"/etc/a","type":"File"},"subject_type":"resource","successes":1}]`: {
+			`[{"failures":0,"noops":0,"skips":1,"subject":{"title":"/bin/x","type":"Exec"},"subject_type":"resource","successes":0},{"failures":1,"noops":0,"skips":0,"subject":{"title":"/etc/a","type":"File"},"subject_type":"resource","successes":1}]`: {
 				SummarizeBy: []string{"resource"}, Events: checked(t, `events { certname = "db-1.example.test" }`),
 			},
-			`[{"failures":1,"noops":0,"skips":0,"successes":1,"summarize_by":"certname","total":1},{"failures":1,"noops":0,"skips":0,"successes":1,"summarize_by":"containing_class","total":1}]`: {
+			`[{"failures":1,"noops":0,"skips":1,"successes":1,"summarize_by":"certname","total":1},{"failures":1,"noops":0,"skips":1,"successes":1,"summarize_by":"containing_class","total":2}]`: {
 				SummarizeBy: []string{"certname", "containing_class"}, Aggregate: true, Events: checked(t, `events { certname = "db-1.example.test" }`),
 			},
 			`[{"failures":0,"noops":0,"skips":0,"successes":0,"summarize_by":"resource","total":0}]`: {
@@ -203,4 +205,44 @@ func TestAQueryHasBounds(t *testing.T) {
 			t.Errorf("the asker's error: %v", err)
 		}
 	})
+}
+
+// Askers that are slow take turns and leave the other readers alone.
+func TestQueriesLeaveReadersToOthers(t *testing.T) {
+	t.Parallel()
+	s := engines["sqlite"](t)
+	queryFleet(t, s)
+	started, release := make(chan struct{}, maxQueries), make(chan struct{})
+	done := make(chan error, maxQueries)
+	for range maxQueries {
+		go func() {
+			first := true
+			done <- s.Ask(t.Context(), inventory.Question{Query: checked(t, "facts {}")}, func(json.RawMessage) error {
+				if first {
+					first = false
+					started <- struct{}{}
+					<-release
+				}
+				return nil
+			})
+		}()
+	}
+	for range maxQueries {
+		<-started
+	}
+	if _, err := s.Facts(t.Context(), "web-0.example.test"); err != nil {
+		t.Errorf("an agent's question: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	err := s.Ask(ctx, inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return nil })
+	if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) == 0 {
+		t.Errorf("one query too many: %v", err)
+	}
+	close(release)
+	for range maxQueries {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
 }

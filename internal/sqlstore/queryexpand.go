@@ -113,7 +113,7 @@ func eventList(resources []inventory.ResourceStatus) []reportEvent {
 	list := []reportEvent{}
 	for i := range resources {
 		r := &resources[i]
-		for _, e := range r.Events {
+		for _, e := range eventsOf(r) {
 			list = append(list, reportEvent{
 				Status: present(e.Status), Timestamp: wireTime(e.Time), ResourceType: r.Type, ResourceTitle: r.Title,
 				Property: present(e.Property), Name: present(e.Name), NewValue: e.Desired, OldValue: e.Previous, Message: present(e.Message),

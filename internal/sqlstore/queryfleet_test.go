@@ -211,7 +211,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 				{Property: "mode", Previous: json.RawMessage(`"0600"`), Desired: json.RawMessage(fmt.Sprint(i)), Message: "mode changed", Name: "mode_changed", Status: "success", Time: at},
 				{Property: "ensure", Desired: json.RawMessage(`"present"`), Message: "it broke", Status: []string{"failure", "noop"}[run], Time: at.Add(time.Second)},
 			},
-		}},
+		}, {Type: "Exec", Title: "/bin/x", Skipped: true, Time: at}, {Type: "File", Title: "/same", Time: at}},
 	}
 	if err := s.SaveReport(tb.Context(), r); err != nil {
 		tb.Fatal(err)
@@ -243,6 +243,12 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 		}
 		o.add("events", name, row)
 	}
+	o.add("events", name, map[string]any{
+		"report": string(r.ID), "configuration_version": r.ConfigVersion, "run_start_time": r.StartedAt,
+		"run_end_time": r.EndedAt, "report_receive_time": r.ReceivedAt, "status": "skipped", "corrective_change": false, "timestamp": at,
+		"resource_type": "Exec", "resource_title": "/bin/x", "property": nil, "name": nil, "message": nil, "file": nil, "line": nil,
+		"new_value": jsonValue{}, "old_value": jsonValue{}, "containment_path": []string{}, "containing_class": nil, "environment": env, "latest_report?": true,
+	})
 }
 
 // addNames adds the entities that are sums of others.

@@ -49,20 +49,36 @@ func countOf(expr string) sqlField   { return asA(asInt, "NULLIF("+expr+", 0)") 
 // noText is a field that PuppetDB has and Tutti has no data for.
 func noText() sqlField { return asA(asText, "CAST(NULL AS text)") }
 
-// source describes an entity. hoisted conditions on name and certname of facts go
-// where their rows are put together.
-func (w queryWords) source(entity, hoisted string) source {
+// narrowed is what is known of a condition before rows are read.
+type narrowed struct {
+	hoisted string // of facts: conditions on name and certname alone
+	paths   bool   // of facts and leaves: few paths are meant
+}
+
+// leavesOf joins nodes, paths and leaves. CROSS JOIN tells SQLite the order: with
+// few paths one look-up for each node and path is far less than all leaves of a
+// node. PostgreSQL finds the order itself.
+func leavesOf(node, path, leaf string, paths bool) string {
+	first, second := "facts "+leaf, "fact_paths "+path
+	if paths {
+		first, second = second, first
+	}
+	return "nodes " + node + " CROSS JOIN " + first + " CROSS JOIN " + second
+}
+
+// source describes an entity.
+func (w queryWords) source(entity string, known narrowed) source {
 	switch entity {
 	case "nodes":
 		return w.nodes()
 	case "facts":
-		return w.facts(hoisted)
+		return w.facts(known)
 	case "fact_names":
 		return source{from: "(SELECT DISTINCT name FROM fact_paths) p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
 	case "fact_paths":
 		return w.factPaths()
 	case "fact_contents":
-		return w.factContents()
+		return w.factContents(known)
 	case "factsets":
 		return w.factsets()
 	case "inventory":
@@ -121,16 +137,17 @@ const kindOfFact = "CASE WHEN " + isTop + " AND f.kind < 5 THEN f.kind WHEN f.ki
 	" OR substr(p.path, length(" + topPath + ") + 1, 1) = '[' THEN -2 ELSE -1 END"
 
 // facts puts the leaves of each fact together.
-func (w queryWords) facts(hoisted string) source {
-	if hoisted != "" {
-		hoisted = " WHERE " + hoisted
+func (w queryWords) facts(known narrowed) source {
+	where := " WHERE f.node_id = m.id AND f.path_id = p.id"
+	if known.hoisted != "" {
+		where += " AND " + known.hoisted
 	}
 	return source{
 		from: `(SELECT f.node_id, p.name, ` + w.list("p.path, f.kind, f.value", "p.path") + ` AS leaves,
 			max(` + kindOfFact + `) AS kind,
 			max(CASE WHEN f.kind < 5 AND ` + isTop + ` THEN f.value END) AS value, max(CASE WHEN ` + isTop + ` THEN f.number END) AS number
-			FROM facts f JOIN fact_paths p ON p.id = f.path_id JOIN nodes m ON m.id = f.node_id` + hoisted + ` GROUP BY f.node_id, p.name) v@
-			JOIN nodes n@ ON n@.id = v@.node_id JOIN factsets s@ ON s@.node_id = v@.node_id`,
+			FROM ` + leavesOf("m", "p", "f", known.paths) + where + ` GROUP BY f.node_id, p.name) v@
+			JOIN nodes n@ ON n@.id = v@.node_id LEFT JOIN factsets s@ ON s@.node_id = v@.node_id`,
 		node: "v@.node_id",
 		fields: map[string]sqlField{
 			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("v@.name"),
@@ -153,10 +170,10 @@ func (w queryWords) factPaths() source {
 	}
 }
 
-func (w queryWords) factContents() source {
+func (w queryWords) factContents(known narrowed) source {
 	return source{
-		from: `facts f@ JOIN fact_paths p@ ON p@.id = f@.path_id JOIN nodes n@ ON n@.id = f@.node_id JOIN factsets s@ ON s@.node_id = f@.node_id`,
-		node: "f@.node_id", where: "f@.kind < 5",
+		from: leavesOf("n@", "p@", "f@", known.paths) + " LEFT JOIN factsets s@ ON s@.node_id = f@.node_id",
+		node: "f@.node_id", where: "f@.node_id = n@.id AND f@.path_id = p@.id AND f@.kind < 5",
 		fields: map[string]sqlField{
 			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("p@.name"),
 			"path":  {as: asPath, expr: "p@.path", raw: "p@.id"},
@@ -206,7 +223,7 @@ func (w queryWords) catalogs() source {
 
 func (w queryWords) resources() source {
 	return source{
-		from: `resources r@ JOIN nodes n@ ON n@.id = r@.node_id JOIN catalogs c@ ON c@.node_id = r@.node_id
+		from: `resources r@ JOIN nodes n@ ON n@.id = r@.node_id LEFT JOIN catalogs c@ ON c@.node_id = r@.node_id
 			LEFT JOIN resource_parameters p@ ON p@.hash = r@.parameters`,
 		node: "r@.node_id",
 		fields: map[string]sqlField{

@@ -55,10 +55,10 @@ type scope struct {
 	entity string
 }
 
-func (t *translation) scope(entity, hoisted string) scope {
+func (t *translation) scope(entity string, known narrowed) scope {
 	t.uses++
 	number := fmt.Sprint(t.uses)
-	s := t.words.source(entity, hoisted)
+	s := t.words.source(entity, known)
 	s.from, s.where, s.node = strings.ReplaceAll(s.from, "@", number), strings.ReplaceAll(s.where, "@", number), strings.ReplaceAll(s.node, "@", number)
 	for name, f := range s.fields {
 		f.expr, f.kind = strings.ReplaceAll(f.expr, "@", number), strings.ReplaceAll(f.kind, "@", number)
@@ -70,11 +70,11 @@ func (t *translation) scope(entity, hoisted string) scope {
 
 // open makes the scope of a query and its FROM and WHERE.
 func (t *translation) open(q *pql.Query) (scope, string) {
-	kept, hoisted := q.Where, ""
+	kept, known := q.Where, narrowed{paths: slices.ContainsFunc(conjuncts(q.Where), namesPaths)}
 	if q.Entity == "facts" {
-		kept, hoisted = t.hoist(q.Where)
+		kept, known.hoisted = t.hoist(q.Where)
 	}
-	s := t.scope(q.Entity, hoisted)
+	s := t.scope(q.Entity, known)
 	var where []string
 	if s.where != "" {
 		where = append(where, s.where)
@@ -95,18 +95,13 @@ func (t *translation) open(q *pql.Query) (scope, string) {
 // hoist takes the conditions on a fact's name and node alone out of a chain of
 // `and`: they narrow what is read before facts are put together.
 func (t *translation) hoist(e pql.Expr) (kept pql.Expr, hoisted string) {
-	terms := []pql.Expr{e}
-	if chain, ok := e.(pql.And); ok {
-		terms = chain.Terms
-	}
 	inner := scope{translation: t, entity: "facts", source: source{fields: map[string]sqlField{
 		"name": plainText("p.name"), "certname": plainText("m.certname"),
 	}}}
 	var rest []pql.Expr
 	var texts []string
-	for _, term := range terms {
+	for _, term := range conjuncts(e) {
 		switch {
-		case term == nil:
 		case simple(term):
 			texts = append(texts, inner.expr(term))
 		default:
@@ -117,6 +112,34 @@ func (t *translation) hoist(e pql.Expr) (kept pql.Expr, hoisted string) {
 		kept = pql.And{Terms: rest}
 	}
 	return kept, strings.Join(texts, " AND ")
+}
+
+// conjuncts are the conditions that must all hold.
+func conjuncts(e pql.Expr) []pql.Expr {
+	switch e := e.(type) {
+	case nil:
+		return nil
+	case pql.And:
+		var terms []pql.Expr
+		for _, t := range e.Terms {
+			terms = append(terms, conjuncts(t)...)
+		}
+		return terms
+	}
+	return []pql.Expr{e}
+}
+
+// namesPaths says whether a condition leaves few fact paths over.
+func namesPaths(e pql.Expr) bool {
+	switch e := e.(type) {
+	case pql.Compare:
+		return e.Field.Name == "name" && e.Op == "=" || e.Field.Name == "path"
+	case pql.In:
+		return e.Query == nil && len(e.Fields) == 1 && (e.Fields[0].Name == "name" || e.Fields[0].Name == "path")
+	case pql.Or:
+		return !slices.ContainsFunc(e.Terms, func(t pql.Expr) bool { return !namesPaths(t) })
+	}
+	return false
 }
 
 // simple tells conditions on name and certname alone, without other queries.

@@ -77,15 +77,25 @@ var eventRow = []column{
 	{"containment_path", texts},
 }
 
+// eventsOf lists a resource's events. That it was skipped is one too, as PuppetDB
+// has it.
+func eventsOf(r *inventory.ResourceStatus) []inventory.Event {
+	if len(r.Events) == 0 && r.Skipped {
+		return []inventory.Event{{Status: "skipped", Time: r.Time}}
+	}
+	return r.Events
+}
+
 func eventRows(report int64, r *inventory.Report) [][]any {
 	var rows [][]any
 	for i := range r.Resources {
 		resource := &r.Resources[i]
-		if len(resource.Events) == 0 {
+		events := eventsOf(resource)
+		if len(events) == 0 {
 			continue
 		}
 		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
-		for _, e := range resource.Events {
+		for _, e := range events {
 			rows = append(rows, []any{
 				report, int64(len(rows)), clean(resource.Type), clean(resource.Title), clean(e.Property), clean(e.Name), clean(e.Status), micros(e.Time),
 				bit(e.CorrectiveChange), clean(e.Message), string(e.Previous), string(e.Desired), clean(resource.File), int64(resource.Line), string(path),

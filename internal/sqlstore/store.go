@@ -33,6 +33,7 @@ type Store struct {
 	claimed *sql.Conn // PostgreSQL: whose session holds the claim
 	packer  *compressor
 	paths   pathCache
+	asking  chan struct{} // a place for each query that runs
 	closing sync.Once
 }
 
@@ -43,7 +44,7 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{log: log, packer: packer}
+	s := &Store{log: log, packer: packer, asking: make(chan struct{}, maxQueries)}
 	if config.URL != "" {
 		err = s.openPostgres(ctx, config)
 	} else {

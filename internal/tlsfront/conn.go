@@ -17,6 +17,7 @@ type conn struct {
 
 	closed chan struct{} // so that waiting for a turn ends when the connection does
 	timer  *time.Timer
+	out    corked
 
 	mu      sync.Mutex
 	shaking bool

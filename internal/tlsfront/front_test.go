@@ -52,14 +52,19 @@ func newCA(t *testing.T) *pki.Authority {
 
 func open(t *testing.T, cfg tlsfront.Config) *house {
 	t.Helper()
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	return openOn(t, inner, cfg, whoami)
+}
+
+func openOn(t *testing.T, inner net.Listener, cfg tlsfront.Config, handler http.HandlerFunc) *house {
+	t.Helper()
 	ca := newCA(t)
 	cfg.Authority, cfg.ClientCAs, cfg.Log = ca, ca.Pool(), quiet
 	cfg.Certificate = serverCertificate(t, ca)
-	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
 	front, err := tlsfront.New(inner, cfg)
 	must(t, err)
-	srv := &http.Server{Handler: http.HandlerFunc(whoami)}
+	srv := &http.Server{Handler: handler}
 	front.Configure(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(front) }()

@@ -14,11 +14,14 @@ import (
 const idleTimeout = 2 * time.Minute
 
 // Configure prepares a server that is to serve this Front: who asks is put
-// into every request's context, HTTP/2 is possible, and clients that send nothing
-// or stay idle are ended. Set Handler before, and call srv.Serve(front) after;
+// into every request's context, WriteWhole works, HTTP/2 is possible, and clients
+// that send nothing or stay idle are ended. Set Handler before, and call srv.Serve(front) after;
 // what srv sets itself is kept.
 func (f *Front) Configure(srv *http.Server) {
 	srv.Handler = f.Identify(srv.Handler)
+	if srv.ConnContext == nil {
+		srv.ConnContext = withConn
+	}
 	if srv.ReadHeaderTimeout == 0 {
 		srv.ReadHeaderTimeout = f.cfg.HandshakeTimeout
 	}

@@ -35,6 +35,7 @@ func RunStore(t *testing.T, open func(t *testing.T) cas.Store) {
 		"unknown blob":                    openUnknown,
 		"seek":                            seek,
 		"whole blob, bounded":             wholeBounded,
+		"small blobs into a buffer":       fill,
 		"a broken reader leaves nothing":  brokenReader,
 		"a cancelled put leaves nothing":  cancelledPut,
 		"missing, in order":               missing,
@@ -133,6 +134,26 @@ func wholeBounded(t *testing.T, s cas.Store) {
 	}
 	_, err := cas.Bytes(t.Context(), s, d, 4)
 	wantKind(t, err, fault.Invalid)
+}
+
+func fill(t *testing.T, s cas.Store) {
+	for _, size := range []int{0, 1, 4096, 4097} {
+		content := random(size)
+		d, _ := put(t, s, content)
+		buf := make([]byte, 4096)
+		got, err := cas.Fill(t.Context(), s, d, buf)
+		if err != nil || got != int64(size) {
+			t.Fatalf("Fill of %d bytes gave %d, %v", size, got, err)
+		}
+		if size <= len(buf) && !bytes.Equal(buf[:size], content) {
+			t.Errorf("Fill of %d bytes gave other bytes", size)
+		}
+	}
+	_, err := cas.Fill(t.Context(), s, fleet.DigestOf([]byte("never stored")), make([]byte, 10))
+	wantKind(t, err, fault.NotFound)
+	if _, err := cas.Fill(t.Context(), s, "../../etc/passwd", make([]byte, 10)); err == nil {
+		t.Error("read what is not a digest")
+	}
 }
 
 func brokenReader(t *testing.T, s cas.Store) {

@@ -24,7 +24,8 @@ module Tutti
 
     def compile
       full = Puppet::Parser::Compiler.compile(node, @version)
-      served = full.filter(&:virtual?)
+      # The filter copies every resource and edge; without a virtual resource the copy is the same.
+      served = full.resources.any?(&:virtual?) ? full.filter(&:virtual?) : full
       # The context in which a server writes a catalog for an agent.
       Puppet.override({ rich_data: @environment.rich_data? }, 'tutti') do
         [served.to_data_hash.merge('version' => @version), full.resources.select(&:exported).map(&:to_data_hash)]

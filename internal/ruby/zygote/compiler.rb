@@ -9,6 +9,8 @@ require 'fileutils'
 require 'version_environment'
 require 'paths'
 require 'templates'
+require 'single_thread'
+require 'shortcuts'
 require 'logs'
 require 'failure'
 require 'group_data'
@@ -101,6 +103,8 @@ module Tutti
       Puppet::Util::Log.level = :notice
       LogDestination.install
       Templates.install
+      SingleThread.install
+      Shortcuts.install
       ShownSettings.install(@paths)
     end
 

@@ -28,6 +28,58 @@ module Tutti
       end
     end
 
+    # The variables of a scope that a template names, as Scope#to_hash has them: an
+    # inner one hides an outer one, and what was set to undef hides and is left out.
+    # Made without the hash, which would copy all facts for each template.
+    module Variables
+      def self.of(scope, wanted)
+        return {} if wanted.empty?
+        return slowly(scope, wanted) unless plain?(scope.compiler.topscope)
+
+        found = {}
+        collect(scope, wanted, found)
+        found
+      end
+
+      # Node parameters may have names that Ruby does not: only the top scope has them.
+      def self.plain?(top)
+        unless @top == top.object_id # not the scope itself: it would keep a whole compile alive
+          @top = top.object_id
+          @plain = top.to_hash.each_key.none? { |name| name.match?(/\W/) }
+        end
+        @plain
+      end
+
+      def self.slowly(scope, wanted)
+        scope.to_hash.each_with_object({}) do |(name, value), found|
+          name = name.gsub(/\W/, '_') if name.match?(/\W/)
+          found[name] = value if wanted[name]
+        end
+      end
+
+      # From the outermost scope inwards, as Scope#to_hash goes.
+      def self.collect(scope, wanted, found)
+        if (outer = scope.enclosing_scope)
+          collect(outer, wanted, found)
+          inherited = scope.inherited_scope
+          collect(inherited, wanted, found) if inherited
+        end
+        last = scope.instance_variable_get(:@ephemeral).last
+        wanted.each_key do |name|
+          table = nearest(last, name) or next
+          value = table[name]
+          value.nil? || value == :undef ? found.delete(name) : found[name] = value
+        end
+      end
+
+      # Of the nested tables of one scope; match data and parameters that are
+      # being evaluated are no variables yet.
+      def self.nearest(table, name)
+        table = table.parent until table.nil? || (table.instance_of?(Puppet::Parser::Scope::LocalScope) && table.bound?(name))
+        table
+      end
+    end
+
     # ERB: keeps the template as a method, and gives it only the variables that
     # its text names.
     module Erb
@@ -65,12 +117,7 @@ module Tutti
       private
 
       def bind(wanted)
-        return if wanted.empty?
-
-        scope.to_hash.each do |name, value|
-          name = name.gsub(/\W/, '_') if name.match?(/\W/)
-          instance_variable_set("@#{name}", value) if wanted[name]
-        end
+        Variables.of(scope, wanted).each { |name, value| instance_variable_set("@#{name}", value) }
       end
     end
   end

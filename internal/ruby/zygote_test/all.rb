@@ -162,3 +162,35 @@ class TemplatesTest < Minitest::Test
     assert_nil Erb.compile(nil, '<% CONSTANT = 1 %>', nil)
   end
 end
+
+class TemplateVariablesTest < Minitest::Test
+  Scope = Puppet::Parser::Scope
+
+  def table(parent, values)
+    Scope::LocalScope.new(parent).tap { |made| values.each { |name, value| made[name] = value } }
+  end
+
+  # Something with the parts of a scope that to_hash looks at.
+  def scope(outer, last)
+    Object.new.tap do |made|
+      made.define_singleton_method(:enclosing_scope) { outer }
+      made.define_singleton_method(:inherited_scope) { nil }
+      made.instance_variable_set(:@ephemeral, [last])
+    end
+  end
+
+  def found(scope, *names)
+    {}.tap { |all| Tutti::Templates::Variables.collect(scope, names.to_h { |name| [name, true] }, all) }
+  end
+
+  def test_an_inner_variable_hides_an_outer_one_and_undef_hides_too
+    top = scope(nil, table(nil, 'a' => 1, 'b' => 2, 'c' => 3))
+    inner = scope(top, Scope::MatchScope.new(table(table(nil, 'a' => 4), 'b' => nil)))
+    assert_equal({ 'a' => 4, 'c' => 3 }, found(inner, 'a', 'b', 'c', 'absent'))
+  end
+
+  def test_a_parameter_that_is_being_evaluated_is_no_variable
+    parameters = Scope::ParameterScope.new(table(nil, 'a' => 1), 'x', %w[a p])
+    assert_equal({ 'a' => 1 }, found(scope(nil, parameters), 'a', 'p'))
+  end
+end
