@@ -1,6 +1,7 @@
 package tlsfront
 
 import (
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ type conn struct {
 
 func newConn(f *Front, raw net.Conn) *conn {
 	c := &conn{Conn: raw, front: f, shaking: true, closed: make(chan struct{})}
-	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.Close() }) // it took too long
+	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.end(false) }) // it took too long
 	return c
 }
 
@@ -81,20 +82,44 @@ func (c *conn) shaken() {
 	c.giveBack()
 }
 
-// Close may be called often; the first time counts.
-func (c *conn) Close() error {
+// Close may be called often; the first time counts. A client whose handshake was
+// refused is given a moment to read why.
+func (c *conn) Close() error { return c.end(true) }
+
+func (c *conn) end(mayLinger bool) error {
 	c.mu.Lock()
-	first := !c.over
+	first, refused := !c.over, c.shaking
 	c.over = true
 	c.giveBack()
 	c.mu.Unlock()
-	err := c.Conn.Close()
-	if first {
-		c.timer.Stop()
-		close(c.closed)
-		c.front.gone(c)
+	if !first {
+		return c.Conn.Close()
 	}
+	c.timer.Stop()
+	close(c.closed)
+	if refused && mayLinger && !c.front.ended() {
+		c.linger()
+	}
+	err := c.Conn.Close()
+	c.front.gone(c)
 	return err
+}
+
+// The bounds of a farewell.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 64 << 10
+)
+
+// linger ends our half and reads what the client has sent meanwhile: its request
+// is often on its way before it knows that it is refused. Closing a socket with
+// unread bytes resets it, and throws away the alert that says why.
+func (c *conn) linger() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 }
 
 func (c *conn) serialText() string {

@@ -136,6 +136,16 @@ func (f *Front) Close() error {
 	return f.inner.Close()
 }
 
+// ended says whether Close was called.
+func (f *Front) ended() bool {
+	select {
+	case <-f.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Addr is the inner listener's address.
 func (f *Front) Addr() net.Addr { return f.inner.Addr() }
 

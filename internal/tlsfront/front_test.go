@@ -219,6 +219,27 @@ func TestRefusedCertificates(t *testing.T) {
 	}
 }
 
+// A client sends its request before it knows that it is refused. It must read the
+// reason, not a reset connection.
+func TestARefusedClientReadsWhy(t *testing.T) {
+	t.Parallel()
+	h := open(t, tlsfront.Config{})
+	revoked := enrol(t, h.ca, "web1")
+	must(t, h.ca.Revoke(t.Context(), "web1"))
+	for range 20 { // a reset wins only now and then
+		conn, err := tls.Dial("tcp", h.addr, &tls.Config{RootCAs: h.ca.Pool(), Certificates: []tls.Certificate{revoked}})
+		must(t, err)
+		must(t, conn.SetDeadline(time.Now().Add(patience)))
+		_, _ = conn.Write(make([]byte, 12<<10))
+		_, _ = conn.Write(make([]byte, 12<<10))
+		_, err = conn.Read(make([]byte, 1))
+		_ = conn.Close()
+		if err == nil || !strings.Contains(err.Error(), "bad certificate") {
+			t.Fatalf("the client reads %v, want the alert", err)
+		}
+	}
+}
+
 // dial makes a TLS connection and one request over it.
 func (h *house) dial(t *testing.T, cert tls.Certificate) *tls.Conn {
 	t.Helper()
