@@ -116,7 +116,7 @@ const (
 // unread bytes resets it, and throws away the alert that says why.
 func (c *conn) linger() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,18 +227,33 @@ func TestARefusedClientReadsWhy(t *testing.T) {
 	h := open(t, tlsfront.Config{})
 	revoked := enrol(t, h.ca, "web1")
 	must(t, h.ca.Revoke(t.Context(), "web1"))
-	for range 20 { // a reset wins only now and then
-		conn, err := tls.Dial("tcp", h.addr, &tls.Config{RootCAs: h.ca.Pool(), Certificates: []tls.Certificate{revoked}})
-		must(t, err)
-		must(t, conn.SetDeadline(time.Now().Add(patience)))
-		_, _ = conn.Write(make([]byte, 12<<10))
-		_, _ = conn.Write(make([]byte, 12<<10))
-		_, err = conn.Read(make([]byte, 1))
-		_ = conn.Close()
-		if err == nil || !strings.Contains(err.Error(), "bad certificate") {
-			t.Fatalf("the client reads %v, want the alert", err)
+	d := &net.Dialer{}
+	raw, err := d.DialContext(t.Context(), "tcp", h.addr)
+	must(t, err)
+	must(t, raw.SetDeadline(time.Now().Add(patience)))
+	conn := tls.Client(raw, &tls.Config{RootCAs: h.ca.Pool(), ServerName: "127.0.0.1", Certificates: []tls.Certificate{revoked}})
+	defer func() { _ = conn.Close() }()
+	must(t, conn.HandshakeContext(t.Context())) // our side is done before the server looks at our certificate
+	awaitBytes(t, raw.(*net.TCPConn))
+	for range 3 { // over a connection that was reset the second one fails
+		if _, err := conn.Write(make([]byte, 12<<10)); err != nil {
+			t.Fatalf("the request cannot be sent: %v", err)
 		}
 	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "bad certificate") {
+		t.Errorf("the client reads %v, want the alert", err)
+	}
+}
+
+// awaitBytes waits until something can be read, and leaves it there.
+func awaitBytes(t *testing.T, c *net.TCPConn) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	must(t, err)
+	must(t, raw.Read(func(fd uintptr) bool {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+		return !errors.Is(err, syscall.EAGAIN)
+	}))
 }
 
 // dial makes a TLS connection and one request over it.
