@@ -26,6 +26,7 @@ type Config struct {
 	RetireBytes       int64         // a worker that grew by more is replaced after its compile; default 128 MiB
 	CompilesPerWorker int           // then it is replaced; default 50
 	MaxOrderBytes     int64         // facts and the rest of one order; default 16 MiB
+	NoJIT             bool          // leave Ruby's just-in-time compiler off
 	MaxCatalogBytes   int64         // a catalog with its exported resources; default 64 MiB
 
 	jit []string // arguments of the interpreter; set by Run before a process starts

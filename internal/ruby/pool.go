@@ -91,7 +91,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	if err := prepareDir(p.cfg); err != nil {
 		return fmt.Errorf("prepare the compilers' directory: %w", err)
 	}
-	p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
+	if !p.cfg.NoJIT {
+		p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
+	}
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -141,7 +141,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 		slots = runtime.NumCPU()
 	}
 	p.ruby = ruby.New(ruby.Config{
-		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes,
+		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
 	}, p.trees, p.log.Logger)
 	known := adapter{p}
