@@ -130,7 +130,10 @@ func (p *parts) health() *health {
 // from the outside in.
 func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	crew := start(context.WithoutCancel(ctx),
-		stage{"compile workers": p.ruby.Run},
+		stage{
+			"compile workers":       p.ruby.Run,
+			"claim on the database": p.store.HoldClaim,
+		},
 		stage{ // these compile: they end first
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,

@@ -200,6 +200,39 @@ func TestADatabaseHasOneServer(t *testing.T) {
 	}
 }
 
+// A claim ends with its connection: who notices first has it.
+func TestAClaimIsHeld(t *testing.T) {
+	t.Parallel()
+	url := postgres.migrated(t)
+	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
+	if err := first.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cut(t, first)
+	if err := first.renewClaim(t.Context()); err != nil {
+		t.Errorf("after the connection was cut: %v", err)
+	}
+	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+
+	cut(t, first)
+	if err := second.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, first.renewClaim(t.Context()), fault.Conflict)
+}
+
+// cut ends the session that holds the store's claim, as a restart of the database does.
+func cut(t *testing.T, s *Store) {
+	t.Helper()
+	var session int
+	if err := s.claimed.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&session); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := postgres.admin.ExecContext(t.Context(), "SELECT pg_terminate_backend($1, 5000)", session); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, test func(t *testing.T, open func(tb testing.TB) *Store)) {
 	t.Helper()
