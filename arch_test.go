@@ -46,9 +46,13 @@ var ranks = map[string]int{
 	"internal/worktree":  20,
 	// wholes: wire parts together, decide nothing
 	"internal/server": 30,
-	"internal/cli":    32,
-	"internal/demo":   31,
-	"cmd/tutti":       40,
+	// they start servers as processes, for the benchmarks and e2e
+	"internal/peers":         30,
+	"internal/peers/load":    29,
+	"internal/peers/measure": 29,
+	"internal/cli":           32,
+	"internal/demo":          31,
+	"cmd/tutti":              40,
 }
 
 // testRank lets conformance suites and fakes (package xtest) import the core

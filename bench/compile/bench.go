@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/measure"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // sizes are the roles of the environment; factor scales how many are measured.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/measure"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/bench/internal/load"
+	"github.com/tutti-project/tutti/internal/peers/load"
 )
 
 // factsOf gives a node's facts with its own name and a made-up release in them.

@@ -6,9 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/measure"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // The cases, in the order in which they are run.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/bench/internal/measure"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // settings are the knobs; they go into the report as they were.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/load"
 )
 
 // puppetDB is the peer: commands are accepted into a queue and processed by

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/load"
 )
 
 // tutti is our side. Each node has its own certificate and its own connection,

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // PuppetserverConfig says how Puppet Server is to run.

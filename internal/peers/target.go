@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // Target is a server under test.

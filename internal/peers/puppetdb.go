@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 const (

@@ -22,8 +22,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/load"
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // Tutti is this repository's own server, built for the run.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 // stopGrace is how long a server may take to stop by itself.

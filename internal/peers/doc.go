@@ -1,11 +1,11 @@
-// Package peers starts the servers that a benchmark compares, each private to
+// Package peers starts the servers that benchmarks and tests compare, each private to
 // the run: its files in a directory of its own, its port chosen by the kernel on
 // loopback, its certificates from a CA made for the run. Nothing of the
 // host's own configuration is read or changed, nothing is installed.
 //
 // Each peer is a [Target]. The caller starts it with a context that bounds its
 // start, reads its usage as often as it likes, and must Stop it; Stop ends the
-// whole process group and waits for it, so nothing outlives the benchmark. A
+// whole process group and waits for it, so nothing outlives its caller. A
 // cancelled benchmark (Ctrl-C) still runs its deferred Stops.
 //
 // # Errors

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/bench/internal/measure"
+	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
 func TestCAIssuesForBothEndsOfAHandshake(t *testing.T) {
