@@ -21,8 +21,10 @@ var ranks = map[string]int{
 	"internal/fault": 0,
 	"internal/fleet": 1,
 	"internal/pql":   1,
+	"internal/wire":  1,
 	"api":            2,
 	// cores: own their ports, import no core
+	"internal/broker":    10,
 	"internal/bucket":    10,
 	"internal/cas":       9, // the others stand on it
 	"internal/classify":  10,
@@ -44,6 +46,7 @@ var ranks = map[string]int{
 	"internal/sqlstore":  20,
 	"internal/tlsfront":  20,
 	"internal/worktree":  20,
+	"internal/ws":        20,
 	// wholes: wire parts together, decide nothing
 	"internal/server": 30,
 	// they start servers as processes, for the benchmarks and e2e
