@@ -1,0 +1,218 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Conn is what a session needs of its connection. All methods return at
+// once, and may be called at any time, also after the connection has ended.
+type Conn interface {
+	// Wake tells that Session.Next has something to write. It is called again
+	// only after Next has said that there is nothing.
+	Wake()
+	// Close writes what Next still gives, says farewell, and ends the connection.
+	Close(f Farewell)
+	// Drop ends the connection without a word.
+	Drop()
+}
+
+// Handler takes a message that was sent to the broker itself. It is called in the
+// order in which its sender sent, and holds up only that sender. What it returns is told to the
+// sender, by its Detail.
+type Handler func(ctx context.Context, from Presence, m wire.Message) error
+
+// Config is what a Broker needs. Zero limits mean the defaults.
+type Config struct {
+	Handlers map[string]Handler // by message type
+	Rules    []Rule             // nil: DefaultRules
+	// Controller tells who may give orders, besides administrators.
+	Controller func(fleet.Certname) bool
+	// MaxConnections may be open at once; 0: any number.
+	MaxConnections int
+	// QueueBytes may wait for one client; 16 MiB.
+	QueueBytes int64
+	// AllQueuesBytes may wait for all of them; 256 MiB.
+	AllQueuesBytes int64
+	// AccessLog tells whether every message is logged.
+	AccessLog func() bool
+	Log       *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Rules == nil {
+		c.Rules = DefaultRules()
+	}
+	if c.Controller == nil {
+		c.Controller = func(fleet.Certname) bool { return false }
+	}
+	if c.AccessLog == nil {
+		c.AccessLog = func() bool { return true }
+	}
+	if c.QueueBytes <= 0 {
+		c.QueueBytes = 16 << 20
+	}
+	if c.AllQueuesBytes <= 0 {
+		c.AllQueuesBytes = 256 << 20
+	}
+	return c
+}
+
+// Broker knows every session.
+type Broker struct {
+	cfg    Config
+	queues budget
+	stats  counters
+
+	publishing sync.Mutex // held while a subscriber is told something, so that it hears it in order
+
+	mu          sync.Mutex
+	sessions    map[wire.URI]*Session
+	subscribers map[wire.URI]*subscription
+	stopped     bool
+}
+
+// Stats is what a Broker has done since it was made.
+type Stats struct {
+	Connected   int // now
+	QueuedBytes int64
+	Received    int64
+	Delivered   int64 // queued for a client
+	Refused     int64 // answered with an error
+	Superseded  int64
+	CutOff      int64 // too slow
+}
+
+type counters struct{ received, delivered, refused, superseded, cutOff atomic.Int64 }
+
+// New returns a Broker without sessions.
+func New(cfg Config) (*Broker, error) {
+	if cfg.Log == nil {
+		return nil, fault.New(fault.Invalid, "a broker needs a log")
+	}
+	cfg = cfg.withDefaults()
+	return &Broker{
+		cfg: cfg, queues: budget{limit: cfg.AllQueuesBytes},
+		sessions: map[wire.URI]*Session{}, subscribers: map[wire.URI]*subscription{},
+	}, nil
+}
+
+// Stats may be called at any time.
+func (b *Broker) Stats() Stats {
+	b.mu.Lock()
+	connected := len(b.sessions)
+	b.mu.Unlock()
+	return Stats{
+		Connected: connected, QueuedBytes: b.queues.used.Load(),
+		Received: b.stats.received.Load(), Delivered: b.stats.delivered.Load(), Refused: b.stats.refused.Load(),
+		Superseded: b.stats.superseded.Load(), CutOff: b.stats.cutOff.Load(),
+	}
+}
+
+// Join makes a session for a connection. URI, Certname, Version, Agent and
+// Remote of who are set; admin is said by the certificate. The error is a Farewell.
+func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
+	who.Since, who.Party = time.Now(), Node
+	if admin || b.cfg.Controller(who.Certname) {
+		who.Party = Controller
+	}
+	s := &Session{broker: b, who: who, conn: conn, out: outbox{limit: b.cfg.QueueBytes, all: &b.queues}}
+	old, err := b.enter(s)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		b.stats.superseded.Add(1)
+		b.cfg.Log.Info("node connected again, the earlier connection is dropped", "uri", who.URI, "earlier", old.who.Remote, "remote", who.Remote)
+		old.drop(supersededWord)
+	}
+	b.cfg.Log.Info("node connected", "uri", who.URI, "remote", who.Remote, "pcp", int(who.Version), "agent", who.Agent)
+	return s, nil
+}
+
+// enter puts a session into the place of an earlier one.
+func (b *Broker) enter(s *Session) (old *Session, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old = b.sessions[s.who.URI]
+	switch {
+	case b.stopped:
+		return nil, NotRunning
+	case old == nil && b.cfg.MaxConnections > 0 && len(b.sessions) >= b.cfg.MaxConnections:
+		return nil, LimitExceeded
+	}
+	if old != nil {
+		b.remove(old)
+	}
+	b.sessions[s.who.URI] = s
+	b.note(s.who.URI, 1)
+	return old, nil
+}
+
+// leave takes a session out, if it still is the one that is known.
+func (b *Broker) leave(s *Session) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions[s.who.URI] != s {
+		return false
+	}
+	b.remove(s)
+	return true
+}
+
+// remove ends what a session has here. The caller holds b.mu.
+func (b *Broker) remove(s *Session) {
+	delete(b.sessions, s.who.URI)
+	delete(b.subscribers, s.who.URI)
+	b.note(s.who.URI, -1)
+}
+
+// Send queues a message of the server for its target. An empty sender is the
+// broker; an empty ID becomes a new one.
+func (b *Broker) Send(m wire.Message) error {
+	if m.ID == "" {
+		m.ID = uuid.NewString()
+	}
+	if m.Sender == "" {
+		m.Sender = wire.Broker
+	}
+	if err := m.Check(); err != nil {
+		return err
+	}
+	return b.deliver(m)
+}
+
+// deliver queues a message for its target.
+func (b *Broker) deliver(m wire.Message) error {
+	b.mu.Lock()
+	to := b.sessions[m.Target]
+	b.mu.Unlock()
+	if to == nil {
+		return fault.New(fault.NotFound, textNotConnected)
+	}
+	return to.push(m)
+}
+
+// Stop refuses newcomers and says farewell to everybody. Sessions end when
+// their connections do.
+func (b *Broker) Stop() {
+	b.mu.Lock()
+	b.stopped = true
+	all := make([]*Session, 0, len(b.sessions))
+	for _, s := range b.sessions {
+		all = append(all, s)
+	}
+	b.mu.Unlock()
+	for _, s := range all {
+		s.close(Stopping)
+	}
+}
