@@ -34,6 +34,7 @@ var ranks = map[string]int{
 	"internal/inventory": 10,
 	"internal/pki":       10,
 	"internal/rbac":      10,
+	"internal/task":      10,
 	// edges: implement ports, import no edge
 	"internal/blobfs":    20,
 	"internal/yamljson":  19, // edges read with it

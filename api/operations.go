@@ -54,6 +54,9 @@ var (
 	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
 	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
 
+	TaskList = Operation{"task.list", http.MethodGet, "/environments/{environment}/tasks", fleet.TaskRead, "List the tasks of an environment's current version", EnvironmentRequest{}, List[Task]{}, false}
+	TaskShow = Operation{"task.show", http.MethodGet, "/environments/{environment}/tasks/{task}", fleet.TaskRead, "Show a task: its parameters and files", TaskRequest{}, Task{}, false}
+
 	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
 
@@ -65,6 +68,7 @@ func Operations() []Operation {
 		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupApply, GroupExplain,
 		ReportList, ReportShow,
+		TaskList, TaskShow,
 		QueryRun,
 	}
 }

@@ -76,7 +76,7 @@ From another machine, give the address, a token and the CA's certificate:
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
 	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
-		a.reportCommand(), a.queryCommand(), a.demoCommand())
+		a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand())
 	return root
 }
 

@@ -16,5 +16,6 @@ const (
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
 	QueryRun         Permission = "query:run"
+	TaskRead         Permission = "task:read"
 	TokenWrite       Permission = "token:write"
 )

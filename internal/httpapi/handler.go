@@ -30,6 +30,7 @@ type Config struct {
 	Inventory    inventory.Asker
 	Groups       classify.Store
 	Explainer    Explainer
+	Tasks        Tasks
 	Tokens       rbac.TokenStore
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
@@ -97,6 +98,8 @@ func (h *Handler) actions() map[string]action {
 		api.GroupExplain.Name:      typed(h.explainGroups),
 		api.ReportList.Name:        typed(h.listReports),
 		api.ReportShow.Name:        typed(h.showReport),
+		api.TaskList.Name:          typed(h.listTasks),
+		api.TaskShow.Name:          typed(h.showTask),
 		api.QueryRun.Name:          typed(h.runQuery),
 	}
 }
