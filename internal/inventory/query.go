@@ -14,6 +14,10 @@ type Question struct {
 	// Counted is told, before the first row, how many rows there would be without
 	// limit and offset; nil: nobody wants to know.
 	Counted func(total int64)
+	// Gone asks for rows of deactivated and expired nodes too. Without it there are
+	// none, unless the query speaks of node_state somewhere. Queries inside of a
+	// query always look at all nodes.
+	Gone bool
 }
 
 // DefaultMaxRows is how many rows one question may have.
@@ -29,6 +33,7 @@ type EventQuestion struct {
 	Limit       *int64
 	Offset      *int64
 	Aggregate   bool // one row for each SummarizeBy, over all subjects
+	Gone        bool // events of deactivated and expired nodes too
 }
 
 // Asker answers queries. Each is called with one row after the other, a JSON object,

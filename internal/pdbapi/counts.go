@@ -42,7 +42,7 @@ func (h *Handler) countSubjects(w http.ResponseWriter, r *http.Request, q invent
 func countQuestion(t target, p params) (inventory.EventQuestion, error) {
 	q := inventory.EventQuestion{
 		SummarizeBy: p.summarizeBy, CountBy: p.countBy, Order: p.orders, Limit: p.limit, Offset: p.offset,
-		Aggregate: t.entity == "aggregate_event_counts",
+		Aggregate: t.entity == "aggregate_event_counts", Gone: true,
 	}
 	for _, by := range q.SummarizeBy {
 		if !slices.Contains([]string{"certname", "resource", "containing_class"}, by) {

@@ -104,7 +104,7 @@ func (h *Handler) parents(ctx context.Context, t target) error {
 		return nil
 	}
 	found := false
-	err := h.Asker.Ask(ctx, inventory.Question{Query: *t.parent}, func(json.RawMessage) error {
+	err := h.Asker.Ask(ctx, inventory.Question{Query: *t.parent, Gone: true}, func(json.RawMessage) error {
 		found = true
 		return nil
 	})
@@ -116,7 +116,7 @@ func (h *Handler) parents(ctx context.Context, t target) error {
 
 func (h *Handler) rows(w http.ResponseWriter, r *http.Request, t target, params params, q pql.Checked) error {
 	out := newStream(w, params.pretty, !t.single)
-	question := inventory.Question{Query: q}
+	question := inventory.Question{Query: q, Gone: t.gone}
 	if params.total {
 		question.Counted = func(total int64) { w.Header().Set("X-Records", fmt.Sprint(total)) }
 	}

@@ -22,6 +22,7 @@ type target struct {
 	pick   func(json.RawMessage) (json.RawMessage, error)
 	shown  string // the only column, of reports' parts
 	counts bool   // sums of events
+	gone   bool   // nodes that are deactivated or expired count too
 }
 
 // thing is an entity that a path names one of.
@@ -58,7 +59,7 @@ func locate(path string) (target, error) {
 	if one, ok := things[segments[0]]; ok && len(segments) > 1 {
 		return one.locate(segments[1:], path)
 	}
-	t := target{entity: entity}
+	t := target{entity: entity, gone: showsGone(entity) || entity == "package_inventory" && len(segments) > 1}
 	if entity == "fact_names" {
 		t.pick = nameOnly
 	}
@@ -68,10 +69,7 @@ func locate(path string) (target, error) {
 func (o thing) locate(segments []string, path string) (target, error) {
 	t := target{kind: o.kind, name: segments[0]}
 	if len(segments) == 1 {
-		t.entity, t.single, t.where = o.entity, true, []pql.Expr{equal(o.key, segments[0])}
-		if o.entity == "nodes" || t.kind == "catalog" || t.kind == "factset" {
-			t.where = append(t.where, equal("node_state", "any"))
-		}
+		t.entity, t.single, t.where, t.gone = o.entity, true, []pql.Expr{equal(o.key, segments[0])}, true
 		return t, nil
 	}
 	if !slices.Contains(o.under, segments[1]) {
@@ -82,12 +80,19 @@ func (o thing) locate(segments []string, path string) (target, error) {
 		return t, err
 	}
 	t.parent, t.entity, t.where = &parent, segments[1], []pql.Expr{equal(o.by, segments[0])}
+	t.gone = showsGone(t.entity) || o.entity == "factsets"
 	if segments[1] == "metrics" || segments[1] == "logs" {
 		t.entity, t.shown, t.single, t.where = "reports", segments[1], true, []pql.Expr{equal("hash", segments[0])}
-		t.pick = dataOf(t.shown)
+		t.pick, t.gone = dataOf(t.shown), true
 		return t, nil
 	}
 	return t, t.narrow(segments[2:], path)
+}
+
+// showsGone tells the addresses at which nodes count that are deactivated or
+// expired. In a query at the root they do not.
+func showsGone(entity string) bool {
+	return entity == "catalogs" || entity == "reports" || entity == "events"
 }
 
 // narrow reads what may follow facts and resources, and a node's packages.

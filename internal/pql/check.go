@@ -66,6 +66,9 @@ func (c checker) query(q *Query, as use) *Error {
 }
 
 func (c checker) columns(q *Query) *Error {
+	if err := c.unknown(q.Columns); err != nil {
+		return err
+	}
 	names := map[string]bool{}
 	for _, column := range slices.Concat(q.Columns, q.GroupBy) {
 		if err := c.column(column); err != nil {
@@ -115,15 +118,36 @@ func (c checker) column(column Column) *Error {
 	if column.Function != "" && column.Field.Name == "" {
 		return wrong(column.Pos, "%s needs a field", column.Function)
 	}
-	info := c.entity.Field(column.Field.Name)
-	if info == nil || !info.Answer || len(column.Field.Path) > 0 && !info.Nested {
-		return wrong(column.Pos, "Can't extract unknown '%s' field '%s'. Acceptable fields are %s",
-			c.entity.Name, column.Field, and(c.names(func(f FieldInfo) bool { return f.Answer })))
+	if err := c.unknown([]Column{column}); err != nil {
+		return err
 	}
+	info := c.entity.Field(column.Field.Name)
 	if slices.ContainsFunc(column.Field.Path, func(s Step) bool { return s.Kind == Match }) {
 		return wrong(column.Pos, "match() may lead to many values; it can be tested, not shown")
 	}
 	return c.function(column, info)
+}
+
+// unknown names every column that the entity has no field for.
+func (c checker) unknown(columns []Column) *Error {
+	var names []string
+	var at Pos
+	for _, column := range columns {
+		info := c.entity.Field(column.Field.Name)
+		if column.Field.Name == "" || info != nil && info.Answer && (len(column.Field.Path) == 0 || info.Nested) {
+			continue
+		}
+		if len(names) == 0 {
+			at = column.Pos
+		}
+		names = append(names, column.Field.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	word := map[bool]string{true: "fields", false: "field"}[len(names) > 1]
+	return wrong(at, "Can't extract unknown '%s' %s %s. Acceptable fields are %s",
+		c.entity.Name, word, and(names), and(c.names(func(f FieldInfo) bool { return f.Answer })))
 }
 
 func (c checker) function(column Column, info *FieldInfo) *Error {
@@ -249,7 +273,7 @@ func (c checker) terms(terms []Expr) *Error {
 func (c checker) tested(f Field) (*FieldInfo, *Error) {
 	info := c.entity.Field(f.Name)
 	if info == nil || len(f.Path) > 0 && !info.Nested || len(f.Path) == 0 && !info.Test {
-		known := c.names(func(f FieldInfo) bool { return f.Test && f.Name != "node_state" })
+		known := c.names(func(f FieldInfo) bool { return (f.Test || f.Nested) && f.Name != "node_state" })
 		slices.Sort(known)
 		return nil, wrong(f.Pos, "'%s' is not a queryable object for %s. Known queryable objects are %s", f, c.entity.Name, and(known))
 	}
@@ -333,10 +357,13 @@ func (c checker) equals(info *FieldInfo, f Field, v Value) *Error {
 	case PathType:
 		ok = v.Kind == List && !slices.ContainsFunc(v.List, func(s Value) bool { return s.Kind != String && s.Kind != Integer })
 	}
-	if !ok {
-		return wrong(v.Pos, "'%s' is a %s and cannot be compared with %s", f, info.Type, v)
+	switch {
+	case ok:
+		return nil
+	case info.Type == NumberType && v.Kind == String:
+		return wrong(v.Pos, "Argument \"%s\" is incompatible with numeric field \"%s\".", v.Text, f)
 	}
-	return nil
+	return wrong(v.Pos, "'%s' is a %s and cannot be compared with %s", f, info.Type, v)
 }
 
 func (c checker) matches(info *FieldInfo, e Compare) *Error {

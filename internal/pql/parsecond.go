@@ -64,6 +64,9 @@ func (a astReader) compare(n node, op string, args []node) (Expr, *Error) {
 		return Subquery{&Query{Pos: n.pos, Entity: "facts", Where: And{[]Expr{name, fact}}}}, nil
 	}
 	f, err := a.field(args[0])
+	if op == "=" && value.Kind == NullValue {
+		return Null{n.pos, f, true}, err // as PuppetDB reads it
+	}
 	return Compare{n.pos, op, f, value}, err
 }
 
@@ -130,7 +133,10 @@ func (a astReader) selection(n node) (*Query, *Error) {
 	from := n.items[2]
 	name, ok := strings.CutPrefix(from.head(), "select_")
 	name = entityWord(name)
-	if !ok || LookUp(name) == nil || len(from.items) > 2 {
+	if ok && LookUp(name) == nil {
+		return nil, wrong(from.pos, "Unsupported subquery `%s`", from.head())
+	}
+	if !ok || len(from.items) > 2 {
 		return nil, wrong(from.pos, "the last argument of 'extract' is [\"select_ENTITY\", condition]")
 	}
 	q := &Query{Pos: n.pos, Entity: name}

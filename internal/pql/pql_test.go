@@ -139,7 +139,8 @@ func TestTheASTsOwnForms(t *testing.T) {
 		`["in","certname",["extract","certname",["select_facts",["=","name","a"]]]]`: `nodes { certname in facts[certname] { name = "a" } }`,
 		`["extract","certname"]`:                                                     `nodes[certname] {}`,
 		`["extract",["function","count"],["and",["=","certname","a"]]]`:              `nodes[count()] { certname = "a" }`,
-		``: `nodes {}`,
+		`["=","deactivated",null]`:                                                   `nodes { deactivated is null }`,
+		``:                                                                           `nodes {}`,
 	} {
 		q, err := pql.ParseAST(ast, "nodes")
 		if err != nil {

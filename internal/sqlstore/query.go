@@ -26,12 +26,13 @@ func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(
 	q := question.Query.Query()
 	return s.query(ctx, usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
 		if question.Counted != nil {
-			total, err := count(ctx, on, t, q)
+			total, err := count(ctx, on, &translation{words: t.words, paths: t.paths, gone: question.Gone}, q)
 			if err != nil {
 				return err
 			}
 			question.Counted(total)
 		}
+		t.gone = question.Gone
 		st := t.statement(q)
 		if t.failed != nil {
 			return t.failed
@@ -41,10 +42,9 @@ func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(
 }
 
 // count is how many rows a query has without its limit and offset.
-func count(ctx context.Context, on querier, like *translation, q *pql.Query) (int64, error) {
+func count(ctx context.Context, on querier, t *translation, q *pql.Query) (int64, error) {
 	whole := *q
 	whole.Limit, whole.Offset, whole.OrderBy = nil, nil, nil
-	t := &translation{words: like.words, paths: like.paths}
 	text := t.statement(&whole).text
 	if t.failed != nil {
 		return 0, t.failed

@@ -90,6 +90,34 @@ func TestQueriesGiveWhatTheOracleGives(t *testing.T) {
 	})
 }
 
+// TestGoneNodes asks for rows of nodes that are deactivated or expired.
+func TestGoneNodes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		queryFleet(t, s)
+		for _, c := range []struct {
+			text string
+			gone bool
+			want int
+		}{
+			{`nodes[count()]{}`, false, 12},
+			{`nodes[count()]{}`, true, 14},
+			{`nodes[count()]{node_state = "active"}`, true, 12},
+			{`nodes[count()]{deactivated is not null}`, false, 0},
+			{`nodes[count()]{deactivated is not null}`, true, 1},
+			{`nodes[count()]{facts{node_state = "inactive"}}`, false, 2},
+		} {
+			var row struct{ Count int }
+			err := s.Ask(t.Context(), inventory.Question{Query: checked(t, c.text), Gone: c.gone}, func(text json.RawMessage) error { return json.Unmarshal(text, &row) })
+			if err != nil || row.Count != c.want {
+				t.Errorf("%s, gone %v: %d, %v", c.text, c.gone, row.Count, err)
+			}
+		}
+	})
+}
+
 func compareRows(t *testing.T, text string, q *pql.Query, want, got []map[string]any) {
 	t.Helper()
 	a, b := lines(t, want), lines(t, got)

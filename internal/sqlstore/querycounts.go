@@ -32,7 +32,7 @@ func subjects(summarizeBy string) ([]string, error) {
 func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
 	return s.query(ctx, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
 		for _, by := range q.SummarizeBy {
-			t := &translation{words: first.words, paths: first.paths}
+			t := &translation{words: first.words, paths: first.paths, gone: q.Gone}
 			text, err := t.sums(q, by)
 			if err != nil || t.failed != nil {
 				return cmpErr(err, t.failed)

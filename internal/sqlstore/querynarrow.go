@@ -75,11 +75,9 @@ func simple(e pql.Expr) bool {
 	return false
 }
 
-// mentionsState says whether a condition itself says which nodes it wants.
+// mentionsState says whether a condition, or one of a query inside it, says
+// itself which nodes it wants.
 func mentionsState(e pql.Expr) bool {
-	state := func(f pql.Field) bool {
-		return f.Name == "node_state" || f.Name == "deactivated" || f.Name == "expired"
-	}
 	switch e := e.(type) {
 	case pql.And:
 		return slices.ContainsFunc(e.Terms, mentionsState)
@@ -88,11 +86,11 @@ func mentionsState(e pql.Expr) bool {
 	case pql.Not:
 		return mentionsState(e.Term)
 	case pql.Compare:
-		return state(e.Field)
-	case pql.Null:
-		return state(e.Field)
+		return e.Field.Name == "node_state"
 	case pql.In:
-		return slices.ContainsFunc(e.Fields, state)
+		return e.Query != nil && mentionsState(e.Query.Where)
+	case pql.Subquery:
+		return mentionsState(e.Query.Where)
 	}
 	return false
 }

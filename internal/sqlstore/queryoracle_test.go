@@ -46,7 +46,12 @@ func of(b bool) truth {
 }
 
 func (o oracle) answer(q *pql.Query) []map[string]any {
-	rows := o.matching(q)
+	return o.from(q, !speaksOfState(q.Where))
+}
+
+// from answers a query, or only from nodes that are there.
+func (o oracle) from(q *pql.Query, active bool) []map[string]any {
+	rows := o.matching(q, active)
 	columns := q.Columns
 	if len(columns) == 0 {
 		columns = allColumns(q.Entity)
@@ -292,10 +297,10 @@ func follow(v any, path []pql.Step) []any {
 	return out
 }
 
-func (o oracle) matching(q *pql.Query) []oracleRow {
+func (o oracle) matching(q *pql.Query, active bool) []oracleRow {
 	var out []oracleRow
 	for _, r := range o.rows[q.Entity] {
-		if r.node != "" && !mentionsState(q.Where) && o.state(r.node) != "active" {
+		if r.node != "" && active && o.state(r.node) != "active" {
 			continue
 		}
 		if q.Where == nil || o.holds(q.Entity, r, q.Where) == yes {
@@ -303,6 +308,11 @@ func (o oracle) matching(q *pql.Query) []oracleRow {
 		}
 	}
 	return out
+}
+
+// speaksOfState looks at a query as it is written: the word is in it or not.
+func speaksOfState(e pql.Expr) bool {
+	return e != nil && strings.Contains((&pql.Query{Entity: "nodes", Where: e}).String(), "node_state = ")
 }
 
 func (o oracle) state(node string) string {
@@ -338,7 +348,7 @@ func (o oracle) holds(entity string, r oracleRow, e pql.Expr) truth {
 		return o.in(r, e)
 	case pql.Subquery:
 		here, there := pql.Related(entity, e.Query.Entity)
-		for _, other := range o.matching(e.Query) {
+		for _, other := range o.matching(e.Query, false) {
 			same := true
 			for i := range here {
 				a, b := r.fields[here[i]], other.fields[there[i]]
@@ -372,7 +382,7 @@ func (o oracle) null(r oracleRow, e pql.Null) truth {
 func (o oracle) in(r oracleRow, e pql.In) truth {
 	var rows [][]any
 	if e.Query != nil {
-		for _, found := range o.answer(e.Query) {
+		for _, found := range o.from(e.Query, false) {
 			row := make([]any, len(e.Query.Columns))
 			for i, c := range e.Query.Columns {
 				row[i] = found[c.Name()]

@@ -16,6 +16,7 @@ type translation struct {
 	marks  map[argument]string
 	uses   int
 	paths  []factPath // every fact path there is; read when a query needs them
+	gone   bool       // nodes that are deactivated or expired count too
 	failed error
 }
 
@@ -72,12 +73,13 @@ func (t *translation) open(q *pql.Query) (scope, string) {
 	if q.Entity == "facts" {
 		kept, known.hoisted = t.hoist(q.Where)
 	}
+	outermost := t.uses == 0
 	s := t.scope(q.Entity, known)
 	var where []string
 	if s.where != "" {
 		where = append(where, s.where)
 	}
-	if s.node != "" && !mentionsState(q.Where) {
+	if outermost && s.node != "" && !t.gone && !mentionsState(q.Where) {
 		where = append(where, s.active())
 	}
 	if kept != nil {
