@@ -84,7 +84,10 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, e
 	if d.Results == nil {
 		return c, nil
 	}
-	if err := d.Results.SaveCatalog(ctx, Result{Compilation: c, Document: document, Logs: outcome.Logs}); err != nil {
+	err = d.Results.SaveCatalog(ctx, Result{
+		Compilation: c, Document: document, Collected: outcome.Collected, Logs: outcome.Logs,
+	})
+	if err != nil {
 		return c, fmt.Errorf("store the catalog's resources: %w", err)
 	}
 	return c, nil

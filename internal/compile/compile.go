@@ -31,9 +31,11 @@ type Outcome struct {
 	// a resource's file must not tell where the version lies on this machine.
 	Catalog json.RawMessage
 	// Exported holds the exported resources in the same form as the catalog's.
-	Exported json.RawMessage
-	Logs     []Log
-	Cost     Cost
+	Exported  json.RawMessage
+	Collected []Collected // what the catalog holds of other nodes; no two are equal
+	Asked     []Question  // what the code asked of the inventory, in order, each once
+	Logs      []Log
+	Cost      Cost
 }
 
 // Log is one message that the compiler wrote.

@@ -51,6 +51,7 @@ type Documents interface {
 type Result struct {
 	Compilation Compilation // as it will be finished
 	Document    []byte      // the stored document; not to be changed
+	Collected   []Collected // what it holds of other nodes
 	Logs        []Log       // what the compiler wrote
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	RetireBytes       int64         // a worker that grew by more is replaced after its compile; default 128 MiB
 	CompilesPerWorker int           // then it is replaced; default 50
 	MaxOrderBytes     int64         // facts and the rest of one order; default 16 MiB
+	MaxQuestions      int           // what one compile may ask of the inventory; default 1000
+	MaxAnswerBytes    int64         // all answers to one compile together; default 64 MiB
 	NoJIT             bool          // leave Ruby's just-in-time compiler off
 	MaxCatalogBytes   int64         // a catalog with its exported resources; default 64 MiB
 
@@ -46,6 +48,8 @@ func (c Config) withDefaults() Config {
 	c.RetireBytes = cmp.Or(c.RetireBytes, 128<<20)
 	c.CompilesPerWorker = cmp.Or(c.CompilesPerWorker, 50)
 	c.MaxOrderBytes = cmp.Or(c.MaxOrderBytes, 16<<20)
+	c.MaxQuestions = cmp.Or(c.MaxQuestions, 1000)
+	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, 64<<20)
 	c.MaxCatalogBytes = cmp.Or(c.MaxCatalogBytes, 64<<20)
 	return c
 }

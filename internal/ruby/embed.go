@@ -5,9 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-//go:embed zygote/*.rb
+//go:embed zygote
 var zygoteCode embed.FS
 
 // prepareDir empties the scratch directory of an earlier life and writes the
@@ -22,13 +23,17 @@ func prepareDir(cfg Config) error {
 		}
 	}
 	return fs.WalkDir(zygoteCode, "zygote", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil {
 			return err
+		}
+		to := filepath.Join(cfg.codeDir(), strings.TrimPrefix(path, "zygote"))
+		if entry.IsDir() {
+			return os.MkdirAll(to, 0o700)
 		}
 		text, err := zygoteCode.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(cfg.codeDir(), entry.Name()), text, 0o600)
+		return os.WriteFile(to, text, 0o600)
 	})
 }

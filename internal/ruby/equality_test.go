@@ -125,7 +125,7 @@ func parts(t *testing.T, document json.RawMessage) []string {
 }
 
 // stockCatalogs runs the stock compiler once for all orders.
-func stockCatalogs(t *testing.T, fixture string, orders []compile.Order) []json.RawMessage {
+func stockCatalogs(t *testing.T, fixture string, orders []compile.Order, env ...string) []json.RawMessage {
 	t.Helper()
 	environments, scratch := t.TempDir(), t.TempDir()
 	source, err := filepath.Abs("testdata/" + fixture)
@@ -145,7 +145,7 @@ func stockCatalogs(t *testing.T, fixture string, orders []compile.Order) []json.
 	}
 	script, _ := filepath.Abs("testdata/reference.rb")
 	cmd := exec.CommandContext(t.Context(), "ruby", script, environments, "production", scratch)
-	cmd.Stdin = bytes.NewReader(input)
+	cmd.Stdin, cmd.Env = bytes.NewReader(input), append(os.Environ(), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -98,6 +99,12 @@ func withBaseModules(tb testing.TB, root string) {
 // running starts a pool and stops it with the test.
 func running(tb testing.TB, cfg Config, checkout directories) *Pool {
 	tb.Helper()
+	return runningWith(tb, cfg, checkout, compiletest.NewInventory())
+}
+
+// runningWith is running with an inventory that the code may ask.
+func runningWith(tb testing.TB, cfg Config, checkout directories, known compile.Inventory) *Pool {
+	tb.Helper()
 	needPuppet(tb)
 	if cfg.Dir == "" {
 		cfg.Dir = tb.TempDir()
@@ -106,7 +113,7 @@ func running(tb testing.TB, cfg Config, checkout directories) *Pool {
 	if os.Getenv("TUTTI_TEST_DEBUG") != "" {
 		level = slog.LevelDebug
 	}
-	pool := New(cfg, checkout, slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: level})))
+	pool := New(cfg, checkout, known, slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: level})))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Run(ctx) }()

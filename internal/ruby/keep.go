@@ -63,7 +63,7 @@ func (p *Pool) start(ctx context.Context, k key, root string) (*zygote, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a zygote's directory: %w", err)
 	}
-	z, err := spawn(ctx, p.cfg, dir, p.log)
+	z, err := spawn(ctx, p.cfg, p.known, dir, p.log)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

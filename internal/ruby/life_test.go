@@ -185,7 +185,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, discard())
+	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, nil, discard())
 	for _, node := range []fleet.Certname{"loops.example.org", "sleeps.example.org"} {
 		o := compile.Order{Node: node, Environment: "production", Version: version("bad"), Facts: json.RawMessage("{}")}
 		go func() { _, _ = pool.Compile(context.Background(), o) }()
@@ -226,7 +226,7 @@ func TestRunEndsEverything(t *testing.T) {
 	t.Parallel()
 	needPuppet(t)
 	dir := t.TempDir()
-	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): tree(t, badCode)}, discard())
+	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): tree(t, badCode)}, nil, discard())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Run(ctx) }()

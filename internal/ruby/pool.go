@@ -49,6 +49,7 @@ func (e *entry) dead() bool {
 type Pool struct {
 	cfg      Config
 	checkout code.Checkout
+	known    compile.Inventory
 	log      *slog.Logger
 
 	slots  chan struct{}              // one for each worker that may be busy
@@ -66,11 +67,12 @@ type Pool struct {
 
 var _ compile.Compiler = (*Pool)(nil)
 
-// New returns a pool; Run brings it to life.
-func New(cfg Config, checkout code.Checkout, log *slog.Logger) *Pool {
+// New returns a pool; Run brings it to life. What code asks while it compiles,
+// known answers.
+func New(cfg Config, checkout code.Checkout, known compile.Inventory, log *slog.Logger) *Pool {
 	cfg = cfg.withDefaults()
 	return &Pool{
-		cfg: cfg, checkout: checkout, log: log,
+		cfg: cfg, checkout: checkout, known: known, log: log,
 		slots:   make(chan struct{}, cfg.Workers),
 		chores:  make(chan func(context.Context)),
 		done:    make(chan struct{}),

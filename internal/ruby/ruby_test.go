@@ -29,7 +29,7 @@ func FuzzReadReply(f *testing.F) {
 	f.Add([]byte(`{"v":1,"catalog_bytes":-1}` + "\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		reader := bufio.NewReader(bytes.NewReader(input))
-		reply, err := readReply(reader, func(r *workerReply) int { return r.V })
+		reply, err := readReply[workerReply](reader)
 		if err != nil {
 			return
 		}

@@ -13,8 +13,11 @@ import (
 // protocolVersion is what both ends must speak (PROTOCOL.md).
 const protocolVersion = 1
 
-// maxHeader is the longest line that Ruby may answer with.
-const maxHeader = 16 << 20
+// The longest lines that Ruby may send.
+const (
+	maxHeader   = 16 << 20
+	maxQuestion = 2 << 20 // a query may have half of it, which escapes could double
+)
 
 // request is every message to Ruby; Op says which fields count.
 type request struct {
@@ -36,6 +39,7 @@ type limits struct {
 	CatalogBytes    int64 `json:"catalog_bytes"`
 	MemoryBytes     int64 `json:"memory_bytes"`
 	GCHeadroomBytes int64 `json:"gc_headroom_bytes"`
+	AnswerBytes     int64 `json:"answer_bytes"`
 }
 
 // wireOrder is a compile.Order as Ruby reads it.
@@ -49,9 +53,22 @@ type wireOrder struct {
 	Data        json.RawMessage `json:"data,omitempty"`
 }
 
+// message is what all lines from Ruby have: the version, and the fields of a
+// question, which may come before an answer.
+type message struct {
+	V      int             `json:"v"`
+	Ask    string          `json:"ask"` // collect, query; empty: this is the answer
+	Node   string          `json:"node"`
+	Type   string          `json:"type"`
+	Filter json.RawMessage `json:"filter"`
+	Query  string          `json:"query"`
+}
+
+func (m *message) common() *message { return m }
+
 // controlReply is what a zygote answers.
 type controlReply struct {
-	V             int    `json:"v"`
+	message
 	Error         string `json:"error"`
 	Puppet        string `json:"puppet"`
 	Ruby          string `json:"ruby"`
@@ -66,7 +83,7 @@ type controlReply struct {
 
 // workerReply is the header of a worker's answer; the documents follow it.
 type workerReply struct {
-	V             int            `json:"v"`
+	message
 	Error         *compile.Error `json:"error"`
 	CatalogBytes  int64          `json:"catalog_bytes"`
 	ExportedBytes int64          `json:"exported_bytes"`
@@ -100,8 +117,14 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// readReply reads a header line into reply and checks its version.
-func readReply[T controlReply | workerReply](r *bufio.Reader, version func(*T) int) (*T, error) {
+// fromRuby is a kind of line that Ruby sends.
+type fromRuby[T any] interface {
+	*T
+	common() *message
+}
+
+// readReply reads a line, which may be a question, and checks its version.
+func readReply[T any, P fromRuby[T]](r *bufio.Reader) (*T, error) {
 	line, err := readLine(r, maxHeader)
 	if err != nil {
 		return nil, err
@@ -110,10 +133,32 @@ func readReply[T controlReply | workerReply](r *bufio.Reader, version func(*T) i
 	if err := json.Unmarshal(line, reply); err != nil {
 		return nil, fmt.Errorf("read an answer from ruby: %w", err)
 	}
-	if v := version(reply); v != protocolVersion {
-		return nil, fmt.Errorf("ruby speaks protocol version %d, not %d", v, protocolVersion)
+	common := P(reply).common()
+	if common.V != protocolVersion {
+		return nil, fmt.Errorf("ruby speaks protocol version %d, not %d", common.V, protocolVersion)
+	}
+	if common.Ask != "" && len(line) > maxQuestion {
+		return nil, errTooLong
 	}
 	return reply, nil
+}
+
+// hear reads lines until one is an answer, and has the questions before it
+// answered.
+func hear[T any, P fromRuby[T]](r *bufio.Reader, answer func(*message) error) (*T, error) {
+	for {
+		reply, err := readReply[T, P](r)
+		if err != nil {
+			return nil, err
+		}
+		asked := P(reply).common()
+		if asked.Ask == "" {
+			return reply, nil
+		}
+		if err := answer(asked); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // readDocument reads a document of the announced size.

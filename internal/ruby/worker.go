@@ -89,7 +89,8 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	defer w.busy.Store(false)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.watchMemory(limited) })
-	reply, outcome, err := w.converse(order)
+	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
+	reply, outcome, err := w.converse(order, func(m *message) error { return talk.answer(limited, m) })
 	w.broken = !stop()
 	ended := context.Cause(limited)
 	cancel()
@@ -99,11 +100,15 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	case err != nil:
 		w.broken = true
 		return compile.Outcome{}, w.explain(ctx, ended, err)
+	case talk.failed != nil: // whatever the code made of it
+		w.broken = w.broken || reply.Spent
+		return compile.Outcome{}, talk.failed
 	case reply.Error != nil:
 		w.broken = w.broken || reply.Spent
 		reply.Error.Logs = reply.Logs
 		return compile.Outcome{}, reply.Error
 	default:
+		outcome.Collected, outcome.Asked = talk.collected, talk.asked
 		return outcome, nil
 	}
 }
@@ -130,11 +135,11 @@ func (w *worker) kill() {
 	_ = w.conn.Close()
 }
 
-func (w *worker) converse(order compile.Order) (*workerReply, compile.Outcome, error) {
+func (w *worker) converse(order compile.Order, answer func(*message) error) (*workerReply, compile.Outcome, error) {
 	if err := writeRequest(w.conn, &request{Op: "compile", Order: toWire(order)}); err != nil {
 		return nil, compile.Outcome{}, err
 	}
-	reply, err := readReply(w.reader, func(r *workerReply) int { return r.V })
+	reply, err := hear[workerReply](w.reader, answer)
 	if err != nil {
 		return nil, compile.Outcome{}, err
 	}
@@ -155,7 +160,10 @@ func (w *worker) converse(order compile.Order) (*workerReply, compile.Outcome, e
 
 // explain says why a conversation broke.
 func (w *worker) explain(ctx context.Context, ended, err error) error {
+	failure, known := errors.AsType[*compile.Error](err)
 	switch {
+	case known:
+		return failure
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(ended, errTimeout):

@@ -35,6 +35,7 @@ const gcHeadroomBytes = 160 << 20
 // zygote is a warm Ruby process, seen from Go.
 type zygote struct {
 	cfg     Config
+	known   compile.Inventory
 	key     key
 	dir     string
 	cmd     *exec.Cmd
@@ -54,7 +55,7 @@ type zygote struct {
 }
 
 // spawn starts the process. The caller must call kill and wait for ended.
-func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygote, error) {
+func spawn(ctx context.Context, cfg Config, known compile.Inventory, dir string, log *slog.Logger) (*zygote, error) {
 	interpreter, err := cfg.interpreter()
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func spawn(ctx context.Context, cfg Config, dir string, log *slog.Logger) (*zygo
 		return nil, errors.Join(fmt.Errorf("start ruby: %w", err), control.Close(), lifeline.Close(), output.Close())
 	}
 	z := &zygote{
-		cfg: cfg, dir: dir, cmd: cmd, control: control, reader: bufio.NewReaderSize(control, 16<<10),
+		cfg: cfg, known: known, dir: dir, cmd: cmd, control: control, reader: bufio.NewReaderSize(control, 16<<10),
 		turn: make(chan struct{}, 1), ended: make(chan struct{}),
 		lifeline: lifeline, output: output, drained: make(chan struct{}),
 	}
@@ -163,6 +164,7 @@ func (z *zygote) greet(ctx context.Context, k key, root string) error {
 		Limits: &limits{
 			RequestBytes: 2*z.cfg.MaxOrderBytes + 1<<20, CatalogBytes: z.cfg.MaxCatalogBytes,
 			MemoryBytes: z.cfg.MemoryBytes, GCHeadroomBytes: min(gcHeadroomBytes, z.cfg.MemoryBytes/2),
+			AnswerBytes: z.cfg.MaxAnswerBytes + 1<<20,
 		},
 	})
 	if err != nil {
@@ -189,14 +191,25 @@ func (z *zygote) obituary(err error) error {
 	return errors.New(err.Error())
 }
 
-// teach makes the zygote compile orders and keep what they loaded.
+// teach makes the zygote compile orders and keep what they loaded. They ask the
+// inventory as all orders do: what they find may lead to other code.
 func (z *zygote) teach(ctx context.Context, orders []compile.Order) error {
+	ctx, cancel := context.WithTimeout(ctx, z.cfg.WarmTimeout)
+	defer cancel()
 	defer context.AfterFunc(ctx, z.kill)()
 	wire := make([]*wireOrder, len(orders))
+	talk := newAsking(z.known, z.cfg, z.control, orders...)
 	for i, order := range orders {
 		wire[i] = toWire(order)
 	}
-	reply, err := z.call(ctx, z.cfg.WarmTimeout, request{Op: "warm", Orders: wire})
+	var reply *controlReply
+	err := z.speak(ctx, z.cfg.WarmTimeout, func() (err error) {
+		if err = writeRequest(z.control, &request{Op: "warm", Orders: wire}); err != nil {
+			return err
+		}
+		reply, err = hear[controlReply](z.reader, func(m *message) error { return talk.answer(ctx, m) })
+		return err
+	})
 	switch {
 	case err != nil:
 		return err
@@ -282,7 +295,7 @@ func (z *zygote) exchange(req *request) (*controlReply, error) {
 			return nil, err
 		}
 	}
-	return readReply(z.reader, func(r *controlReply) int { return r.V })
+	return hear[controlReply](z.reader, func(*message) error { return errors.New("ruby asks out of turn") })
 }
 
 func writeRequest(w io.Writer, req *request) error {

@@ -143,7 +143,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	p.ruby = ruby.New(ruby.Config{
 		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
-	}, p.trees, p.log.Logger)
+	}, p.trees, questions{p.store}, p.log.Logger)
 	known := adapter{p}
 	p.groups = &classifier{parts: p}
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}

@@ -3,6 +3,9 @@
 # Compiles orders with the stock compiler, in a plain Puppet that knows nothing
 # of ours: the reference that workers are compared with.
 #
+# With PUPPETDB_URL set it collects exported resources, by the real terminus. An
+# order that does not compile gives {"error": message}.
+#
 # usage: ruby reference.rb ENVIRONMENTPATH ENVIRONMENT SCRATCH < orders.json > catalogs.json
 require 'puppet'
 require 'json'
@@ -22,6 +25,8 @@ catalogs.terminus_class = :compiler
 Puppet::Node.indirection.terminus_class = :exec
 Puppet::Node::Facts.indirection.terminus_class = :memory
 
+require_relative 'puppetdb' if ENV['PUPPETDB_URL']
+
 result = JSON.parse($stdin.read).map do |order|
   node = order['node']
   File.write("#{scratch}/#{node}", { 'classes' => order['classes'] || {}, 'parameters' => order['parameters'] || {} }.to_yaml)
@@ -34,6 +39,8 @@ result = JSON.parse($stdin.read).map do |order|
   Puppet.override({ current_environment: environment, trusted_information: trusted }, 'reference') do
     catalog = catalogs.find(node, environment: environment, facts: Puppet::Node::Facts.new(node, order['facts']), facts_format: 'application/json')
     Puppet.override({ rich_data: true }, 'reference') { JSON.parse(catalog.to_json) }
+  rescue Puppet::Error => e
+    { 'error' => e.message }
   end
 end
 $stdout.write(JSON.generate(result))

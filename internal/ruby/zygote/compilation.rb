@@ -28,10 +28,15 @@ module Tutti
       served = full.resources.any?(&:virtual?) ? full.filter(&:virtual?) : full
       # The context in which a server writes a catalog for an agent.
       Puppet.override({ rich_data: @environment.rich_data? }, 'tutti') do
-        [served.to_data_hash.merge('version' => @version), full.resources.select(&:exported).map(&:to_data_hash)]
+        [served.to_data_hash.merge('version' => @version), exported(full)]
       end
     ensure
       Puppet::Type.clear_misses
+    end
+
+    # As PuppetDB is given them: who collects them gets text for rich data.
+    def exported(catalog)
+      Puppet.override({ stringify_rich: true }, 'tutti') { catalog.resources.select(&:exported).map(&:to_data_hash) }
     end
 
     # As a node terminus and the compiler terminus make it.

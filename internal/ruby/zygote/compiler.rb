@@ -14,6 +14,9 @@ require 'shortcuts'
 require 'logs'
 require 'failure'
 require 'group_data'
+require 'questions'
+require 'collecting'
+require 'stored_queries'
 require 'compilation'
 
 module Tutti
@@ -22,12 +25,14 @@ module Tutti
     attr_reader :environment
 
     # name, version, root: the environment, its version's digest, its files.
-    # dir: a private directory. limit: the largest catalog in bytes.
-    def initialize(name:, version:, root:, dir:, limit:)
+    # dir: a private directory. limit, answers: the largest catalog and the longest
+    # answer to a question, in bytes.
+    def initialize(name:, version:, root:, dir:, limit:, answers:)
       @name = name
       @version = version
       @dir = dir
       @limit = limit
+      @answers = answers
       @link = link(root)
       @paths = Paths.new(shown(root))
       settle
@@ -45,10 +50,13 @@ module Tutti
       warn("load #{@name}: #{e.class}")
     end
 
-    # A header and documents, as the protocol has them.
-    def compile(order)
+    # A header and documents, as the protocol has them. What the code asks meanwhile
+    # goes over wire.
+    def compile(order, wire)
       logs = Logs.new(@paths)
-      Puppet::Util::Log.with_destination(logs) { answer(order, logs) }
+      Questions.during(Questions.new(wire, order['node'], @answers)) do
+        Puppet::Util::Log.with_destination(logs) { answer(order, logs) }
+      end
     end
 
     # How many classes and defined types were loaded so far.
@@ -105,6 +113,8 @@ module Tutti
       Templates.install
       SingleThread.install
       Shortcuts.install
+      StoredQueries.install
+      Collecting.install
       ShownSettings.install(@paths)
     end
 
@@ -113,7 +123,7 @@ module Tutti
         'logdir' => 'var', 'rundir' => 'var' }
         .merge('ssldir' => 'conf/ssl').flat_map { |setting, name| ["--#{setting}", File.join(@dir, name)] } +
         ['--hiera_config', File.join(@dir, 'conf', 'no-hiera.yaml'), '--config', '/dev/null', '--basemodulepath', '',
-         '--environment', @name, '--certname', 'puppet', '--environment_timeout', 'unlimited']
+         '--environment', @name, '--certname', 'puppet', '--environment_timeout', 'unlimited', *Collecting::SETTINGS]
     end
   end
 end

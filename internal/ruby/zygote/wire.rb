@@ -16,11 +16,20 @@ module Tutti
 
     # The next message, or nil at the end of the stream.
     def read
-      line = @io.gets("\n", @max_bytes)
-      return nil if line.nil?
-      raise Broken, "a line has more than #{@max_bytes} bytes" unless line.end_with?("\n")
+      text = line(@max_bytes)
+      text && parse(text)
+    end
 
-      message = JSON.parse(line)
+    # The next line as it is.
+    def line(max_bytes)
+      line = @io.gets("\n", max_bytes)
+      raise Broken, "a line has more than #{max_bytes} bytes" unless line.nil? || line.end_with?("\n")
+
+      line
+    end
+
+    def parse(line, **options)
+      message = JSON.parse(line, **options)
       raise Broken, 'a message is a JSON object' unless message.is_a?(Hash)
       raise Broken, "protocol version #{message['v'].inspect} is not #{VERSION}" unless message['v'] == VERSION
 

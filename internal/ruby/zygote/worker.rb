@@ -23,14 +23,14 @@ module Tutti
 
     def run
       prepare
-      wire = Wire.new(@socket, @limits['request_bytes'])
+      @wire = Wire.new(@socket, @limits['request_bytes'])
       loop do
         message = begin
-          wire.read or break
+          @wire.read or break
         rescue JSON::ParserError # too deep: the server sends no other mistake
           { 'op' => 'compile', 'order' => nil }
         end
-        wire.write(*answer(message))
+        @wire.write(*answer(message))
       end
     end
 
@@ -69,7 +69,7 @@ module Tutti
 
       started = Worker.cpu
       known = @compiler.known_types
-      result = @memory.during_compile { @compiler.compile(order) }
+      result = @memory.during_compile { @compiler.compile(order, @wire) }
       header = result[:header].merge('cpu_ns' => Worker.cpu - started,
                                      'peak_bytes' => Memory.peak, 'resident_bytes' => Memory.resident,
                                      'new_types' => @compiler.known_types - known)

@@ -62,7 +62,7 @@ module Tutti
       require 'worker'
       @limits = message['limits']
       @compiler = Compiler.new(name: message['environment'], version: message['version'], root: message['root'],
-                               dir: message['dir'], limit: @limits['catalog_bytes'])
+                               dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'])
       @compiler.load
       settle
       { 'puppet' => Puppet.version, 'ruby' => RUBY_VERSION, 'resident_bytes' => Memory.resident }
@@ -72,7 +72,7 @@ module Tutti
 
     # Compiles samples so that what they load is shared by all workers.
     def warm(orders)
-      headers = orders.map { |order| @compiler.compile(order)[:header] }
+      headers = orders.map { |order| @compiler.compile(order, @wire)[:header] }
       return { 'error' => 'a sample left Puppet half way' } if headers.any? { |header| header['spent'] }
 
       failed = headers.count { |header| header.key?('error') }

@@ -1,0 +1,68 @@
+package compile
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Inventory is what code may ask of the whole fleet while it compiles. It only
+// reads. Both methods may be called concurrently. Invalid is a mistake in the
+// code, and its detail is shown to the code's author; after any other error the
+// compilation fails as one that could not be tried, so that nobody takes an
+// inventory that does not answer for an empty one.
+type Inventory interface {
+	// Exported gives what c collects: exported resources in the newest catalogs of
+	// active nodes other than c.Node, in all environments, by exporter and title.
+	Exported(ctx context.Context, c Collector) ([]Exported, error)
+	// Query gives a JSON array of rows, as PuppetDB has them. Without an order of its
+	// own the rows of a query are sorted, so that equal rows are an equal answer.
+	Query(ctx context.Context, q Query) (json.RawMessage, error)
+}
+
+// Collector is one collector of exported resources.
+type Collector struct {
+	Node     fleet.Certname  // who collects
+	Type     string          // of the resources, as in a catalog: Concat::Fragment
+	Filter   json.RawMessage // a condition on resources in the AST query language; null: all
+	MaxBytes int64           // a larger answer is Invalid
+}
+
+// Exported is a resource that a collector found.
+type Exported struct {
+	Exporter   fleet.Certname  `json:"certname"`
+	Type       string          `json:"type"`
+	Title      string          `json:"title"`
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// Query is one call of puppetdb_query.
+type Query struct {
+	Text     string // PQL, or the AST query language as JSON
+	MaxBytes int64  // a larger answer is Invalid
+}
+
+// Collected is a resource of a catalog that another node exported.
+type Collected struct {
+	Type, Title string
+	Exporter    fleet.Certname
+}
+
+// Question is what code asked while it compiled: an input, like a fact. The same
+// question with another answer may make another catalog.
+type Question struct {
+	Kind   QuestionKind
+	Text   string       // of a query; of a collector a JSON object with type and filter
+	Rows   int          // how many the answer had
+	Answer fleet.Digest // of the answer's JSON
+}
+
+// QuestionKind tells questions apart.
+type QuestionKind string
+
+// The kinds of question.
+const (
+	AskedCollect QuestionKind = "collect"
+	AskedQuery   QuestionKind = "query"
+)

@@ -1,0 +1,171 @@
+package ruby
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// patience is how many questions more than allowed are refused with words, before
+// a compile that does not listen is ended.
+const patience = 16
+
+// asking is one conversation's questions to the inventory and what came of them.
+type asking struct {
+	known compile.Inventory
+	out   io.Writer
+	nodes map[string]bool // whose catalogs are being compiled
+	most  int             // questions
+	left  int64           // bytes of answers
+
+	count     int
+	failed    error // the inventory did not answer: the compile must be tried again
+	asked     []compile.Question
+	collected []compile.Collected
+	seen      map[any]bool // questions and collected resources
+}
+
+func newAsking(known compile.Inventory, cfg Config, out io.Writer, orders ...compile.Order) *asking {
+	a := &asking{
+		known: known, out: out, nodes: map[string]bool{}, most: cfg.MaxQuestions * len(orders), left: cfg.MaxAnswerBytes, seen: map[any]bool{},
+	}
+	for _, o := range orders {
+		a.nodes[string(o.Node)] = true
+	}
+	return a
+}
+
+// reply is the answer to a question.
+type reply struct {
+	V     int             `json:"v"`
+	Rows  json.RawMessage `json:"rows,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+// answer writes the answer to m, or why there is none. An error ends the
+// conversation.
+func (a *asking) answer(ctx context.Context, m *message) error {
+	rows, err := a.ask(ctx, m)
+	switch {
+	case a.count > a.most+patience:
+		return &compile.Error{Cause: compile.CauseCode, Message: a.tooMany()}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+	case fault.Of(err) != fault.Invalid:
+		err = fault.Wrap(fault.Unavailable, err, "the inventory did not answer what the code asked (%s): %s", m.about(), fault.Detail(err))
+		a.failed = err
+	}
+	line := reply{V: protocolVersion, Rows: rows}
+	if err != nil {
+		line = reply{V: protocolVersion, Error: fault.Detail(err)}
+	}
+	return a.write(line)
+}
+
+func (a *asking) write(line reply) error {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out) // it ends the line, and compacts the rows into it
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(line); err != nil {
+		return err
+	}
+	_, err := a.out.Write(out.Bytes())
+	return err
+}
+
+func (a *asking) tooMany() string {
+	return fmt.Sprintf("the code asks more than %d questions of the inventory in one compile", a.most)
+}
+
+// ask has one question answered and takes note of it.
+func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err error) {
+	a.count++
+	if a.count > a.most {
+		return nil, fault.New(fault.Invalid, "%s", a.tooMany())
+	}
+	q := compile.Question{Kind: compile.QuestionKind(m.Ask), Text: m.Query}
+	switch {
+	case a.known == nil:
+		return nil, fault.New(fault.Unavailable, "there is none")
+	case !a.nodes[m.Node]:
+		return nil, fault.New(fault.Invalid, "the catalog of node %.80q is not being compiled", m.Node)
+	case q.Kind == compile.AskedCollect:
+		q.Text = m.collector()
+		rows, q.Rows, err = a.collect(ctx, m)
+	case q.Kind == compile.AskedQuery:
+		if rows, err = a.known.Query(ctx, compile.Query{Text: m.Query, MaxBytes: a.left}); err == nil {
+			q.Rows, err = countRows(rows)
+		}
+	default:
+		return nil, fault.New(fault.Invalid, "there is no question %.80q", m.Ask)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.left -= int64(len(rows)); a.left < 0 {
+		return nil, fault.New(fault.Invalid, "the answers of the inventory to one compile are larger than allowed; ask for less")
+	}
+	q.Answer = fleet.DigestOf(rows)
+	if !a.seen[q] {
+		a.seen[q] = true
+		a.asked = append(a.asked, q)
+	}
+	return rows, nil
+}
+
+// collect answers a collector. What it gives becomes part of the catalog, or the
+// compile fails.
+func (a *asking) collect(ctx context.Context, m *message) (json.RawMessage, int, error) {
+	found, err := a.known.Exported(ctx, compile.Collector{Node: fleet.Certname(m.Node), Type: m.Type, Filter: m.Filter, MaxBytes: a.left})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, r := range found {
+		c := compile.Collected{Type: r.Type, Title: r.Title, Exporter: r.Exporter}
+		if !a.seen[c] {
+			a.seen[c] = true
+			a.collected = append(a.collected, c)
+		}
+	}
+	if found == nil {
+		found = []compile.Exported{}
+	}
+	var rows bytes.Buffer
+	encoder := json.NewEncoder(&rows)
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(found)
+	return bytes.TrimSpace(rows.Bytes()), len(found), err
+}
+
+func countRows(rows json.RawMessage) (int, error) {
+	var list []json.RawMessage
+	err := json.Unmarshal(rows, &list)
+	return len(list), err
+}
+
+// collector is the text of a collector's question.
+func (m *message) collector() string {
+	text, err := json.Marshal(struct {
+		Type   string          `json:"type"`
+		Filter json.RawMessage `json:"filter,omitempty"`
+	}{m.Type, m.Filter})
+	if err != nil { // it came from JSON
+		return m.Type
+	}
+	return string(text)
+}
+
+// about names a question in an error.
+func (m *message) about() string {
+	if m.Ask == string(compile.AskedCollect) {
+		return fmt.Sprintf("exported %.80s", m.Type)
+	}
+	return fmt.Sprintf("query %.200s", m.Query)
+}

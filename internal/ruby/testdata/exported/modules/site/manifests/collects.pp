@@ -1,0 +1,5 @@
+class site::collects {
+  tag 'of_class'
+  Notify <<| |>>
+  File <<| |>>
+}

@@ -1,0 +1,3 @@
+define site::related {
+  notify { "related ${title}": }
+}

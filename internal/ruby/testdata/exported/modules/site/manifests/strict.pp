@@ -1,0 +1,2 @@
+define site::strict(Integer $size) {
+}

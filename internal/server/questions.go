@@ -1,0 +1,103 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pql"
+)
+
+// maxAskedRows is how many rows one question of a compile may have.
+const maxAskedRows = 200_000
+
+// questions is compile.Inventory: what code asks while it compiles is a query like
+// anybody's, over the whole inventory.
+type questions struct{ asker inventory.Asker }
+
+var _ compile.Inventory = questions{}
+
+// Exported implements compile.Inventory.
+func (q questions) Exported(ctx context.Context, c compile.Collector) ([]compile.Exported, error) {
+	where := []pql.Expr{
+		equals("type", pql.Text(c.Type)),
+		equals("exported", pql.Value{Kind: pql.Boolean, Text: "true"}),
+		equals("node_state", pql.Text("active")),
+		pql.Not{Term: equals("certname", pql.Text(string(c.Node)))},
+	}
+	if filter := bytes.TrimSpace(c.Filter); len(filter) > 0 && string(filter) != "null" {
+		parsed, err := pql.ParseAST(string(filter), "resources")
+		if err != nil {
+			return nil, err
+		}
+		if parsed.Where == nil || parsed.Entity != "resources" || parsed.Columns != nil || parsed.Limit != nil || parsed.Offset != nil {
+			return nil, fault.New(fault.Invalid, "a collector's filter is a condition on resources, not %.200s", filter)
+		}
+		where = append(where, parsed.Where)
+	}
+	var found []compile.Exported
+	err := q.ask(ctx, &pql.Query{
+		Entity: "resources", Where: pql.And{Terms: where},
+		Columns: []pql.Column{column("certname"), column("type"), column("title"), column("parameters")},
+		OrderBy: []pql.Order{{Field: column("certname")}, {Field: column("title")}},
+	}, c.MaxBytes, func(row json.RawMessage) error {
+		var r compile.Exported
+		err := json.Unmarshal(row, &r)
+		found = append(found, r)
+		return err
+	})
+	return found, err
+}
+
+// Query implements compile.Inventory.
+func (q questions) Query(ctx context.Context, query compile.Query) (json.RawMessage, error) {
+	parsed, err := pql.Read(query.Text)
+	if err != nil {
+		return nil, err
+	}
+	var rows []json.RawMessage
+	err = q.ask(ctx, parsed, query.MaxBytes, func(row json.RawMessage) error {
+		rows = append(rows, bytes.Clone(row))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(parsed.OrderBy) == 0 && parsed.Limit == nil && parsed.Offset == nil {
+		slices.SortFunc(rows, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+	}
+	return append(append([]byte{'['}, bytes.Join(asBytes(rows), []byte{','})...), ']'), nil
+}
+
+func asBytes(rows []json.RawMessage) [][]byte {
+	list := make([][]byte, len(rows))
+	for i, row := range rows {
+		list[i] = row
+	}
+	return list
+}
+
+// ask answers a query whose rows have at most so many bytes together.
+func (q questions) ask(ctx context.Context, query *pql.Query, maxBytes int64, each func(json.RawMessage) error) error {
+	checked, err := pql.Check(query)
+	if err != nil {
+		return err
+	}
+	left := maxBytes
+	return q.asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: maxAskedRows}, func(row json.RawMessage) error {
+		if left -= int64(len(row)) + 1; left < 0 {
+			return fault.New(fault.Invalid, "the answer has more than %d bytes, which is all that one compile may have; ask for less", maxBytes)
+		}
+		return each(row)
+	})
+}
+
+func column(name string) pql.Column { return pql.Column{Field: pql.Field{Name: name}} }
+
+func equals(field string, value pql.Value) pql.Expr {
+	return pql.Compare{Op: "=", Field: pql.Field{Name: field}, Value: value}
+}
