@@ -20,6 +20,9 @@ const memoryEvery = 100 * time.Millisecond
 // errTimeout is the cause of a context that ended because a compile took too long.
 var errTimeout = errors.New("the compile took too long")
 
+// errGone is the cause of a context that ended because the worker did.
+var errGone = errors.New("the worker has ended")
+
 // goneError says that a process died under us; trying again may work.
 type goneError struct {
 	z   *zygote
@@ -83,17 +86,19 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	w.compiles++
 	w.newTypes = 0
 	started := time.Now()
-	limited, cancel := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
+	timed, end := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
+	defer end()
+	limited, cancel := context.WithCancelCause(timed)
 	stop := context.AfterFunc(limited, w.kill)
 	w.busy.Store(true)
 	defer w.busy.Store(false)
 	var watching sync.WaitGroup
-	watching.Go(func() { w.watchMemory(limited) })
+	watching.Go(func() { w.watch(limited, cancel) })
 	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
 	reply, outcome, err := w.converse(order, func(m *message) error { return talk.answer(limited, m) })
 	w.broken = !stop()
 	ended := context.Cause(limited)
-	cancel()
+	cancel(nil)
 	watching.Wait()
 	outcome.Cost.Wall = time.Since(started)
 	switch {
@@ -113,8 +118,9 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	}
 }
 
-// watchMemory kills the worker when it holds too much, until ctx is done.
-func (w *worker) watchMemory(ctx context.Context) {
+// watch kills the worker when it holds too much, until ctx is done. When the
+// worker is gone it gives up, so that nobody goes on to look for answers.
+func (w *worker) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
 	tick := time.NewTicker(memoryEvery)
 	defer tick.Stop()
 	for {
@@ -122,10 +128,13 @@ func (w *worker) watchMemory(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if residentBytes(w.pid) > w.z.cfg.MemoryBytes {
-				w.hungry.Store(true)
-				w.kill()
-			}
+		}
+		switch resident := residentBytes(w.pid); {
+		case resident == 0:
+			giveUp(errGone)
+		case resident > w.z.cfg.MemoryBytes:
+			w.hungry.Store(true)
+			w.kill()
 		}
 	}
 }

@@ -30,10 +30,123 @@ class WireTest < Minitest::Test
     assert_raises(JSON::ParserError) { read(%({"v":1,\n)) }
   end
 
+  def test_reads_lines_with_a_bound_of_their_own
+    wire = Tutti::Wire.new(StringIO.new(%({"v":1,"rows":"#{'x' * 200}"}\n{"v":1}\n)), 100)
+    assert_equal(200, wire.parse(wire.line(300))['rows'].size)
+    assert_raises(Tutti::Wire::Broken) { wire.line(5) }
+    assert_nil Tutti::Wire.new(StringIO.new, 100).line(5)
+  end
+
   def test_writes_documents_after_the_header
     io = StringIO.new
     Tutti::Wire.new(io, 100).write({ 'catalog_bytes' => 2 }, '{}')
     assert_equal(%({"v":1,"catalog_bytes":2}\n{}), io.string)
+  end
+end
+
+class QuestionsTest < Minitest::Test
+  # A wire whose other end gives the same answer to everything.
+  class Echo
+    attr_reader :asked
+
+    def initialize(answer)
+      @answer = answer
+      @asked = []
+    end
+
+    def write(question)
+      @asked << question
+    end
+
+    def line(_max_bytes)
+      @answer
+    end
+
+    def parse(line, **)
+      JSON.parse(line)
+    end
+  end
+
+  def questions(answer)
+    @wire = Echo.new(answer)
+    Tutti::Questions.new(@wire, 'n.example', 100)
+  end
+
+  def test_asks_equal_questions_once
+    asking = questions('{"v":1,"rows":[{"title":"x"}]}')
+    2.times { assert_equal([{ 'title' => 'x' }], asking.query('nodes{}')) }
+    2.times { asking.collect('File', ['=', 'title', 'x']) }
+    asking.collect('File', nil)
+    assert_equal([{ 'ask' => 'query', 'query' => 'nodes{}', 'node' => 'n.example' },
+                  { 'ask' => 'collect', 'type' => 'File', 'filter' => ['=', 'title', 'x'], 'node' => 'n.example' },
+                  { 'ask' => 'collect', 'type' => 'File', 'filter' => nil, 'node' => 'n.example' }], @wire.asked)
+  end
+
+  def test_rows_of_queries_are_fresh_each_time
+    asking = questions('{"v":1,"rows":[{"title":"x"}]}')
+    asking.query('nodes{}').first['title'] << 'y'
+    assert_equal('x', asking.query('nodes{}').first['title'])
+  end
+
+  def test_sends_arrays_as_json
+    questions('{"v":1,"rows":[]}').query(['from', 'nodes', ['=', 'certname', 'x']])
+    assert_equal('["from","nodes",["=","certname","x"]]', @wire.asked.first['query'])
+  end
+
+  def test_refusals_and_the_end_of_the_server
+    error = assert_raises(Tutti::Questions::Refused) { questions('{"v":1,"error":"no"}').query('x') }
+    assert_equal('no', error.message)
+    assert_raises(Tutti::Questions::Refused) { questions('').query('x' * 1_048_577) }
+    assert_raises(EOFError) { questions(nil).query('x') }
+  end
+
+  def test_only_while_a_catalog_is_compiled
+    assert_raises(Tutti::Questions::Refused) { Tutti::Questions.current }
+    asking = questions('')
+    Tutti::Questions.during(asking) { assert_same(asking, Tutti::Questions.current) }
+    assert_raises(Tutti::Questions::Refused) { Tutti::Questions.current }
+  end
+end
+
+class CollectingTest < Minitest::Test
+  def condition(filter)
+    Tutti::Collecting.condition(filter)
+  end
+
+  def test_words_conditions_as_the_query_language_does
+    assert_nil condition(nil)
+    assert_equal(['=', 'tag', 'web'], condition(['tag', '==', 'Web']))
+    assert_equal(['not', ['=', 'title', 'x']], condition(['title', '!=', 'x']))
+    assert_equal(['and', ['=', %w[parameter mode], '0644'], ['or', ['=', 'title', '1'], ['=', %w[parameter n], 1]]],
+                 condition([['mode', '==', '0644'], 'and', [['title', '==', 1], 'or', ['n', '==', 1]]]))
+    assert_raises(Puppet::Error) { condition(%w[a in b]) }
+  end
+end
+
+class StoredQueriesTest < Minitest::Test
+  Module = Struct.new(:path)
+  Environment = Struct.new(:modules)
+
+  def brought?(file)
+    Dir.mktmpdir do |root|
+      mod = File.join(root, 'modules', 'm')
+      FileUtils.mkdir_p(mod)
+      if file
+        FileUtils.mkdir_p(File.dirname(File.join(root, file)))
+        File.write(File.join(root, file), '')
+      end
+      Tutti::StoredQueries.brought?(Environment.new([Module.new(mod)]), root)
+    end
+  end
+
+  def test_finds_an_environments_own_function
+    %w[functions/puppetdb_query.pp lib/puppet/functions/puppetdb_query.rb lib/puppet/parser/functions/puppetdb_query.rb
+       modules/m/lib/puppet/functions/puppetdb_query.rb modules/m/lib/puppet/parser/functions/puppetdb_query.rb].each do |file|
+      assert brought?(file), file
+    end
+    refute brought?(nil)
+    refute brought?('modules/m/functions/puppetdb_query.pp') # another function: m::puppetdb_query
+    refute brought?('modules/m/lib/puppet/functions/m/puppetdb_query.rb')
   end
 end
 
