@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // CheckPage refuses a page whose limit is out of bounds.
@@ -42,4 +43,25 @@ func Distinct(resources []Resource, edges []Edge) ([]Resource, []Edge) {
 
 func compareEdges(a, b Edge) int {
 	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Relationship, b.Relationship))
+}
+
+// DistinctPackages sorts packages, and keeps each once.
+func DistinctPackages(list []Package) []Package {
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b Package) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Provider, b.Provider))
+	})
+	return slices.Compact(sorted)
+}
+
+// PackagesDigest names a list of distinct packages; empty for none.
+func PackagesDigest(list []Package) fleet.Digest {
+	if len(list) == 0 {
+		return ""
+	}
+	d := newDigester("tutti packages 1")
+	for _, p := range list {
+		d.texts(p.Name, p.Version, p.Provider)
+	}
+	return d.sum()
 }

@@ -49,14 +49,15 @@ func ParseDocument(document []byte, r *Report) error {
 
 // digest is the ID: everything that the node said, and nothing of ours.
 func (r *Report) digest() fleet.Digest {
-	d := digester{hash: sha256.New(), buf: make([]byte, 0, 8<<10)}
+	d := newDigester("tutti report 2")
 	d.texts(
-		"tutti report 1", string(r.Certname), string(r.Environment), r.Status, r.PuppetVersion, r.ConfigVersion,
+		string(r.Certname), string(r.Environment), r.Type, r.Status, r.PuppetVersion, r.ConfigVersion,
 		r.TransactionUUID, r.CatalogUUID, r.CodeID, r.JobID, r.CachedCatalog, r.Server, string(r.Metrics),
 	)
 	d.flags(r.Noop, r.NoopPending, r.CorrectiveChange, r.Completed)
 	d.number(int64(r.ReportFormat))
 	d.time(r.StartedAt)
+	d.time(r.EndedAt)
 	d.number(int64(len(r.Logs)))
 	for i := range r.Logs {
 		l := &r.Logs[i]
@@ -69,8 +70,7 @@ func (r *Report) digest() fleet.Digest {
 	for i := range r.Resources {
 		d.resource(&r.Resources[i])
 	}
-	d.flush()
-	return fleet.Digest(hex.EncodeToString(d.hash.Sum(nil)))
+	return d.sum()
 }
 
 // digester feeds a hash with values that cannot be mistaken for others: every text
@@ -78,6 +78,19 @@ func (r *Report) digest() fleet.Digest {
 type digester struct {
 	hash hash.Hash
 	buf  []byte
+}
+
+// newDigester begins with what is digested, so that no two kinds can be taken for
+// each other.
+func newDigester(kind string) *digester {
+	d := &digester{hash: sha256.New(), buf: make([]byte, 0, 8<<10)}
+	d.texts(kind)
+	return d
+}
+
+func (d *digester) sum() fleet.Digest {
+	d.flush()
+	return fleet.Digest(hex.EncodeToString(d.hash.Sum(nil)))
 }
 
 func (d *digester) flush() {

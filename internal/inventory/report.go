@@ -11,10 +11,12 @@ import (
 // Report is what a node said of one run. Its ID is the digest of its canonical
 // content, so the same report sent twice is stored once.
 type Report struct {
+	Origin
 	ID               fleet.Digest
 	Certname         fleet.Certname
 	Environment      fleet.Environment
-	Status           string // failed, changed, unchanged
+	Type             string // agent, plan; a store takes empty for agent
+	Status           string // failed, changed, unchanged; empty: not told
 	Noop             bool
 	NoopPending      bool
 	CorrectiveChange bool
@@ -95,7 +97,8 @@ type ReportFilter struct {
 // ReportStore keeps reports. Methods may be called concurrently.
 type ReportStore interface {
 	// SaveReport stores r once under its ID and creates the node if need be. When
-	// it returns the report survives a crash.
+	// it returns the report survives a crash. The node's latest report is the one that
+	// was produced last (see Origin), plans apart.
 	SaveReport(ctx context.Context, r Report) error
 	// Reports lists reports, newest first, without logs, metrics and resources.
 	Reports(ctx context.Context, f ReportFilter) ([]Report, error)

@@ -8,12 +8,25 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Origin says through which server a thing came, and when by that server's clock.
+//
+// What this server takes from nodes itself is the newest there is: ProducedAt is
+// zero, and becomes the time of arrival. What another server sends says when it was
+// produced; it may come late, and changes nothing if something newer is stored. It
+// makes a node active again that was deactivated or expired before it was produced.
+type Origin struct {
+	Producer   string // the server's name; empty: not known
+	ProducedAt time.Time
+}
+
 // FactSet is all that a node said of itself at one time.
 type FactSet struct {
+	Origin
 	Certname    fleet.Certname
 	Environment fleet.Environment
 	Values      json.RawMessage // one JSON object: fact name to value
-	Timestamp   time.Time       // the node's clock
+	Packages    []Package       // what is installed
+	Timestamp   time.Time       // the node's clock, or the producer's
 	ReceivedAt  time.Time       // ours
 	Seq         int64           // grows by one each time any value differs
 	Digest      fleet.Digest    // of the canonical form of Values; see SaveFacts
@@ -22,29 +35,41 @@ type FactSet struct {
 // FactStore keeps the newest facts of each node. Methods may be called
 // concurrently; each is one transaction (several may share a commit).
 type FactStore interface {
-	// SaveFacts stores f as the node's newest facts, creates the node if need be,
-	// and returns what is stored now (with Seq) and the paths whose values
-	// differ, sorted. When it returns the facts survive a crash. A set with a
+	// SaveFacts stores f as the node's newest facts, unless it comes too late (see
+	// Origin), creates the node if need be, and returns what is stored now (with
+	// Seq) and the paths whose values differ, sorted. When it returns the facts survive a crash. A set with a
 	// Digest has canonical Values, as ParseFacts leaves them; without one the
 	// store makes them so, and Invalid says what is wrong with them.
 	SaveFacts(ctx context.Context, f FactSet) (stored FactSet, changed []string, err error)
-	// Facts returns the newest facts of a node; NotFound if it has none.
+	// Facts returns the newest facts of a node, without its packages; NotFound if
+	// it has none.
 	Facts(ctx context.Context, node fleet.Certname) (FactSet, error)
+	// Packages lists what came with a node's newest facts, sorted, each once.
+	Packages(ctx context.Context, node fleet.Certname) ([]Package, error)
 }
 
+// Package is one package that is installed on a node.
+type Package struct{ Name, Version, Provider string }
+
 // Catalog is one compiled catalog as it is kept: the document is a blob, its
-// resources and edges are rows.
+// resources and edges are rows. A received one was compiled by another server: it has
+// rows only.
 type Catalog struct {
-	Certname    fleet.Certname
-	Environment fleet.Environment
-	Digest      fleet.Digest // of the normalised document; the blob's name
-	Version     fleet.Digest // of the code
-	UUID        string       // catalog_uuid
-	Transaction string
-	CompiledAt  time.Time
-	Compilation int64 // the row that it comes from; a later one has a higher number
-	Resources   []Resource
-	Edges       []Edge
+	Origin
+	Certname      fleet.Certname
+	Environment   fleet.Environment
+	Digest        fleet.Digest // of the normalised document, the blob's name; of a received one: of its content
+	Version       fleet.Digest // of the code; of a received one: empty
+	ConfigVersion string       // what the catalog calls its version
+	CodeID        string
+	UUID          string // catalog_uuid
+	Transaction   string
+	JobID         string
+	CompiledAt    time.Time // of a received one: when it came
+	Compilation   int64     // the row that it comes from; a later one has a higher number
+	Received      bool
+	Resources     []Resource
+	Edges         []Edge
 }
 
 // Resource is one resource of a catalog.
@@ -69,14 +94,20 @@ type Edge struct {
 type CatalogStore interface {
 	// SaveCatalog makes c the node's newest catalog and creates the node if need
 	// be. Rows are written only when the digest differs from what the node had.
-	// Of resources that share type and title the first one is kept. Compilations of
-	// a node may end in another order than they were asked for in: a catalog of an
-	// earlier one than the stored one's changes nothing.
+	// Of resources that share type and title the first one is kept.
+	//
+	// Compilations of a node may end in another order than they were asked for in: a
+	// catalog of an earlier one than the stored one's changes nothing. A received
+	// catalog has no compilation; it replaces what was produced before it (see
+	// Origin) and keeps the number, so that compilations still compete with each
+	// other. Only a received catalog makes a node active: this server compiles for
+	// nodes that are gone, too.
 	SaveCatalog(ctx context.Context, c Catalog) error
 	// Catalog returns a node's newest catalog with resources (in catalog order)
 	// and edges (by source, target, relationship); NotFound if it has none.
 	Catalog(ctx context.Context, node fleet.Certname) (Catalog, error)
-	// CatalogDigests lists every digest that a row refers to (for garbage collection).
+	// CatalogDigests lists every digest of a document that a row refers to (for
+	// garbage collection).
 	CatalogDigests(ctx context.Context) ([]fleet.Digest, error)
 }
 
@@ -93,6 +124,8 @@ type Node struct {
 	LatestNoop       bool
 	LatestCorrective bool
 	CreatedAt        time.Time
+	DeactivatedAt    time.Time // zero for an active node
+	ExpiredAt        time.Time // the same
 }
 
 // Page asks for one page of a list: at most Limit rows after the row After.
@@ -110,4 +143,18 @@ type NodeStore interface {
 	// PurgeNode forgets a node: facts, catalog, reports, wanted compilations.
 	// NotFound if nothing was known.
 	PurgeNode(ctx context.Context, name fleet.Certname) error
+	// DeactivateNode says that a node is gone since the given time, and creates it if
+	// need be. If anything of it was produced later, nothing changes. Anything produced later
+	// makes it active again.
+	DeactivateNode(ctx context.Context, name fleet.Certname, since time.Time) error
+	// ConfigureExpiration says whether a node may expire, and creates it if need be. An
+	// older word than the stored one changes nothing.
+	ConfigureExpiration(ctx context.Context, name fleet.Certname, expire bool, at time.Time) error
+	// ExpireNodes marks active nodes as expired at now of which nothing was produced
+	// since before, and returns how many. Nodes that may not expire are left out;
+	// catalogs that this server compiled are no sign of life.
+	ExpireNodes(ctx context.Context, before, now time.Time) (int, error)
+	// LeftNodes lists at most limit nodes that were deactivated or expired before the given
+	// time, the longest gone first.
+	LeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error)
 }

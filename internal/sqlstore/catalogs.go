@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -39,7 +40,8 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 		if err != nil {
 			return err
 		}
-		if c.Compilation < before.Compilation {
+		next, stands := after(before, c)
+		if stands {
 			return nil
 		}
 		d := catalogDiff{before: before}
@@ -50,17 +52,33 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 			d = compareCatalogs(before, c)
 			d.order = s.packer.pack(orderOf(c.Resources))
 		}
-		return s.write(ctx, func(ctx context.Context, q querier) error { return s.putCatalog(ctx, q, c, d) })
+		return s.write(ctx, func(ctx context.Context, q querier) error { return s.putCatalog(ctx, q, next, d) })
 	})
 	return explain(err, "save the catalog of %s", c.Certname)
+}
+
+// after is c as it is stored after before; stands is set when that stays instead.
+func after(before storedCatalog, c inventory.Catalog) (next inventory.Catalog, stands bool) {
+	switch {
+	case c.Received:
+		stands = micros(c.ProducedAt) < micros(before.ProducedAt)
+		c.Compilation = before.Compilation
+	case c.Compilation < before.Compilation:
+		stands = true
+	case c.ProducedAt.IsZero():
+		c.ProducedAt = c.CompiledAt
+	}
+	return c, stands
 }
 
 // catalogHead reads the catalog's own row; seq is zero when there is none.
 func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
 	c.Certname = name
-	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at, c.compilation
+	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at, c.compilation,
+		c.produced_at, c.producer, c.job_id, c.config_version, c.code_id, c.received
 		FROM nodes n JOIN catalogs c ON c.node_id = n.id WHERE n.certname = $1`, name).
-		Scan(&c.node, &c.seq, &c.Environment, &c.Digest, &c.Version, &c.UUID, &c.Transaction, at(&c.CompiledAt), &c.Compilation)
+		Scan(&c.node, &c.seq, &c.Environment, &c.Digest, &c.Version, &c.UUID, &c.Transaction, at(&c.CompiledAt), &c.Compilation,
+			at(&c.ProducedAt), &c.Producer, &c.JobID, &c.ConfigVersion, &c.CodeID, &c.Received)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -171,22 +189,30 @@ func orderOf(resources []inventory.Resource) []byte {
 }
 
 func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, d catalogDiff) error {
-	now := micros(c.CompiledAt)
+	now, produced := micros(c.CompiledAt), micros(c.ProducedAt)
+	seen, newest := int64(0), int64(math.MaxInt64) // compiling is no sign of life
+	if c.Received {
+		seen, newest = produced, produced
+	}
 	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, catalog_at, catalog_digest, created_at) VALUES ($1, $2, $3, $4, $3)
 		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, catalog_at = excluded.catalog_at,
-		catalog_digest = excluded.catalog_digest RETURNING id`, c.Certname, c.Environment, now, c.Digest))
+		catalog_digest = excluded.catalog_digest, `+activate("$5")+` RETURNING id`, c.Certname, c.Environment, now, c.Digest, seen))
 	if err != nil {
 		return err
 	}
 	var count int64
 	if d.before.seq > 0 {
 		count, err = q.exec(ctx, `UPDATE catalogs SET environment = $1, digest = $2, version = $3, uuid = $4, transaction_uuid = $5,
-			compiled_at = $6, seq = seq + $7, compilation = $11 WHERE node_id = $8 AND seq = $9 AND node_id = $10 AND compilation <= $11`,
-			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, bit(d.order != nil), node, d.before.seq, d.before.node, c.Compilation)
+			compiled_at = $6, seq = seq + $7, compilation = $8, produced_at = $9, producer = $10, job_id = $11, config_version = $12, code_id = $13,
+			received = $14 WHERE node_id = $15 AND seq = $16 AND node_id = $17 AND compilation <= $8 AND produced_at <= $18`,
+			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, clean(c.Producer),
+			clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
 	} else {
-		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, seq, node_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8) ON CONFLICT DO NOTHING`,
-			c.Environment, c.Digest, c.Version, c.UUID, c.Transaction, now, c.Compilation, node)
+		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, produced_at,
+			producer, job_id, config_version, code_id, received, seq, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14) ON CONFLICT DO NOTHING`,
+			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, c.Compilation, produced,
+			clean(c.Producer), clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node)
 	}
 	if err != nil || count == 0 {
 		return cmpErr(err, errStale)
@@ -319,6 +345,6 @@ func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error 
 // catalogs too.
 func (s *Store) CatalogDigests(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest],
-		"SELECT digest FROM catalogs UNION SELECT catalog FROM compilations WHERE catalog <> '' ORDER BY 1")
+		"SELECT digest FROM catalogs WHERE received = 0 UNION SELECT catalog FROM compilations WHERE catalog <> '' ORDER BY 1")
 	return digests, explain(err, "list catalog digests")
 }

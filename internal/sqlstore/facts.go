@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -22,31 +23,39 @@ func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.F
 		}
 		f.Values, f.Digest = values, fleet.DigestOf(values)
 	}
+	var stored inventory.FactSet
 	var changed []string
-	err := again(ctx, func() error {
-		var err error
-		f.Seq, changed, err = s.tryFacts(ctx, f)
+	err := again(ctx, func() (err error) {
+		stored, changed, err = s.tryFacts(ctx, f)
 		return err
 	})
 	if err != nil {
 		return inventory.FactSet{}, nil, explain(err, "save the facts of %s", f.Certname)
 	}
-	f.Timestamp, f.ReceivedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt))
-	return f, changed, nil
+	return stored, changed, nil
 }
 
-func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (seq int64, changed []string, err error) {
-	before, err := s.Facts(ctx, f.Certname)
+func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inventory.FactSet, changed []string, err error) {
+	before, packages, err := s.factHead(ctx, f.Certname)
 	known := err == nil
 	if err != nil && fault.Of(err) != fault.NotFound {
-		return 0, nil, err
+		return f, nil, err
+	}
+	d := factDiff{before: before, known: known, newest: math.MaxInt64}
+	if f.ProducedAt.IsZero() {
+		f.ProducedAt = f.ReceivedAt
+	} else if d.newest = micros(f.ProducedAt); micros(before.ProducedAt) > d.newest {
+		return before, nil, nil
+	}
+	f.Packages = inventory.DistinctPackages(f.Packages)
+	if d.packages = inventory.PackagesDigest(f.Packages); d.packages != packages {
+		d.repack = true
 	}
 	f.Seq = before.Seq
-	d := factDiff{before: before, known: known}
 	if before.Digest != f.Digest {
 		f.Seq++
 		if d.changes, err = inventory.Diff(before.Values, f.Values); err != nil {
-			return 0, nil, err
+			return f, nil, err
 		}
 		d.document = s.packer.pack(f.Values)
 	}
@@ -56,41 +65,51 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (seq int64, c
 		return err
 	})
 	if err != nil {
-		return 0, nil, err
+		return f, nil, err
 	}
 	s.paths.add(fresh)
-	return f.Seq, inventory.Paths(d.changes), nil
+	f.Timestamp, f.ReceivedAt, f.ProducedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt)), instant(micros(f.ProducedAt))
+	return f, inventory.Paths(d.changes), nil
 }
 
 // factDiff is what a write of facts was prepared with.
 type factDiff struct {
 	before   inventory.FactSet
 	known    bool
+	newest   int64 // the stored ones may not be produced after this
 	changes  []inventory.Change
 	document []byte // nil when nothing changed
+	packages fleet.Digest
+	repack   bool
 }
 
 // putFacts writes the difference, and returns the paths that were new.
 func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]int64, error) {
-	now := micros(f.ReceivedAt)
+	now, produced := micros(f.ReceivedAt), micros(f.ProducedAt)
 	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, facts_at, created_at) VALUES ($1, $2, $3, $3)
-		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, facts_at = excluded.facts_at RETURNING id`,
-		f.Certname, f.Environment, now))
+		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, facts_at = excluded.facts_at, `+activate("$4")+` RETURNING id`,
+		f.Certname, f.Environment, now, produced))
 	if err != nil {
 		return nil, err
 	}
 	var count int64
 	if d.known {
-		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, produced_at = $4, received_at = $5
-			WHERE node_id = $6 AND seq = $7 AND digest = $8`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, node, d.before.Seq, d.before.Digest)
+		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, node_at = $4, received_at = $5,
+			produced_at = $6, producer = $7, packages = $8 WHERE node_id = $9 AND seq = $10 AND digest = $11 AND produced_at <= $12`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages,
+			node, d.before.Seq, d.before.Digest, d.newest)
 	} else {
-		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, produced_at, received_at, node_id)
-			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, node)
+		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, node)
 	}
 	if err != nil || count == 0 {
 		return nil, cmpErr(err, errStale)
+	}
+	if d.repack {
+		if err := s.putPackages(ctx, q, node, f.Packages); err != nil {
+			return nil, err
+		}
 	}
 	if d.document == nil {
 		return nil, nil
@@ -175,16 +194,23 @@ func clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 // Facts implements inventory.FactStore.
 func (s *Store) Facts(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+	f, _, err := s.factHead(ctx, name)
+	return f, err
+}
+
+// factHead reads a node's facts, and the digest of its packages.
+func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.FactSet, fleet.Digest, error) {
 	f := inventory.FactSet{Certname: name}
 	var packed []byte
-	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.produced_at, f.received_at, d.document
+	var packages fleet.Digest
+	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, d.document
 		FROM nodes n JOIN factsets f ON f.node_id = n.id JOIN fact_documents d ON d.node_id = n.id WHERE n.certname = $1`, name).
-		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), &packed)
+		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), at(&f.ProducedAt), &f.Producer, &packages, &packed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return f, fault.New(fault.NotFound, "node %s has no facts", name)
+		return f, "", fault.New(fault.NotFound, "node %s has no facts", name)
 	}
 	if err == nil {
 		f.Values, err = s.packer.unpack(packed)
 	}
-	return f, explain(err, "read the facts of %s", name)
+	return f, packages, explain(err, "read the facts of %s", name)
 }

@@ -9,11 +9,11 @@ import (
 )
 
 const nodeColumns = `certname, environment, facts_at, catalog_at, catalog_digest, report_at, latest_report,
-	latest_status, latest_noop, latest_corrective, created_at`
+	latest_status, latest_noop, latest_corrective, created_at, deactivated_at, expired_at`
 
 func scanNode(row scanner) (n inventory.Node, err error) {
 	err = row.Scan(&n.Certname, &n.Environment, at(&n.FactsAt), at(&n.CatalogAt), &n.CatalogDigest, at(&n.ReportAt), &n.LatestReport,
-		&n.LatestStatus, &n.LatestNoop, &n.LatestCorrective, at(&n.CreatedAt))
+		&n.LatestStatus, &n.LatestNoop, &n.LatestCorrective, at(&n.CreatedAt), at(&n.DeactivatedAt), at(&n.ExpiredAt))
 	return n, err
 }
 
@@ -66,6 +66,8 @@ func purge(ctx context.Context, q querier, id int64) error {
 		"DELETE FROM resources WHERE node_id = $1",
 		"DELETE FROM catalog_orders WHERE node_id = $1",
 		"DELETE FROM catalogs WHERE node_id = $1",
+		"DELETE FROM catalog_inputs WHERE node_id = $1",
+		"DELETE FROM node_packages WHERE node_id = $1",
 		"DELETE FROM facts WHERE node_id = $1",
 		"DELETE FROM fact_documents WHERE node_id = $1",
 		"DELETE FROM factsets WHERE node_id = $1",

@@ -88,13 +88,17 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 	made, received := fleetStart.Add(time.Duration(i)*time.Minute), fleetStart.Add(time.Duration(i)*time.Minute+time.Second)
 	stored, _, err := s.SaveFacts(tb.Context(), inventory.FactSet{
 		Certname: fleet.Certname(name), Environment: fleet.Environment(env), Timestamp: made, ReceivedAt: received, Values: text,
+		Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: made}, Packages: fleetPackages(i),
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	for _, p := range fleetPackages(i) {
+		o.add("package_inventory", name, map[string]any{"package_name": p.Name, "version": p.Version, "provider": p.Provider})
+	}
 	node["facts_timestamp"], node["facts_environment"] = received, env
 	o.add("factsets", name, map[string]any{
-		"environment": env, "timestamp": received, "producer_timestamp": made, "producer": nil, "hash": string(stored.Digest),
+		"environment": env, "timestamp": received, "producer_timestamp": made, "producer": "puppet.example.test", "hash": string(stored.Digest),
 		"facts": expandedFacts(name, values),
 	})
 	o.add("inventory", name, map[string]any{"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true}})
@@ -102,6 +106,11 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		o.add("facts", name, map[string]any{"environment": env, "name": fact, "value": jsonValue{values[fact], true}})
 		o.addLeaves(name, env, fact, []any{fact}, values[fact])
 	}
+}
+
+// fleetPackages are those of the i-th node, sorted.
+func fleetPackages(i int) []inventory.Package {
+	return []inventory.Package{{Name: "bash", Version: fmt.Sprint(5 + i%2), Provider: "apt"}, {Name: "vim", Version: "9", Provider: "apt"}}
 }
 
 func expandedFacts(name string, values map[string]any) map[string]any {
@@ -149,6 +158,7 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 	tb.Helper()
 	c := inventory.Catalog{
 		Certname: fleet.Certname(name), Environment: fleet.Environment(env), Digest: fleet.DigestOf([]byte(name)), Version: fleet.DigestOf([]byte(env)),
+		ConfigVersion: "c" + fmt.Sprint(i), CodeID: "code", JobID: []string{"", "9"}[i%2], Origin: inventory.Origin{Producer: "other.example.test"},
 		UUID: "u" + fmt.Sprint(i), CompiledAt: fleetStart.Add(time.Duration(i) * time.Hour),
 		Resources: []inventory.Resource{
 			{Type: "Class", Title: "Main", Tags: []string{"class", "main"}},
@@ -167,8 +177,8 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 	}
 	node["catalog_timestamp"], node["catalog_environment"] = c.CompiledAt, env
 	o.add("catalogs", name, map[string]any{
-		"version": string(c.Version), "environment": env, "transaction_uuid": nil, "catalog_uuid": c.UUID,
-		"code_id": string(c.Version), "job_id": nil, "hash": string(c.Digest), "producer_timestamp": c.CompiledAt, "producer": nil,
+		"version": c.ConfigVersion, "environment": env, "transaction_uuid": nil, "catalog_uuid": c.UUID,
+		"code_id": "code", "job_id": []any{nil, "9"}[i%2], "hash": string(c.Digest), "producer_timestamp": c.CompiledAt, "producer": "other.example.test",
 	})
 	for _, r := range c.Resources {
 		parameters := map[string]any{}
@@ -203,7 +213,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 	r := inventory.Report{
 		ID: fleet.DigestOf(fmt.Appendf(nil, "%s %d", name, run)), Certname: fleet.Certname(name), Environment: fleet.Environment(env),
 		Status: status, Noop: i%2 == 1, CorrectiveChange: run == 1, PuppetVersion: "7.23.0", ReportFormat: 12, ConfigVersion: "v" + fmt.Sprint(run),
-		CachedCatalog: "not_used", Server: "puppet.example.test", StartedAt: at, EndedAt: at.Add(time.Minute), ReceivedAt: at.Add(2 * time.Minute),
+		CachedCatalog: "not_used", Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: at.Add(90 * time.Second)}, StartedAt: at, EndedAt: at.Add(time.Minute), ReceivedAt: at.Add(2 * time.Minute),
 		Metrics: json.RawMessage(`{"time":{"name":"time","label":"Time","values":[["total","Total",1.5]]}}`),
 		Resources: []inventory.ResourceStatus{{
 			Type: "File", Title: "/etc/a", ContainmentPath: []string{"Stage[main]", "Role::Web", "File[/etc/a]"}, File: "/x.pp", Line: 7,
@@ -226,7 +236,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 	node["latest_report_corrective_change"], node["cached_catalog_status"] = r.CorrectiveChange, "not_used"
 	o.add("reports", name, map[string]any{
 		"hash": string(r.ID), "puppet_version": "7.23.0", "report_format": 12.0, "configuration_version": r.ConfigVersion,
-		"start_time": r.StartedAt, "end_time": r.EndedAt, "producer_timestamp": r.EndedAt, "receive_time": r.ReceivedAt, "producer": r.Server,
+		"start_time": r.StartedAt, "end_time": r.EndedAt, "producer_timestamp": r.ProducedAt, "receive_time": r.ReceivedAt, "producer": r.Producer,
 		"transaction_uuid": nil, "catalog_uuid": nil, "code_id": nil, "job_id": nil, "cached_catalog_status": "not_used", "environment": env,
 		"status": status, "noop": r.Noop, "noop_pending": false, "corrective_change": r.CorrectiveChange, "type": "agent", "latest_report?": true,
 	})
@@ -263,4 +273,8 @@ func (o *oracle) addNames() {
 	o.add("environments", "", map[string]any{"name": "production"})
 	o.add("environments", "", map[string]any{"name": "testing"})
 	o.add("producers", "", map[string]any{"name": "puppet.example.test"})
+	o.add("producers", "", map[string]any{"name": "other.example.test"})
+	for _, p := range inventory.DistinctPackages(append(fleetPackages(0), fleetPackages(1)...)) {
+		o.add("packages", "", map[string]any{"package_name": p.Name, "version": p.Version, "provider": p.Provider})
+	}
 }

@@ -46,9 +46,6 @@ func flagOf(expr string) sqlField    { return asA(asFlag, expr) }
 func timeOf(expr string) sqlField    { return asA(asTime, "NULLIF("+expr+", 0)") }
 func countOf(expr string) sqlField   { return asA(asInt, "NULLIF("+expr+", 0)") }
 
-// noText is a field that PuppetDB has and Tutti has no data for.
-func noText() sqlField { return asA(asText, "CAST(NULL AS text)") }
-
 // narrowed is what is known of a condition before rows are read.
 type narrowed struct {
 	hoisted string // of facts: conditions on name and certname alone
@@ -99,14 +96,23 @@ func (w queryWords) source(entity string, known narrowed) source {
 				UNION SELECT environment FROM versions) e@`, where: "e@.name <> ''", fields: map[string]sqlField{"name": plainText("e@.name")},
 		}
 	case "producers":
-		return source{from: "(SELECT DISTINCT server AS name FROM reports WHERE server <> '') p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
-	default: // packages, of which nothing is stored
+		return source{from: "(SELECT producer AS name FROM reports WHERE producer <> '' UNION SELECT producer FROM catalogs WHERE producer <> '' " +
+			"UNION SELECT producer FROM factsets WHERE producer <> '') p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
+	case "packages":
 		return source{
-			from: "(SELECT * FROM nodes n WHERE n.id < 0) n@", node: "n@.id", fields: map[string]sqlField{
-				"certname": plainText("n@.certname"), "package_name": noText(), "version": noText(), "provider": noText(),
-			},
+			from: "packages p@", where: "EXISTS (SELECT 1 FROM node_packages i WHERE i.package_id = p@.id)", fields: packageFields(),
+		}
+	default: // package_inventory
+		fields := packageFields()
+		fields["certname"] = plainText("n@.certname")
+		return source{
+			from: "node_packages i@ JOIN packages p@ ON p@.id = i@.package_id JOIN nodes n@ ON n@.id = i@.node_id", node: "i@.node_id", fields: fields,
 		}
 	}
+}
+
+func packageFields() map[string]sqlField {
+	return map[string]sqlField{"package_name": plainText("p@.name"), "version": plainText("p@.version"), "provider": plainText("p@.provider")}
 }
 
 func (w queryWords) nodes() source {
@@ -187,7 +193,7 @@ func (w queryWords) factsets() source {
 		from: "factsets s@ JOIN nodes n@ ON n@.id = s@.node_id", node: "n@.id",
 		fields: map[string]sqlField{
 			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "timestamp": timeOf("s@.received_at"),
-			"producer_timestamp": timeOf("s@.produced_at"), "producer": noText(), "hash": plainText("s@.digest"),
+			"producer_timestamp": timeOf("s@.produced_at"), "producer": textOf("s@.producer"), "hash": plainText("s@.digest"),
 			"facts": {as: asFactList, expr: documentOf, raw: "n@.certname"},
 		},
 	}
@@ -209,9 +215,9 @@ func (w queryWords) catalogs() source {
 	return source{
 		from: "catalogs c@ JOIN nodes n@ ON n@.id = c@.node_id", node: "n@.id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "version": textOf("c@.version"), "environment": plainText("c@.environment"),
-			"transaction_uuid": textOf("c@.transaction_uuid"), "catalog_uuid": textOf("c@.uuid"), "code_id": textOf("c@.version"), "job_id": noText(),
-			"hash": plainText("c@.digest"), "producer_timestamp": timeOf("c@.compiled_at"), "producer": noText(),
+			"certname": plainText("n@.certname"), "version": textOf("c@.config_version"), "environment": plainText("c@.environment"),
+			"transaction_uuid": textOf("c@.transaction_uuid"), "catalog_uuid": textOf("c@.uuid"), "code_id": textOf("c@.code_id"), "job_id": textOf("c@.job_id"),
+			"hash": plainText("c@.digest"), "producer_timestamp": timeOf("c@.produced_at"), "producer": textOf("c@.producer"),
 			"resources": {as: asRows, raw: "n@.certname", expr: "(SELECT " + w.list(
 				w.hex("r.id")+", r.type, r.title, r.tags, r.exported, r.file, r.line, COALESCE(p.parameters, '{}')", "r.type, r.title") +
 				" FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = n@.id)"},
@@ -265,12 +271,12 @@ func (w queryWords) reports() source {
 		fields: map[string]sqlField{
 			"certname": plainText("n@.certname"), "hash": plainText("r@.digest"), "puppet_version": plainText("r@.puppet_version"),
 			"report_format": asA(asInt, "r@.report_format"), "configuration_version": plainText("r@.config_version"),
-			"start_time": timeOf("r@.started_at"), "end_time": timeOf("r@.ended_at"), "producer_timestamp": timeOf("r@.ended_at"),
-			"receive_time": timeOf("r@.received_at"), "producer": textOf("r@.server"), "transaction_uuid": textOf("r@.transaction_uuid"),
+			"start_time": timeOf("r@.started_at"), "end_time": timeOf("r@.ended_at"), "producer_timestamp": timeOf("r@.produced_at"),
+			"receive_time": timeOf("r@.received_at"), "producer": textOf("r@.producer"), "transaction_uuid": textOf("r@.transaction_uuid"),
 			"catalog_uuid": textOf("r@.catalog_uuid"), "code_id": textOf("r@.code_id"), "job_id": textOf("r@.job_id"),
 			"cached_catalog_status": textOf("r@.cached_catalog"), "environment": plainText("r@.environment"), "status": textOf("r@.status"),
 			"noop": flagOf("r@.noop"), "noop_pending": flagOf("r@.noop_pending"), "corrective_change": flagOf("r@.corrective"),
-			"type": plainText("'agent'"), "metrics": document("metrics"), "logs": document("logs"), "resource_events": document("resource_events"),
+			"type": plainText("r@.kind"), "metrics": document("metrics"), "logs": document("logs"), "resource_events": document("resource_events"),
 			"latest_report?": flagOf("CASE WHEN r@.digest = n@.latest_report THEN 1 ELSE 0 END"),
 		},
 	}

@@ -26,27 +26,21 @@ func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
 }
 
 func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
-	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at, report_at, latest_report, latest_status,
-		latest_noop, latest_corrective) VALUES ($1, $2, $3, $3, $4, $5, $6, $7)
-		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment,
-		latest_report = CASE WHEN excluded.report_at >= nodes.report_at THEN excluded.latest_report ELSE nodes.latest_report END,
-		latest_status = CASE WHEN excluded.report_at >= nodes.report_at THEN excluded.latest_status ELSE nodes.latest_status END,
-		latest_noop = CASE WHEN excluded.report_at >= nodes.report_at THEN excluded.latest_noop ELSE nodes.latest_noop END,
-		latest_corrective = CASE WHEN excluded.report_at >= nodes.report_at THEN excluded.latest_corrective ELSE nodes.latest_corrective END,
-		report_at = CASE WHEN excluded.report_at >= nodes.report_at THEN excluded.report_at ELSE nodes.report_at END
-		RETURNING id`, r.Certname, r.Environment, micros(r.ReceivedAt), r.ID, r.Status, bit(r.Noop), bit(r.CorrectiveChange)))
+	r = produced(r)
+	node, err := putReportNode(ctx, q, r)
 	if err != nil {
 		return err
 	}
 	ids, err := collect(ctx, q, one[int64], `INSERT INTO reports (digest, node_id, environment, status, noop, noop_pending, corrective, completed,
 		puppet_version, report_format, config_version, transaction_uuid, catalog_uuid, code_id, job_id, cached_catalog, server,
-		started_at, ended_at, received_at, resources, changed, failed, skipped, unchanged, noops, correctives)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+		started_at, ended_at, received_at, resources, changed, failed, skipped, unchanged, noops, correctives, produced_at, producer, kind)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
 		ON CONFLICT (digest) DO NOTHING RETURNING id`,
 		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
 		clean(r.PuppetVersion), r.ReportFormat, clean(r.ConfigVersion), clean(r.TransactionUUID), clean(r.CatalogUUID), clean(r.CodeID), clean(r.JobID),
 		clean(r.CachedCatalog), clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
-		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective)
+		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
+		micros(r.ProducedAt), clean(r.Producer), r.Type)
 	if err != nil {
 		return err
 	}
@@ -57,6 +51,37 @@ func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, d
 		return err
 	}
 	return s.dialect.insert(ctx, q, "events", eventRow, "", eventRows(ids[0], r))
+}
+
+// produced fills what a report of this server leaves open.
+func produced(r *inventory.Report) *inventory.Report {
+	whole := *r
+	if whole.ProducedAt.IsZero() {
+		whole.ProducedAt = r.ReceivedAt
+	}
+	if whole.Type == "" {
+		whole.Type = "agent"
+	}
+	return &whole
+}
+
+// putReportNode makes the report its node's latest one, if it was produced last.
+func putReportNode(ctx context.Context, q querier, r *inventory.Report) (int64, error) {
+	if r.Type != "agent" {
+		return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at) VALUES ($1, $2, $3)
+			ON CONFLICT (certname) DO UPDATE SET `+activate("$4")+` RETURNING id`, r.Certname, r.Environment, micros(r.ReceivedAt), micros(r.ProducedAt)))
+	}
+	return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at, report_at, latest_report, latest_status,
+		latest_noop, latest_corrective, report_produced_at) VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment,
+		latest_report = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_report ELSE nodes.latest_report END,
+		latest_status = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_status ELSE nodes.latest_status END,
+		latest_noop = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_noop ELSE nodes.latest_noop END,
+		latest_corrective = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_corrective ELSE nodes.latest_corrective END,
+		report_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_at ELSE nodes.report_at END,
+		report_produced_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_produced_at ELSE nodes.report_produced_at END,
+		`+activate("$8")+` RETURNING id`,
+		r.Certname, r.Environment, micros(r.ReceivedAt), r.ID, r.Status, bit(r.Noop), bit(r.CorrectiveChange), micros(r.ProducedAt)))
 }
 
 var eventRow = []column{
@@ -77,10 +102,10 @@ var eventRow = []column{
 	{"containment_path", texts},
 }
 
-// eventsOf lists a resource's events. That it was skipped is one too, as PuppetDB
-// has it.
+// eventsOf lists a resource's events. That it was skipped is one, as PuppetDB has
+// it, and then the only one.
 func eventsOf(r *inventory.ResourceStatus) []inventory.Event {
-	if len(r.Events) == 0 && r.Skipped {
+	if r.Skipped {
 		return []inventory.Event{{Status: "skipped", Time: r.Time}}
 	}
 	return r.Events
@@ -107,14 +132,15 @@ func eventRows(report int64, r *inventory.Report) [][]any {
 
 const reportColumns = `r.digest, n.certname, r.environment, r.status, r.noop, r.noop_pending, r.corrective, r.completed,
 	r.puppet_version, r.report_format, r.config_version, r.transaction_uuid, r.catalog_uuid, r.code_id, r.job_id, r.cached_catalog, r.server,
-	r.started_at, r.ended_at, r.received_at, r.resources, r.changed, r.failed, r.skipped, r.unchanged, r.noops, r.correctives`
+	r.started_at, r.ended_at, r.received_at, r.resources, r.changed, r.failed, r.skipped, r.unchanged, r.noops, r.correctives,
+	r.produced_at, r.producer, r.kind`
 
 func reportFields(r *inventory.Report) []any {
 	return []any{
 		&r.ID, &r.Certname, &r.Environment, &r.Status, &r.Noop, &r.NoopPending, &r.CorrectiveChange, &r.Completed,
 		&r.PuppetVersion, &r.ReportFormat, &r.ConfigVersion, &r.TransactionUUID, &r.CatalogUUID, &r.CodeID, &r.JobID, &r.CachedCatalog, &r.Server,
 		at(&r.StartedAt), at(&r.EndedAt), at(&r.ReceivedAt), &r.Counts.Resources, &r.Counts.Changed, &r.Counts.Failed, &r.Counts.Skipped,
-		&r.Counts.Unchanged, &r.Counts.Noop, &r.Counts.Corrective,
+		&r.Counts.Unchanged, &r.Counts.Noop, &r.Counts.Corrective, at(&r.ProducedAt), &r.Producer, &r.Type,
 	}
 }
 

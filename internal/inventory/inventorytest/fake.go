@@ -29,6 +29,13 @@ type Fake struct {
 	facts    map[fleet.Certname]inventory.FactSet
 	catalogs map[fleet.Certname]inventory.Catalog
 	reports  map[fleet.Digest]inventory.Report
+	keeps    map[fleet.Certname]expiration
+}
+
+// expiration is what configure_expiration said of a node.
+type expiration struct {
+	never bool
+	at    time.Time
 }
 
 // New returns an empty Fake.
@@ -38,6 +45,7 @@ func New() *Fake {
 		facts:    map[fleet.Certname]inventory.FactSet{},
 		catalogs: map[fleet.Certname]inventory.Catalog{},
 		reports:  map[fleet.Digest]inventory.Report{},
+		keeps:    map[fleet.Certname]expiration{},
 	}
 }
 
@@ -51,6 +59,16 @@ func (s *Fake) touch(name fleet.Certname, env fleet.Environment, at time.Time) i
 	return node
 }
 
+// activate makes a node active that left before the given time.
+func activate(node *inventory.Node, produced time.Time) {
+	if node.DeactivatedAt.Before(produced) {
+		node.DeactivatedAt = time.Time{}
+	}
+	if node.ExpiredAt.Before(produced) {
+		node.ExpiredAt = time.Time{}
+	}
+}
+
 // SaveFacts implements inventory.FactStore.
 func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
 	values, err := inventory.CanonicalFacts(f.Values)
@@ -61,6 +79,13 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.facts[f.Certname]
+	if f.ProducedAt.IsZero() {
+		f.ProducedAt = f.ReceivedAt
+	} else if f.ProducedAt.Before(before.ProducedAt) {
+		before.Packages = nil
+		return before, nil, nil
+	}
+	f.Packages = inventory.DistinctPackages(f.Packages)
 	changes, err := inventory.Diff(before.Values, f.Values)
 	if err != nil {
 		return inventory.FactSet{}, nil, err
@@ -72,6 +97,7 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 	s.facts[f.Certname] = f
 	node := s.touch(f.Certname, f.Environment, f.ReceivedAt)
 	node.FactsAt = f.ReceivedAt
+	activate(&node, f.ProducedAt)
 	s.nodes[f.Certname] = node
 	return f, inventory.Paths(changes), nil
 }
@@ -84,7 +110,15 @@ func (s *Fake) Facts(_ context.Context, name fleet.Certname) (inventory.FactSet,
 	if !ok {
 		return f, fault.New(fault.NotFound, "node %s has no facts", name)
 	}
+	f.Packages = nil
 	return f, nil
+}
+
+// Packages implements inventory.FactStore.
+func (s *Fake) Packages(_ context.Context, name fleet.Certname) ([]inventory.Package, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.facts[name].Packages, nil
 }
 
 // SaveCatalog implements inventory.CatalogStore.
@@ -93,16 +127,23 @@ func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
 	defer s.mu.Unlock()
 	before, ok := s.catalogs[c.Certname]
 	switch {
-	case !ok:
-	case c.Compilation < before.Compilation:
+	case c.Received && c.ProducedAt.Before(before.ProducedAt), !c.Received && c.Compilation < before.Compilation:
 		return nil
-	case c.Digest == before.Digest:
+	case c.Received:
+		c.Compilation = before.Compilation
+	case c.ProducedAt.IsZero():
+		c.ProducedAt = c.CompiledAt
+	}
+	if ok && c.Digest == before.Digest {
 		c.Resources, c.Edges = before.Resources, before.Edges
 	}
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
 	s.catalogs[c.Certname] = c
 	node := s.touch(c.Certname, c.Environment, c.CompiledAt)
 	node.CatalogAt, node.CatalogDigest = c.CompiledAt, c.Digest
+	if c.Received {
+		activate(&node, c.ProducedAt)
+	}
 	s.nodes[c.Certname] = node
 	return nil
 }
@@ -124,7 +165,9 @@ func (s *Fake) CatalogDigests(context.Context) ([]fleet.Digest, error) {
 	defer s.mu.Unlock()
 	seen := map[fleet.Digest]bool{}
 	for _, c := range s.catalogs {
-		seen[c.Digest] = true
+		if !c.Received {
+			seen[c.Digest] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(seen)), nil
 }
@@ -166,6 +209,7 @@ func (s *Fake) PurgeNode(_ context.Context, name fleet.Certname) error {
 	delete(s.nodes, name)
 	delete(s.facts, name)
 	delete(s.catalogs, name)
+	delete(s.keeps, name)
 	maps.DeleteFunc(s.reports, func(_ fleet.Digest, r inventory.Report) bool { return r.Certname == name })
 	return nil
 }
@@ -177,9 +221,18 @@ func (s *Fake) SaveReport(_ context.Context, r inventory.Report) error {
 	if _, known := s.reports[r.ID]; known {
 		return nil
 	}
+	if r.ProducedAt.IsZero() {
+		r.ProducedAt = r.ReceivedAt
+	}
+	r.Type = cmp.Or(r.Type, "agent")
 	s.reports[r.ID] = r
-	node := s.touch(r.Certname, r.Environment, r.ReceivedAt)
-	if !r.ReceivedAt.Before(node.ReportAt) {
+	env := r.Environment
+	if known, ok := s.nodes[r.Certname]; ok && r.Type != "agent" {
+		env = known.Environment
+	}
+	node := s.touch(r.Certname, env, r.ReceivedAt)
+	activate(&node, r.ProducedAt)
+	if r.Type == "agent" && !r.ProducedAt.Before(s.reports[node.LatestReport].ProducedAt) {
 		node.ReportAt, node.LatestReport = r.ReceivedAt, r.ID
 		node.LatestStatus, node.LatestNoop, node.LatestCorrective = r.Status, r.Noop, r.CorrectiveChange
 	}

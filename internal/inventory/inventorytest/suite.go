@@ -3,6 +3,7 @@ package inventorytest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"what is not there is NotFound":         notFound,
 		"an older report is not the latest one": reportLate,
 	}
+	maps.Copy(cases, originCases())
 	for name, check := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +89,7 @@ func factsRoundTrip(t *testing.T, s Store) {
 	same(t, "changed", []string{"b[0]", "b[1].c", "e", "os.n", "os.name"}, changed)
 	values := `{"b":[1,{"c":null}],"e":"ä\u0001","os":{"n":12345678901234567890.5,"name":"Debian"}}`
 	want := factSet("a.example", values, start)
-	want.Seq, want.Digest = 1, fleet.DigestOf([]byte(values))
+	want.Seq, want.Digest, want.ProducedAt = 1, fleet.DigestOf([]byte(values)), start
 	same(t, "stored", want, stored)
 	got, err := s.Facts(ctx, "a.example")
 	ok(t, err)
@@ -183,6 +185,7 @@ func factsConcurrent(t *testing.T, s Store) {
 func catalog(node fleet.Certname, digest string) inventory.Catalog {
 	return inventory.Catalog{
 		Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(digest)), Version: fleet.DigestOf([]byte("v")),
+		Origin: inventory.Origin{Producer: "tutti.example"}, ConfigVersion: "v", CodeID: "code", JobID: "9",
 		UUID: "uuid-" + digest, Transaction: "tx", CompiledAt: start,
 		Resources: []inventory.Resource{
 			{Type: "Stage", Title: "main"},
@@ -201,6 +204,9 @@ func readCatalog(t *testing.T, s Store, want inventory.Catalog) {
 	t.Helper()
 	got, err := s.Catalog(t.Context(), want.Certname)
 	ok(t, err)
+	if want.ProducedAt.IsZero() {
+		want.ProducedAt = want.CompiledAt
+	}
 	same(t, "catalog", want, got)
 }
 
@@ -356,6 +362,7 @@ func report(node fleet.Certname, n int) inventory.Report {
 	at := start.Add(time.Duration(n) * time.Minute)
 	return inventory.Report{
 		ID: fleet.DigestOf(fmt.Appendf(nil, "%s %d", node, n)), Certname: node, Environment: "production",
+		Origin: inventory.Origin{Producer: "tutti.example", ProducedAt: at.Add(-time.Millisecond)}, Type: "agent",
 		Status: "changed", Noop: true, NoopPending: true, CorrectiveChange: true, Completed: true,
 		PuppetVersion: "7.23.0", ReportFormat: 12, ConfigVersion: "v1", TransactionUUID: "tx", CatalogUUID: "cat",
 		CodeID: "code", JobID: "7", CachedCatalog: "not_used", Server: "puppet.example:8140",
@@ -393,6 +400,7 @@ func reportRoundTrip(t *testing.T, s Store) {
 	ok(t, s.SaveReport(t.Context(), bare))
 	got, err = s.Report(t.Context(), string(bare.ID))
 	ok(t, err)
+	bare.Type, bare.ProducedAt = "agent", start
 	same(t, "bare report", bare, got)
 }
 
