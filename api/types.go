@@ -125,7 +125,9 @@ type Catalog struct {
 	Digest      string     `json:"digest"`
 	Version     string     `json:"version"` // of the code
 	UUID        string     `json:"uuid"`
-	CompiledAt  time.Time  `json:"compiled_at"`
+	Producer    string     `json:"producer,omitempty"` // the server that compiled it
+	Received    bool       `json:"received,omitempty"` // another server did, and sent what it holds: no document is stored
+	CompiledAt  time.Time  `json:"compiled_at"`        // of a received one: when it came
 	Resources   []Resource `json:"resources"`
 	Edges       []Edge     `json:"edges"`
 }

@@ -26,8 +26,8 @@ func (a *app) catalogShow() *cobra.Command {
 			if a.asJSON() {
 				return a.printJSON(catalog)
 			}
-			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
-				catalog.Environment, short(catalog.Version), ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
+			a.hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
+				catalog.Environment, short(catalog.Version), origin(catalog), ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
 			return printList(a, catalog.Resources, table[api.Resource]{
 				columns: []string{"resource", "where"},
 				row: func(r api.Resource) []string {
@@ -38,6 +38,14 @@ func (a *app) catalogShow() *cobra.Command {
 			})
 		},
 	}
+}
+
+// origin says how a catalog came about.
+func origin(c api.Catalog) string {
+	if c.Received {
+		return "compiled by " + first(c.Producer, "another server") + " (its document is not stored here), received"
+	}
+	return "compiled"
 }
 
 func resourceName(r api.Resource) string {

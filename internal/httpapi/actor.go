@@ -41,10 +41,19 @@ func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
 // AdminOnly lets administrators through to a handler that is no operation, such
 // as the metrics.
 func (h *Handler) AdminOnly(next http.Handler) http.Handler {
+	return h.AdminOr("", func(fleet.Actor) bool { return false }, next)
+}
+
+// AdminOr lets administrators through, and others whom a setting names.
+func (h *Handler) AdminOr(setting string, named func(fleet.Actor) bool, next http.Handler) http.Handler {
+	others := ""
+	if setting != "" {
+		others = " and for certificates that the setting " + setting + " names"
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		actor, err := h.actor(r)
-		if err == nil && !actor.Admin {
-			err = fault.New(fault.Denied, "%s is for administrators: show a token or certificate of one", r.URL.Path)
+		if err == nil && !actor.Admin && !named(actor) {
+			err = fault.New(fault.Denied, "%s is for administrators%s: show a token or certificate of one", r.URL.Path, others)
 		}
 		if err != nil {
 			h.problem(w, r, err)

@@ -104,7 +104,7 @@ func (h *Handler) showCatalog(ctx context.Context, request api.NameRequest) (api
 	}
 	answer := api.Catalog{
 		Name: string(catalog.Certname), Environment: string(catalog.Environment), Digest: string(catalog.Digest),
-		Version: string(catalog.Version), UUID: catalog.UUID, CompiledAt: catalog.CompiledAt.UTC(),
+		Version: catalog.ConfigVersion, UUID: catalog.UUID, Producer: catalog.Producer, Received: catalog.Received, CompiledAt: catalog.CompiledAt.UTC(),
 		Resources: make([]api.Resource, len(catalog.Resources)), Edges: make([]api.Edge, len(catalog.Edges)),
 	}
 	for i, r := range catalog.Resources {

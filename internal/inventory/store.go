@@ -44,12 +44,16 @@ type FactStore interface {
 	// Facts returns the newest facts of a node, without its packages; NotFound if
 	// it has none.
 	Facts(ctx context.Context, node fleet.Certname) (FactSet, error)
-	// Packages lists what came with a node's newest facts, sorted, each once.
-	Packages(ctx context.Context, node fleet.Certname) ([]Package, error)
 }
 
 // Package is one package that is installed on a node.
 type Package struct{ Name, Version, Provider string }
+
+// PackageStore tells what is installed on nodes; FactStore.SaveFacts writes it.
+type PackageStore interface {
+	// Packages lists what came with a node's newest facts, sorted, each once.
+	Packages(ctx context.Context, node fleet.Certname) ([]Package, error)
+}
 
 // Catalog is one compiled catalog as it is kept: the document is a blob, its
 // resources and edges are rows. A received one was compiled by another server: it has

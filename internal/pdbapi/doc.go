@@ -1,11 +1,14 @@
-// Package pdbapi answers the questions of tools that speak to PuppetDB: its query
-// API version 4 under /pdb/query/v4 and its metadata under /pdb/meta/v1, with the
-// shapes, types and error texts of PuppetDB 7.12. What differs, and why, stands in
-// docs/puppetdb-compatibility.md.
+// Package pdbapi stands in for a PuppetDB: it answers the questions of tools that
+// read from one (/pdb/query/v4, /pdb/meta/v1) and takes the commands of servers that
+// write to one (/pdb/cmd/v1), with the shapes, types and error texts of PuppetDB 7.12.
+// What differs, and why, stands in docs/puppetdb-compatibility.md.
 //
 // A path names an entity and often narrows it: nodes/web-1/facts/kernel is the
 // entity facts where certname is web-1 and name is kernel. One table (paths.go)
 // holds what each path means; the query that a caller adds is narrowed further.
+//
+// A command is read, checked and stored before it is answered: there is no queue,
+// nothing fails later, and what is acknowledged is committed.
 //
 // # Errors
 //
@@ -17,7 +20,7 @@
 // # Concurrency
 //
 // A Handler may be used by any number of goroutines. Rows are streamed; none is
-// kept.
+// kept. Commands are bounded in number (gate.go) and bytes.
 //
 // # Sources
 //

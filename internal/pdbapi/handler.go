@@ -1,13 +1,16 @@
 package pdbapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -21,15 +24,38 @@ const Version = "7.12.1"
 // Config hands in the parts.
 type Config struct {
 	Asker inventory.Asker
+	Store Store
 	Now   func() time.Time
 	Log   *slog.Logger
+
+	// Bounds of what commands bring, in bytes after decompression.
+	MaxFactsBytes, MaxCatalogBytes, MaxReportBytes int64
 }
 
-// Handler serves /pdb/query/v4 and /pdb/meta/v1.
-type Handler struct{ Config }
+// Handler serves what is below /pdb.
+type Handler struct {
+	Config
+	Counts   Counts
+	commands *gate // all that are read or stored
+	large    *gate // those of them that are large
+}
 
-// New returns a handler. Who may ask is decided before it.
-func New(c Config) *Handler { return &Handler{c} }
+// Counts is how many commands there were since the start.
+type Counts struct {
+	received, processed, failed atomic.Int64
+}
+
+// How many commands are on their way at once. The store commits many together; a
+// large body takes a place of both.
+const (
+	maxCommands = 64
+	maxLarge    = 4
+)
+
+// New returns a handler. Who may ask, and who may send, is decided before it.
+func New(c Config) *Handler {
+	return &Handler{Config: c, commands: newGate(maxCommands), large: newGate(maxLarge)}
+}
 
 const (
 	queryPrefix = "/pdb/query/v4"
@@ -41,6 +67,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch rest, ok := strings.CutPrefix(r.URL.Path, queryPrefix); {
 	case ok && (rest == "" || rest[0] == '/'):
 		err = h.query(w, r, strings.Trim(rest, "/"))
+	case r.URL.Path == commandPath:
+		err = h.command(w, r)
 	case strings.HasPrefix(r.URL.Path, metaPrefix):
 		err = h.meta(w, strings.TrimPrefix(r.URL.Path, metaPrefix))
 	default:
@@ -159,6 +187,10 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, http.StatusNotFound, map[string]string{"error": gone.Error()})
 		return
 	}
+	if no, ok := errors.AsType[refused](err); ok {
+		writeJSON(w, no.status, map[string]string{"error": no.text})
+		return
+	}
 	status := http.StatusInternalServerError
 	switch fault.Of(err) {
 	case fault.Invalid:
@@ -167,11 +199,15 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusNotFound
 	case fault.Unavailable:
 		status = http.StatusServiceUnavailable
-		w.Header().Set("Retry-After", "30")
+		w.Header().Set("Retry-After", strconv.Itoa(int(cmp.Or(fault.RetryAfter(err), 30*time.Second).Seconds())))
 	case fault.Denied:
 		status = http.StatusForbidden
 	case fault.Internal, fault.Conflict:
-		h.Log.ErrorContext(r.Context(), "query failed", "err", err, "path", r.URL.Path)
+		h.Log.ErrorContext(r.Context(), "request failed", "err", err, "path", r.URL.Path)
+	}
+	if r.URL.Path == commandPath {
+		writeJSON(w, status, map[string]string{"error": wording(err, false)})
+		return
 	}
 	root := strings.Trim(r.URL.Path, "/") == strings.Trim(queryPrefix, "/")
 	writeText(w, status, "text/plain;charset=utf-8", wording(err, root))

@@ -39,7 +39,7 @@ func serve(t *testing.T) *pdbapi.Handler {
 		Edges:     []inventory.Edge{{Source: "Class[Main]", Target: "File[/etc/motd]", Relationship: "contains"}},
 	}))
 	check(t, store.SaveReport(t.Context(), inventory.Report{
-		ID: fleet.Digest(reportHash), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: noon, Server: "puppet",
+		ID: fleet.Digest(reportHash), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: noon, Origin: inventory.Origin{Producer: "puppet"},
 		Metrics: json.RawMessage(`{"time":{"values":[["total","Total",1.5]]}}`),
 		Logs:    []inventory.RunLog{{Level: "notice", Message: "hello", Time: noon}},
 		Resources: []inventory.ResourceStatus{{
@@ -47,7 +47,10 @@ func serve(t *testing.T) *pdbapi.Handler {
 			Events: []inventory.Event{{Property: "ensure", Status: "success", Desired: json.RawMessage(`"present"`), Time: noon}},
 		}},
 	}))
-	return pdbapi.New(pdbapi.Config{Asker: store, Now: func() time.Time { return noon }, Log: log})
+	return pdbapi.New(pdbapi.Config{
+		Asker: store, Store: store, Now: func() time.Time { return noon }, Log: log,
+		MaxFactsBytes: 2 << 20, MaxCatalogBytes: 2 << 20, MaxReportBytes: 2 << 20,
+	})
 }
 
 var reportHash = strings.Repeat("ab", 32)

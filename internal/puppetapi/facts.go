@@ -32,7 +32,7 @@ func (s *server) saveFacts(c *call, body string) (inventory.FactSet, error) {
 			asked(c), string(c.node), string(facts.Certname))
 	}
 	facts.Environment = c.env
-	facts.ReceivedAt = s.Now()
+	facts.ReceivedAt, facts.Producer = s.Now(), s.CompilerName
 	s.compareClocks(c, facts)
 	stored, _, err := s.Facts.SaveFacts(c.ctx(), facts)
 	return stored, err

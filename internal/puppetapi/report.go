@@ -22,7 +22,7 @@ func (s *server) reportPut(c *call) error {
 	if report.Environment == "" {
 		report.Environment = c.env
 	}
-	report.ReceivedAt = s.Now()
+	report.ReceivedAt, report.Producer = s.Now(), s.CompilerName
 	if err := s.Reports.SaveReport(c.ctx(), report); err != nil {
 		return err
 	}

@@ -25,10 +25,14 @@ type adapter struct{ *parts }
 // maxDocumentBytes is the largest catalog that is read back.
 const maxDocumentBytes = 256 << 20
 
-// Facts is compile.Inputs.
+// Facts is compile.Inputs. What servers store with facts is none of the node's.
 func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
 	facts, err := a.store.Facts(ctx, node)
-	return facts.Values, facts.Seq, err
+	if err != nil {
+		return nil, 0, err
+	}
+	values, err := inventory.WithoutTrusted(facts.Values)
+	return values, facts.Seq, err
 }
 
 // inlinedChecksum is the one that static catalogs carry, whoever asked first.
@@ -74,6 +78,7 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	}
 	c := r.Compilation
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
+		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
 		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Resources: resources, Edges: edges,
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // Config is every setting of a server. One name serves three places: the key in
@@ -39,6 +40,8 @@ type Config struct {
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
+
+	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
 
 	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
 	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
@@ -114,6 +117,11 @@ func (c Config) Check() error {
 	}
 	if err := oneOf("log_format", c.LogFormat, "text", "json"); err != nil {
 		return err
+	}
+	for _, name := range c.PuppetDBClients {
+		if _, err := fleet.ParseCertname(name); err != nil {
+			return bad("puppetdb_clients", "%s", fault.Detail(err))
+		}
 	}
 	return c.checkNumbers()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/caapi"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/puppetapi"
@@ -32,7 +33,10 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
-	puppetDB := pdbapi.New(pdbapi.Config{Asker: p.store, Now: time.Now, Log: p.log.Logger})
+	puppetDB := own.AdminOr("puppetdb_clients", p.isPuppetDBClient, pdbapi.New(pdbapi.Config{
+		Asker: p.store, Store: p.store, Now: time.Now, Log: p.log.Logger,
+		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
+	}))
 	ca := caapi.New(caapi.Config{Authority: p.ca, Log: p.log.Logger})
 
 	agents := prefixes{ // Puppet's protocol, as stock agents speak it
@@ -54,10 +58,11 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": ca,
 
-		// PuppetDB's questions, for administrators.
-		"/pdb/query/v4":  own.AdminOnly(puppetDB),
-		"/pdb/query/v4/": own.AdminOnly(puppetDB),
-		"/pdb/meta/v1/":  own.AdminOnly(puppetDB),
+		// What PuppetDB answers and takes, for administrators and puppetdb_clients.
+		"/pdb/query/v4":  puppetDB,
+		"/pdb/query/v4/": puppetDB,
+		"/pdb/meta/v1/":  puppetDB,
+		"/pdb/cmd/v1":    puppetDB,
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,
@@ -71,6 +76,14 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		mux.Handle(pattern, handler)
 	}
 	return agents.before(mux), nil
+}
+
+// maxReceivedCatalog is the largest catalog that another server may send, in bytes.
+const maxReceivedCatalog = 64 << 20
+
+// isPuppetDBClient says whether a certificate may ask and send as to a PuppetDB.
+func (p *parts) isPuppetDBClient(actor fleet.Actor) bool {
+	return actor.Kind == fleet.NodeActor && slices.Contains(p.config.Load().PuppetDBClients, actor.Name)
 }
 
 // prefixes is handlers by the beginning of the path, as it was sent: a ServeMux

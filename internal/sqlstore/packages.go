@@ -49,7 +49,7 @@ func (s *Store) putPackages(ctx context.Context, q querier, node int64, list []i
 	return s.dialect.insert(ctx, q, "node_packages", []column{{"node_id", ints}, {"package_id", ints}}, "ON CONFLICT DO NOTHING", rows)
 }
 
-// Packages implements inventory.FactStore.
+// Packages implements inventory.PackageStore.
 func (s *Store) Packages(ctx context.Context, name fleet.Certname) ([]inventory.Package, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (p inventory.Package, err error) {
 		err = row.Scan(&p.Name, &p.Version, &p.Provider)

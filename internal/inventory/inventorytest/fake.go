@@ -17,6 +17,7 @@ import (
 // Store is all the ports of the inventory together.
 type Store interface {
 	inventory.FactStore
+	inventory.PackageStore
 	inventory.CatalogStore
 	inventory.NodeStore
 	inventory.ReportStore
@@ -114,7 +115,7 @@ func (s *Fake) Facts(_ context.Context, name fleet.Certname) (inventory.FactSet,
 	return f, nil
 }
 
-// Packages implements inventory.FactStore.
+// Packages implements inventory.PackageStore.
 func (s *Fake) Packages(_ context.Context, name fleet.Certname) ([]inventory.Package, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
