@@ -38,6 +38,7 @@ func sentFacts(node fleet.Certname, values string, produced time.Time) inventory
 }
 
 func factsLate(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	newer, _, err := s.SaveFacts(ctx, sentFacts("a.example", `{"a":2}`, start))
 	ok(t, err)
@@ -58,6 +59,7 @@ func factsLate(t *testing.T, s Store) {
 }
 
 func factsArrive(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, _, err := s.SaveFacts(ctx, sentFacts("a.example", `{"a":1}`, start.Add(time.Hour))) // another clock is ahead
 	ok(t, err)
@@ -68,6 +70,7 @@ func factsArrive(t *testing.T, s Store) {
 }
 
 func packages(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	vim, ssh := inventory.Package{Name: "vim", Version: "2:9.0", Provider: "apt"}, inventory.Package{Name: "openssh", Version: "1", Provider: "apt"}
 	newSSH, gem := inventory.Package{Name: "openssh", Version: "2", Provider: "apt"}, inventory.Package{Name: "openssh", Version: "1", Provider: "gem"}
@@ -111,6 +114,7 @@ func received(node fleet.Certname, digest string, produced time.Time) inventory.
 }
 
 func receivedCatalogs(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	first := received("a.example", "1", start)
 	ok(t, s.SaveCatalog(ctx, first))
@@ -132,6 +136,7 @@ func receivedCatalogs(t *testing.T, s Store) {
 }
 
 func receivedAndCompiled(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	compiled := catalog("a.example", "1")
 	compiled.Compilation = 8
@@ -156,6 +161,7 @@ func receivedAndCompiled(t *testing.T, s Store) {
 }
 
 func reportOrigin(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	newest := report("a.example", 5)
 	ok(t, s.SaveReport(ctx, newest))
@@ -182,6 +188,7 @@ func isActive(t *testing.T, what string, s Store, name fleet.Certname, want bool
 }
 
 func deactivated(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	at := start.Add(time.Hour)
 	for name, save := range map[fleet.Certname]func(name fleet.Certname, produced time.Time) error{
@@ -217,6 +224,7 @@ func deactivated(t *testing.T, s Store) {
 }
 
 func deactivatedLate(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, _, err := s.SaveFacts(ctx, sentFacts("a.example", `{"a":1}`, start))
 	ok(t, err)
@@ -230,6 +238,7 @@ func deactivatedLate(t *testing.T, s Store) {
 }
 
 func expired(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	limit, now := start.Add(time.Hour), start.Add(24*time.Hour)
 	_, _, err := s.SaveFacts(ctx, sentFacts("old.example", `{"a":1}`, start))
@@ -262,6 +271,7 @@ func expired(t *testing.T, s Store) {
 }
 
 func configured(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, _, err := s.SaveFacts(ctx, sentFacts("a.example", `{"a":1}`, start))
 	ok(t, err)
@@ -282,6 +292,7 @@ func configured(t *testing.T, s Store) {
 }
 
 func left(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for i, name := range []fleet.Certname{"d.example", "c.example", "b.example"} {
 		ok(t, s.DeactivateNode(ctx, name, start.Add(time.Duration(i)*time.Minute)))
