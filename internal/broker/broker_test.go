@@ -300,6 +300,8 @@ func TestNewcomersThatAreRefused(t *testing.T) {
 	want(t, err, error(broker.LimitExceeded))
 	join(t, b, "pcp://web1/agent") // in the place of the first
 	want(t, first.conn.Dropped(), true)
+	first.says(t, wire.Message{Type: "x"})
+	want(t, b.Stats().Received, int64(0)) // it speaks for nobody any more
 	b.Stop()
 	_, err = tryJoin(b, "pcp://web1/agent", wire.V2)
 	want(t, err, error(broker.NotRunning))

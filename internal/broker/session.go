@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,7 @@ type Session struct {
 	who    Presence
 	conn   Conn
 	out    outbox
+	over   atomic.Bool // nothing more is accepted
 }
 
 // Presence is who this is.
@@ -26,6 +28,9 @@ func (s *Session) Presence() Presence { return s.who }
 // Receive takes one message as it came over the connection. It keeps nothing of payload.
 func (s *Session) Receive(ctx context.Context, payload []byte, binary bool) {
 	b := s.broker
+	if s.over.Load() {
+		return // who was superseded or refused speaks for nobody
+	}
 	b.stats.received.Add(1)
 	if binary != s.who.Version.Binary() {
 		s.undecodable(ctx, "this path takes "+kind(s.who.Version.Binary())+" messages only, not "+kind(binary)+" ones")
@@ -164,12 +169,14 @@ func (s *Session) Next() (wire.Message, bool) { return s.out.next() }
 
 // Leave ends a session whose connection has ended, with what is known of why.
 func (s *Session) Leave(f Farewell) {
+	s.over.Store(true)
 	s.out.drop()
 	s.goodbye(f)
 }
 
 // close says farewell after what is queued. Nothing more is delivered.
 func (s *Session) close(f Farewell) {
+	s.over.Store(true)
 	s.out.close()
 	s.goodbye(f)
 	s.conn.Close(f)
@@ -177,6 +184,7 @@ func (s *Session) close(f Farewell) {
 
 // cut says farewell instead of what is queued.
 func (s *Session) cut(f Farewell) {
+	s.over.Store(true)
 	s.out.drop()
 	s.goodbye(f)
 	s.conn.Close(f)
@@ -184,6 +192,7 @@ func (s *Session) cut(f Farewell) {
 
 // drop ends a session that is out of the inventory already.
 func (s *Session) drop(f Farewell) {
+	s.over.Store(true)
 	s.out.drop()
 	s.log(f)
 	s.conn.Drop()

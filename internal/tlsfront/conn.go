@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -14,7 +15,8 @@ type conn struct {
 	front  *Front
 	serial string // guarded by front.mu
 
-	records records // of what is read; by the one goroutine that reads
+	records records         // of what is read; by the one goroutine that reads
+	raw     syscall.RawConn // set while reads do not wait; see park.go
 
 	closed chan struct{} // so that waiting for a turn ends when the connection does
 	timer  *time.Timer
@@ -24,6 +26,7 @@ type conn struct {
 	shaking bool
 	holding bool
 	over    bool
+	hook    func() // see OnClose
 }
 
 func newConn(f *Front, raw net.Conn) *conn {
@@ -35,7 +38,7 @@ func newConn(f *Front, raw net.Conn) *conn {
 // Read gives the turn back, waits for bytes, and takes a turn to work on them.
 func (c *conn) Read(p []byte) (int, error) {
 	shaking := c.pause()
-	n, err := c.Conn.Read(p[:min(len(p), c.records.most())])
+	n, err := c.receive(p[:min(len(p), c.records.most())])
 	c.records.saw(p[:n])
 	if err != nil || !shaking {
 		return n, err
@@ -88,7 +91,7 @@ func (c *conn) Close() error { return c.end(true) }
 
 func (c *conn) end(mayLinger bool) error {
 	c.mu.Lock()
-	first, refused := !c.over, c.shaking
+	first, refused, hook := !c.over, c.shaking, c.hook
 	c.over = true
 	c.giveBack()
 	c.mu.Unlock()
@@ -102,6 +105,9 @@ func (c *conn) end(mayLinger bool) error {
 	}
 	err := c.Conn.Close()
 	c.front.gone(c)
+	if hook != nil {
+		hook()
+	}
 	return err
 }
 

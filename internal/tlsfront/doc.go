@@ -15,6 +15,8 @@
 //     the kernel's queue until one ends.
 //   - Open connections are known by their certificate's serial number, and are
 //     closed when that is revoked.
+//   - A connection that was taken over from net/http can be parked: see OnClose, SyscallConn and
+//     ReadWhatIsThere of what a tls.Conn's NetConn gives.
 //
 // Certificate and CA pool can be exchanged at any time; open connections stay.
 //

@@ -259,7 +259,15 @@ func awaitBytes(t *testing.T, c *net.TCPConn) {
 // dial makes a TLS connection and one request over it.
 func (h *house) dial(t *testing.T, cert tls.Certificate) *tls.Conn {
 	t.Helper()
-	d := &tls.Dialer{Config: &tls.Config{RootCAs: h.ca.Pool(), Certificates: []tls.Certificate{cert}}}
+	return h.dialVersion(t, cert, 0)
+}
+
+// dialVersion is dial with one version of TLS; 0: the newest.
+func (h *house) dialVersion(t *testing.T, cert tls.Certificate, version uint16) *tls.Conn {
+	t.Helper()
+	d := &tls.Dialer{Config: &tls.Config{
+		RootCAs: h.ca.Pool(), Certificates: []tls.Certificate{cert}, MinVersion: max(version, tls.VersionTLS12), MaxVersion: version,
+	}}
 	conn, err := d.DialContext(t.Context(), "tcp", h.addr)
 	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
