@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +22,14 @@ type PuppetserverConfig struct {
 	BaseModulePath  string
 	JRubies         int
 	Heap            string // for -Xms and -Xmx, such as "1g"
+
+	// SSLDir is where an agent of another CA keeps its certificate (`puppet ssl
+	// bootstrap`), and Certname its name: the server takes both for its own. Empty:
+	// the certificate comes from a CA made for the run.
+	SSLDir, Certname string
+	// PuppetDB is the https address of what the server sends facts, catalogs and
+	// reports to, and asks for exported resources. Empty: none.
+	PuppetDB string
 }
 
 const (
@@ -28,10 +37,9 @@ const (
 	puppetserverPackage = "puppetserver"
 )
 
-// Puppetserver is Debian's Puppet Server with certificates of ours, without
-// its CA service and without PuppetDB.
+// Puppetserver is Debian's Puppet Server without its CA service.
 type Puppetserver struct {
-	ca   *CA
+	ca   *CA // nil: the server has a certificate of another CA
 	proc *process
 	port int
 }
@@ -76,8 +84,7 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 }
 
 func (s *Puppetserver) running(ctx context.Context) bool {
-	config, err := s.ca.Client("bench-probe")
-	return err == nil && getOK(ctx, s.URL()+"/status/v1/simple", config, "running")
+	return getOK(ctx, s.URL()+"/status/v1/simple", blind(), "running")
 }
 
 // Name implements [Target].
@@ -91,8 +98,17 @@ func (s *Puppetserver) Version(ctx context.Context) string {
 // URL implements [Target].
 func (s *Puppetserver) URL() string { return "https://127.0.0.1:" + strconv.Itoa(s.port) }
 
+// Port is the port of URL.
+func (s *Puppetserver) Port() string { return strconv.Itoa(s.port) }
+
+// Log is the end of what the server wrote.
+func (s *Puppetserver) Log() string { return s.proc.tail() }
+
 // Client implements [Target].
 func (s *Puppetserver) Client(_ context.Context, certname string) (*tls.Config, error) {
+	if s.ca == nil {
+		return nil, errors.New("the certificates of this Puppet Server come from another CA")
+	}
 	return s.ca.Client(certname)
 }
 
@@ -109,19 +125,21 @@ func (c PuppetserverConfig) write(port int) (*CA, error) {
 			return nil, err
 		}
 	}
-	ca, err := NewCA(filepath.Join(c.Dir, "ssl"))
+	ca, certificates, err := c.certificates()
 	if err != nil {
 		return nil, err
 	}
-	cert, key, err := ca.IssueFiles(filepath.Join(c.Dir, "ssl"), "localhost")
-	if err != nil {
-		return nil, err
-	}
-	fill := strings.NewReplacer(
+	fill := strings.NewReplacer(append(certificates,
 		"@DIR@", c.Dir, "@ENVIRONMENTS@", c.EnvironmentPath, "@MODULES@", c.BaseModulePath,
-		"@JRUBIES@", strconv.Itoa(c.JRubies), "@PORT@", strconv.Itoa(port),
-		"@CERT@", cert, "@KEY@", key, "@CA@", ca.CertPath, "@CRL@", ca.CRLPath)
-	for name, text := range puppetserverFiles {
+		"@JRUBIES@", strconv.Itoa(c.JRubies), "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB)...)
+	files := maps.Clone(puppetserverFiles)
+	if c.PuppetDB == "" {
+		files["puppet/puppet.conf"] += puppetserverAlone
+	} else {
+		files["puppet/puppet.conf"] += puppetserverStores
+		maps.Copy(files, terminusFiles)
+	}
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(fill.Replace(text)), 0o600); err != nil {
 			return nil, err
 		}
@@ -129,14 +147,36 @@ func (c PuppetserverConfig) write(port int) (*CA, error) {
 	return ca, nil
 }
 
+// certificates says which ones the server shows, as pairs of placeholder and value.
+func (c PuppetserverConfig) certificates() (*CA, []string, error) {
+	if c.SSLDir != "" {
+		return nil, []string{
+			"@CERTNAME@", c.Certname, "@SSLDIR@", c.SSLDir,
+			"@CERT@", filepath.Join(c.SSLDir, "certs", c.Certname+".pem"),
+			"@KEY@", filepath.Join(c.SSLDir, "private_keys", c.Certname+".pem"),
+			"@CA@", filepath.Join(c.SSLDir, "certs", "ca.pem"), "@CRL@", filepath.Join(c.SSLDir, "crl.pem"),
+		}, nil
+	}
+	dir := filepath.Join(c.Dir, "ssl")
+	ca, err := NewCA(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	cert, key, err := ca.IssueFiles(dir, "localhost")
+	return ca, []string{
+		"@CERTNAME@", "localhost", "@SSLDIR@", filepath.Join(dir, "puppet"),
+		"@CERT@", cert, "@KEY@", key, "@CA@", ca.CertPath, "@CRL@", ca.CRLPath,
+	}, err
+}
+
 // puppetserverFiles is the whole configuration. What is not said here keeps
 // its default. Environments are cached for good, as every tuning guide asks;
 // logs go where the package's go: one server log, one access log.
 var puppetserverFiles = map[string]string{
 	"puppet/puppet.conf": `[main]
-certname = localhost
+certname = @CERTNAME@
 confdir = @DIR@/puppet
-ssldir = @DIR@/ssl/puppet
+ssldir = @SSLDIR@
 vardir = @DIR@/var
 logdir = @DIR@/log
 rundir = @DIR@/run
@@ -145,8 +185,6 @@ environmentpath = @ENVIRONMENTS@
 basemodulepath = @MODULES@
 environment_timeout = unlimited
 manage_internal_file_permissions = false
-storeconfigs = false
-reports = none
 `,
 	"conf.d/global.conf":  "global: { logging-config: @DIR@/logback.xml }\n",
 	"conf.d/metrics.conf": "metrics: { server-id: localhost }\n",
@@ -190,7 +228,8 @@ product: { check-for-updates: false }
   version: 1
   rules: [
     { match-request: { path: "^/puppet/v3/catalog/([^/]+)$", type: regex, method: [get, post] }, allow: "$1", sort-order: 500, name: "catalog" }
-    { match-request: { path: "/puppet/v3/file_content", type: path, method: get }, allow: "*", sort-order: 500, name: "file content" }
+    { match-request: { path: "^/puppet/v3/(node|report)/([^/]+)$", type: regex, method: [get, put] }, allow: "$2", sort-order: 500, name: "node and report" }
+    { match-request: { path: "/puppet/v3/file_", type: path }, allow: "*", sort-order: 500, name: "files" }
     { match-request: { path: "/status/v1/simple", type: path, method: get }, allow-unauthenticated: true, sort-order: 500, name: "status" }
     { match-request: { path: "/", type: path }, deny: "*", sort-order: 999, name: "deny all" }
   ]
@@ -230,4 +269,17 @@ puppetlabs.trapperkeeper.services.watcher.filesystem-watch-service/filesystem-wa
   <appender-ref ref="FILE"/>
 </configuration>
 `,
+}
+
+// puppetserverAlone and puppetserverStores say what becomes of facts, catalogs and reports.
+const (
+	puppetserverAlone  = "storeconfigs = false\nreports = none\n"
+	puppetserverStores = "storeconfigs = true\nstoreconfigs_backend = puppetdb\nreports = puppetdb\n"
+)
+
+// terminusFiles is the configuration of Debian's puppet-terminus-puppetdb, as its
+// README asks for it.
+var terminusFiles = map[string]string{
+	"puppet/puppetdb.conf": "[main]\nserver_urls = @PUPPETDB@\n",
+	"puppet/routes.yaml":   "---\nmaster:\n  facts:\n    terminus: puppetdb\n    cache: yaml\n",
 }
