@@ -64,6 +64,20 @@ type Group struct {
 	Defect           string                                `json:"defect,omitempty"` // why the group, as stored, matches nothing
 }
 
+// GroupNodesRequest asks which nodes are in a group. A page may have fewer than its
+// limit, even none, and still a Next.
+type GroupNodesRequest struct {
+	Group string `path:"group"`
+	After string `query:"after"`
+	Limit int    `query:"limit"`
+}
+
+// GroupNode is a known node that is in a group.
+type GroupNode struct {
+	Name   string `json:"name"`
+	Pinned bool   `json:"pinned"` // it would be in the group without the rule, too
+}
+
 // GroupApplyRequest describes all groups. Those that are not described are
 // deleted; All Nodes stays as it is if it is not described.
 type GroupApplyRequest struct {

@@ -37,7 +37,7 @@ var (
 	BlobMissing       = Operation{"blob.missing", http.MethodPost, "/blobs/missing", fleet.CodeDeploy, "Say which of the given digests are not stored", BlobMissingRequest{}, BlobMissingResponse{}, false}
 	BlobUpload        = Operation{"blob.upload", http.MethodPost, "/blobs", fleet.CodeDeploy, "Store blobs: a tar archive whose entries are named by their digests", nil, BlobUploadResponse{}, true}
 
-	NodeList    = Operation{"node.list", http.MethodGet, "/nodes", fleet.NodeRead, "List nodes by name", PageRequest{}, List[Node]{}, false}
+	NodeList    = Operation{"node.list", http.MethodGet, "/nodes", fleet.NodeRead, "List nodes by name, all or those of a condition, group, environment or status", NodeListRequest{}, List[Node]{}, false}
 	NodeShow    = Operation{"node.show", http.MethodGet, "/nodes/{name}", fleet.NodeRead, "Show one node", NameRequest{}, Node{}, false}
 	NodeFacts   = Operation{"node.facts", http.MethodGet, "/nodes/{name}/facts", fleet.NodeRead, "Show a node's newest facts", NameRequest{}, Facts{}, false}
 	NodePurge   = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
@@ -48,6 +48,7 @@ var (
 	GroupCreate  = Operation{"group.create", http.MethodPost, "/groups", fleet.GroupWrite, "Create a group", GroupCreateRequest{}, Group{}, false}
 	GroupEdit    = Operation{"group.edit", http.MethodPut, "/groups/{group}", fleet.GroupWrite, "Replace what a group matches and gives", GroupEditRequest{}, Group{}, false}
 	GroupDelete  = Operation{"group.delete", http.MethodDelete, "/groups/{group}", fleet.GroupWrite, "Delete a group that has no others below it", GroupDeleteRequest{}, nil, false}
+	GroupNodes   = Operation{"group.nodes", http.MethodGet, "/groups/{group}/nodes", fleet.GroupRead, "List the nodes that are in a group, by name", GroupNodesRequest{}, List[GroupNode]{}, false}
 	GroupApply   = Operation{"group.apply", http.MethodPost, "/groups/apply", fleet.GroupWrite, "Create, update and delete groups so that they are as described, all or none", GroupApplyRequest{}, GroupApplyResponse{}, false}
 	GroupExplain = Operation{"group.explain", http.MethodGet, "/nodes/{name}/groups", fleet.GroupRead, "Say what groups give a node, which group gave what, and why", NameRequest{}, GroupExplanation{}, false}
 
@@ -66,7 +67,7 @@ func Operations() []Operation {
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
-		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupApply, GroupExplain,
+		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
 		ReportList, ReportShow,
 		TaskList, TaskShow,
 		QueryRun,

@@ -17,6 +17,17 @@ type PageRequest struct {
 	Limit int    `query:"limit"` // 1 to 1000; 0 means 100
 }
 
+// NodeListRequest narrows the list of nodes: what is given must all hold. A page may
+// have fewer nodes than its limit, even none, and still a Next.
+type NodeListRequest struct {
+	Where       string `query:"where"`       // condition in PQL, like: facts.os.family = "Debian" and latest_report_status = "failed"
+	Group       string `query:"group"`       // name or id of a group that the nodes are in
+	Environment string `query:"environment"` // of the newest facts, catalog or report
+	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
+	After       string `query:"after"`
+	Limit       int    `query:"limit"`
+}
+
 // NameRequest names a node or certificate.
 type NameRequest struct {
 	Name string `path:"name"`

@@ -14,6 +14,7 @@ import (
 type Node struct {
 	Name    fleet.Certname
 	facts   any
+	parts   map[string]any // instead of facts: those of some paths
 	trusted any
 }
 
@@ -72,6 +73,10 @@ func (n Node) value(path Path) (any, bool) {
 	case Name:
 		return string(n.Name), len(path.Steps) == 0
 	case Fact:
+		if n.parts != nil {
+			value, ok := n.parts[path.String()]
+			return value, ok
+		}
 		at = n.facts
 	case Trusted:
 		at = n.trusted

@@ -19,9 +19,12 @@ type Explained struct {
 	TrustedKnown bool
 }
 
-// Explainer tells what groups give a node.
-type Explainer interface {
+// Classifier tells what groups give a node, and which nodes are in a group.
+type Classifier interface {
 	Explain(ctx context.Context, node fleet.Certname) (Explained, error)
+	// Members says which of the nodes are in the group, and of each whether it is
+	// pinned there. There are at most inventory.MaxNamed.
+	Members(ctx context.Context, group classify.ID, nodes []fleet.Certname) (pinned map[fleet.Certname]bool, err error)
 }
 
 func (h *Handler) listGroups(ctx context.Context, _ nothing) (api.List[api.Group], error) {
@@ -254,7 +257,7 @@ func (h *Handler) explainGroups(ctx context.Context, request api.NameRequest) (a
 	if err != nil {
 		return api.GroupExplanation{}, err
 	}
-	e, err := h.Explainer.Explain(ctx, node)
+	e, err := h.Classifier.Explain(ctx, node)
 	if err != nil {
 		return api.GroupExplanation{}, err
 	}

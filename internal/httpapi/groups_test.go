@@ -11,20 +11,51 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
-// explainer is httpapi.Explainer over stored groups and one set of facts.
-type explainer struct{ groups classify.Store }
+// classifier is httpapi.Classifier over stored groups and facts.
+type classifier struct {
+	groups classify.Store
+	facts  inventory.FactStore
+}
 
-func (e explainer) Explain(ctx context.Context, name fleet.Certname) (httpapi.Explained, error) {
-	groups, _, err := e.groups.Groups(ctx)
+func (c classifier) tree(ctx context.Context, name fleet.Certname) (*classify.Tree, classify.Node, error) {
+	groups, _, err := c.groups.Groups(ctx)
+	if err != nil {
+		return nil, classify.Node{}, err
+	}
+	facts, err := c.facts.Facts(ctx, name)
+	if err != nil && fault.Of(err) != fault.NotFound {
+		return nil, classify.Node{}, err
+	}
+	node, err := classify.NewNode(name, facts.Values, nil)
+	return classify.NewTree(groups), node, err
+}
+
+func (c classifier) Explain(ctx context.Context, name fleet.Certname) (httpapi.Explained, error) {
+	tree, node, err := c.tree(ctx, name)
 	if err != nil {
 		return httpapi.Explained{}, err
 	}
-	node, err := classify.NewNode(name, json.RawMessage(`{"os":{"family":"Debian"},"cores":4}`), nil)
-	return httpapi.Explained{Explanation: classify.NewTree(groups).Explain(node), FactsKnown: true}, err
+	return httpapi.Explained{Explanation: tree.Explain(node), FactsKnown: true}, err
+}
+
+func (c classifier) Members(ctx context.Context, group classify.ID, names []fleet.Certname) (map[fleet.Certname]bool, error) {
+	members := map[fleet.Certname]bool{}
+	for _, name := range names {
+		tree, node, err := c.tree(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if member, pinned := tree.Gate(group).Admits(node); member {
+			members[name] = pinned
+		}
+	}
+	return members, nil
 }
 
 // do is a call of an administrator that must succeed.

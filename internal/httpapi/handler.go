@@ -29,8 +29,8 @@ type Config struct {
 	Reports      inventory.ReportStore
 	Inventory    inventory.Asker
 	Groups       classify.Store
-	Explainer    Explainer
 	Tasks        Tasks
+	Classifier   Classifier
 	Tokens       rbac.TokenStore
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
@@ -94,6 +94,7 @@ func (h *Handler) actions() map[string]action {
 		api.GroupCreate.Name:       typed(h.createGroup),
 		api.GroupEdit.Name:         typed(h.editGroup),
 		api.GroupDelete.Name:       typed(h.deleteGroup),
+		api.GroupNodes.Name:        typed(h.listGroupNodes),
 		api.GroupApply.Name:        typed(h.applyGroups),
 		api.GroupExplain.Name:      typed(h.explainGroups),
 		api.ReportList.Name:        typed(h.listReports),

@@ -42,10 +42,19 @@ type codeParts struct {
 
 const adminToken = "tutti_admin"
 
-// asker answers every question with one node; the real one is tested in sqlstore.
-type asker struct{}
+// asker answers every question with one node, or with the rows it has for its PQL;
+// the real one is tested in sqlstore.
+type asker struct{ rows map[string][]string }
 
-func (asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+func (a asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+	if rows, ok := a.rows[q.Query.Query().String()]; ok {
+		for _, row := range rows {
+			if err := each(json.RawMessage(row)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if q.Counted != nil {
 		q.Counted(1)
 	}
@@ -56,10 +65,16 @@ func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMe
 	return nil
 }
 
+// asked are the answers to questions that are not about web-1 alone.
+var asked = map[string][]string{
+	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`},
+}
+
 // bench is a handler over fakes that hold one node.
 type bench struct {
 	handler http.Handler
 	report  string
+	known   *inventorytest.Fake
 }
 
 func newBench(t *testing.T) bench {
@@ -73,7 +88,7 @@ func newBench(t *testing.T) bench {
 	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte(adminToken)), Label: "admin", Admin: true}))
 	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte("old")), Label: "old", Admin: true, ExpiresAt: time.Now().Add(-time.Hour)}))
 	check(t, tokens.SaveAccessToken(ctx, rbac.Token{Hash: fleet.DigestOf([]byte("plain")), Label: "plain"}))
-	_, _, err = known.SaveFacts(ctx, inventory.FactSet{Certname: "web-1", Environment: "production", Values: json.RawMessage(`{"os":{"family":"Debian"}}`)})
+	_, _, err = known.SaveFacts(ctx, inventory.FactSet{Certname: "web-1", Environment: "production", Values: json.RawMessage(`{"os":{"family":"Debian"},"cores":4}`)})
 	check(t, err)
 	report := inventory.Report{ID: fleet.DigestOf([]byte("r")), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: time.Now()}
 	check(t, known.SaveReport(ctx, report))
@@ -83,12 +98,12 @@ func newBench(t *testing.T) bench {
 	}))
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{}, Tokens: tokens,
-		Groups: groups, Explainer: explainer{groups},
+		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked}, Tokens: tokens,
+		Groups: groups, Classifier: classifier{groups, known},
 		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)
-	return bench{handler, string(report.ID)}
+	return bench{handler, string(report.ID), known}
 }
 
 func check(t *testing.T, err error) {
@@ -193,7 +208,12 @@ func TestOperationsAnswer(t *testing.T) {
 		{"list nodes", "GET", "/nodes", "", 200, `"name":"web-1"`},
 		{"next page", "GET", "/nodes?limit=1", "", 200, `"next":"web-1"`},
 		{"limit too large", "GET", "/nodes?limit=1001", "", 400, "limit must be 1 to 1000"},
-		{"unknown filter", "GET", "/nodes?where=x", "", 400, "unknown query field"},
+		{"unknown filter", "GET", "/nodes?were=x", "", 400, "unknown query field"},
+		{"nodes where nothing is asked", "GET", "/nodes?where=x", "", 400, "(line 1, column 2)"},
+		{"nodes of no group", "GET", "/nodes?group=none", "", 404, `there is no group \"none\"`},
+		{"nodes of an odd status", "GET", "/nodes?status=odd", "", 400, "status must be failed, changed, unchanged or none"},
+		{"nodes of an odd environment", "GET", "/nodes?environment=a-b", "", 400, "environment"},
+		{"nodes of an unknown group", "GET", "/groups/none/nodes", "", 404, "there is no group"},
 		{"show node", "GET", "/nodes/web-1", "", 200, `"status":"changed"`},
 		{"unknown node", "GET", "/nodes/web-9", "", 404, `"kind":"not_found"`},
 		{"bad name", "GET", "/nodes/WEB", "", 400, "holds a character other than"},

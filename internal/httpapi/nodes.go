@@ -24,25 +24,6 @@ func pageOf(after string, limit int) (inventory.Page, error) {
 	return inventory.Page{After: after, Limit: limit}, nil
 }
 
-func (h *Handler) listNodes(ctx context.Context, request api.PageRequest) (api.List[api.Node], error) {
-	list := api.List[api.Node]{Items: []api.Node{}}
-	page, err := pageOf(request.After, request.Limit)
-	if err != nil {
-		return list, err
-	}
-	nodes, err := h.Nodes.Nodes(ctx, page)
-	if err != nil {
-		return list, err
-	}
-	for _, node := range nodes {
-		list.Items = append(list.Items, nodeOf(node))
-	}
-	if len(nodes) == page.Limit {
-		list.Next = string(nodes[len(nodes)-1].Certname)
-	}
-	return list, nil
-}
-
 func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.Node, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {

@@ -16,6 +16,14 @@ func CheckPage(p Page) error {
 	return nil
 }
 
+// CheckNamed refuses too many names.
+func CheckNamed(names []fleet.Certname) error {
+	if len(names) > MaxNamed {
+		return fault.New(fault.Invalid, "%d nodes are named, at most %d may be", len(names), MaxNamed)
+	}
+	return nil
+}
+
 // CheckReportID refuses what cannot be a report's ID or the beginning of one.
 func CheckReportID(id string) error {
 	if len(id) < 6 || len(id) > 64 || !isHex(id) {

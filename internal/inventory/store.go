@@ -44,6 +44,10 @@ type FactStore interface {
 	// Facts returns the newest facts of a node, without its packages; NotFound if
 	// it has none.
 	Facts(ctx context.Context, node fleet.Certname) (FactSet, error)
+	// FactLeaves returns those of the nodes' leaves whose paths are named, as
+	// PathText writes them. Nodes and paths that there are none of are left out;
+	// there are at most MaxNamed nodes. The order of leaves is free.
+	FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]Leaf, error)
 }
 
 // Package is one package that is installed on a node.
@@ -138,10 +142,16 @@ type Page struct {
 	Limit int    // 1 to 1000
 }
 
+// MaxNamed is how many nodes may be named at once.
+const MaxNamed = 1000
+
 // NodeStore lists nodes.
 type NodeStore interface {
 	// Nodes lists nodes by name; Page.After is the last name of the page before.
 	Nodes(ctx context.Context, page Page) ([]Node, error)
+	// NodesNamed reads the nodes of that name, by name, at most MaxNamed. Those that
+	// nothing is known of are left out.
+	NodesNamed(ctx context.Context, names []fleet.Certname) ([]Node, error)
 	// Node reads one node; NotFound if nothing is known of it.
 	Node(ctx context.Context, name fleet.Certname) (Node, error)
 	// PurgeNode forgets a node: facts, catalog, reports, wanted compilations.

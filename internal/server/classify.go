@@ -145,7 +145,7 @@ func (c *classifier) environment(ctx context.Context, name fleet.Certname) (flee
 	return fleet.Environment(result.Environment), nil
 }
 
-// Explain is httpapi.Explainer.
+// Explain is httpapi.Classifier.
 func (c *classifier) Explain(ctx context.Context, name fleet.Certname) (httpapi.Explained, error) {
 	tree, err := c.treeFor(ctx, name)
 	if err != nil {

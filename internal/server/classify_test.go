@@ -13,16 +13,16 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func openParts(t *testing.T, change func(*Config)) *parts {
-	t.Helper()
+func openParts(tb testing.TB, change func(*Config)) *parts {
+	tb.Helper()
 	c := Default()
-	c.Data = filepath.Join(t.TempDir(), "data")
+	c.Data = filepath.Join(tb.TempDir(), "data")
 	change(&c)
-	p, err := open(t.Context(), c, newLogger(c, io.Discard))
+	p, err := open(tb.Context(), c, newLogger(c, io.Discard))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.close() })
+	tb.Cleanup(func() { _ = p.close() })
 	return p
 }
 

@@ -21,7 +21,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Facts: p.store, Catalogs: p.store, Reports: p.store,
-		Inventory: p.store, Groups: p.store, Explainer: p.groups, Tasks: taskDoor{p},
+		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p},
 		Tokens: p.store, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -214,3 +215,46 @@ func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.Fa
 	}
 	return f, packages, explain(err, "read the facts of %s", name)
 }
+
+// FactLeaves implements inventory.FactStore. The ids of the paths are looked up
+// first, so that the leaves are found by their key.
+func (s *Store) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
+	names, err := jsonNames(nodes)
+	if err != nil {
+		return nil, err
+	}
+	list, err := json.Marshal(append([]string{}, paths...))
+	if err != nil {
+		return nil, err
+	}
+	known := map[int64]string{}
+	ids, err := collect(ctx, s.reads, func(row scanner) (id int64, err error) {
+		var path string
+		err = row.Scan(&id, &path)
+		known[id] = path
+		return id, err
+	}, "SELECT id, path FROM fact_paths WHERE path IN (SELECT value FROM "+s.words().elements("$1")+" l)", string(list))
+	if err != nil || len(ids) == 0 {
+		return nil, explain(err, "read fact paths")
+	}
+	keys, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	out := map[fleet.Certname][]inventory.Leaf{}
+	_, err = collect(ctx, s.reads, func(row scanner) (none struct{}, err error) {
+		var name fleet.Certname
+		var id int64
+		var leaf inventory.Leaf
+		err = row.Scan(&name, &id, &leaf.Kind, &leaf.Text)
+		leaf.Path = known[id]
+		out[name] = append(out[name], leaf)
+		return none, err
+	}, `SELECT n.certname, f.path_id, f.kind, f.value FROM nodes n JOIN facts f ON f.node_id = n.id
+		WHERE n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l)
+		AND f.path_id IN (SELECT CAST(value AS BIGINT) FROM `+s.words().elements("$2")+" k)", names, string(keys))
+	return out, explain(err, "read facts")
+}
+
+// words are those of queries in s's dialect.
+func (s *Store) words() queryWords { return queryWords{s.dialect.postgres} }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -25,6 +26,29 @@ func (s *Store) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Nod
 	nodes, err := collect(ctx, s.reads, scanNode,
 		"SELECT "+nodeColumns+" FROM nodes WHERE certname > $1 ORDER BY certname LIMIT $2", page.After, page.Limit)
 	return nodes, explain(err, "list nodes")
+}
+
+// NodesNamed implements inventory.NodeStore.
+func (s *Store) NodesNamed(ctx context.Context, names []fleet.Certname) ([]inventory.Node, error) {
+	list, err := jsonNames(names)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := collect(ctx, s.reads, scanNode,
+		"SELECT "+nodeColumns+" FROM nodes WHERE certname IN (SELECT value FROM "+s.words().elements("$1")+" l) ORDER BY certname", list)
+	return nodes, explain(err, "read nodes")
+}
+
+// jsonNames is a list of names as one argument of a statement.
+func jsonNames(names []fleet.Certname) (string, error) {
+	if err := inventory.CheckNamed(names); err != nil {
+		return "", err
+	}
+	if names == nil {
+		names = []fleet.Certname{}
+	}
+	text, err := json.Marshal(names)
+	return string(text), err
 }
 
 // Node implements inventory.NodeStore.

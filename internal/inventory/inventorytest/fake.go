@@ -122,6 +122,31 @@ func (s *Fake) Packages(_ context.Context, name fleet.Certname) ([]inventory.Pac
 	return s.facts[name].Packages, nil
 }
 
+// FactLeaves implements inventory.FactStore.
+func (s *Fake) FactLeaves(_ context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
+	if err := inventory.CheckNamed(nodes); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[fleet.Certname][]inventory.Leaf{}
+	for _, name := range nodes {
+		f, ok := s.facts[name]
+		if !ok {
+			continue
+		}
+		leaves, err := inventory.Flatten(f.Values)
+		if err != nil {
+			return nil, err
+		}
+		leaves = slices.DeleteFunc(leaves, func(l inventory.Leaf) bool { return !slices.Contains(paths, l.Path) })
+		if len(leaves) > 0 {
+			out[name] = leaves
+		}
+	}
+	return out, nil
+}
+
 // SaveCatalog implements inventory.CatalogStore.
 func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
 	s.mu.Lock()
@@ -184,6 +209,22 @@ func (s *Fake) Nodes(_ context.Context, page inventory.Page) ([]inventory.Node, 
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		if string(name) > page.After && len(out) < page.Limit {
 			out = append(out, s.nodes[name])
+		}
+	}
+	return out, nil
+}
+
+// NodesNamed implements inventory.NodeStore.
+func (s *Fake) NodesNamed(_ context.Context, names []fleet.Certname) ([]inventory.Node, error) {
+	if err := inventory.CheckNamed(names); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []inventory.Node
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if node, ok := s.nodes[name]; ok {
+			out = append(out, node)
 		}
 	}
 	return out, nil

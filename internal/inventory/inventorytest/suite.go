@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,12 +28,14 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"facts that are broken change nothing":  factsInvalid,
 		"facts of one node saved at once":       factsConcurrent,
 		"facts that change type and shape":      factsShapes,
+		"facts are read leaf by leaf":           factLeaves,
 		"catalogs are read as saved":            catalogRoundTrip,
 		"catalogs replace each other":           catalogReplace,
 		"an older catalog replaces no newer":    catalogLate,
 		"a catalog's digests are listed":        catalogDigests,
 		"nodes sum up what is known":            nodeSummary,
 		"nodes are paged by name":               nodePages,
+		"nodes are read by name":                nodesNamed,
 		"purging forgets everything":            purge,
 		"reports are read as saved":             reportRoundTrip,
 		"reports are stored once":               reportTwice,
@@ -329,6 +332,70 @@ func nodePages(t *testing.T, s Store) {
 		_, err = s.Reports(ctx, inventory.ReportFilter{Page: inventory.Page{Limit: limit}})
 		isKind(t, fmt.Sprint("limit ", limit), err, fault.Invalid)
 	}
+}
+
+func nodesNamed(t *testing.T, s Store) {
+	ctx := t.Context()
+	for _, name := range []fleet.Certname{"b.example", "a.example", "c.example"} {
+		_, _, err := s.SaveFacts(ctx, factSet(name, `{"a":1}`, start))
+		ok(t, err)
+	}
+	nodes, err := s.NodesNamed(ctx, []fleet.Certname{"c.example", "x.example", "a.example", "c.example"})
+	ok(t, err)
+	want, err := s.Node(ctx, "a.example")
+	ok(t, err)
+	if len(nodes) != 2 || nodes[1].Certname != "c.example" {
+		t.Fatalf("got %v", nodes)
+	}
+	same(t, "the first", want, nodes[0])
+	none, err := s.NodesNamed(ctx, nil)
+	ok(t, err)
+	same(t, "none", 0, len(none))
+	_, err = s.NodesNamed(ctx, make([]fleet.Certname, inventory.MaxNamed+1))
+	isKind(t, "too many", err, fault.Invalid)
+}
+
+func factLeaves(t *testing.T, s Store) {
+	ctx := t.Context()
+	for name, values := range map[fleet.Certname]string{
+		"a.example": `{"os":{"family":"Debian"},"n":[1,2.50,true,null,{},[]],"we.ird":{"0":"k"}}`,
+		"b.example": `{"os":{"family":"RedHat"},"n":"x"}`,
+		"c.example": `{"os":"none"}`,
+	} {
+		_, _, err := s.SaveFacts(ctx, factSet(name, values, start))
+		ok(t, err)
+	}
+	paths := []string{
+		inventory.PathText("os", "family"), inventory.PathText("n"), inventory.PathText("we.ird", "0"),
+		inventory.PathText("none"), inventory.PathText("os"),
+	}
+	for i := range 6 {
+		paths = append(paths, inventory.PathText("n", int64(i)))
+	}
+	got, err := s.FactLeaves(ctx, []fleet.Certname{"c.example", "a.example", "b.example", "x.example"}, paths)
+	ok(t, err)
+	for _, leaves := range got {
+		slices.SortFunc(leaves, func(a, b inventory.Leaf) int { return strings.Compare(a.Path, b.Path) })
+	}
+	facts, err := s.Facts(ctx, "a.example")
+	ok(t, err)
+	all, err := inventory.Flatten(facts.Values)
+	ok(t, err)
+	slices.SortFunc(all, func(a, b inventory.Leaf) int { return strings.Compare(a.Path, b.Path) })
+	same(t, "leaves", map[fleet.Certname][]inventory.Leaf{
+		"a.example": all,
+		"b.example": {{Path: "n", Kind: inventory.String, Text: "x"}, {Path: "os.family", Kind: inventory.String, Text: "RedHat"}},
+		"c.example": {{Path: "os", Kind: inventory.String, Text: "none"}},
+	}, got)
+	for _, c := range [][2]any{{[]fleet.Certname{}, paths}, {[]fleet.Certname{"a.example"}, []string(nil)}, {[]fleet.Certname{"a.example"}, []string{"none"}}} {
+		names, _ := c[0].([]fleet.Certname)
+		paths, _ := c[1].([]string)
+		none, err := s.FactLeaves(ctx, names, paths)
+		ok(t, err)
+		same(t, "none", 0, len(none))
+	}
+	_, err = s.FactLeaves(ctx, make([]fleet.Certname, inventory.MaxNamed+1), paths)
+	isKind(t, "too many", err, fault.Invalid)
 }
 
 func purge(t *testing.T, s Store) {
