@@ -58,15 +58,22 @@ func NewClient(c ClientConfig) (*Client, error) {
 // Call performs op and decodes its answer into response (a pointer, or nil when
 // op has none).
 func (c *Client) Call(ctx context.Context, op Operation, request, response any) error {
-	var body io.Reader
-	if hasBody(request) {
-		text, err := json.Marshal(request)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(text)
+	body, err := bodyOf(request)
+	if err != nil {
+		return err
 	}
-	return c.send(ctx, op, request, body, "application/json", response)
+	return c.send(ctx, op, request, body, jsonType, response)
+}
+
+const jsonType = "application/json"
+
+// bodyOf is the JSON body of a request; nil if it has none.
+func bodyOf(request any) (io.Reader, error) {
+	if !hasBody(request) {
+		return nil, nil //nolint:nilnil // http takes it for no body
+	}
+	text, err := json.Marshal(request)
+	return bytes.NewReader(text), err
 }
 
 // Upload performs op with body as its stream of bytes.
@@ -75,15 +82,31 @@ func (c *Client) Upload(ctx context.Context, op Operation, body io.Reader, respo
 }
 
 func (c *Client) send(ctx context.Context, op Operation, request any, body io.Reader, contentType string, response any) error {
-	path, err := locate(op, request)
+	answer, err := c.open(ctx, op, request, body, contentType)
 	if err != nil {
 		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if response == nil || answer.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
+		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, op.Name)
+	}
+	return nil
+}
+
+// open performs op; the caller closes the answer's body.
+func (c *Client) open(ctx context.Context, op Operation, request any, body io.Reader, contentType string) (*http.Response, error) {
+	path, err := locate(op, request)
+	if err != nil {
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, op.Method, c.server.Scheme+"://"+c.server.Host+path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", jsonType)
 	if body != nil {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -92,19 +115,13 @@ func (c *Client) send(ctx context.Context, op Operation, request any, body io.Re
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return unreachable(ctx, c.server.Host, err)
+		return nil, unreachable(ctx, c.server.Host, err)
 	}
-	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode >= http.StatusBadRequest {
-		return problem(answer)
+		defer func() { _ = answer.Body.Close() }()
+		return nil, problem(answer)
 	}
-	if response == nil || answer.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
-		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, op.Name)
-	}
-	return nil
+	return answer, nil
 }
 
 // ErrUnreachable is wrapped when no answer came at all.
@@ -133,6 +150,11 @@ func problem(answer *http.Response) error {
 	if json.Unmarshal(text, &p) != nil || p.Message == "" {
 		return fault.New(fault.Internal, "the server answered %s: %.200s", answer.Status, bytes.TrimSpace(text))
 	}
+	return p.fault()
+}
+
+// fault is the error that the problem tells of.
+func (p Problem) fault() error {
 	kind, detail := fault.ParseKind(p.Kind), p.Message
 	if p.RequestID != "" && kind == fault.Internal { // only then has the log more to say
 		detail += " (request " + p.RequestID + ")"

@@ -9,5 +9,7 @@
 // are seconds. Lists come in pages: Items, and Next for the page after.
 //
 // Errors: every error answer has the body Problem and the HTTP status of its
-// kind (fault.Kind); the client turns it back into a fault of that kind.
+// kind (fault.Kind); the client turns it back into a fault of that kind. Only a
+// query's answer is sent while it is found: an error that comes after its beginning
+// is its last member, and the connection is broken off.
 package api

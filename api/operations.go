@@ -55,8 +55,9 @@ var (
 	ReportList = Operation{"report.list", http.MethodGet, "/reports", fleet.ReportRead, "List reports, newest first", ReportListRequest{}, List[Report]{}, false}
 	ReportShow = Operation{"report.show", http.MethodGet, "/reports/{id}", fleet.ReportRead, "Show one report with its logs and resources", ReportRequest{}, Report{}, false}
 
-	TaskList = Operation{"task.list", http.MethodGet, "/environments/{environment}/tasks", fleet.TaskRead, "List the tasks of an environment's current version", EnvironmentRequest{}, List[Task]{}, false}
-	TaskShow = Operation{"task.show", http.MethodGet, "/environments/{environment}/tasks/{task}", fleet.TaskRead, "Show a task: its parameters and files", TaskRequest{}, Task{}, false}
+	TaskList         = Operation{"task.list", http.MethodGet, "/environments/{environment}/tasks", fleet.TaskRead, "List the tasks of an environment's current version", EnvironmentRequest{}, List[Task]{}, false}
+	TaskShow         = Operation{"task.show", http.MethodGet, "/environments/{environment}/tasks/{task}", fleet.TaskRead, "Show a task: its parameters and files", TaskRequest{}, Task{}, false}
+	ResourceVariants = Operation{"resource.variants", http.MethodGet, "/resources/{type}/variants", fleet.CatalogRead, "Say with which parameters nodes have a resource, the one that differs most first", ResourceVariantsRequest{}, List[ResourceComparison]{}, false}
 
 	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
@@ -70,6 +71,7 @@ func Operations() []Operation {
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
 		ReportList, ReportShow,
 		TaskList, TaskShow,
+		ResourceVariants,
 		QueryRun,
 	}
 }

@@ -244,17 +244,42 @@ type ReportEvent struct {
 	Time     time.Time       `json:"time"`
 }
 
+// ResourceVariantsRequest asks how a resource differs over the fleet.
+type ResourceVariantsRequest struct {
+	Type  string `path:"type"`   // like File or Apache::Vhost
+	Title string `query:"title"` // empty: every title, without the parameters
+	Where string `query:"where"` // condition on the nodes, in PQL
+}
+
+// ResourceComparison is one resource and the parameters that nodes have it with.
+type ResourceComparison struct {
+	Type      string            `json:"type"`
+	Title     string            `json:"title"`
+	Nodes     int               `json:"nodes"`     // that have it
+	Differing []string          `json:"differing"` // parameters that are not the same everywhere
+	Variants  []ResourceVariant `json:"variants"`  // the one that most nodes have first
+}
+
+// ResourceVariant is one set of parameters.
+type ResourceVariant struct {
+	Nodes      int             `json:"nodes"`
+	Examples   []string        `json:"examples"`             // some of these nodes
+	Parameters json.RawMessage `json:"parameters,omitempty"` // an object; those that are the same everywhere, too
+}
+
 // QueryRequest is a question to the inventory.
 type QueryRequest struct {
 	Query string `json:"query"`           // PQL, or JSON of the AST language
 	Total bool   `json:"total,omitempty"` // also count the rows without limit and offset
 }
 
-// QueryAnswer is what the inventory answers.
+// QueryAnswer is what the inventory answers. It comes as it is found, its members in
+// this order: Client.Rows reads it row by row.
 type QueryAnswer struct {
 	Columns []string          `json:"columns"`
-	Rows    []json.RawMessage `json:"rows"`            // objects with those columns
-	Total   *int64            `json:"total,omitempty"` // if it was asked for
+	Total   *int64            `json:"total,omitempty"`   // if it was asked for
+	Rows    []json.RawMessage `json:"rows"`              // objects with those columns
+	Problem *Problem          `json:"problem,omitempty"` // why the rows ended early; without it they are all
 }
 
 // Problem is the body of every error answer.

@@ -73,19 +73,16 @@ func groupEnvironment(g api.Group) string {
 	return g.Environment
 }
 
-// shortened cuts a text that would spoil a table.
-func shortened(text string, limit int) string {
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return text
-}
-
 func (a *app) groupShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show GROUP", Short: "Show a group: what it matches and what it gives", Args: exactly(1),
-		Example: "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json",
+	var nodes bool
+	cmd := &cobra.Command{
+		Use: "show GROUP", Short: "Show a group: what it matches and what it gives, or which nodes are in it", Args: exactly(1),
+		Example:           "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
+		ValidArgsFunction: a.completeGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if nodes {
+				return a.groupNodes(cmd, args[0])
+			}
 			group, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
 			if err != nil {
 				return err
@@ -93,6 +90,42 @@ func (a *app) groupShow() *cobra.Command {
 			return a.printGroup(group)
 		},
 	}
+	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; `tutti node list --group GROUP` shows more of each")
+	return cmd
+}
+
+// groupNodes lists a group's nodes as the server finds them.
+func (a *app) groupNodes(cmd *cobra.Command, group string) error {
+	next := func(after string) any { return api.GroupNodesRequest{Group: group, After: after, Limit: 1000} }
+	return list(cmd.Context(), a, api.GroupNodes, next, table[api.GroupNode]{
+		columns: []string{"node", "pinned"},
+		row: func(n api.GroupNode) []string {
+			if n.Pinned {
+				return []string{n.Name, "pinned"}
+			}
+			return []string{n.Name, ""}
+		},
+		name:  func(n api.GroupNode) string { return n.Name },
+		empty: "No known node is in the group. A group without rule and pins has none of its own.",
+	})
+}
+
+// completeGroup offers the names of groups, if the server answers.
+func (a *app) completeGroup(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	groups, err := a.groups(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, g := range groups {
+		if strings.HasPrefix(g.Name, toComplete) {
+			names = append(names, g.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) printGroup(g api.Group) error {
@@ -149,6 +182,7 @@ func sorted[V any](values map[string]V) []string {
 func (a *app) groupDelete() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete GROUP", Short: "Delete a group that has no others below it", Args: exactly(1), Example: "  tutti group delete 'Web servers'",
+		ValidArgsFunction: a.completeGroup,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {

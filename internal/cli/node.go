@@ -2,16 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/fault"
 )
 
 func (a *app) nodeCommand() *cobra.Command {
@@ -19,24 +15,63 @@ func (a *app) nodeCommand() *cobra.Command {
 }
 
 func (a *app) nodeList() *cobra.Command {
-	return &cobra.Command{
+	var request api.NodeListRequest
+	cmd := &cobra.Command{
 		Use: "list", Short: "List nodes with the state of their last run", Args: exactly(0),
-		Example: "  tutti node list\n  tutti node list -o csv",
+		Long: `List nodes with the state of their last run: all, or those that everything holds for
+that is given.
+
+--where takes a condition in PQL, over the fields of nodes (certname,
+latest_report_status, report_timestamp, ...) and of the inventory (facts.PATH,
+trusted.PATH, environment). In it, resources{...}, facts{...}, events{...} ask for
+what belongs to the node.`,
+		Example: `  tutti node list
+  tutti node list --where 'facts.os.family = "Debian" and facts.processors.count >= 4'
+  tutti node list --where 'resources{type = "Class" and title = "Role::Web"}' -o name
+  tutti node list --group 'Web servers' --status failed
+  tutti node list --environment production -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			nodes, err := collect[api.Node](cmd.Context(), a, api.NodeList, func(after string) any { return api.PageRequest{After: after, Limit: 1000} })
-			if err != nil {
+			if _, err := readCondition("where", request.Where); err != nil {
 				return err
 			}
-			now := time.Now()
-			return printList(a, nodes, table[api.Node]{
-				columns: []string{"node", "environment", "status", "last report", "facts", "catalog"},
-				row: func(n api.Node) []string {
-					return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest)}
-				},
-				name:  func(n api.Node) string { return n.Name },
-				empty: "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request.",
-			})
+			next := func(after string) any {
+				page := request
+				page.After, page.Limit = after, 1000
+				return page
+			}
+			return list(cmd.Context(), a, api.NodeList, next, nodeTable(request, time.Now()))
 		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Where, "where", "", "only nodes that this PQL condition holds for")
+	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
+	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
+	flags.StringVar(&request.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
+	a.completes(cmd, "where", completeCondition)
+	a.completes(cmd, "group", a.completeGroup)
+	a.completes(cmd, "status", cobra.FixedCompletions([]string{"failed", "changed", "unchanged", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// completes says what a flag's value may be.
+func (a *app) completes(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+func nodeTable(request api.NodeListRequest, now time.Time) table[api.Node] {
+	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
+	if request != (api.NodeListRequest{}) {
+		empty = "No such nodes."
+	}
+	return table[api.Node]{
+		columns: []string{"node", "environment", "status", "last report", "facts", "catalog"},
+		row: func(n api.Node) []string {
+			return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest)}
+		},
+		name:  func(n api.Node) string { return n.Name },
+		empty: empty,
 	}
 }
 
@@ -84,76 +119,6 @@ func reference(id, how string) string {
 	return "  (" + how + short(id) + ")"
 }
 
-func (a *app) nodeFacts() *cobra.Command {
-	return &cobra.Command{
-		Use: "facts NODE [PATH]", Short: "Show a node's newest facts, or those below a dotted path",
-		Example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return exactly(1)(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			facts, err := ask[api.Facts](cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			var values any
-			if err := json.Unmarshal(facts.Values, &values); err != nil {
-				return err
-			}
-			prefix := ""
-			if len(args) == 2 {
-				prefix = args[1]
-				if values, err = below(values, prefix); err != nil {
-					return err
-				}
-			}
-			if a.asJSON() {
-				return a.printJSON(values)
-			}
-			return a.printRows([]string{"fact", "value"}, flatten(prefix, values, nil))
-		},
-	}
-}
-
-// below walks down a dotted path.
-func below(values any, path string) (any, error) {
-	for step := range strings.SplitSeq(path, ".") {
-		object, ok := values.(map[string]any)
-		if !ok {
-			return nil, fault.New(fault.NotFound, "there is nothing below %q in %s", step, path)
-		}
-		if values, ok = object[step]; !ok {
-			return nil, fault.New(fault.NotFound, "the node has no fact %s", path)
-		}
-	}
-	return values, nil
-}
-
-// flatten lists every leaf of values under its dotted path, sorted.
-func flatten(path string, values any, rows [][]string) [][]string {
-	switch value := values.(type) {
-	case map[string]any:
-		keys := make([]string, 0, len(value))
-		for key := range value {
-			keys = append(keys, key)
-		}
-		sort.Strings(keys)
-		for _, key := range keys {
-			rows = flatten(strings.TrimPrefix(path+"."+key, "."), value[key], rows)
-		}
-	case []any:
-		for i, item := range value {
-			rows = flatten(fmt.Sprintf("%s.%d", path, i), item, rows)
-		}
-	default:
-		rows = append(rows, []string{path, fmt.Sprint(value)})
-	}
-	return rows
-}
-
 func (a *app) nodePurge() *cobra.Command {
 	return &cobra.Command{
 		Use: "purge NODE", Short: "Forget a node: its facts, catalog and reports (its certificate stays: see `tutti ca clean`)",
@@ -183,18 +148,17 @@ func ask[T any](ctx context.Context, a *app, op api.Operation, request any) (T, 
 	return answer, err
 }
 
-// collect calls a list operation to its end.
-func collect[T any](ctx context.Context, a *app, op api.Operation, request func(after string) any) ([]T, error) {
+// list calls a list operation to its end and prints what comes.
+func list[T any](ctx context.Context, a *app, op api.Operation, request func(after string) any, t table[T]) error {
 	client, err := a.client()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var items []T
-	err = api.All(ctx, client, op, request, func(item T) error {
-		items = append(items, item)
-		return nil
-	})
-	return items, err
+	l := newListing(a, t)
+	if err := api.All(ctx, client, op, request, l.add); err != nil {
+		return err
+	}
+	return l.end()
 }
 
 // short is the beginning of a digest, enough to name it by.

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -25,97 +25,176 @@ type table[T any] struct {
 	row     func(T) []string
 	name    func(T) string // for -o name
 	empty   string         // said, as a hint, when there is nothing
+	bare    bool           // as JSON it is an array, not an object with items
 }
 
 // printList prints items as the --output flag says.
 func printList[T any](a *app, items []T, t table[T]) error {
-	switch a.output {
-	case "json":
-		return a.printJSON(map[string]any{"items": nonNil(items)})
-	case "jsonl":
-		encoder := json.NewEncoder(a.system.Out)
-		for _, item := range items {
-			if err := encoder.Encode(item); err != nil {
-				return err
-			}
+	l := newListing(a, t)
+	for _, item := range items {
+		if err := l.add(item); err != nil {
+			return err
 		}
+	}
+	return l.end()
+}
+
+// listing prints a list while it comes. Only the table holds rows back, the first
+// ones, to see how wide its columns must be.
+type listing[T any] struct {
+	table[T]
+	*app
+	count int
+	held  [][]string
+	grid  *grid
+	csv   *csv.Writer
+}
+
+// heldRows is how many rows decide about the width of columns.
+const heldRows = 1000
+
+func newListing[T any](a *app, t table[T]) *listing[T] {
+	return &listing[T]{table: t, app: a, csv: csv.NewWriter(a.system.Out)}
+}
+
+func (l *listing[T]) add(item T) error {
+	l.count++
+	switch l.output {
+	case "json":
+		return l.addJSON(item)
+	case "jsonl":
+		return encodeJSON(l.system.Out, item)
+	case "csv":
+		return l.addCSV(item)
+	case "name":
+		_, err := fmt.Fprintln(l.system.Out, l.name(item))
+		return err
+	}
+	if l.grid != nil {
+		return l.grid.print(l.row(item))
+	}
+	if l.held = append(l.held, l.row(item)); len(l.held) < heldRows {
+		return nil
+	}
+	return l.release()
+}
+
+// release prints what was held back.
+func (l *listing[T]) release() error {
+	var rows [][]string
+	rows, l.held = l.held, nil
+	l.grid = newGrid(l.app, l.columns, rows)
+	return l.grid.printAll(l.columns, rows)
+}
+
+// end prints what a list ends with.
+func (l *listing[T]) end() error {
+	switch l.output {
+	case "json":
+		return l.endJSON()
+	case "jsonl", "name":
 		return nil
 	case "csv":
-		return printCSV(a, items, t)
-	case "name":
-		for _, item := range items {
-			if _, err := fmt.Fprintln(a.system.Out, t.name(item)); err != nil {
-				return err
-			}
+		if l.count == 0 {
+			_ = l.csv.Write(l.columns)
 		}
+		l.csv.Flush()
+		return l.csv.Error()
+	}
+	if l.count == 0 {
+		l.hint("%s", l.empty)
 		return nil
 	}
-	if len(items) == 0 {
-		a.hint("%s", t.empty)
+	if l.grid != nil {
 		return nil
 	}
-	rows := make([][]string, len(items))
-	for i, item := range items {
-		rows[i] = t.row(item)
-	}
-	return a.printRows(t.columns, rows)
+	return l.release()
 }
 
-func nonNil[T any](items []T) []T {
-	if items == nil {
-		return []T{}
+func (l *listing[T]) addCSV(item T) error {
+	if l.count == 1 {
+		_ = l.csv.Write(l.columns)
 	}
-	return items
+	return l.csv.Write(l.row(item))
 }
 
-func printCSV[T any](a *app, items []T, t table[T]) error {
-	writer := csv.NewWriter(a.system.Out)
-	_ = writer.Write(t.columns)
-	for _, item := range items {
-		_ = writer.Write(t.row(item))
+// addJSON writes one element as it stands in an indented document.
+func (l *listing[T]) addJSON(item T) error {
+	text, err := marshal(item)
+	if err != nil {
+		return err
 	}
-	writer.Flush()
-	return writer.Error()
+	head, prefix := ",", "    "
+	if l.bare {
+		prefix = "  "
+	}
+	if l.count == 1 {
+		head = l.headJSON()
+	}
+	var b bytes.Buffer
+	b.WriteString(head + "\n" + prefix)
+	if err := json.Indent(&b, text, prefix, "  "); err != nil {
+		return err
+	}
+	_, err = b.WriteTo(l.system.Out)
+	return err
+}
+
+func (l *listing[T]) headJSON() string {
+	if l.bare {
+		return "["
+	}
+	return "{\n  \"items\": ["
+}
+
+func (l *listing[T]) endJSON() error {
+	end := ""
+	if l.count == 0 {
+		end = l.headJSON() + "]\n"
+	} else if end = "\n]\n"; !l.bare {
+		end = "\n  ]\n"
+	}
+	if !l.bare {
+		end += "}\n"
+	}
+	_, err := io.WriteString(l.system.Out, end)
+	return err
 }
 
 // printRows prints aligned columns under upper-case headings.
 func (a *app) printRows(columns []string, rows [][]string) error {
-	writer := tabwriter.NewWriter(a.system.Out, 0, 0, 2, ' ', 0)
-	if len(columns) > 0 {
-		_, _ = fmt.Fprintln(writer, strings.ToUpper(strings.Join(columns, "\t")))
-	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = oneLine(row[i])
-		}
-		_, _ = fmt.Fprintln(writer, strings.Join(row, "\t"))
-	}
-	return writer.Flush()
-}
-
-// oneLine keeps text from breaking the table, and control characters from
-// reaching the terminal: much of it comes from nodes.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r == '\r' {
-			return ' '
-		}
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-	if text == "" {
-		return "-"
-	}
-	return text
+	return newGrid(a, columns, rows).printAll(columns, rows)
 }
 
 func (a *app) printJSON(value any) error {
-	encoder := json.NewEncoder(a.system.Out)
-	encoder.SetIndent("", "  ")
+	text, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, text, "", "  "); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	_, err = b.WriteTo(a.system.Out)
+	return err
+}
+
+func encodeJSON(to io.Writer, value any) error {
+	text, err := marshal(value)
+	if err == nil {
+		_, err = to.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// marshal writes value on one line, and < > & as they are.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // asJSON says whether a single thing is printed for programs.

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,39 +21,74 @@ func (a *app) queryCommand() *cobra.Command {
 	var explain bool
 	var total bool
 	cmd := a.withAccess(&cobra.Command{
-		Use: "query PQL", Short: "Ask the inventory a question", Args: exactly(1),
-		Long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON).
+		Use: "query PQL|@FILE|-", Short: "Ask the inventory a question", Args: oneQuery,
+		Long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
+argument, from a file (@FILE), or from standard input (-).
 
 A query names an entity, the columns to show (all if there are none), and which
 rows. The entities are nodes, facts, fact_contents, fact_paths, factsets,
 inventory, catalogs, resources, edges, reports, events, environments, packages
-and package_inventory.`,
+and package_inventory.
+
+-o json prints an array, as ` + "`puppet query`" + ` does; -o jsonl one row a line.`,
 		Example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
   tutti query 'inventory[certname]{facts.os.family = "Debian" and resources{type = "Class" and title = "Role::Web"}}'
   tutti query 'facts[value, count()]{name = "kernel" group by value}' -o csv
+  tutti query @failed.pql -o json
   tutti query --explain 'nodes{certname != "a"}'`,
 		ValidArgsFunction: completeQuery,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := readQuery(args[0])
+			text, err := a.queryText(args[0])
+			if err != nil {
+				return err
+			}
+			q, err := readQuery(text)
 			if err != nil {
 				return err
 			}
 			if explain {
 				return a.explainQuery(q)
 			}
-			answer, err := ask[api.QueryAnswer](cmd.Context(), a, api.QueryRun, api.QueryRequest{Query: args[0], Total: total})
-			if err != nil {
-				return err
-			}
-			if answer.Total != nil {
-				a.hint("%d of %d rows.", len(answer.Rows), *answer.Total)
-			}
-			return a.printAnswer(answer)
+			return a.rows(cmd.Context(), api.QueryRequest{Query: text, Total: total}, "No rows.", true)
 		},
 	})
 	cmd.Flags().BoolVar(&explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
 	cmd.Flags().BoolVar(&total, "total", false, "say how many rows there are without limit and offset")
 	return cmd
+}
+
+// oneQuery says how to give what is missing.
+func oneQuery(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 1:
+		return nil
+	case 0:
+		return usageError{fmt.Errorf("what is the question? give it in quotes, @FILE for a file, or - for standard input; see `%s --help`", cmd.CommandPath())}
+	}
+	return usageError{fmt.Errorf("a query is one argument, %d are given: put it in single quotes, so that the shell leaves it whole", len(args))}
+}
+
+// queryText is the query that an argument stands for.
+func (a *app) queryText(argument string) (string, error) {
+	name, isFile := strings.CutPrefix(argument, "@")
+	from := a.system.In
+	switch {
+	case argument == "-":
+	case isFile:
+		file, err := os.Open(name)
+		if err != nil {
+			return "", usageError{fault.Wrap(fault.Invalid, err, "cannot read the query: %v", err)}
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		from = file
+	default:
+		return argument, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(from, pql.MaxBytes+1))
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, err, "cannot read the query: %v", err)
+	}
+	return string(text), nil
 }
 
 // readQuery checks a query before anybody is asked, and shows where it is wrong.
@@ -58,12 +97,31 @@ func readQuery(text string) (*pql.Query, error) {
 	if err == nil {
 		_, err = pql.Check(q)
 	}
-	if e, ok := errors.AsType[*pql.Error](err); ok {
-		if caret := caretIn(text, e); caret != "" {
-			return nil, usageError{fault.New(fault.Invalid, "%s\n\n%s", e.Error(), caret)}
-		}
+	return q, pointed(text, err)
+}
+
+// readCondition does the same for a condition on nodes; nil for an empty one.
+func readCondition(flag, text string) (pql.Expr, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // there is none
 	}
-	return q, err
+	e, err := pql.NodeCondition(text)
+	if err = pointed(text, err); err != nil {
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "--%s: %s", flag, fault.Detail(err))}
+	}
+	return e, nil
+}
+
+// pointed shows the place of an error below it.
+func pointed(text string, err error) error {
+	e, ok := errors.AsType[*pql.Error](err)
+	if !ok {
+		return err
+	}
+	if caret := caretIn(text, e); caret != "" {
+		return usageError{fault.New(fault.Invalid, "%s\n\n%s", e.Error(), caret)}
+	}
+	return usageError{err}
 }
 
 // caretIn marks the place of an error; those of the schema do not know the text.
@@ -85,30 +143,63 @@ func (a *app) explainQuery(q *pql.Query) error {
 
 // completeQuery offers what may follow the query as it is written so far.
 func completeQuery(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	if len(args) > 0 {
-		return nil, directive
+		return nil, pqlDirective
 	}
-	typed := strings.LastIndexFunc(toComplete, func(r rune) bool {
+	return completed(toComplete, pql.Complete(toComplete)), pqlDirective
+}
+
+// completeCondition does the same for a condition on nodes.
+func completeCondition(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return completed(toComplete, pql.CompleteCondition(toComplete)), pqlDirective
+}
+
+const pqlDirective = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
+// completed is the text with each suggestion instead of the word that is begun.
+func completed(text string, suggestions []pql.Suggestion) []string {
+	typed := strings.LastIndexFunc(text, func(r rune) bool {
 		return r != '_' && r != '?' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 	var out []string
-	for _, s := range pql.Complete(toComplete) {
-		out = append(out, toComplete[:typed+1]+s.Text)
+	for _, s := range suggestions {
+		out = append(out, text[:typed+1]+s.Text)
 	}
-	return out, directive
+	return out
 }
 
-func (a *app) printAnswer(answer api.QueryAnswer) error {
-	if a.output == "json" { // as PuppetDB's own tool prints it
-		return a.printJSON(answer.Rows)
+// rows asks and prints what comes. As JSON, bare is an array.
+func (a *app) rows(ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
+	return a.print(ctx, request, func(columns []string) table[json.RawMessage] { return rowTable(columns, empty, bare) })
+}
+
+// print asks and prints what comes as a table that depends on the columns.
+func (a *app) print(ctx context.Context, request api.QueryRequest, shape func(columns []string) table[json.RawMessage]) error {
+	client, err := a.client()
+	if err != nil {
+		return err
 	}
-	return printList(a, answer.Rows, table[json.RawMessage]{
-		columns: answer.Columns,
-		row:     func(row json.RawMessage) []string { return cells(row, answer.Columns) },
-		name:    func(row json.RawMessage) string { return cells(row, answer.Columns)[0] },
-		empty:   "No rows.",
-	})
+	var l *listing[json.RawMessage]
+	var total *int64
+	err = client.Rows(ctx, request, func(head api.QueryAnswer) error {
+		total, l = head.Total, newListing(a, shape(head.Columns))
+		return nil
+	}, func(row json.RawMessage) error { return l.add(row) })
+	if err != nil {
+		return err
+	}
+	if total != nil {
+		a.hint("%d of %d rows.", l.count, *total)
+	}
+	return l.end()
+}
+
+func rowTable(columns []string, empty string, bare bool) table[json.RawMessage] {
+	return table[json.RawMessage]{
+		columns: columns, empty: empty, bare: bare,
+		row:  func(row json.RawMessage) []string { return cells(row, columns) },
+		name: func(row json.RawMessage) string { return cells(row, columns)[0] },
+	}
 }
 
 // cells are a row's values for people: text as it is, the rest as JSON.

@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/tutti-project/tutti/api"
 )
 
 func TestAnswersArePrintedForPeopleAndPrograms(t *testing.T) {
 	t.Parallel()
-	answer := api.QueryAnswer{Columns: []string{"name", "value"}, Rows: []json.RawMessage{
+	columns := []string{"name", "value"}
+	rows := []json.RawMessage{
 		json.RawMessage(`{"name":"kernel","value":"Linux"}`),
-		json.RawMessage(`{"name":"os","value":{"family": "Debian"}}`),
+		json.RawMessage(`{"name":"os","value":{"family": "<Debian>"}}`),
 		json.RawMessage(`{"name":"none","value":null}`),
-	}}
+	}
 	for output, want := range map[string]string{
-		"table": "NAME    VALUE\nkernel  Linux\nos      {\"family\":\"Debian\"}\nnone    -\n",
-		"csv":   "name,value\nkernel,Linux\nos,\"{\"\"family\"\":\"\"Debian\"\"}\"\nnone,\n",
-		"jsonl": "{\"name\":\"kernel\",\"value\":\"Linux\"}\n{\"name\":\"os\",\"value\":{\"family\":\"Debian\"}}\n{\"name\":\"none\",\"value\":null}\n",
-		"name":  "kernel\nos\nnone\n",
+		"table": "NAME    VALUE\nkernel  Linux\nos      {\"family\":\"<Debian>\"}\nnone    -\n",
+		"csv":   "name,value\nkernel,Linux\nos,\"{\"\"family\"\":\"\"<Debian>\"\"}\"\nnone,\n",
+		"jsonl": "{\"name\":\"kernel\",\"value\":\"Linux\"}\n{\"name\":\"os\",\"value\":{\"family\":\"<Debian>\"}}\n{\"name\":\"none\",\"value\":null}\n",
+		"json": "[\n  {\n    \"name\": \"kernel\",\n    \"value\": \"Linux\"\n  },\n  {\n    \"name\": \"os\",\n    \"value\": {\n      \"family\": \"<Debian>\"\n    }\n  },\n" +
+			"  {\n    \"name\": \"none\",\n    \"value\": null\n  }\n]\n",
+		"name": "kernel\nos\nnone\n",
 	} {
 		var out bytes.Buffer
 		a := &app{system: System{Out: &out, Err: &out}, output: output}
-		if err := a.printAnswer(answer); err != nil {
+		if err := printList(a, rows, rowTable(columns, "", true)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -48,6 +49,9 @@ func TestAWrongQueryShowsThePlace(t *testing.T) {
 
 func TestTheShellCompletesQueries(t *testing.T) {
 	t.Parallel()
+	if got, _ := completeCondition(nil, nil, `certname = "a" and latest_report_st`); len(got) == 0 || got[0] != `certname = "a" and latest_report_status` {
+		t.Errorf("a condition: %v", got)
+	}
 	for typed, want := range map[string][]string{
 		"nodes[certn":            {"nodes[certname"},
 		"nodes{latest_report_st": {"nodes{latest_report_status"},

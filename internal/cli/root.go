@@ -15,6 +15,7 @@ type System struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      []string // KEY=value
+	Width    int      // of the terminal that Out is; 0: it is none
 }
 
 // Getenv returns the value of an environment variable; empty when it is not set.
@@ -76,7 +77,7 @@ From another machine, give the address, a token and the CA's certificate:
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
 	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
-		a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand())
+		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand())
 	return root
 }
 

@@ -43,6 +43,9 @@ type Handler struct {
 	mux *http.ServeMux
 }
 
+// streamed is the answer of an action that has written it.
+type streamed struct{}
+
 // action is what an operation does once it is allowed.
 type action func(w http.ResponseWriter, r *http.Request) (any, error)
 
@@ -101,7 +104,8 @@ func (h *Handler) actions() map[string]action {
 		api.ReportShow.Name:        typed(h.showReport),
 		api.TaskList.Name:          typed(h.listTasks),
 		api.TaskShow.Name:          typed(h.showTask),
-		api.QueryRun.Name:          typed(h.runQuery),
+		api.ResourceVariants.Name:  typed(h.compareResources),
+		api.QueryRun.Name:          h.runQuery,
 	}
 }
 
@@ -136,6 +140,9 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
+		if _, done := answer.(streamed); done {
+			return
+		}
 		if op.Response == nil {
 			w.WriteHeader(http.StatusNoContent)
 			return
@@ -155,6 +162,19 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 // problem answers with an error: its kind, what may be shown of it, and a
 // reference to the log.
 func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
+	body := h.told(r, err)
+	kind := fault.Of(err)
+	if kind == fault.Denied && fleet.ActorFrom(r.Context()).Kind == fleet.Anonymous {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tutti"`)
+	}
+	if body.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
+	}
+	writeJSON(w, api.Status(kind), body)
+}
+
+// told is what the caller is told of an error; the log is told the rest.
+func (h *Handler) told(r *http.Request, err error) api.Problem {
 	kind, id := fault.Of(err), h.RequestID(r.Context())
 	body := api.Problem{Kind: kind.String(), Message: fault.Detail(err), RequestID: id}
 	if kind == fault.Internal && !errors.Is(err, context.Canceled) {
@@ -163,11 +183,6 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if body.Message == "" {
 		body.Message = "the server made a mistake; its log names the cause under this request's id"
 	}
-	if kind == fault.Denied && fleet.ActorFrom(r.Context()).Kind == fleet.Anonymous {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="tutti"`)
-	}
-	if body.RetryAfter = api.RetrySeconds(err); body.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
-	}
-	writeJSON(w, api.Status(kind), body)
+	body.RetryAfter = api.RetrySeconds(err)
+	return body
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -47,6 +48,14 @@ const adminToken = "tutti_admin"
 type asker struct{ rows map[string][]string }
 
 func (a asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+	if q.Query.Query().Entity == "edges" { // longer than any buffer, and then it fails
+		for range 10_000 {
+			if err := each(json.RawMessage(`{"source_title":"/some/file/that/is/somewhere"}`)); err != nil {
+				return err
+			}
+		}
+		return fault.Later(time.Second, "the query took too long")
+	}
 	if rows, ok := a.rows[q.Query.Query().String()]; ok {
 		for _, row := range rows {
 			if err := each(json.RawMessage(row)); err != nil {
@@ -223,7 +232,7 @@ func TestOperationsAnswer(t *testing.T) {
 		{"reports", "GET", "/reports?status=changed&name=web-1", "", 200, `"status":"changed"`},
 		{"wrong status", "GET", "/reports?status=odd", "", 400, "status must be failed, changed or unchanged"},
 		{"report by prefix", "GET", "/reports/" + b.report[:8], "", 200, b.report},
-		{"query", "POST", "/query", `{"query":"nodes[certname]{}","total":true}`, 200, `{"columns":["certname"],"rows":[{"certname":"web-1"}],"total":1}`},
+		{"query", "POST", "/query", `{"query":"nodes[certname]{}","total":true}`, 200, `{"columns":["certname"],"total":1,"rows":[{"certname":"web-1"}]}`},
 		{"query in JSON", "POST", "/query", `{"query":"[\"from\",\"fact_names\"]"}`, 200, `{"columns":["name"],"rows":[{"certname":"web-1"}]}`},
 		{"wrong query", "POST", "/query", `{"query":"nodes{x=1}"}`, 400, "'x' is not a queryable object for nodes"},
 		{"unknown operation", "GET", "/teapots", "", 404, "there is no operation GET /api/v1/teapots"},

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/pql"
+)
+
+func (a *app) resourceCommand() *cobra.Command {
+	return a.withAccess(noun("resource", "See which nodes have a resource, and where it differs", a.resourceList(), a.resourceVariants()))
+}
+
+func (a *app) resourceList() *cobra.Command {
+	var where string
+	var parameters bool
+	cmd := &cobra.Command{
+		Use: "list TYPE [TITLE]", Short: "List the nodes that have a resource in their newest catalog", Args: oneOrTwo("TYPE", "TITLE"),
+		Example: `  tutti resource list Service nginx
+  tutti resource list Class Role::Web -o name
+  tutti resource list File /etc/motd --parameters --where 'facts.os.family = "Debian"'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, title := spelled(args)
+			q := &pql.Query{Entity: "resources", Where: named(kind, title)}
+			columns := []string{"certname", "title", "exported", "file", "line"}
+			if parameters {
+				columns = append(columns, "parameters")
+			}
+			for _, name := range columns {
+				q.Columns = append(q.Columns, column(name))
+			}
+			q.OrderBy = []pql.Order{{Field: column("certname")}, {Field: column("title")}}
+			if err := onNodes(q, where); err != nil {
+				return err
+			}
+			return a.ask(cmd, q, "No node has such a resource.")
+		},
+	}
+	cmd.Flags().BoolVar(&parameters, "parameters", false, "show the parameters, too")
+	a.whereFlag(cmd, &where)
+	return cmd
+}
+
+// oneOrTwo takes one argument, and perhaps another.
+func oneOrTwo(first, second string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < 1 || len(args) > 2 {
+			return usageError{fmt.Errorf("%s takes %s and perhaps %s, %d given; usage: %s", cmd.CommandPath(), first, second, len(args), cmd.UseLine())}
+		}
+		return nil
+	}
+}
+
+// spelled is type and title as catalogs spell them: apache::vhost is Apache::Vhost.
+func spelled(args []string) (kind, title string) {
+	kind = capitalised(args[0])
+	if len(args) > 1 {
+		title = args[1]
+	}
+	if kind == "Class" {
+		title = capitalised(title)
+	}
+	return kind, title
+}
+
+func capitalised(name string) string {
+	parts := strings.Split(strings.TrimPrefix(name, "::"), "::")
+	for i, part := range parts {
+		if part != "" {
+			parts[i] = strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return strings.Join(parts, "::")
+}
+
+func named(kind, title string) pql.Expr {
+	is := func(name, text string) pql.Expr {
+		return pql.Compare{Op: "=", Field: pql.Field{Name: name}, Value: pql.Text(text)}
+	}
+	if title == "" {
+		return is("type", kind)
+	}
+	return pql.And{Terms: []pql.Expr{is("type", kind), is("title", title)}}
+}
+
+func (a *app) resourceVariants() *cobra.Command {
+	var request api.ResourceVariantsRequest
+	cmd := &cobra.Command{
+		Use: "variants TYPE [TITLE]", Short: "Say how a resource differs over the fleet: the way to find drift", Args: oneOrTwo("TYPE", "TITLE"),
+		Long: `Say with which parameters nodes have a resource, how many have each set, and which
+parameters differ; what most nodes have comes first. Without TITLE, every resource
+of the type is listed with the number of its variants.`,
+		Example: `  tutti resource variants Service nginx
+  tutti resource variants File /etc/ssh/sshd_config --where 'facts.os.family = "Debian"'
+  tutti resource variants Package -o csv`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Type, request.Title = spelled(args)
+			if _, err := readCondition("where", request.Where); err != nil {
+				return err
+			}
+			found, err := ask[api.List[api.ResourceComparison]](cmd.Context(), a, api.ResourceVariants, request)
+			if err != nil {
+				return err
+			}
+			if request.Title == "" {
+				return printList(a, found.Items, comparisonTable())
+			}
+			if len(found.Items) == 0 {
+				return printList(a, []api.ResourceVariant(nil), variantTable(nil))
+			}
+			one := found.Items[0]
+			a.hint("%s[%s] on %s: %s", one.Type, one.Title, counted(one.Nodes, "node"), differs(one))
+			return printList(a, one.Variants, variantTable(one.Differing))
+		},
+	}
+	a.whereFlag(cmd, &request.Where)
+	return cmd
+}
+
+// differs sums up a comparison.
+func differs(c api.ResourceComparison) string {
+	if len(c.Variants) == 1 {
+		return "the same everywhere"
+	}
+	return fmt.Sprintf("%d variants, which differ in %s", len(c.Variants), strings.Join(c.Differing, ", "))
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprint(n, " ", word, "s")
+}
+
+func comparisonTable() table[api.ResourceComparison] {
+	return table[api.ResourceComparison]{
+		columns: []string{"title", "variants", "nodes", "differing"},
+		row: func(c api.ResourceComparison) []string {
+			return []string{c.Title, fmt.Sprint(len(c.Variants)), fmt.Sprint(c.Nodes), strings.Join(c.Differing, " ")}
+		},
+		name:  func(c api.ResourceComparison) string { return c.Title },
+		empty: "No node has such a resource.",
+	}
+}
+
+// variantTable has a column for each parameter that differs; -o json has all.
+func variantTable(differing []string) table[api.ResourceVariant] {
+	return table[api.ResourceVariant]{
+		columns: append(append([]string{"nodes"}, differing...), "for example"),
+		row: func(v api.ResourceVariant) []string {
+			return append(append([]string{fmt.Sprint(v.Nodes)}, cells(v.Parameters, differing)...), examples(v))
+		},
+		name:  examples,
+		empty: "No node has such a resource.",
+	}
+}
+
+// examples are some of the nodes, and that there are more.
+func examples(v api.ResourceVariant) string {
+	text := strings.Join(v.Examples, " ")
+	if v.Nodes > len(v.Examples) {
+		text += " …"
+	}
+	return text
+}
