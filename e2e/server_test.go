@@ -313,15 +313,23 @@ func (s *server) port() string {
 // roots is the pool that trusts this server.
 func (s *server) roots(t *testing.T) *x509.CertPool {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.data, "ca", "ca_crt.pem"))
+	pool, err := s.pool()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pool
+}
+
+func (s *server) pool() (*x509.CertPool, error) {
+	text, err := os.ReadFile(filepath.Join(s.data, "ca", "ca_crt.pem"))
+	if err != nil {
+		return nil, err
+	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		t.Fatal("ca_crt.pem holds no certificate")
+		return nil, errors.New("ca_crt.pem holds no certificate")
 	}
-	return pool
+	return pool, nil
 }
 
 // shared is the server that most stories use.

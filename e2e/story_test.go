@@ -1,26 +1,37 @@
 package e2e_test
 
 import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
-// for the rest of the story, and TUTTI_DATA points to it.
+// for the rest of the story, and TUTTI_DATA points to it. `checkin NODE [FACTS]` is a node
+// that gets its certificate, sends these facts (a JSON object, or a file of one) and
+// fetches its catalog; FACTS may name the environment it asks for, as story_environment.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/stories",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(binary)+":"+os.Getenv("PATH"))
+			env.Values[storyServer{}] = &storyServer{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn},
 	})
 }
+
+// storyServer is the server of a story.
+type storyServer struct{ *server }
 
 // serve starts a server with the given flags and ends it with the story.
 func serve(script *testscript.TestScript, not bool, flags []string) {
@@ -32,4 +43,47 @@ func serve(script *testscript.TestScript, not bool, flags []string) {
 	script.Check(s.start())
 	script.Defer(func() { script.Check(s.stop()) })
 	script.Setenv("TUTTI_DATA", s.data)
+	script.Value(storyServer{}).(*storyServer).server = s
+}
+
+// checkIn is a node's first run, without an agent.
+func checkIn(script *testscript.TestScript, not bool, args []string) {
+	if not || len(args) < 1 || len(args) > 2 {
+		script.Fatalf("usage: checkin NODE [FACTS]")
+	}
+	facts := map[string]any{}
+	if len(args) == 2 {
+		text := []byte(args[1])
+		if text[0] != '{' {
+			text = []byte(script.ReadFile(args[1]))
+		}
+		script.Check(json.Unmarshal(text, &facts))
+	}
+	script.Check(script.Value(storyServer{}).(*storyServer).checkIn(args[0], facts))
+}
+
+func (s *server) checkIn(name string, facts map[string]any) error {
+	roots, err := s.pool()
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	n := &node{server: s, name: name, client: &http.Client{Timeout: 2 * time.Minute, Transport: transport}}
+	certificate, err := requestCertificate(n, name)
+	if err != nil {
+		return err
+	}
+	own := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}}
+	defer own.CloseIdleConnections()
+	n.client.Transport = own
+	environment, ok := facts["story_environment"].(string)
+	if !ok {
+		environment = "production"
+	}
+	answer, err := n.catalog(environment, facts)
+	if err == nil && answer.status != http.StatusOK {
+		err = fmt.Errorf("catalog of %s: %d %s", name, answer.status, answer.body)
+	}
+	return err
 }

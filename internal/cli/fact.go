@@ -26,7 +26,7 @@ func (a *app) factList() *cobra.Command {
 		Example: "  tutti fact list\n  tutti fact list --paths | grep '^os'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !paths {
-				return a.ask(cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, "No facts yet.")
+				return a.ask(cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
 			}
 			return a.listPaths(cmd)
 		},
@@ -83,7 +83,7 @@ func (a *app) factValues() *cobra.Command {
 			if err := onNodes(q, where); err != nil {
 				return err
 			}
-			return a.ask(cmd, q, "No node has the value "+args[0]+"; `tutti fact list --paths` shows what there is.")
+			return a.ask(cmd, q, []string{"value", "nodes"}, "No node has the value "+args[0]+"; `tutti fact list --paths` shows what there is.")
 		},
 	}
 	a.whereFlag(cmd, &where)
@@ -124,9 +124,13 @@ func onNodes(q *pql.Query, condition string) error {
 	return nil
 }
 
-// ask asks a query that is made here and prints its rows as a list.
-func (a *app) ask(cmd *cobra.Command, q *pql.Query, empty string) error {
-	return a.rows(cmd.Context(), api.QueryRequest{Query: q.AST()}, empty, false)
+// ask asks a query that is made here and prints its rows as a list under headings.
+func (a *app) ask(cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
+	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) table[json.RawMessage] {
+		t := rowTable(columns, empty, false)
+		t.columns = headings
+		return t
+	})
 }
 
 func (a *app) factShow() *cobra.Command {

@@ -148,14 +148,14 @@ func (l *listing[T]) headJSON() string {
 }
 
 func (l *listing[T]) endJSON() error {
-	end := ""
-	if l.count == 0 {
-		end = l.headJSON() + "]\n"
-	} else if end = "\n]\n"; !l.bare {
-		end = "\n  ]\n"
-	}
-	if !l.bare {
-		end += "}\n"
+	end := "\n  ]\n}\n"
+	switch {
+	case l.count == 0 && l.bare:
+		end = "[]\n"
+	case l.count == 0:
+		end = l.headJSON() + "]\n}\n"
+	case l.bare:
+		end = "\n]\n"
 	}
 	_, err := io.WriteString(l.system.Out, end)
 	return err

@@ -36,7 +36,7 @@ func (a *app) resourceList() *cobra.Command {
 			if err := onNodes(q, where); err != nil {
 				return err
 			}
-			return a.ask(cmd, q, "No node has such a resource.")
+			return a.ask(cmd, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
 		},
 	}
 	cmd.Flags().BoolVar(&parameters, "parameters", false, "show the parameters, too")

@@ -15,7 +15,7 @@ import (
 // rowsOf asks over a real connection and counts what comes.
 func rowsOf(ctx context.Context, t *testing.T, query string, total bool, each func(json.RawMessage) error) (head api.QueryAnswer, rows int, err error) {
 	t.Helper()
-	b := newBench(t)
+	b := newBench(t) //nolint:contextcheck // it outlives ctx
 	server := httptest.NewTLSServer(b.handler)
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

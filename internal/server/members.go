@@ -115,8 +115,8 @@ func (c *classifier) partTrusted(ctx context.Context, name fleet.Certname, paths
 	} else {
 		trusted, err = door.certified(ctx, name)
 	}
-	if fault.Of(err) == fault.NotFound && err != nil {
-		return nil, nil // it has no certificate
+	if fault.Of(err) == fault.NotFound { // it has no certificate
+		err = nil
 	}
 	return trusted, err
 }
