@@ -31,6 +31,7 @@ import (
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+	"github.com/tutti-project/tutti/internal/task"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -39,6 +40,13 @@ var update = flag.Bool("update", false, "write testdata anew")
 type codeParts struct {
 	*code.Library
 	*codetest.Store
+}
+
+// noTasks is httpapi.Tasks without any code.
+type noTasks struct{}
+
+func (noTasks) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
+	return "", nil, fault.New(fault.NotFound, "environment %s has no code", env)
 }
 
 const adminToken = "tutti_admin"
@@ -108,7 +116,7 @@ func newBench(t *testing.T) bench {
 	handler, err := httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked}, Tokens: tokens,
-		Groups: groups, Classifier: classifier{groups, known},
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: noTasks{},
 		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Log: log,
 	})
 	check(t, err)
