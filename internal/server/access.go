@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -135,6 +137,15 @@ func (a *answer) isWhole(p []byte) bool {
 
 func (a *answer) writeWhole(p []byte) (int, error) {
 	return tlsfront.WriteWhole(a.ResponseWriter, a.r, p)
+}
+
+// Hijack hands over the connection, as to a websocket.
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	if err == nil {
+		a.status, a.begun = http.StatusSwitchingProtocols, true
+	}
+	return conn, buffered, err
 }
 
 // Unwrap lets http.ResponseController reach the real writer.

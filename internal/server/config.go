@@ -19,6 +19,13 @@ type Config struct {
 	Listen   string `koanf:"listen" help:"address of the one listener that carries every protocol"`
 	Database string `koanf:"database" help:"where records are kept: empty for SQLite in the data directory, or postgres://USER@HOST/NAME"`
 
+	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
+	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
+	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
+	BrokerMaxMessageBytes int64         `koanf:"broker_max_message_bytes" help:"largest PCP message, in bytes; agents have a limit of their own, which must not be larger"`
+	BrokerQueueBytes      int64         `koanf:"broker_queue_bytes" help:"most that may wait for one PCP client before it is cut off, in bytes"`
+	BrokerIdleTimeout     time.Duration `koanf:"broker_idle_timeout" help:"how long a PCP client may be silent; agents ping every 2 minutes"`
+
 	DNSAltNames []string `koanf:"dns_alt_names" reload:"true" help:"further names of this server in its certificate"`
 
 	CAKeyType                    string        `koanf:"ca_key_type" help:"key of a new CA: ecdsa-p256 or rsa-4096"`
@@ -61,30 +68,33 @@ type Config struct {
 // Default is a server's configuration when nothing is said.
 func Default() Config {
 	return Config{
-		Data:               "/var/lib/tutti",
-		Listen:             ":8140",
-		CAKeyType:          "ecdsa-p256",
-		CertificateTTL:     5 * 365 * 24 * time.Hour,
-		Autosign:           "off",
-		AllowRenewal:       true,
-		CompileJIT:         true,
-		MaxLoad:            8,
-		CompileTimeout:     5 * time.Minute,
-		CompileMemoryBytes: 1 << 30,
-		CompilePatience:    5 * time.Second,
-		ReportRetention:    14 * 24 * time.Hour,
-		BackupRetention:    90 * 24 * time.Hour,
-		VersionRetention:   90 * 24 * time.Hour,
-		MaxFactsBytes:      16 << 20,
-		MaxReportBytes:     64 << 20,
-		MaxBackupBytes:     1 << 30,
-		MaxConnections:     100_000,
-		ShutdownTimeout:    20 * time.Second,
-		LogLevel:           "info",
-		LogFormat:          "text",
-		AccessLog:          true,
-		GarbageInterval:    6 * time.Hour,
-		GarbageGrace:       24 * time.Hour,
+		Data:                  "/var/lib/tutti",
+		Listen:                ":8140",
+		BrokerMaxMessageBytes: 64 << 20,
+		BrokerQueueBytes:      16 << 20,
+		BrokerIdleTimeout:     6 * time.Minute,
+		CAKeyType:             "ecdsa-p256",
+		CertificateTTL:        5 * 365 * 24 * time.Hour,
+		Autosign:              "off",
+		AllowRenewal:          true,
+		CompileJIT:            true,
+		MaxLoad:               8,
+		CompileTimeout:        5 * time.Minute,
+		CompileMemoryBytes:    1 << 30,
+		CompilePatience:       5 * time.Second,
+		ReportRetention:       14 * 24 * time.Hour,
+		BackupRetention:       90 * 24 * time.Hour,
+		VersionRetention:      90 * 24 * time.Hour,
+		MaxFactsBytes:         16 << 20,
+		MaxReportBytes:        64 << 20,
+		MaxBackupBytes:        1 << 30,
+		MaxConnections:        100_000,
+		ShutdownTimeout:       20 * time.Second,
+		LogLevel:              "info",
+		LogFormat:             "text",
+		AccessLog:             true,
+		GarbageInterval:       6 * time.Hour,
+		GarbageGrace:          24 * time.Hour,
 	}
 }
 
@@ -96,6 +106,11 @@ func (c Config) Check() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return bad("listen", "%q is not HOST:PORT or :PORT", c.Listen)
+	}
+	if c.BrokerListen != "" {
+		if _, _, err := net.SplitHostPort(c.BrokerListen); err != nil {
+			return bad("broker_listen", "%q is not HOST:PORT or :PORT", c.BrokerListen)
+		}
 	}
 	if c.Database != "" && !strings.HasPrefix(c.Database, "postgres://") && !strings.HasPrefix(c.Database, "postgresql://") {
 		return bad("database", "it must begin with postgres:// or be empty for SQLite")
@@ -129,6 +144,7 @@ func (c Config) Check() error {
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
 		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes,
+		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
 	} {
 		if value <= 0 {
@@ -138,13 +154,16 @@ func (c Config) checkNumbers() error {
 	for key, value := range map[string]time.Duration{
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
-		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
+		"broker_idle_timeout": c.BrokerIdleTimeout,
+		"garbage_interval":    c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
 		}
 	}
 	switch {
+	case c.BrokerMaxConnections < 0:
+		return bad("broker_max_connections", "it must not be negative; 0 means no limit of its own")
 	case c.CompileWorkers < 0:
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
 	case c.MaxLoad < 0:

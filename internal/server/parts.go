@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/blobfs"
+	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/exechook"
@@ -22,6 +23,7 @@ import (
 	"github.com/tutti-project/tutti/internal/ruby"
 	"github.com/tutti-project/tutti/internal/sqlstore"
 	"github.com/tutti-project/tutti/internal/worktree"
+	"github.com/tutti-project/tutti/internal/ws"
 )
 
 // parts is everything a server is made of, opened but not started.
@@ -44,6 +46,8 @@ type parts struct {
 	catalogs *compile.Service
 	warmer   *compile.Warmer
 	token    string
+	broker   *broker.Broker // these two: see openBroker
+	sockets  *ws.Server
 
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
 	stored    chan error         // how it ended

@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/ws"
 )
 
 // routes is the whole machine in one table: what answers where. Who asks is
@@ -53,10 +54,15 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		"/puppet/v3/status/":              puppet,
 		"/puppet/":                        puppet, // what there is not
 	}
+	agents[ws.PathV1+"/"], agents[ws.PathV2+"/"] = p.sockets, p.sockets // a client type may follow
 	mux := http.NewServeMux()
 	for pattern, handler := range map[string]http.Handler{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": ca,
+
+		// The channel to agents: PCP 1 and 2 over websockets.
+		ws.PathV1: p.sockets,
+		ws.PathV2: p.sockets,
 
 		// What PuppetDB answers and takes, for administrators and puppetdb_clients.
 		"/pdb/query/v4":  puppetDB,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -50,6 +51,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 // door is the listener and what is needed to change its certificate.
 type door struct {
 	front   *tlsfront.Front
+	second  *tlsfront.Front // the same on broker_listen; may be nil
 	server  *http.Server
 	health  *health
 	access  *atomic.Bool
@@ -62,25 +64,26 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --listen", c.Listen, err)
-	}
 	d := &door{health: p.health(), access: new(atomic.Bool)}
 	d.access.Store(c.AccessLog)
-	d.front, err = tlsfront.New(socket, tlsfront.Config{
-		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
-	})
-	if err != nil {
-		return nil, errors.Join(err, socket.Close())
+	if d.front, err = p.listenOn(ctx, c, "listen", c.Listen, certificate); err != nil {
+		return nil, err
+	}
+	if c.BrokerListen != "" {
+		if d.second, err = p.listenOn(ctx, c, "broker-listen", c.BrokerListen, certificate); err != nil {
+			return nil, errors.Join(err, d.close())
+		}
+	}
+	if err := p.openBroker(c, d.access); err != nil {
+		return nil, errors.Join(err, d.close())
 	}
 	routes, err := p.routes(d.health)
 	if err == nil {
-		d.address = "https://" + clientHost(socket.Addr())
+		d.address = "https://" + clientHost(d.front.Addr())
 		err = p.data.write(AddressFile, d.address+"\n", 0o600)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.front.Close())
+		return nil, errors.Join(err, d.close())
 	}
 	d.server = &http.Server{
 		Handler:  front{next: routes, log: p.log.Logger, metrics: p.metrics, access: d.access},
@@ -89,6 +92,37 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 	}
 	d.front.Configure(d.server)
 	return d, nil
+}
+
+// listenOn opens one address of the listener; flag is what it is called on the command line.
+func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, certificate tls.Certificate) (*tlsfront.Front, error) {
+	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --%s", address, err, flag)
+	}
+	front, err := tlsfront.New(socket, tlsfront.Config{
+		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+	})
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	return front, nil
+}
+
+// fronts is the one or two addresses.
+func (d *door) fronts() []*tlsfront.Front {
+	if d.second == nil {
+		return []*tlsfront.Front{d.front}
+	}
+	return []*tlsfront.Front{d.front, d.second}
+}
+
+func (d *door) close() error {
+	var err error
+	for _, front := range d.fronts() {
+		err = errors.Join(err, front.Close())
+	}
+	return err
 }
 
 // maxHeaderBytes allows a GET of a catalog with its facts in the query, as old
@@ -141,9 +175,15 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"housekeeping":       p.housekeeping,
 			"memory":             returnMemory,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
+		},
+		stage{ // clients are told first
+			"broker":     p.broker.Run,
+			"websockets": p.sockets.Run,
 		})
-	serving := make(chan error, 1)
-	go func() { serving <- d.server.Serve(d.front) }()
+	serving := make(chan error, 2)
+	for _, front := range d.fronts() {
+		go func() { serving <- d.server.Serve(front) }()
+	}
 	p.log.InfoContext(ctx, "serving", "address", d.address, "data", p.data.path)
 
 	var cause error
@@ -233,7 +273,12 @@ func (p *parts) renewCertificate(ctx context.Context, d *door, c Config) error {
 	if err != nil {
 		return err
 	}
-	return d.front.Reload(certificate, p.ca.Pool())
+	for _, front := range d.fronts() {
+		if err := front.Reload(certificate, p.ca.Pool()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // merge takes from fresh the settings that may change while running. waiting

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/ws"
+)
+
+// handlers is what becomes of messages that agents send to this server, by their
+// type. What is not in here is answered with an error.
+func (p *parts) handlers() map[string]broker.Handler { return map[string]broker.Handler{} }
+
+// openBroker makes the broker and what carries its messages. access is whether they are logged.
+func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
+	p.broker, err = broker.New(broker.Config{
+		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections,
+		QueueBytes: c.BrokerQueueBytes, AccessLog: access.Load, Log: p.log.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.sockets, err = ws.New(ws.Config{
+		Broker: p.broker, MaxMessageBytes: c.BrokerMaxMessageBytes, IdleTimeout: c.BrokerIdleTimeout, Log: p.log.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.brokerFigures()
+	return nil
+}
+
+// isController tells whether a node may give orders to others.
+func (p *parts) isController(name fleet.Certname) bool {
+	return slices.Contains(p.config.Load().BrokerControllers, string(name))
+}
+
+// brokerFigures registers what the broker can be asked for.
+func (p *parts) brokerFigures() {
+	stats := p.broker.Stats
+	p.metrics.gauge("tutti_broker_connections", "Agents and controllers that are connected.", func() float64 { return float64(stats().Connected) })
+	p.metrics.gauge("tutti_broker_queued_bytes", "Messages that their targets have not read yet.", func() float64 { return float64(stats().QueuedBytes) })
+	p.metrics.counter("tutti_broker_received_total", "Messages that came in.", func() float64 { return float64(stats().Received) })
+	p.metrics.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
+	p.metrics.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
+	p.metrics.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
+	p.metrics.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
+}
