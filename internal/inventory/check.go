@@ -49,6 +49,14 @@ func Distinct(resources []Resource, edges []Edge) ([]Resource, []Edge) {
 	return kept, slices.Compact(sorted)
 }
 
+// DistinctCollected sorts by type and title and keeps the first of those that share
+// both.
+func DistinctCollected(collected []Collected) []Collected {
+	sorted := slices.Clone(collected)
+	slices.SortStableFunc(sorted, func(a, b Collected) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Title, b.Title)) })
+	return slices.CompactFunc(sorted, func(a, b Collected) bool { return a.Type == b.Type && a.Title == b.Title })
+}
+
 func compareEdges(a, b Edge) int {
 	return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Relationship, b.Relationship))
 }

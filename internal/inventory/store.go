@@ -78,6 +78,7 @@ type Catalog struct {
 	Received      bool
 	Resources     []Resource
 	Edges         []Edge
+	Collected     []Collected
 }
 
 // Resource is one resource of a catalog.
@@ -98,10 +99,17 @@ type Edge struct {
 	Relationship string `json:"relationship"` // contains, before, required-by, notifies, subscription-of
 }
 
+// Collected is a resource of a catalog that another node exported.
+type Collected struct {
+	Type, Title string
+	Exporter    fleet.Certname
+}
+
 // CatalogStore keeps the newest catalog of each node.
 type CatalogStore interface {
 	// SaveCatalog makes c the node's newest catalog and creates the node if need
-	// be. Rows are written only when the digest differs from what the node had.
+	// be. Rows are written only when the digest differs from what the node had; who
+	// exported what it collected may change without that.
 	// Of resources that share type and title the first one is kept.
 	//
 	// Compilations of a node may end in another order than they were asked for in: a
@@ -111,8 +119,9 @@ type CatalogStore interface {
 	// other. Only a received catalog makes a node active: this server compiles for
 	// nodes that are gone, too.
 	SaveCatalog(ctx context.Context, c Catalog) error
-	// Catalog returns a node's newest catalog with resources (in catalog order)
-	// and edges (by source, target, relationship); NotFound if it has none.
+	// Catalog returns a node's newest catalog with resources (in catalog order),
+	// edges (by source, target, relationship) and what it collected (by type and
+	// title, each once); NotFound if it has none.
 	Catalog(ctx context.Context, node fleet.Certname) (Catalog, error)
 	// CatalogDigests lists every digest of a document that a row refers to (for
 	// garbage collection).
@@ -154,7 +163,8 @@ type NodeStore interface {
 	NodesNamed(ctx context.Context, names []fleet.Certname) ([]Node, error)
 	// Node reads one node; NotFound if nothing is known of it.
 	Node(ctx context.Context, name fleet.Certname) (Node, error)
-	// PurgeNode forgets a node: facts, catalog, reports, wanted compilations.
+	// PurgeNode forgets a node: facts, catalog with all that it exports, reports,
+	// wanted compilations. What others collected from it stays in their catalogs.
 	// NotFound if nothing was known.
 	PurgeNode(ctx context.Context, name fleet.Certname) error
 	// DeactivateNode says that a node is gone since the given time, and creates it if

@@ -107,6 +107,7 @@ var schema = [...]Entity{
 	{Name: "resources", Fields: nodeFields(
 		text("environment"), text("resource"), text("type"), text("title"), list("tags"), tested("tag", ListType), truth("exported"),
 		text("file"), number("line"), nested("parameters"))},
+	{Name: "collected", Fields: nodeFields(text("environment"), text("type"), text("title"), text("exporter"))},
 	{Name: "edges", Fields: nodeFields(
 		text("relationship"), text("source_type"), text("source_title"), text("target_type"), text("target_title"))},
 	{Name: "reports", Fields: nodeFields(

@@ -72,16 +72,47 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	if err != nil {
 		return err
 	}
-	for _, resource := range offered {
-		resource.Exported = true
-		resources = append(resources, resource)
-	}
+	resources = withExported(resources, offered)
 	c := r.Compilation
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
 		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
 		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Resources: resources, Edges: edges,
+		Collected: collectedIn(resources, r.Collected),
 	})
+}
+
+// withExported adds what a node exports. What it also collects itself is in its
+// catalog, too, and is kept in the form in which others are given it.
+func withExported(resources, offered []inventory.Resource) []inventory.Resource {
+	place := make(map[[2]string]int, len(resources))
+	for i, resource := range resources {
+		place[[2]string{resource.Type, resource.Title}] = i
+	}
+	for _, resource := range offered {
+		resource.Exported = true
+		if i, there := place[[2]string{resource.Type, resource.Title}]; there {
+			resources[i] = resource
+			continue
+		}
+		resources = append(resources, resource)
+	}
+	return resources
+}
+
+// collectedIn keeps what became part of the catalog: code may ask for more.
+func collectedIn(resources []inventory.Resource, collected []compile.Collected) []inventory.Collected {
+	there := make(map[[2]string]bool, len(resources))
+	for _, resource := range resources {
+		there[[2]string{resource.Type, resource.Title}] = !resource.Exported
+	}
+	var kept []inventory.Collected
+	for _, c := range collected {
+		if there[[2]string{c.Type, c.Title}] {
+			kept = append(kept, inventory.Collected(c))
+		}
+	}
+	return kept
 }
 
 // Current is compile.Versions. It asks the rows: a catalog is of the newest

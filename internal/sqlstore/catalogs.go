@@ -35,6 +35,7 @@ type storedResource struct {
 // write; the write checks that they are still the same.
 func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
+	c.Collected = inventory.DistinctCollected(c.Collected)
 	err := again(ctx, func() error {
 		before, err := s.catalogHead(ctx, s.reads, c.Certname)
 		if err != nil {
@@ -217,6 +218,9 @@ func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, 
 	if err != nil || count == 0 {
 		return cmpErr(err, errStale)
 	}
+	if err := s.putCollected(ctx, q, node, c.Collected); err != nil {
+		return err
+	}
 	if d.order == nil {
 		return nil
 	}
@@ -294,6 +298,9 @@ func (s *Store) Catalog(ctx context.Context, name fleet.Certname) (inventory.Cat
 			return fault.New(fault.NotFound, "node %s has no catalog", name)
 		}
 		if err := s.catalogRows(ctx, q, &c); err != nil {
+			return err
+		}
+		if c.Collected, err = s.collectedRows(ctx, q, c.node); err != nil {
 			return err
 		}
 		return s.arrange(ctx, q, &c)

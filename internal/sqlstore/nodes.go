@@ -86,6 +86,7 @@ func purge(ctx context.Context, q querier, id int64) error {
 		"DELETE FROM events WHERE report_id IN (SELECT id FROM reports WHERE node_id = $1)",
 		"DELETE FROM report_documents WHERE report_id IN (SELECT id FROM reports WHERE node_id = $1)",
 		"DELETE FROM reports WHERE node_id = $1",
+		"DELETE FROM collected WHERE node_id = $1",
 		"DELETE FROM edges WHERE node_id = $1",
 		"DELETE FROM resources WHERE node_id = $1",
 		"DELETE FROM catalog_orders WHERE node_id = $1",

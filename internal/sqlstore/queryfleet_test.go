@@ -171,6 +171,10 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 			{Source: "Class[Main]", Target: "File[/etc/a[" + fmt.Sprint(i%2) + "]]", Relationship: "contains"},
 			{Source: "Class[Main]", Target: "Service[ssh]", Relationship: "notifies"},
 		},
+		Collected: []inventory.Collected{
+			{Type: "File", Title: "/etc/a[" + fmt.Sprint(i%2) + "]", Exporter: fleet.Certname("node" + fmt.Sprint((i+1)%4))},
+			{Type: "Service", Title: "ssh", Exporter: "gone.example.test"},
+		}[:i%3],
 	}
 	if err := s.SaveCatalog(tb.Context(), c); err != nil {
 		tb.Fatal(err)
@@ -196,6 +200,9 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 			row["file"], row["line"] = r.File, float64(r.Line)
 		}
 		o.add("resources", name, row)
+	}
+	for _, r := range c.Collected {
+		o.add("collected", name, map[string]any{"environment": env, "type": r.Type, "title": r.Title, "exporter": string(r.Exporter)})
 	}
 	for _, e := range c.Edges {
 		kind, title, _ := strings.Cut(e.Target, "[")

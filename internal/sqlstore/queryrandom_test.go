@@ -57,7 +57,7 @@ func TestRandomQueriesGiveWhatTheOracleGives(t *testing.T) {
 
 // randomEntities are those that PQL can name and that hold data.
 var randomEntities = []string{
-	"nodes", "facts", "fact_contents", "fact_paths", "factsets", "inventory", "catalogs", "resources", "edges", "reports", "events", "environments",
+	"nodes", "facts", "fact_contents", "fact_paths", "factsets", "inventory", "catalogs", "resources", "collected", "edges", "reports", "events", "environments",
 }
 
 // leaves into which random paths lead.

@@ -84,6 +84,8 @@ func (w queryWords) source(entity string, known narrowed) source {
 		return w.catalogs()
 	case "resources":
 		return w.resources()
+	case "collected":
+		return w.collected()
 	case "edges":
 		return w.edges()
 	case "reports":
@@ -237,6 +239,17 @@ func (w queryWords) resources() source {
 			"type": plainText("r@.type"), "title": plainText("r@.title"), "tags": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"),
 			"tag": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"), "exported": flagOf("r@.exported"), "file": textOf("r@.file"),
 			"line": countOf("r@.line"), "parameters": asA(asJSON, "COALESCE(p@.parameters, '{}')"),
+		},
+	}
+}
+
+func (w queryWords) collected() source {
+	return source{
+		from: "collected o@ JOIN nodes n@ ON n@.id = o@.node_id LEFT JOIN catalogs c@ ON c@.node_id = o@.node_id",
+		node: "o@.node_id",
+		fields: map[string]sqlField{
+			"certname": plainText("n@.certname"), "environment": plainText("c@.environment"),
+			"type": plainText("o@.type"), "title": plainText("o@.title"), "exporter": plainText("o@.exporter"),
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -97,8 +98,8 @@ func (s scope) pattern(text string) string {
 // scalar is the argument of a plain value.
 func (s scope) scalar(as storedAs, v pql.Value) string {
 	switch as { //nolint:exhaustive // the others are text
-	case asFlag:
-		return s.arg(bit(v.Text == "true"))
+	case asFlag: // no argument, so that databases see when an index of flagged rows will do
+		return strconv.FormatInt(bit(v.Text == "true"), 10)
 	case asInt:
 		n, _ := pql.Numeric(v)
 		return "CAST(" + s.arg(n) + " AS DOUBLE PRECISION)"

@@ -164,6 +164,7 @@ func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
 		c.Resources, c.Edges = before.Resources, before.Edges
 	}
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
+	c.Collected = inventory.DistinctCollected(c.Collected)
 	s.catalogs[c.Certname] = c
 	node := s.touch(c.Certname, c.Environment, c.CompiledAt)
 	node.CatalogAt, node.CatalogDigest = c.CompiledAt, c.Digest

@@ -31,6 +31,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"facts are read leaf by leaf":           factLeaves,
 		"catalogs are read as saved":            catalogRoundTrip,
 		"catalogs replace each other":           catalogReplace,
+		"what is collected follows the catalog": catalogCollected,
 		"an older catalog replaces no newer":    catalogLate,
 		"a catalog's digests are listed":        catalogDigests,
 		"nodes sum up what is known":            nodeSummary,
@@ -248,6 +249,33 @@ func catalogReplace(t *testing.T, s Store) {
 	c = catalog("a.example", "1")
 	ok(t, s.SaveCatalog(t.Context(), c))
 	readCatalog(t, s, c)
+}
+
+func catalogCollected(t *testing.T, s Store) {
+	c := catalog("a.example", "1")
+	c.Collected = []inventory.Collected{
+		{Type: "File", Title: "/z", Exporter: "x.example"}, {Type: "User", Title: "u", Exporter: "y.example"}, {Type: "File", Title: "/a", Exporter: "x.example"},
+		{Type: "File", Title: "/a", Exporter: "second.example"},
+	}
+	ok(t, s.SaveCatalog(t.Context(), c))
+	c.Collected = []inventory.Collected{c.Collected[2], c.Collected[0], c.Collected[1]} // sorted, each once
+	readCatalog(t, s, c)
+	// The same catalog, from other exporters.
+	c.Collected = []inventory.Collected{{Type: "File", Title: "/a", Exporter: "x.example"}, {Type: "File", Title: "/z", Exporter: "z.example"}}
+	ok(t, s.SaveCatalog(t.Context(), c))
+	readCatalog(t, s, c)
+	other := catalog("b.example", "1")
+	other.Collected = c.Collected
+	ok(t, s.SaveCatalog(t.Context(), other))
+	c.Collected, c.Digest = nil, fleet.DigestOf([]byte("2"))
+	ok(t, s.SaveCatalog(t.Context(), c))
+	readCatalog(t, s, c)
+	readCatalog(t, s, other)
+	// A node that comes back after it was purged has collected nothing.
+	ok(t, s.PurgeNode(t.Context(), "b.example"))
+	other.Collected = nil
+	ok(t, s.SaveCatalog(t.Context(), other))
+	readCatalog(t, s, other)
 }
 
 func catalogLate(t *testing.T, s Store) {
