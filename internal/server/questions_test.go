@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -31,6 +32,11 @@ func TestCompilesAskTheStore(t *testing.T) {
 					})
 				}
 				if err := store.SaveCatalog(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Deactivate: func(node fleet.Certname) {
+				if err := store.DeactivateNode(t.Context(), node, time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			},

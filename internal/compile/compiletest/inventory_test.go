@@ -10,6 +10,6 @@ func TestInventory(t *testing.T) {
 	t.Parallel()
 	compiletest.RunInventory(t, func(*testing.T) compiletest.InventoryBackend {
 		i := compiletest.NewInventory()
-		return compiletest.InventoryBackend{Inventory: i, Replace: i.Replace}
+		return compiletest.InventoryBackend{Inventory: i, Replace: i.Replace, Deactivate: i.Deactivate}
 	})
 }

@@ -20,6 +20,8 @@ type InventoryBackend struct {
 	Inventory compile.Inventory
 	// Replace makes resources all that a node's catalog holds.
 	Replace func(node fleet.Certname, resources ...Resource)
+	// Deactivate takes a node out of use.
+	Deactivate func(node fleet.Certname)
 }
 
 // RunInventory is the conformance suite of compile.Inventory.
@@ -83,8 +85,12 @@ func findsExported(t *testing.T, b InventoryBackend) {
 	if err != nil || len(found) != 1 || string(found[0].Parameters) != `{"mode":"0644","n":1,"on":true}` {
 		t.Errorf("parameters: %+v, %v", found, err)
 	}
+	b.Deactivate("b.example")
+	if got := strings.Join(titles(t, b, "c.example", "File", ""), " "); got != "a.example:/a" {
+		t.Errorf("a deactivated node still exports: %q", got)
+	}
 	b.Replace("a.example")
-	if got := titles(t, b, "b.example", "File", "null"); len(got) != 0 {
+	if got := titles(t, b, "c.example", "File", "null"); len(got) != 0 {
 		t.Errorf("after the exporter exports nothing more: %v", got)
 	}
 }
