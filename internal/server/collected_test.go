@@ -38,7 +38,8 @@ func TestSaveCatalogKeepsWhatIsExportedAndCollected(t *testing.T) {
 		Compilation: compile.Compilation{ID: 1, Node: "n.example", Environment: "production", Catalog: digest},
 		Document:    document,
 		Collected: []compile.Collected{
-			{Type: "Notify", Title: "theirs", Exporter: "x.example"}, {Type: "Notify", Title: "only looked at", Exporter: "x.example"},
+			{Type: "Notify", Title: "theirs", Exporter: "x.example"},
+			{Type: "Notify", Title: "only looked at", Exporter: "x.example"},
 			{Type: "Notify", Title: "own", Exporter: "x.example"},
 		},
 	})

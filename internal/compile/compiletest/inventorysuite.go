@@ -85,6 +85,9 @@ func findsExported(t *testing.T, b InventoryBackend) {
 	if err != nil || len(found) != 1 || string(found[0].Parameters) != `{"mode":"0644","n":1,"on":true}` {
 		t.Errorf("parameters: %+v, %v", found, err)
 	}
+	if got := strings.Join(titles(t, b, "c.example", "Host", ""), " "); got != "a.example:a" {
+		t.Errorf("hosts: %q", got)
+	}
 	b.Deactivate("b.example")
 	if got := strings.Join(titles(t, b, "c.example", "File", ""), " "); got != "a.example:/a" {
 		t.Errorf("a deactivated node still exports: %q", got)

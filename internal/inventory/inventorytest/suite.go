@@ -254,7 +254,9 @@ func catalogReplace(t *testing.T, s Store) {
 func catalogCollected(t *testing.T, s Store) {
 	c := catalog("a.example", "1")
 	c.Collected = []inventory.Collected{
-		{Type: "File", Title: "/z", Exporter: "x.example"}, {Type: "User", Title: "u", Exporter: "y.example"}, {Type: "File", Title: "/a", Exporter: "x.example"},
+		{Type: "File", Title: "/z", Exporter: "x.example"},
+		{Type: "User", Title: "u", Exporter: "y.example"},
+		{Type: "File", Title: "/a", Exporter: "x.example"},
 		{Type: "File", Title: "/a", Exporter: "second.example"},
 	}
 	ok(t, s.SaveCatalog(t.Context(), c))
