@@ -39,7 +39,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -52,6 +52,9 @@ bench-files: bench-deps build ## file content, against puppetserver and nginx
 
 bench-ingest: bench-deps build ## facts and reports per second, against puppetdb
 	$(GO) run ./bench/ingest
+
+bench-query: bench-deps build ## what people ask of 20 000 nodes, against puppetdb; KEEP=DIR keeps what was loaded
+	$(GO) run ./bench/query $(if $(KEEP),-keep $(KEEP))
 
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
@@ -76,4 +79,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-go lint fmt generate verify check

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -17,14 +18,31 @@ import (
 // what it started and return. The directory is removed at the end unless keep is
 // set.
 func Main(name string, limit time.Duration, keep bool, work func(ctx context.Context, dir string) error) {
-	err := run(name, limit, keep, work)
+	end(name, run(limit, func(ctx context.Context) error { return inTemp(ctx, name, keep, work) }))
+}
+
+// MainIn is [Main] in a directory that stays.
+func MainIn(name string, limit time.Duration, dir string, work func(ctx context.Context, dir string) error) {
+	end(name, run(limit, func(ctx context.Context) error {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // PostgreSQL's user must pass through
+			return err
+		}
+		return work(ctx, dir)
+	}))
+}
+
+func end(name string, err error) {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 }
 
-func run(name string, limit time.Duration, keep bool, work func(ctx context.Context, dir string) error) (err error) {
+func run(limit time.Duration, work func(ctx context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -33,6 +51,10 @@ func run(name string, limit time.Duration, keep bool, work func(ctx context.Cont
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
 	}
+	return work(ctx)
+}
+
+func inTemp(ctx context.Context, name string, keep bool, work func(ctx context.Context, dir string) error) (err error) {
 	dir, err := os.MkdirTemp("", "tutti-"+name+"-")
 	if err != nil {
 		return err

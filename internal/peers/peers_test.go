@@ -136,7 +136,7 @@ func TestConfigurationsLeaveNothingToFill(t *testing.T) {
 	if _, err := config.write(8140); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePuppetDB(filepath.Join(dir, "db"), 1, 2); err != nil {
+	if err := writePuppetDB(filepath.Join(dir, "db"), 1, 2, PuppetDBConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
@@ -144,7 +144,7 @@ func TestConfigurationsLeaveNothingToFill(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, mark := range []string{"@DIR@", "@PORT@", "@CERT@", "@POSTGRES@", "@JRUBIES@"} {
+		for _, mark := range []string{"@DIR@", "@PORT@", "@CERT@", "@POSTGRES@", "@JRUBIES@", "@THREADS@", "@EXPIRY@"} {
 			if strings.Contains(string(text), mark) {
 				t.Errorf("%s still has %s", path, mark)
 			}

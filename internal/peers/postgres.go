@@ -25,9 +25,10 @@ type Postgres struct {
 	bin  string
 }
 
-// StartPostgres makes a cluster in dir and starts it. PostgreSQL refuses to run
-// as root, so root's harness runs it as the user postgres.
-func StartPostgres(ctx context.Context, dir string) (*Postgres, error) {
+// StartPostgres makes a cluster in dir, unless one is there already, and starts
+// it with settings such as "shared_buffers=1GB". PostgreSQL refuses to run as root, so
+// root's harness runs it as the user postgres.
+func StartPostgres(ctx context.Context, dir string, settings ...string) (*Postgres, error) {
 	bin, err := postgresBin()
 	if err != nil {
 		return nil, err
@@ -41,21 +42,16 @@ func StartPostgres(ctx context.Context, dir string) (*Postgres, error) {
 		return nil, err
 	}
 	p := &Postgres{port: port, bin: bin}
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8") //nolint:gosec // found above
-	if asUser != "" {
-		who, err := credential(asUser)
-		if err != nil {
-			return nil, err
-		}
-		initdb.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	if err := p.initialise(ctx, data, asUser); err != nil {
+		return nil, err
 	}
-	initdb.Dir = data
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	args := []string{"-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", data}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
 	}
 	p.proc, err = start(ctx, command{
 		path: filepath.Join(bin, "postgres"), dir: data, user: asUser, log: filepath.Join(dir, "postgres.log"),
-		args: []string{"-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", data},
+		args: args,
 	})
 	if err != nil {
 		return nil, err
@@ -64,6 +60,32 @@ func StartPostgres(ctx context.Context, dir string) (*Postgres, error) {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
+}
+
+// initialise makes the cluster's files. A cluster that is kept from an earlier
+// run is left as it is.
+func (p *Postgres) initialise(ctx context.Context, data, asUser string) error {
+	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err == nil {
+		return nil
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8") //nolint:gosec // found by postgresBin
+	if asUser != "" {
+		who, err := credential(asUser)
+		if err != nil {
+			return err
+		}
+		initdb.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	}
+	initdb.Dir = data
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// URL is the address of a database of the cluster.
+func (p *Postgres) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", p.port, database)
 }
 
 // postgresBin finds the newest version's programs; Debian keeps them off the PATH.
@@ -108,6 +130,14 @@ func (p *Postgres) sql(ctx context.Context, database, statement string) error {
 		return fmt.Errorf("%s: %w\n%s", statement, err, out)
 	}
 	return nil
+}
+
+// MakeDatabase makes a database, unless it is there already.
+func (p *Postgres) MakeDatabase(ctx context.Context, name string) error {
+	if p.sql(ctx, name, "select 1") == nil {
+		return nil
+	}
+	return p.sql(ctx, "postgres", "create database "+name)
 }
 
 // Version is the server package's.

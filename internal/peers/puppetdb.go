@@ -32,8 +32,22 @@ type PuppetDB struct {
 	conn     *load.Conn // of the harness's own questions
 }
 
-// StartPuppetDB starts both and waits until PuppetDB says that it runs.
-func StartPuppetDB(ctx context.Context, dir, heap string) (_ *PuppetDB, err error) {
+// PuppetDBConfig says how PuppetDB and its PostgreSQL are set up.
+type PuppetDBConfig struct {
+	Heap     string   // of Java, such as 192m
+	Threads  int      // that process commands; 0: PuppetDB's default, half of the cores
+	Keep     bool     // never let data expire
+	Postgres []string // PostgreSQL's settings
+}
+
+// StartPuppetDB starts both as Debian sets them up and waits until PuppetDB says
+// that it runs.
+func StartPuppetDB(ctx context.Context, dir, heap string) (*PuppetDB, error) {
+	return StartPuppetDBWith(ctx, dir, PuppetDBConfig{Heap: heap})
+}
+
+// StartPuppetDBWith starts both, on the data of an earlier run where there is any.
+func StartPuppetDBWith(ctx context.Context, dir string, config PuppetDBConfig) (_ *PuppetDB, err error) {
 	java, err := need("java", "default-jre-headless "+puppetdbPackage)
 	if err != nil {
 		return nil, err
@@ -47,28 +61,22 @@ func StartPuppetDB(ctx context.Context, dir, heap string) (_ *PuppetDB, err erro
 			err = errors.Join(err, p.Stop())
 		}
 	}()
-	if p.postgres, err = StartPostgres(ctx, dir); err != nil {
+	if p.postgres, err = StartPostgres(ctx, dir, config.Postgres...); err != nil {
 		return nil, err
 	}
-	for _, step := range []struct{ database, statement string }{
-		{"postgres", "create role puppetdb login password 'puppetdb'"},
-		{"postgres", "create database puppetdb owner puppetdb"},
-		{"puppetdb", "create extension pg_trgm"},
-	} {
-		if err := p.postgres.sql(ctx, step.database, step.statement); err != nil {
-			return nil, err
-		}
+	if err := p.makeDatabase(ctx); err != nil {
+		return nil, err
 	}
 	if p.port, err = freePort(ctx); err != nil {
 		return nil, err
 	}
-	if err := writePuppetDB(dir, p.port, p.postgres.port); err != nil {
+	if err := writePuppetDB(dir, p.port, p.postgres.port, config); err != nil {
 		return nil, fmt.Errorf("configure puppetdb: %w", err)
 	}
 	p.proc, err = start(ctx, command{
 		path: java, dir: dir, log: filepath.Join(dir, "puppetdb.log"),
 		args: []string{
-			"-Xmx" + heap, "-Djava.security.egd=/dev/urandom", "-cp", puppetdbJar, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
+			"-Xmx" + config.Heap, "-Djava.security.egd=/dev/urandom", "-cp", puppetdbJar, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
 			"--config", filepath.Join(dir, "conf.d"), "--bootstrap-config", filepath.Join(dir, "bootstrap.cfg"),
 		},
 	})
@@ -79,6 +87,23 @@ func StartPuppetDB(ctx context.Context, dir, heap string) (_ *PuppetDB, err erro
 		return nil, err
 	}
 	return p, p.proc.waitFor(ctx, p.running)
+}
+
+// makeDatabase makes PuppetDB's database, unless it is there already.
+func (p *PuppetDB) makeDatabase(ctx context.Context) error {
+	if p.postgres.sql(ctx, "puppetdb", "select 1") == nil {
+		return nil
+	}
+	for _, step := range []struct{ database, statement string }{
+		{"postgres", "create role puppetdb login password 'puppetdb'"},
+		{"postgres", "create database puppetdb owner puppetdb"},
+		{"puppetdb", "create extension pg_trgm"},
+	} {
+		if err := p.postgres.sql(ctx, step.database, step.statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *PuppetDB) running(ctx context.Context) bool {
@@ -206,19 +231,34 @@ func escape(query string) string {
 	return strings.NewReplacer(`"`, "%22", "[", "%5B", "]", "%5D", ",", "%2C").Replace(query)
 }
 
-func writePuppetDB(dir string, port, postgresPort int) error {
+func writePuppetDB(dir string, port, postgresPort int, config PuppetDBConfig) error {
 	for _, sub := range []string{"conf.d", "var", "log"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o750); err != nil {
 			return err
 		}
 	}
-	fill := strings.NewReplacer("@DIR@", dir, "@PORT@", strconv.Itoa(port), "@POSTGRES@", strconv.Itoa(postgresPort))
+	fill := strings.NewReplacer("@DIR@", dir, "@PORT@", strconv.Itoa(port), "@POSTGRES@", strconv.Itoa(postgresPort), "@THREADS@", config.threads(), "@EXPIRY@", config.expiry())
 	for name, text := range puppetdbFiles {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(fill.Replace(text)), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c PuppetDBConfig) threads() string {
+	if c.Threads == 0 {
+		return ""
+	}
+	return "[command-processing]\nthreads = " + strconv.Itoa(c.Threads) + "\n"
+}
+
+// expiry switches garbage collection off for data that is to be kept.
+func (c PuppetDBConfig) expiry() string {
+	if !c.Keep {
+		return ""
+	}
+	return "gc-interval = 0\nnode-ttl = 0s\nnode-purge-ttl = 0s\nreport-ttl = 3650d\nresource-events-ttl = 3650d\n"
 }
 
 // puppetdbFiles is the package's configuration with other places and ports;
@@ -230,12 +270,12 @@ vardir = @DIR@/var
 logging-config = @DIR@/logback.xml
 [puppetdb]
 disable-update-checking = true
-`,
+@THREADS@`,
 	"conf.d/database.ini": `[database]
 subname = //127.0.0.1:@POSTGRES@/puppetdb
 username = puppetdb
 password = puppetdb
-`,
+@EXPIRY@`,
 	"conf.d/jetty.ini": `[jetty]
 host = 127.0.0.1
 port = @PORT@

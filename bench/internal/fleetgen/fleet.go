@@ -30,6 +30,10 @@ const (
 	kindStable = iota + 1
 	kindVolatile
 	kindReport
+	kindSystem
+	kindWide
+	kindCatalog
+	kindHistory
 )
 
 // uuid draws a version 4 UUID.
