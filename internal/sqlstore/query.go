@@ -25,14 +25,14 @@ const maxQueries = sqliteReaders / 2
 func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
 	return s.query(ctx, usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
+		t.gone = question.Gone
 		if question.Counted != nil {
-			total, err := count(ctx, on, &translation{words: t.words, paths: t.paths, gone: question.Gone}, q)
+			total, err := count(ctx, on, t.again(), q)
 			if err != nil {
 				return err
 			}
 			question.Counted(total)
 		}
-		t.gone = question.Gone
 		st := t.statement(q)
 		if t.failed != nil {
 			return t.failed
@@ -65,8 +65,12 @@ func (s *Store) query(ctx context.Context, paths bool, act func(context.Context,
 	}
 	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
 		t := &translation{words: queryWords{s.dialect.postgres}}
+		some, err := one[bool](on.row(ctx, "SELECT EXISTS (SELECT 1 FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0)"))
+		if err != nil {
+			return err
+		}
+		t.active = !some
 		if paths {
-			var err error
 			if t.paths, err = collect(ctx, on, scanPath, "SELECT id, path FROM fact_paths"); err != nil {
 				return err
 			}

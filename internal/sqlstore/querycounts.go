@@ -32,7 +32,8 @@ func subjects(summarizeBy string) ([]string, error) {
 func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
 	return s.query(ctx, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
 		for _, by := range q.SummarizeBy {
-			t := &translation{words: first.words, paths: first.paths, gone: q.Gone}
+			t := first.again()
+			t.gone = q.Gone
 			text, err := t.sums(q, by)
 			if err != nil || t.failed != nil {
 				return cmpErr(err, t.failed)
@@ -94,8 +95,11 @@ func (t *translation) sums(q inventory.EventQuestion, by string) (string, error)
 			return "count(DISTINCT CASE WHEN status = '" + status + "' THEN certname END)"
 		}
 	}
-	st := t.statement(eventQuery(q.Events.Query()))
-	names := []string{"certname", "containing_class", "resource_title", "resource_type", "status"}
+	names := append(slices.Clone(fields), "status")
+	if q.CountBy == "certname" && by != "certname" {
+		names = append(names, "certname")
+	}
+	st := t.statement(eventQuery(q.Events.Query(), names))
 	each := []string{fields[0] + " AS title", "CAST(NULL AS text) AS kind"}
 	if len(fields) > 1 {
 		each[1] = fields[1] + " AS kind"
@@ -113,9 +117,9 @@ func (t *translation) sums(q inventory.EventQuestion, by string) (string, error)
 }
 
 // eventQuery asks for what sums are made of.
-func eventQuery(q *pql.Query) *pql.Query {
+func eventQuery(q *pql.Query, names []string) *pql.Query {
 	inner := &pql.Query{Entity: "events", Where: q.Where}
-	for _, name := range []string{"certname", "containing_class", "resource_title", "resource_type", "status"} {
+	for _, name := range names {
 		inner.Columns = append(inner.Columns, pql.Column{Field: pql.Field{Name: name}})
 	}
 	return inner

@@ -58,14 +58,14 @@ func (s scope) among(left []string, inner string) string {
 // related holds when the other entity has a row that belongs to this one.
 func (s scope) related(q *pql.Query) string {
 	here, there := pql.Related(s.entity, q.Entity)
-	other, text := s.open(q)
+	other, rows := s.open(q)
 	if slices.Equal(here, []string{"certname"}) {
-		return "(" + s.node + " IN (SELECT " + other.node + text + "))"
+		return "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
 	}
 	left, right := make([]string, len(here)), make([]string, len(there))
 	for i := range here {
 		left[i] = s.fields[here[i]].expr
 		right[i] = fmt.Sprintf("%s AS c%d", other.fields[there[i]].expr, i)
 	}
-	return "COALESCE(" + s.among(left, "SELECT "+strings.Join(right, ", ")+text) + ", " + falsehood + ")"
+	return "COALESCE(" + s.among(left, "SELECT "+strings.Join(right, ", ")+rows.text(right...)) + ", " + falsehood + ")"
 }

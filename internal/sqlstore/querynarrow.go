@@ -9,11 +9,10 @@ import (
 
 // hoist takes the conditions on a fact's name and node alone out of a chain of
 // `and`: they narrow what is read before facts are put together.
-func (t *translation) hoist(e pql.Expr) (kept pql.Expr, hoisted string) {
+func (t *translation) hoist(e pql.Expr) (rest []pql.Expr, hoisted string) {
 	inner := scope{translation: t, entity: "facts", source: source{fields: map[string]sqlField{
 		"name": plainText("p.name"), "certname": plainText("m.certname"),
 	}}}
-	var rest []pql.Expr
 	var texts []string
 	for _, term := range conjuncts(e) {
 		switch {
@@ -23,10 +22,25 @@ func (t *translation) hoist(e pql.Expr) (kept pql.Expr, hoisted string) {
 			rest = append(rest, term)
 		}
 	}
-	if len(rest) > 0 {
-		kept = pql.And{Terms: rest}
-	}
-	return kept, strings.Join(texts, " AND ")
+	return rest, strings.Join(texts, " AND ")
+}
+
+// wantsLatest says whether a condition leaves only each node's newest report.
+func wantsLatest(e pql.Expr) bool {
+	c, ok := e.(pql.Compare)
+	return ok && c.Field.Name == "latest_report?" && c.Op == "=" && c.Value.Text == "true"
+}
+
+// isStatus tells conditions on one status.
+func isStatus(e pql.Expr) bool {
+	c, ok := e.(pql.Compare)
+	return ok && c.Field.Name == "status" && c.Op == "=" && clean(c.Value.Text) != ""
+}
+
+// wantsUnusual says whether a condition leaves only events of one of the rare
+// statuses.
+func wantsUnusual(e pql.Expr) bool {
+	return isStatus(e) && e.(pql.Compare).Value.Text != "success"
 }
 
 // conjuncts are the conditions that must all hold.

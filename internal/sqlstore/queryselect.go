@@ -43,7 +43,7 @@ func (f *facets) use(expr string) string {
 // The inner SELECT computes what columns, groups and orders need, each under a
 // name; the outer one groups, sums up, orders and cuts.
 func (t *translation) statement(q *pql.Query) statement {
-	s, from := t.open(q)
+	s, rows := t.open(q)
 	f := &facets{scope: s}
 	columns := q.Columns
 	if len(columns) == 0 {
@@ -71,7 +71,7 @@ func (t *translation) statement(q *pql.Query) statement {
 	if inner.Len() == 0 {
 		inner.WriteString(", 1 AS c0")
 	}
-	result.text = "SELECT " + strings.Join(shown, ", ") + " FROM (SELECT " + inner.String()[2:] + from + ") q" + groups + order + limit
+	result.text = "SELECT " + strings.Join(shown, ", ") + " FROM (SELECT " + inner.String()[2:] + rows.text(inner.String()) + ") q" + groups + order + limit
 	return result
 }
 
@@ -225,7 +225,11 @@ func (f *facets) orders(q *pql.Query) string {
 		if o.Descending {
 			direction = " DESC NULLS FIRST"
 		}
-		for _, key := range f.keys(f.named(q, o.Field)) {
+		column := f.named(q, o.Field)
+		if column.Function == "" && len(column.Field.Path) == 0 && f.fields[column.Field.Name].there { // an index may have the order
+			direction, _, _ = strings.Cut(direction, " NULLS")
+		}
+		for _, key := range f.keys(column) {
 			keys = append(keys, key+direction)
 		}
 	}

@@ -4,10 +4,21 @@ package sqlstore
 // number of its use, so that one entity can be used several times in a query.
 type source struct {
 	from   string
-	where  string // holds for all its rows; may be empty
-	node   string // the id of the node that a row belongs to; empty for rows of no node
+	joins  []extra // what from lacks, in order; a query has only those that it mentions
+	where  string  // holds for all its rows; may be empty
+	node   string  // the id of the node that a row belongs to; empty for rows of no node
 	fields map[string]sqlField
 }
+
+// extra is a join that adds one row of another table at most, and exactly one where it is not a
+// LEFT JOIN: without it the rows are the same.
+type extra struct{ name, text string }
+
+var (
+	joinNode    = func(id string) extra { return extra{"n@", "JOIN nodes n@ ON n@.id = " + id} }
+	joinFacts   = func(node string) extra { return extra{"s@", "LEFT JOIN factsets s@ ON s@.node_id = " + node} }
+	joinCatalog = func(node string) extra { return extra{"c@", "LEFT JOIN catalogs c@ ON c@.node_id = " + node} }
+)
 
 // sqlField is how a field is stored.
 type sqlField struct {
@@ -16,6 +27,9 @@ type sqlField struct {
 	kind   string // of a leaf: inventory.Kind, or -1 for what has structure
 	number string // of a leaf
 	raw    string // of a leaf: what it is assembled from
+	column string // what expr is where there is a value
+	when   string // of a flag: what it is true for
+	there  bool   // it always has a value
 }
 
 type storedAs uint8
@@ -40,16 +54,32 @@ const (
 
 func asA(as storedAs, expr string) sqlField { return sqlField{as: as, expr: expr} }
 
-func textOf(expr string) sqlField    { return asA(asText, "NULLIF("+expr+", '')") }
+func textOf(expr string) sqlField {
+	return sqlField{as: asText, expr: "NULLIF(" + expr + ", '')", column: expr}
+}
+
 func plainText(expr string) sqlField { return asA(asText, expr) }
 func flagOf(expr string) sqlField    { return asA(asFlag, expr) }
-func timeOf(expr string) sqlField    { return asA(asTime, "NULLIF("+expr+", 0)") }
-func countOf(expr string) sqlField   { return asA(asInt, "NULLIF("+expr+", 0)") }
+func timeOf(expr string) sqlField {
+	return sqlField{as: asTime, expr: "NULLIF(" + expr + ", 0)", column: expr}
+}
+func timeAt(expr string) sqlField { return sqlField{as: asTime, expr: expr, column: expr, there: true} }
+
+// keyText is a text that a row is found by, and always has.
+func keyText(expr string) sqlField {
+	return sqlField{as: asText, expr: expr, column: expr, there: true}
+}
+
+func flagWhen(cond string) sqlField {
+	return sqlField{as: asFlag, expr: "CASE WHEN " + cond + " THEN 1 ELSE 0 END", when: cond}
+}
+func countOf(expr string) sqlField { return asA(asInt, "NULLIF("+expr+", 0)") }
 
 // narrowed is what is known of a condition before rows are read.
 type narrowed struct {
 	hoisted string // of facts: conditions on name and certname alone
 	paths   bool   // of facts and leaves: few paths are meant
+	latest  bool   // of reports and events: only each node's newest report is meant
 }
 
 // leavesOf joins nodes, paths and leaves. CROSS JOIN tells SQLite the order: with
@@ -89,9 +119,9 @@ func (w queryWords) source(entity string, known narrowed) source {
 	case "edges":
 		return w.edges()
 	case "reports":
-		return w.reports()
+		return w.reports(known)
 	case "events":
-		return w.events()
+		return w.events(known)
 	case "environments":
 		return source{
 			from: `(SELECT environment AS name FROM nodes UNION SELECT environment FROM factsets UNION SELECT environment FROM catalogs
@@ -106,9 +136,9 @@ func (w queryWords) source(entity string, known narrowed) source {
 		}
 	default: // package_inventory
 		fields := packageFields()
-		fields["certname"] = plainText("n@.certname")
+		fields["certname"] = keyText("n@.certname")
 		return source{
-			from: "node_packages i@ JOIN packages p@ ON p@.id = i@.package_id JOIN nodes n@ ON n@.id = i@.node_id", node: "i@.node_id", fields: fields,
+			from: "node_packages i@ JOIN packages p@ ON p@.id = i@.package_id", joins: []extra{joinNode("i@.node_id")}, node: "i@.node_id", fields: fields,
 		}
 	}
 }
@@ -119,16 +149,15 @@ func packageFields() map[string]sqlField {
 
 func (w queryWords) nodes() source {
 	return source{
-		from: `nodes n@ LEFT JOIN factsets s@ ON s@.node_id = n@.id LEFT JOIN catalogs c@ ON c@.node_id = n@.id
-			LEFT JOIN reports r@ ON r@.digest = n@.latest_report`,
-		node: "n@.id",
+		from: "nodes n@", node: "n@.id",
+		joins: []extra{joinFacts("n@.id"), joinCatalog("n@.id"), {"r@", "LEFT JOIN reports r@ ON r@.digest = n@.latest_report"}},
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "deactivated": timeOf("n@.deactivated_at"), "expired": timeOf("n@.expired_at"),
+			"certname": keyText("n@.certname"), "deactivated": timeOf("n@.deactivated_at"), "expired": timeOf("n@.expired_at"),
 			"catalog_timestamp": timeOf("c@.compiled_at"), "facts_timestamp": timeOf("s@.received_at"), "report_timestamp": timeOf("r@.ended_at"),
 			"catalog_environment": plainText("c@.environment"), "facts_environment": plainText("s@.environment"),
-			"report_environment": plainText("r@.environment"), "latest_report_hash": textOf("r@.digest"), "latest_report_status": textOf("r@.status"),
-			"latest_report_noop": flagOf("r@.noop"), "latest_report_noop_pending": flagOf("r@.noop_pending"),
-			"latest_report_corrective_change": flagOf("r@.corrective"), "latest_report_job_id": textOf("r@.job_id"),
+			"report_environment": plainText("r@.environment"), "latest_report_hash": textOf("n@.latest_report"), "latest_report_status": textOf("n@.latest_status"),
+			"latest_report_noop": flagOf("CASE WHEN n@.latest_report <> '' THEN n@.latest_noop END"), "latest_report_noop_pending": flagOf("r@.noop_pending"),
+			"latest_report_corrective_change": flagOf("CASE WHEN n@.latest_report <> '' THEN n@.latest_corrective END"), "latest_report_job_id": textOf("r@.job_id"),
 			"cached_catalog_status": textOf("r@.cached_catalog"),
 		},
 	}
@@ -154,11 +183,11 @@ func (w queryWords) facts(known narrowed) source {
 		from: `(SELECT f.node_id, p.name, ` + w.list("p.path, f.kind, f.value", "p.path") + ` AS leaves,
 			max(` + kindOfFact + `) AS kind,
 			max(CASE WHEN f.kind < 5 AND ` + isTop + ` THEN f.value END) AS value, max(CASE WHEN ` + isTop + ` THEN f.number END) AS number
-			FROM ` + leavesOf("m", "p", "f", known.paths) + where + ` GROUP BY f.node_id, p.name) v@
-			JOIN nodes n@ ON n@.id = v@.node_id LEFT JOIN factsets s@ ON s@.node_id = v@.node_id`,
-		node: "v@.node_id",
+			FROM ` + leavesOf("m", "p", "f", known.paths) + where + ` GROUP BY f.node_id, p.name) v@`,
+		joins: []extra{joinNode("v@.node_id"), joinFacts("v@.node_id")},
+		node:  "v@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("v@.name"),
+			"certname": keyText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("v@.name"),
 			"value": {as: asLeaf, expr: "v@.value", kind: "v@.kind", number: "v@.number", raw: "v@.leaves"},
 		},
 	}
@@ -180,10 +209,10 @@ func (w queryWords) factPaths() source {
 
 func (w queryWords) factContents(known narrowed) source {
 	return source{
-		from: leavesOf("n@", "p@", "f@", known.paths) + " LEFT JOIN factsets s@ ON s@.node_id = f@.node_id",
+		from: leavesOf("n@", "p@", "f@", known.paths), joins: []extra{joinFacts("f@.node_id")},
 		node: "f@.node_id", where: "f@.node_id = n@.id AND f@.path_id = p@.id AND f@.kind < 5",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("p@.name"),
+			"certname": keyText("n@.certname"), "environment": plainText("s@.environment"), "name": plainText("p@.name"),
 			"path":  {as: asPath, expr: "p@.path", raw: "p@.id"},
 			"value": {as: asLeaf, expr: "f@.value", kind: "f@.kind", number: "f@.number", raw: ""},
 		},
@@ -192,22 +221,22 @@ func (w queryWords) factContents(known narrowed) source {
 
 func (w queryWords) factsets() source {
 	return source{
-		from: "factsets s@ JOIN nodes n@ ON n@.id = s@.node_id", node: "n@.id",
+		from: "factsets s@", joins: []extra{joinNode("s@.node_id")}, node: "s@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "environment": plainText("s@.environment"), "timestamp": timeOf("s@.received_at"),
+			"certname": keyText("n@.certname"), "environment": plainText("s@.environment"), "timestamp": timeOf("s@.received_at"),
 			"producer_timestamp": timeOf("s@.produced_at"), "producer": textOf("s@.producer"), "hash": plainText("s@.digest"),
 			"facts": {as: asFactList, expr: documentOf, raw: "n@.certname"},
 		},
 	}
 }
 
-const documentOf = "(SELECT d.document FROM fact_documents d WHERE d.node_id = n@.id)"
+const documentOf = "(SELECT d.document FROM fact_documents d WHERE d.node_id = s@.node_id)"
 
 func (w queryWords) inventory() source {
 	return source{
-		from: "factsets s@ JOIN nodes n@ ON n@.id = s@.node_id", node: "n@.id",
+		from: "factsets s@", joins: []extra{joinNode("s@.node_id")}, node: "s@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "timestamp": timeOf("s@.received_at"), "environment": plainText("s@.environment"),
+			"certname": keyText("n@.certname"), "timestamp": timeOf("s@.received_at"), "environment": plainText("s@.environment"),
 			"facts": asA(asFacts, documentOf), "trusted": asA(asTrusted, documentOf),
 		},
 	}
@@ -215,27 +244,26 @@ func (w queryWords) inventory() source {
 
 func (w queryWords) catalogs() source {
 	return source{
-		from: "catalogs c@ JOIN nodes n@ ON n@.id = c@.node_id", node: "n@.id",
+		from: "catalogs c@", joins: []extra{joinNode("c@.node_id")}, node: "c@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "version": textOf("c@.config_version"), "environment": plainText("c@.environment"),
+			"certname": keyText("n@.certname"), "version": textOf("c@.config_version"), "environment": plainText("c@.environment"),
 			"transaction_uuid": textOf("c@.transaction_uuid"), "catalog_uuid": textOf("c@.uuid"), "code_id": textOf("c@.code_id"), "job_id": textOf("c@.job_id"),
 			"hash": plainText("c@.digest"), "producer_timestamp": timeOf("c@.produced_at"), "producer": textOf("c@.producer"),
 			"resources": {as: asRows, raw: "n@.certname", expr: "(SELECT " + w.list(
 				w.hex("r.id")+", r.type, r.title, r.tags, r.exported, r.file, r.line, COALESCE(p.parameters, '{}')", "r.type, r.title") +
-				" FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = n@.id)"},
+				" FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = c@.node_id)"},
 			"edges": {as: asRows, raw: "n@.certname", expr: "(SELECT " + w.list("e.source, e.target, e.relationship", "e.source, e.target, e.relationship") +
-				" FROM edges e WHERE e.node_id = n@.id)"},
+				" FROM edges e WHERE e.node_id = c@.node_id)"},
 		},
 	}
 }
 
 func (w queryWords) resources() source {
 	return source{
-		from: `resources r@ JOIN nodes n@ ON n@.id = r@.node_id LEFT JOIN catalogs c@ ON c@.node_id = r@.node_id
-			LEFT JOIN resource_parameters p@ ON p@.hash = r@.parameters`,
-		node: "r@.node_id",
+		from: "resources r@", node: "r@.node_id",
+		joins: []extra{joinNode("r@.node_id"), joinCatalog("r@.node_id"), {"p@", "LEFT JOIN resource_parameters p@ ON p@.hash = r@.parameters"}},
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "environment": plainText("c@.environment"), "resource": plainText(w.hex("r@.id")),
+			"certname": keyText("n@.certname"), "environment": plainText("c@.environment"), "resource": plainText(w.hex("r@.id")),
 			"type": plainText("r@.type"), "title": plainText("r@.title"), "tags": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"),
 			"tag": asA(asList, "COALESCE(NULLIF(r@.tags, ''), '[]')"), "exported": flagOf("r@.exported"), "file": textOf("r@.file"),
 			"line": countOf("r@.line"), "parameters": asA(asJSON, "COALESCE(p@.parameters, '{}')"),
@@ -266,48 +294,59 @@ func (w queryWords) titleOf(ref string) sqlField {
 
 func (w queryWords) edges() source {
 	return source{
-		from: "edges e@ JOIN nodes n@ ON n@.id = e@.node_id", node: "e@.node_id",
+		from: "edges e@", joins: []extra{joinNode("e@.node_id")}, node: "e@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "relationship": plainText("e@.relationship"),
+			"certname": keyText("n@.certname"), "relationship": plainText("e@.relationship"),
 			"source_type": w.typeOf("e@.source"), "source_title": w.titleOf("e@.source"),
 			"target_type": w.typeOf("e@.target"), "target_title": w.titleOf("e@.target"),
 		},
 	}
 }
 
-func (w queryWords) reports() source {
+// newestOf joins each node with its newest report: that is how SQLite should go.
+const newestOf = "nodes n@ CROSS JOIN reports r@"
+
+func (w queryWords) reports(known narrowed) source {
+	from, joins, where := "reports r@", []extra{joinNode("r@.node_id")}, ""
+	if known.latest {
+		from, joins, where = newestOf, nil, "r@.digest = n@.latest_report"
+	}
 	document := func(part string) sqlField {
 		return sqlField{as: asReport, expr: "(SELECT d.document FROM report_documents d WHERE d.report_id = r@.id)", raw: "r@.digest", kind: part}
 	}
 	return source{
-		from: "reports r@ JOIN nodes n@ ON n@.id = r@.node_id", node: "r@.node_id",
+		from: from, joins: joins, where: where, node: "r@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "hash": plainText("r@.digest"), "puppet_version": plainText("r@.puppet_version"),
+			"certname": keyText("n@.certname"), "hash": plainText("r@.digest"), "puppet_version": plainText("r@.puppet_version"),
 			"report_format": asA(asInt, "r@.report_format"), "configuration_version": plainText("r@.config_version"),
-			"start_time": timeOf("r@.started_at"), "end_time": timeOf("r@.ended_at"), "producer_timestamp": timeOf("r@.produced_at"),
-			"receive_time": timeOf("r@.received_at"), "producer": textOf("r@.producer"), "transaction_uuid": textOf("r@.transaction_uuid"),
+			"start_time": timeAt("r@.started_at"), "end_time": timeAt("r@.ended_at"), "producer_timestamp": timeOf("r@.produced_at"),
+			"receive_time": timeAt("r@.received_at"), "producer": textOf("r@.producer"), "transaction_uuid": textOf("r@.transaction_uuid"),
 			"catalog_uuid": textOf("r@.catalog_uuid"), "code_id": textOf("r@.code_id"), "job_id": textOf("r@.job_id"),
 			"cached_catalog_status": textOf("r@.cached_catalog"), "environment": plainText("r@.environment"), "status": textOf("r@.status"),
 			"noop": flagOf("r@.noop"), "noop_pending": flagOf("r@.noop_pending"), "corrective_change": flagOf("r@.corrective"),
 			"type": plainText("r@.kind"), "metrics": document("metrics"), "logs": document("logs"), "resource_events": document("resource_events"),
-			"latest_report?": flagOf("CASE WHEN r@.digest = n@.latest_report THEN 1 ELSE 0 END"),
+			"latest_report?": flagWhen("r@.digest = n@.latest_report"),
 		},
 	}
 }
 
-func (w queryWords) events() source {
+func (w queryWords) events(known narrowed) source {
+	from, joins, where := "events e@", []extra{{"r@", "JOIN reports r@ ON r@.id = e@.report_id"}, joinNode("r@.node_id")}, ""
+	if known.latest {
+		from, joins, where = newestOf+" CROSS JOIN events e@", nil, "r@.digest = n@.latest_report AND e@.report_id = r@.id"
+	}
 	return source{
-		from: "events e@ JOIN reports r@ ON r@.id = e@.report_id JOIN nodes n@ ON n@.id = r@.node_id", node: "r@.node_id",
+		from: from, joins: joins, where: where, node: "r@.node_id",
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "report": plainText("r@.digest"), "configuration_version": plainText("r@.config_version"),
-			"run_start_time": timeOf("r@.started_at"), "run_end_time": timeOf("r@.ended_at"), "report_receive_time": timeOf("r@.received_at"),
+			"certname": keyText("n@.certname"), "report": plainText("r@.digest"), "configuration_version": plainText("r@.config_version"),
+			"run_start_time": timeAt("r@.started_at"), "run_end_time": timeAt("r@.ended_at"), "report_receive_time": timeAt("r@.received_at"),
 			"status": textOf("e@.status"), "corrective_change": flagOf("e@.corrective"), "timestamp": timeOf("e@.happened_at"),
 			"resource_type": plainText("e@.type"), "resource_title": plainText("e@.title"), "property": textOf("e@.property"), "name": textOf("e@.name"),
 			"new_value": asA(asJSON, "NULLIF(e@.desired, '')"), "old_value": asA(asJSON, "NULLIF(e@.previous, '')"),
 			"message": textOf("e@.message"), "file": textOf("e@.file"), "line": countOf("e@.line"),
 			"containment_path": asA(asList, containment), "environment": plainText("r@.environment"),
 			"containing_class": plainText("(SELECT l.value FROM " + w.elements(containment) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"),
-			"latest_report?":   flagOf("CASE WHEN r@.digest = n@.latest_report THEN 1 ELSE 0 END"),
+			"latest_report?":   flagWhen("r@.digest = n@.latest_report"),
 		},
 	}
 }

@@ -17,7 +17,13 @@ type translation struct {
 	uses   int
 	paths  []factPath // every fact path there is; read when a query needs them
 	gone   bool       // nodes that are deactivated or expired count too
+	active bool       // no node is deactivated or expired
 	failed error
+}
+
+// again is a translation with the same knowledge for another statement.
+func (t *translation) again() *translation {
+	return &translation{words: t.words, paths: t.paths, gone: t.gone, active: t.active}
 }
 
 type factPath struct {
@@ -52,26 +58,67 @@ type scope struct {
 	source
 	*translation
 	entity string
+	use    string // the number that its tables carry
 }
 
 func (t *translation) scope(entity string, known narrowed) scope {
 	t.uses++
 	number := fmt.Sprint(t.uses)
 	s := t.words.source(entity, known)
+	for i := range s.joins {
+		s.joins[i].name, s.joins[i].text = strings.ReplaceAll(s.joins[i].name, "@", number), strings.ReplaceAll(s.joins[i].text, "@", number)
+	}
 	s.from, s.where, s.node = strings.ReplaceAll(s.from, "@", number), strings.ReplaceAll(s.where, "@", number), strings.ReplaceAll(s.node, "@", number)
 	for name, f := range s.fields {
 		f.expr, f.kind = strings.ReplaceAll(f.expr, "@", number), strings.ReplaceAll(f.kind, "@", number)
 		f.number, f.raw = strings.ReplaceAll(f.number, "@", number), strings.ReplaceAll(f.raw, "@", number)
+		f.column, f.when = strings.ReplaceAll(f.column, "@", number), strings.ReplaceAll(f.when, "@", number)
 		s.fields[name] = f
 	}
-	return scope{source: s, translation: t, entity: entity}
+	return scope{source: s, translation: t, entity: entity, use: number}
+}
+
+// opened is the FROM and WHERE of a query, while it is not yet known which joins
+// its columns need.
+type opened struct {
+	source
+	conditions []string
+}
+
+// text is the FROM and WHERE with the joins that these expressions, the conditions
+// and other such joins mention.
+func (o opened) text(used ...string) string {
+	where := ""
+	if len(o.conditions) > 0 {
+		where = " WHERE " + balanced(o.conditions, " AND ")
+	}
+	mentioned := strings.Join(used, " ") + where
+	var kept []string
+	for _, j := range slices.Backward(o.joins) {
+		if strings.Contains(mentioned, j.name+".") {
+			kept = append(kept, j.text)
+			mentioned += j.text
+		}
+	}
+	slices.Reverse(kept)
+	text := " FROM " + o.from
+	if len(kept) > 0 {
+		text += " " + strings.Join(kept, " ")
+	}
+	return text + where
 }
 
 // open makes the scope of a query and its FROM and WHERE.
-func (t *translation) open(q *pql.Query) (scope, string) {
-	kept, known := q.Where, narrowed{paths: slices.ContainsFunc(conjuncts(q.Where), namesPaths)}
-	if q.Entity == "facts" {
-		kept, known.hoisted = t.hoist(q.Where)
+func (t *translation) open(q *pql.Query) (scope, opened) {
+	terms := conjuncts(q.Where)
+	known := narrowed{paths: slices.ContainsFunc(terms, namesPaths)}
+	switch q.Entity {
+	case "facts":
+		terms, known.hoisted = t.hoist(q.Where)
+	case "reports":
+		known.latest = slices.ContainsFunc(terms, wantsLatest)
+	case "events":
+		known.latest = slices.ContainsFunc(terms, wantsLatest) && !slices.ContainsFunc(terms, wantsUnusual)
 	}
 	outermost := t.uses == 0
 	s := t.scope(q.Entity, known)
@@ -79,27 +126,47 @@ func (t *translation) open(q *pql.Query) (scope, string) {
 	if s.where != "" {
 		where = append(where, s.where)
 	}
-	if outermost && s.node != "" && !t.gone && !mentionsState(q.Where) {
-		where = append(where, s.active())
+	if outermost && s.node != "" && !t.gone && !t.active && !mentionsState(q.Where) {
+		where = append(where, s.live())
 	}
-	if kept != nil {
-		where = append(where, s.expr(kept))
+	for _, term := range terms {
+		where = append(where, s.must(term))
+		if wantsUnusual(term) && q.Entity == "events" {
+			where = append(where, "(e"+s.use+".status <> 'success')") // as the index of those says
+		}
+		if isStatus(term) && q.Entity == "reports" && known.latest {
+			where = append(where, "(n"+s.use+".latest_status = "+s.arg(clean(term.(pql.Compare).Value.Text))+")")
+		}
 	}
-	text := " FROM " + s.from
-	if len(where) > 0 {
-		text += " WHERE " + strings.Join(where, " AND ")
-	}
-	return s, text
+	return s, opened{s.source, where}
 }
 
-// active holds for rows of nodes that are neither deactivated nor expired.
-func (s scope) active() string {
-	n := "n" + s.number()
-	return "(" + n + ".deactivated_at = 0 AND " + n + ".expired_at = 0)"
+// live holds for rows of nodes that are neither deactivated nor expired. Those are
+// few, and need no join.
+func (s scope) live() string {
+	return "(" + s.node + " NOT IN (SELECT id FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0))"
 }
 
-// number is the use that the scope's aliases carry.
-func (s scope) number() string {
-	i := strings.LastIndexAny(s.node[:strings.IndexByte(s.node, '.')], "abcdefghijklmnopqrstuvwxyz")
-	return s.node[i+1 : strings.IndexByte(s.node, '.')]
+// must is a condition that the whole query hangs on: where it is unknown, the row
+// is left out as where it is false. So columns can be compared as they are
+// stored, which an index may help with.
+func (s scope) must(e pql.Expr) string {
+	c, ok := e.(pql.Compare)
+	if !ok || c.Op == "~" || len(c.Field.Path) > 0 {
+		return s.expr(e)
+	}
+	f := s.fields[c.Field.Name]
+	switch {
+	case f.when != "" && c.Value.Text == "true":
+		return "(" + f.when + ")"
+	case f.as == asText && f.column != "" && c.Op == "=" && clean(c.Value.Text) != "":
+		return "(" + f.column + " = " + s.scalar(f.as, c.Value) + ")"
+	case f.as == asTime && f.column != "" && !f.there && strings.HasPrefix(c.Op, "<"):
+		return "(" + f.column + " " + c.Op + " " + s.scalar(f.as, c.Value) + " AND " + f.column + " <> 0)"
+	case f.as == asTime && f.column != "" && !f.there:
+		if at, ok := pql.Time(c.Value.Text); ok && at.UnixMicro() > 0 { // zero stands for none
+			return "(" + f.column + " " + c.Op + " " + s.scalar(f.as, c.Value) + ")"
+		}
+	}
+	return s.expr(e)
 }

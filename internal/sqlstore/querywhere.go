@@ -114,9 +114,9 @@ func (s scope) scalar(as storedAs, v pql.Value) string {
 func (s scope) state(want string) string {
 	switch want {
 	case "active":
-		return s.active()
+		return s.live()
 	case "inactive":
-		return "(NOT " + s.active() + ")"
+		return "(NOT " + s.live() + ")"
 	}
 	return always
 }
