@@ -9,8 +9,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// actor is who asks; the access log is told.
-func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
+// Actor is who asks; the access log is told.
+func (h *Handler) Actor(r *http.Request) (fleet.Actor, error) {
 	actor, err := h.shown(r)
 	h.NoteActor(r.Context(), actor)
 	return actor, err
@@ -23,6 +23,9 @@ func (h *Handler) actor(r *http.Request) (fleet.Actor, error) {
 // which knows none, send "Basic" without a name.
 func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
 	header := r.Header.Get("Authorization")
+	if token := strings.TrimSpace(r.Header.Get("X-Authentication")); header == "" && token != "" { // as clients of Puppet Enterprise do
+		header = "Bearer " + token
+	}
 	if header == "" {
 		return fleet.ActorFrom(r.Context()), nil
 	}
@@ -56,7 +59,7 @@ func (h *Handler) AdminOr(setting string, named func(fleet.Actor) bool, next htt
 		others = " and for certificates that the setting " + setting + " names"
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		actor, err := h.actor(r)
+		actor, err := h.Actor(r)
 		if err == nil && !actor.Admin && !named(actor) {
 			err = fault.New(fault.Denied, "%s is for administrators%s: show a token or certificate of one", r.URL.Path, others)
 		}

@@ -125,7 +125,7 @@ type nothing struct{}
 
 func (h *Handler) serve(op api.Operation, act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		actor, err := h.actor(r)
+		actor, err := h.Actor(r)
 		if err == nil {
 			err = rbac.Allow(actor, op.Permission)
 		}

@@ -214,6 +214,21 @@ func TestDenialSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Clients of Puppet Enterprise show a token in a header of their own.
+func TestTheOtherTokenHeader(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for token, want := range map[string]int{adminToken: 200, " " + adminToken + "\n": 200, "guess": 403, "": 403} {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/nodes", nil)
+		r.Header.Set("X-Authentication", token)
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%q: %d %s", token, w.Code, w.Body)
+		}
+	}
+}
+
 func TestOperationsAnswer(t *testing.T) {
 	t.Parallel()
 	b, admin := newBench(t), callers[5]

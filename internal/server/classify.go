@@ -167,21 +167,27 @@ type knownNode struct {
 // known reads what needs asks for. What is not known is left out: a node has no
 // facts before its first run.
 func (c *classifier) known(ctx context.Context, name fleet.Certname, needs classify.Needs) (knownNode, error) {
-	var facts, trusted json.RawMessage
+	facts, trusted, err := c.documents(ctx, name, needs)
+	if err != nil {
+		return knownNode{}, err
+	}
+	node, err := classify.NewNode(name, facts, trusted)
+	return knownNode{node: node, facts: len(facts) > 0, trusted: len(trusted) > 0}, err
+}
+
+func (c *classifier) documents(ctx context.Context, name fleet.Certname, needs classify.Needs) (facts, trusted json.RawMessage, err error) {
 	if needs.Facts {
 		stored, err := c.store.Facts(ctx, name)
 		if err != nil && fault.Of(err) != fault.NotFound {
-			return knownNode{}, err
+			return nil, nil, err
 		}
 		facts = stored.Values
 	}
 	if needs.Trusted {
-		var err error
 		trusted, err = agentDoor{c.parts}.Trusted(ctx, name, nil)
-		if err != nil && fault.Of(err) != fault.NotFound {
-			return knownNode{}, err
+		if fault.Of(err) == fault.NotFound { // it has no certificate
+			err = nil
 		}
 	}
-	node, err := classify.NewNode(name, facts, trusted)
-	return knownNode{node: node, facts: len(facts) > 0, trusted: len(trusted) > 0}, err
+	return facts, trusted, err
 }

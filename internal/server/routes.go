@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/caapi"
+	"github.com/tutti-project/tutti/internal/classifierapi"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/pdbapi"
@@ -38,6 +39,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		Asker: p.store, Store: p.store, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	}))
+	classifier := classifierapi.New(classifierapi.Config{
+		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, RequestID: requestID, Log: p.log.Logger,
+	})
 	ca := caapi.New(caapi.Config{Authority: p.ca, Log: p.log.Logger})
 
 	agents := prefixes{ // Puppet's protocol, as stock agents speak it
@@ -69,6 +73,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		"/pdb/query/v4/": puppetDB,
 		"/pdb/meta/v1/":  puppetDB,
 		"/pdb/cmd/v1":    puppetDB,
+
+		// Groups, as clients of Puppet Enterprise's classifier manage them.
+		classifierapi.Prefix + "/": classifier,
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,

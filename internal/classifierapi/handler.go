@@ -1,0 +1,177 @@
+package classifierapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Prefix is where the API begins.
+const Prefix = "/classifier-api/v1"
+
+// Fleet is what is known of nodes and code.
+type Fleet interface {
+	// GroupNodes lists the known nodes that are in a group, by name.
+	GroupNodes(ctx context.Context, group classify.ID) ([]fleet.Certname, error)
+	// Known returns what the rules look at of a node; nil for what is not known.
+	Known(ctx context.Context, node fleet.Certname) (facts, trusted json.RawMessage, err error)
+	// Deployed lists the environments that have code, by name, and when they last got some.
+	Deployed(ctx context.Context) ([]Environment, error)
+}
+
+// Environment is one that has code.
+type Environment struct {
+	Name fleet.Environment
+	At   time.Time
+}
+
+// Config hands in the parts.
+type Config struct {
+	Groups    classify.Store
+	Fleet     Fleet
+	Actor     func(*http.Request) (fleet.Actor, error) // who asks
+	RequestID func(context.Context) string
+	Log       *slog.Logger
+}
+
+// Handler serves the classifier's API.
+type Handler struct {
+	Config
+	mux *http.ServeMux
+}
+
+// action answers a request, or returns what is wrong.
+type action func(w http.ResponseWriter, r *http.Request) error
+
+// New returns a handler; routes is the table of what it answers.
+func New(c Config) *Handler {
+	h := &Handler{Config: c, mux: http.NewServeMux()}
+	for pattern, act := range h.routes() {
+		h.mux.HandleFunc(pattern, h.checked(act))
+	}
+	h.mux.HandleFunc("/", h.checked(func(_ http.ResponseWriter, r *http.Request) error {
+		return bad("not-found", r.URL.Path, "the resource could not be found: %s %.200s", r.Method, r.URL.Path)
+	}))
+	return h
+}
+
+func (h *Handler) routes() map[string]action {
+	return map[string]action{
+		"GET " + Prefix + "/groups":              h.listGroups,
+		"POST " + Prefix + "/groups":             h.createGroup,
+		"GET " + Prefix + "/groups/{id}":         h.showGroup,
+		"PUT " + Prefix + "/groups/{id}":         h.replaceGroup,
+		"POST " + Prefix + "/groups/{id}":        h.mergeGroup,
+		"DELETE " + Prefix + "/groups/{id}":      h.deleteGroup,
+		"POST " + Prefix + "/groups/{id}/pin":    h.pin,
+		"POST " + Prefix + "/groups/{id}/unpin":  h.unpin,
+		"GET " + Prefix + "/groups/{id}/rules":   h.showRules,
+		"GET " + Prefix + "/groups/{id}/nodes":   h.listNodes,
+		"GET " + Prefix + "/group-children/{id}": h.listChildren,
+
+		"POST " + Prefix + "/validate/group":          h.validateGroup,
+		"POST " + Prefix + "/import-hierarchy":        h.importHierarchy,
+		"POST " + Prefix + "/rules/translate":         h.translateRule,
+		"POST " + Prefix + "/commands/unpin-from-all": h.unpinFromAll,
+
+		"POST " + Prefix + "/classified/nodes/{name}": h.classifyNode,
+
+		"GET " + Prefix + "/environments":        h.listEnvironments,
+		"GET " + Prefix + "/environments/{name}": h.showEnvironment,
+		"GET " + Prefix + "/last-class-update":   h.lastClassUpdate,
+		"POST " + Prefix + "/update-classes":     h.updateClasses,
+	}
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// checked lets administrators through.
+func (h *Handler) checked(act action) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		actor, err := h.Actor(r)
+		switch {
+		case fault.Of(err) == fault.Denied && err != nil:
+			err = bad("user-unauthenticated", nil, "%s", fault.Detail(err))
+		case err == nil && actor.Kind == fleet.Anonymous:
+			err = bad("user-unauthenticated", nil, "show a token in the header X-Authentication, or a client certificate")
+		case err == nil && !actor.Admin:
+			err = bad("permission-denied", nil, "%s is for administrators", r.URL.Path)
+		}
+		if err == nil {
+			r = r.WithContext(fleet.WithActor(r.Context(), actor))
+			err = act(w, r)
+		}
+		if err != nil {
+			h.fail(w, r, err)
+		}
+	}
+}
+
+// The bounds of bodies, in bytes.
+const (
+	maxBody      = classify.MaxGroupBytes + 1<<20
+	maxHierarchy = 64 << 20
+)
+
+// body reads a JSON body of at most limit bytes; an empty one leaves into as it is.
+func body(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return bad("malformed-request", nil, "the body is larger than %d bytes", tooLarge.Limit)
+	}
+	if err != nil {
+		return bad("malformed-request", nil, "the body could not be read")
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return bad("schema-violation", map[string]any{"error": map[string]string{wrong.Field: "not a JSON " + wrong.Value}},
+				"the object submitted does not have the expected shape: %s cannot be a %s", field(wrong.Field), wrong.Value)
+		}
+		return bad("malformed-request", map[string]any{"error": err.Error()}, "the body is not valid JSON: %v", err)
+	}
+	return nil
+}
+
+func field(name string) string {
+	if name == "" {
+		return "it"
+	}
+	return name
+}
+
+// group finds the group that the path names.
+func (h *Handler) group(r *http.Request) (classify.Group, []classify.Group, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return classify.Group{}, nil, err
+	}
+	groups, _, err := h.Groups.Groups(r.Context())
+	if err != nil {
+		return classify.Group{}, nil, err
+	}
+	for _, g := range groups {
+		if g.ID == id {
+			return g, groups, nil
+		}
+	}
+	return classify.Group{}, nil, bad("not-found", string(id), "the group with the id %s could not be found", id)
+}
+
+func pathID(r *http.Request) (classify.ID, error) {
+	id, err := classify.ParseID(r.PathValue("id"))
+	if err != nil {
+		return "", bad("malformed-uuid", r.PathValue("id"), "%s", fault.Detail(err))
+	}
+	return id, nil
+}
