@@ -39,7 +39,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -55,6 +55,9 @@ bench-ingest: bench-deps build ## facts and reports per second, against puppetdb
 
 bench-query: bench-deps build ## what people ask of 20 000 nodes, against puppetdb; KEEP=DIR keeps what was loaded
 	$(GO) run ./bench/query $(if $(KEEP),-keep $(KEEP))
+
+bench-broker: build ## agents' connections: memory, connections per second, orders
+	$(GO) run ./bench/broker
 
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
@@ -79,4 +82,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-go lint fmt generate verify check

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// authority signs with the server's own CA key: asking the server for ten
+// thousand certificates would measure something else.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.PrivateKey
+	pool        *x509.CertPool
+}
+
+func openCA(dir string) (*authority, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.pem")) // both are in there
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{certificate: pair.Leaf, key: pair.PrivateKey, pool: x509.NewCertPool()}
+	a.pool.AddCert(a.certificate)
+	return a, nil
+}
+
+// issue makes a key and a certificate as the server would.
+func (a *authority) issue(name string, serial int64) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(5, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true,
+	}, a.certificate, key.Public(), a.key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// fleet is the agents, and the controller that orders them.
+type fleet struct {
+	settings
+	ca         *authority
+	address    string
+	names      []string
+	identities []tls.Certificate
+	controller tls.Certificate
+	agents     []*agent
+}
+
+// newFleet makes the certificates.
+func newFleet(ca *authority, address string, s settings) (*fleet, error) {
+	f := &fleet{settings: s, ca: ca, address: address}
+	var err error
+	const beyond = 1 << 40 // the server's own serial numbers are small
+	if f.controller, err = ca.issue("controller", beyond); err != nil {
+		return nil, err
+	}
+	for i := range s.Agents {
+		name := fmt.Sprintf("node-%05d.example.test", i)
+		identity, err := ca.issue(name, beyond+1+int64(i))
+		if err != nil {
+			return nil, err
+		}
+		f.names, f.identities = append(f.names, name), append(f.identities, identity)
+	}
+	return f, nil
+}
+
+// dial opens a websocket with one certificate. Sources are spread over addresses: one
+// has too few ports for all.
+func (f *fleet) dial(ctx context.Context, path string, i int, identity tls.Certificate) (*socket, error) {
+	version := uint16(tls.VersionTLS13)
+	if f.TLS == "1.2" {
+		version = tls.VersionTLS12
+	}
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%8))}} //nolint:gosec // below ten
+	return open(ctx, dialer, f.address, path, &tls.Config{
+		RootCAs: f.ca.pool, ServerName: "localhost", Certificates: []tls.Certificate{identity}, MinVersion: version, MaxVersion: version,
+	})
+}
+
+// connect brings all agents there.
+func (f *fleet) connect(ctx context.Context) error {
+	f.agents = make([]*agent, f.Agents)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(f.Workers)
+	for i := range f.agents {
+		work.Go(func() error {
+			socket, err := f.dial(ctx, "/pcp2/agent", i, f.identities[i])
+			if err == nil {
+				f.agents[i], err = associate(socket)
+			}
+			if err != nil {
+				return fmt.Errorf("agent %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	return work.Wait()
+}
+
+// close drops all agents at once, and waits for their goroutines.
+func (f *fleet) close() {
+	for _, a := range f.agents {
+		if a != nil {
+			a.close()
+		}
+	}
+	f.agents = nil
+}

@@ -1,0 +1,133 @@
+// Broker measures agents' connections: what an idle one costs in memory, how
+// many come in a second, how long an order to 2 000 of them takes until all have
+// answered, and what is left after that and after a reconnect storm. Method and
+// figures: docs/benchmarks.md.
+//
+//	go run ./bench/broker [-agents 10000] [-targets 2000] [-tls 1.3]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
+)
+
+// settings are the knobs; they go into the report as they were.
+type settings struct {
+	Agents  int           `json:"agents"`
+	Targets int           `json:"targets"`
+	Rounds  int           `json:"rounds"`
+	Workers int           `json:"workers"`
+	TLS     string        `json:"tls"`
+	Settle  time.Duration `json:"settle_ns"`
+
+	limit time.Duration
+	keep  bool
+	out   string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.Agents, "agents", 10_000, "connections, each with a certificate of its own")
+	flag.IntVar(&s.Targets, "targets", 2000, "how many of them an order goes to")
+	flag.IntVar(&s.Rounds, "rounds", 10, "orders, one after the other")
+	flag.IntVar(&s.Workers, "workers", 32, "connections that are made at the same time")
+	flag.StringVar(&s.TLS, "tls", "1.3", "version of TLS: 1.2 (as pxp-agent) or 1.3")
+	flag.DurationVar(&s.Settle, "settle", 15*time.Second, "time before memory is measured")
+	flag.DurationVar(&s.limit, "limit", 15*time.Minute, "time for all of it")
+	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and logs")
+	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	flag.Parse()
+	peers.Main("broker", s.limit, s.keep, s.run)
+}
+
+var columns = []string{
+	"connections", "per_s", "orders_p50_ms", "orders_max_ms", "server_cpu_ms_each", "server_cores", "client_cores", "others_cores",
+	"rss_mb", "pss_mb", "kb_each",
+}
+
+func (s settings) run(ctx context.Context, dir string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	report := &measure.Report{Name: "broker", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
+	var err error
+	if report.Rows, err = s.measure(ctx, dir); err != nil {
+		return report.Incomplete(os.Stdout, columns, err)
+	}
+	report.Notes = append(report.Notes, s.judge(report.Rows))
+	if err := report.Print(os.Stdout, columns); err != nil {
+		return err
+	}
+	return report.Write(s.out)
+}
+
+// check looks at what the system has to allow before anything is started.
+func (s settings) check() error {
+	if s.TLS != "1.2" && s.TLS != "1.3" || s.Targets > s.Agents || s.Targets < 1 {
+		return fmt.Errorf("-tls is 1.2 or 1.3, and -targets at most -agents")
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if need := s.Agents + 500; limit.Max < uint64(need) { //nolint:gosec // a small number
+		return fmt.Errorf("%d connections need %d open files, the limit is %d: ulimit -Hn %d", s.Agents, need, limit.Max, need)
+	}
+	return nil
+}
+
+// measure starts a server and takes it through every case.
+func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
+	binary, err := peers.BuildTutti(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--broker-controllers", "controller")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stop := tutti.Stop(); err == nil {
+			err = stop
+		}
+	}()
+	ca, err := openCA(filepath.Join(dir, "server", "data", "ca"))
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFleet(ca, tutti.URL()[len("https://"):], s)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{settings: s, tutti: tutti, fleet: f}
+	defer b.fleet.close()
+	for _, work := range []func(context.Context) (measure.Row, error){b.empty, b.connect, b.idle, b.orders, b.afterwards, b.storm, b.afterStorm} {
+		row, err := work(ctx)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// judge compares the memory with what it was to be at most: 16 KiB each and 60 MB.
+func (s settings) judge(rows []measure.Row) string {
+	const base, each = 60e6, 16 << 10
+	bound := base + float64(each*s.Agents)
+	for _, row := range rows {
+		if got := row.Figures["rss_mb"] * 1e6; row.Case == "idle" {
+			return "aim: at most " + strconv.Itoa(int(bound/1e6)) + " MB resident with all agents idle; met: " + strconv.FormatBool(got <= bound)
+		}
+	}
+	return ""
+}
