@@ -80,7 +80,7 @@ func (s *socket) receive() (wire.Message, error) {
 // agent answers every order.
 type agent struct {
 	*socket
-	ended chan error
+	ended chan struct{}
 }
 
 // associate waits until the broker knows the agent, and lets it answer.
@@ -91,25 +91,27 @@ func associate(s *socket) (*agent, error) {
 	if m, err := s.receive(); err != nil || m.Type != wire.AssociateResponse {
 		return nil, errors.Join(err, fmt.Errorf("association: %s %s", m.Type, m.Data))
 	}
-	a := &agent{s, make(chan error, 1)}
-	go func() { a.ended <- a.serve() }()
+	a := &agent{s, make(chan struct{})}
+	go a.serve()
 	return a, nil
 }
 
-func (a *agent) serve() error {
+// serve ends with the connection: whoever waits for an answer finds out.
+func (a *agent) serve() {
+	defer close(a.ended)
 	for {
 		m, err := a.receive()
 		if err != nil {
-			return err
+			return
 		}
 		answer := wire.Message{ID: uuid.NewString(), Type: wire.BlockingResponse, Target: m.Sender, Data: jsontext.Value(`{"transaction_id":"` + m.ID + `","results":{}}`)}
-		if err := a.send(answer); err != nil {
-			return err
+		if a.send(answer) != nil {
+			return
 		}
 	}
 }
 
 func (a *agent) close() {
 	_ = a.conn.Close()
-	_ = <-a.ended // that it was closed
+	<-a.ended
 }
