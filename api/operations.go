@@ -37,11 +37,12 @@ var (
 	BlobMissing       = Operation{"blob.missing", http.MethodPost, "/blobs/missing", fleet.CodeDeploy, "Say which of the given digests are not stored", BlobMissingRequest{}, BlobMissingResponse{}, false}
 	BlobUpload        = Operation{"blob.upload", http.MethodPost, "/blobs", fleet.CodeDeploy, "Store blobs: a tar archive whose entries are named by their digests", nil, BlobUploadResponse{}, true}
 
-	NodeList    = Operation{"node.list", http.MethodGet, "/nodes", fleet.NodeRead, "List nodes by name, all or those of a condition, group, environment or status", NodeListRequest{}, List[Node]{}, false}
-	NodeShow    = Operation{"node.show", http.MethodGet, "/nodes/{name}", fleet.NodeRead, "Show one node", NameRequest{}, Node{}, false}
-	NodeFacts   = Operation{"node.facts", http.MethodGet, "/nodes/{name}/facts", fleet.NodeRead, "Show a node's newest facts", NameRequest{}, Facts{}, false}
-	NodePurge   = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
-	NodeCatalog = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
+	NodeList       = Operation{"node.list", http.MethodGet, "/nodes", fleet.NodeRead, "List nodes by name, all or those of a condition, group, environment or status", NodeListRequest{}, List[Node]{}, false}
+	NodeShow       = Operation{"node.show", http.MethodGet, "/nodes/{name}", fleet.NodeRead, "Show one node", NameRequest{}, Node{}, false}
+	NodeFacts      = Operation{"node.facts", http.MethodGet, "/nodes/{name}/facts", fleet.NodeRead, "Show a node's newest facts", NameRequest{}, Facts{}, false}
+	NodeDeactivate = Operation{"node.deactivate", http.MethodPost, "/nodes/{name}/deactivate", fleet.NodePurge, "Say that a node is gone: queries leave it out, and it is purged later unless it comes back", NameRequest{}, nil, false}
+	NodePurge      = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
+	NodeCatalog    = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
 
 	GroupList    = Operation{"group.list", http.MethodGet, "/groups", fleet.GroupRead, "List classification groups, parents before children", nil, List[Group]{}, false}
 	GroupShow    = Operation{"group.show", http.MethodGet, "/groups/{group}", fleet.GroupRead, "Show one group, by name or id", GroupRequest{}, Group{}, false}
@@ -67,7 +68,7 @@ func Operations() []Operation {
 	return []Operation{
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
-		NodeList, NodeShow, NodeFacts, NodePurge, NodeCatalog,
+		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
 		ReportList, ReportShow,
 		TaskList, TaskShow,

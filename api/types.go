@@ -117,6 +117,8 @@ type Node struct {
 	Status        string     `json:"status,omitempty"` // failed, changed, unchanged
 	Noop          bool       `json:"noop,omitempty"`
 	Corrective    bool       `json:"corrective,omitempty"`
+	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
+	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
 }
 
 // Facts is a node's newest facts.

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) nodeCommand() *cobra.Command {
-	return a.withAccess(noun("node", "See what is known of nodes", a.nodeList(), a.nodeShow(), a.nodeFacts(), a.nodePurge()))
+	return a.withAccess(noun("node", "See what is known of nodes", a.nodeList(), a.nodeShow(), a.nodeFacts(), a.nodeDeactivate(), a.nodePurge()))
 }
 
 func (a *app) nodeList() *cobra.Command {
@@ -84,6 +84,12 @@ func nodeStatus(n api.Node) string {
 	if n.Corrective {
 		words = append(words, "corrective")
 	}
+	if n.DeactivatedAt != nil {
+		words = append(words, "deactivated")
+	}
+	if n.ExpiredAt != nil {
+		words = append(words, "expired")
+	}
 	return strings.Join(words, ", ")
 }
 
@@ -117,6 +123,24 @@ func reference(id, how string) string {
 		return ""
 	}
 	return "  (" + how + short(id) + ")"
+}
+
+func (a *app) nodeDeactivate() *cobra.Command {
+	return &cobra.Command{
+		Use: "deactivate NODE", Short: "Say that a node is gone: queries leave it out, and it is purged later (node_purge_ttl) unless it comes back",
+		Args: exactly(1), Example: "  tutti node deactivate old-1.example.test",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := client.Call(cmd.Context(), api.NodeDeactivate, api.NameRequest{Name: args[0]}, nil); err != nil {
+				return err
+			}
+			a.hint("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", args[0], args[0])
+			return nil
+		},
+	}
 }
 
 func (a *app) nodePurge() *cobra.Command {

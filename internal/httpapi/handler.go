@@ -90,6 +90,7 @@ func (h *Handler) actions() map[string]action {
 		api.NodeList.Name:          typed(h.listNodes),
 		api.NodeShow.Name:          typed(h.showNode),
 		api.NodeFacts.Name:         typed(h.showFacts),
+		api.NodeDeactivate.Name:    typed(h.deactivateNode),
 		api.NodePurge.Name:         typed(h.purgeNode),
 		api.NodeCatalog.Name:       typed(h.showCatalog),
 		api.GroupList.Name:         typed(h.listGroups),

@@ -38,7 +38,7 @@ func nodeOf(n inventory.Node) api.Node {
 		Name: string(n.Certname), Environment: string(n.Environment),
 		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
 		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
-		Noop: n.LatestNoop, Corrective: n.LatestCorrective,
+		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
 	}
 }
 
@@ -64,6 +64,17 @@ func (h *Handler) showFacts(ctx context.Context, request api.NameRequest) (api.F
 		Name: string(facts.Certname), Environment: string(facts.Environment), Timestamp: facts.Timestamp.UTC(),
 		ReceivedAt: facts.ReceivedAt.UTC(), Digest: string(facts.Digest), Values: facts.Values,
 	}, nil
+}
+
+func (h *Handler) deactivateNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return nothing{}, err
+	}
+	if _, err := h.Nodes.Node(ctx, name); err != nil {
+		return nothing{}, err // only a command makes a node that is gone
+	}
+	return nothing{}, h.Nodes.DeactivateNode(ctx, name, time.Now())
 }
 
 func (h *Handler) purgeNode(ctx context.Context, request api.NameRequest) (nothing, error) {

@@ -178,7 +178,8 @@ type NodeStore interface {
 	// since before, and returns how many. Nodes that may not expire are left out;
 	// catalogs that this server compiled are no sign of life.
 	ExpireNodes(ctx context.Context, before, now time.Time) (int, error)
-	// LeftNodes lists at most limit nodes that were deactivated or expired before the given
-	// time, the longest gone first.
-	LeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error)
+	// PurgeLeftNodes forgets at most limit nodes that were deactivated or expired before
+	// the given time, the longest gone first, as PurgeNode does, and returns their
+	// names. A node that came back is not among them.
+	PurgeLeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error)
 }

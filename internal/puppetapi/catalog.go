@@ -94,13 +94,15 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 	if ask.ChecksumTypes, err = checksumTypes(form.get("checksum_type")); err != nil {
 		return Ask{}, err
 	}
-	if ask.Facts, err = s.formFacts(c, form); err != nil {
+	trusted, unknown := s.Trust.Trusted(c.ctx(), c.node, ask.Certificate)
+	if ask.Facts, err = s.formFacts(c, form, trusted); err != nil {
 		return Ask{}, err
 	}
-	if ask.Environment, err = s.catalogEnvironment(c); err != nil {
-		return Ask{}, err
+	if unknown != nil {
+		return Ask{}, unknown
 	}
-	ask.Trusted, err = s.Trust.Trusted(c.ctx(), c.node, ask.Certificate)
+	ask.Trusted = trusted
+	ask.Environment, err = s.catalogEnvironment(c)
 	return ask, err
 }
 
@@ -118,14 +120,14 @@ func (s *server) catalogEnvironment(c *call) (fleet.Environment, error) {
 }
 
 // formFacts stores the facts of a form, if it has any.
-func (s *server) formFacts(c *call, form *form) (*inventory.FactSet, error) {
+func (s *server) formFacts(c *call, form *form, trusted json.RawMessage) (*inventory.FactSet, error) {
 	if !form.hasFacts {
 		return nil, nil //nolint:nilnil // no facts is what Ask says with nil
 	}
 	if f := form.get("facts_format"); f != formatJSON.mime && f != "pson" {
 		return nil, badRequest("Unsupported facts format '%.40s'; send application/json or pson", printable(f))
 	}
-	stored, err := s.saveFacts(c, string(form.facts))
+	stored, err := s.saveFacts(c, string(form.facts), trusted)
 	if err != nil {
 		return nil, err
 	}

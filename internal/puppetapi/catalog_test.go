@@ -51,13 +51,13 @@ func TestCatalogPost(t *testing.T) {
 	}})
 	ask := b.catalogs.last(t)
 	if ask.Facts == nil || ask.Facts.Seq != 1 || ask.Facts.Certname != web || ask.Facts.Environment != "production" ||
-		!ask.Facts.ReceivedAt.Equal(noon) {
+		!ask.Facts.ReceivedAt.Equal(noon) || ask.Facts.Producer != "tutti.example.org" {
 		t.Errorf("facts of the ask: %+v", ask.Facts)
 	}
 	if ask.Facts.Values != nil {
 		t.Errorf("%d bytes of facts are held while the node waits", len(ask.Facts.Values))
 	}
-	if got, want := b.values(t), `{"kernel":"Linux","mount":"100% of é + \"/srv\""}`; got != want {
+	if got, want := b.values(t), `{"kernel":"Linux","mount":"100% of é + \"/srv\"",`+trustedFact+`}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
 	}
 	ask.Facts = nil
@@ -282,12 +282,15 @@ func TestCompressedAnswer(t *testing.T) {
 	}
 }
 
+// trustedFact is what the server stores with a node's facts.
+const trustedFact = `"trusted":{"authenticated":"remote","certname":"` + web + `"}`
+
 func TestPSONFacts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	facts := `{"name":"` + web + `","values":{"city":"K` + "\xf6" + `ln"}}`
 	check(t, b.send("POST", catalogURL, strings.Replace(formOf(facts), "application%2Fjson", "pson", 1), formType, acceptsAll), want{status: 200})
-	if got, want := b.values(t), `{"city":"Köln"}`; got != want {
+	if got, want := b.values(t), `{"city":"Köln",`+trustedFact+`}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
 	}
 }

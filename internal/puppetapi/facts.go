@@ -1,6 +1,7 @@
 package puppetapi
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -15,14 +16,19 @@ func (s *server) factsPut(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.saveFacts(c, body); err != nil {
+	trusted, err := s.Trust.Trusted(c.ctx(), c.node, c.ownCertificate())
+	if err != nil {
+		return err
+	}
+	if _, err := s.saveFacts(c, body, trusted); err != nil {
 		return err
 	}
 	return c.document(formatJSON, []byte("null"))
 }
 
-// saveFacts stores facts of the node that they are said to be of.
-func (s *server) saveFacts(c *call, body string) (inventory.FactSet, error) {
+// saveFacts stores facts of the node that they are said to be of, and trusted with
+// them, if it is known, as Puppet Servers with PuppetDB do.
+func (s *server) saveFacts(c *call, body string, trusted json.RawMessage) (inventory.FactSet, error) {
 	facts, err := inventory.ParseFacts(body)
 	if err != nil {
 		return inventory.FactSet{}, err
@@ -30,6 +36,11 @@ func (s *server) saveFacts(c *call, body string) (inventory.FactSet, error) {
 	if facts.Certname != c.node {
 		return inventory.FactSet{}, badRequest("%s for %q was requested with fact definition for the wrong node (%q)",
 			asked(c), string(c.node), string(facts.Certname))
+	}
+	if trusted != nil {
+		if facts, err = facts.WithTrusted(trusted); err != nil {
+			return inventory.FactSet{}, err
+		}
 	}
 	facts.Environment = c.env
 	facts.ReceivedAt, facts.Producer = s.Now(), s.CompilerName

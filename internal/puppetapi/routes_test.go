@@ -102,7 +102,7 @@ func TestReport(t *testing.T) {
 	if err != nil || len(stored) != 1 {
 		t.Fatalf("%d reports stored, %v", len(stored), err)
 	}
-	if r := stored[0]; r.Certname != web || r.Status != "changed" || !r.ReceivedAt.Equal(noon) {
+	if r := stored[0]; r.Certname != web || r.Status != "changed" || !r.ReceivedAt.Equal(noon) || r.Producer != "tutti.example.org" {
 		t.Errorf("stored %+v", r)
 	}
 	for name, test := range map[string]struct {

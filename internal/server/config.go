@@ -51,6 +51,8 @@ type Config struct {
 	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
 
 	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
+	NodeTTL          time.Duration `koanf:"node_ttl" reload:"true" help:"how long a node may give no sign of life (facts, report) before it is expired: queries leave it out; 0: for ever"`
+	NodePurgeTTL     time.Duration `koanf:"node_purge_ttl" reload:"true" help:"how long after a node was deactivated or expired it is forgotten with all its data; 0: never"`
 	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
 	VersionRetention time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
 	MaxFactsBytes    int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
@@ -83,6 +85,8 @@ func Default() Config {
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
 		ReportRetention:       14 * 24 * time.Hour,
+		NodeTTL:               7 * 24 * time.Hour,
+		NodePurgeTTL:          14 * 24 * time.Hour,
 		BackupRetention:       90 * 24 * time.Hour,
 		VersionRetention:      90 * 24 * time.Hour,
 		MaxFactsBytes:         16 << 20,
@@ -159,6 +163,11 @@ func (c Config) checkNumbers() error {
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
+		}
+	}
+	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL} {
+		if value != 0 && value < time.Millisecond {
+			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}
 	}
 	switch {

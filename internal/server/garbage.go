@@ -46,6 +46,8 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 	} {
 		p.tell(ctx, what, forget)
 	}
+	p.tell(ctx, "nodes that left", func() (int, error) { return p.purgeNodes(ctx, now, 0) })
+	p.expireNodes(ctx, now)
 	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
 	p.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 func TestOldVersionsAreForgotten(t *testing.T) {
@@ -39,5 +40,52 @@ func wantVersions(t *testing.T, p *parts, want int) {
 	t.Helper()
 	if list, err := p.store.Versions(t.Context(), "production", 100); err != nil || len(list) != want {
 		t.Errorf("%d versions, %v; want %d", len(list), err, want)
+	}
+}
+
+func TestNodesExpireAndArePurged(t *testing.T) {
+	t.Parallel()
+	p := openParts(t, func(*Config) {})
+	now := time.Now()
+	for i := range 2*purgeBatch + 1 {
+		name := fleet.Certname(fmt.Sprintf("n%d.example", i))
+		_, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Values: []byte(`{}`), ReceivedAt: now.Add(-8 * 24 * time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: "fresh.example", Values: []byte(`{}`), ReceivedAt: now}); err != nil {
+		t.Fatal(err)
+	}
+	keep := *p.config.Load()
+	never := keep
+	never.NodeTTL, never.NodePurgeTTL = 0, 0
+	for _, step := range []struct {
+		config        Config
+		at            time.Duration
+		left, expired int
+	}{
+		{never, 0, 2*purgeBatch + 2, 0},
+		{keep, -2 * 24 * time.Hour, 2*purgeBatch + 2, 0},
+		{keep, 0, 2*purgeBatch + 2, 2*purgeBatch + 1},
+		{keep, 13 * 24 * time.Hour, 2*purgeBatch + 2, 2*purgeBatch + 2},
+		{never, 30 * 24 * time.Hour, 2*purgeBatch + 2, 2*purgeBatch + 2},
+		{keep, 14*24*time.Hour + time.Second, 1, 1},
+	} {
+		p.config.Store(&step.config)
+		p.sweep(t.Context(), now.Add(step.at))
+		nodes, err := p.store.Nodes(t.Context(), inventory.Page{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expired := 0
+		for _, node := range nodes {
+			if !node.ExpiredAt.IsZero() {
+				expired++
+			}
+		}
+		if len(nodes) != step.left || expired != step.expired {
+			t.Errorf("after %v: %d nodes, %d expired, want %d and %d", step.at, len(nodes), expired, step.left, step.expired)
+		}
 	}
 }

@@ -56,6 +56,8 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting version_retention": func(c *Config) { c.VersionRetention = 90 },
 		"setting compile_patience":  func(c *Config) { c.CompilePatience = 30 }, // "compile_patience: 30" in a file
 		"setting puppetdb_clients":  func(c *Config) { c.PuppetDBClients = []string{"ps.example", "No Name"} },
+		"setting node_ttl":          func(c *Config) { c.NodeTTL = 7 },
+		"setting node_purge_ttl":    func(c *Config) { c.NodePurgeTTL = -time.Hour },
 		"setting max_load":          func(c *Config) { c.MaxLoad = -1 },
 		"setting trusted_external":  func(c *Config) { c.TrustedExternalCommand = "external.sh" },
 	} {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // activate is what an update of a node's row sets when something comes that was
@@ -61,12 +60,25 @@ func (s *Store) ExpireNodes(ctx context.Context, before, now time.Time) (int, er
 	return int(count), explain(err, "expire nodes")
 }
 
-// LeftNodes implements inventory.NodeStore.
-func (s *Store) LeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
-	names, err := collect(ctx, s.reads, one[fleet.Certname], `SELECT certname FROM (SELECT certname,
-		CASE WHEN deactivated_at = 0 OR expired_at > 0 AND expired_at < deactivated_at THEN expired_at ELSE deactivated_at END AS since FROM nodes) n
-		WHERE since > 0 AND since < $1 ORDER BY since, certname LIMIT $2`, micros(before), limit)
-	return names, explain(err, "list nodes that left")
+// PurgeLeftNodes implements inventory.NodeStore.
+func (s *Store) PurgeLeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
+	var purged []fleet.Certname
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		names, err := collect(ctx, q, one[fleet.Certname], "SELECT certname FROM nodes WHERE "+leftAt+" > 0 AND "+leftAt+" < $1 ORDER BY "+
+			leftAt+", certname LIMIT $2"+s.dialect.forUpdate, micros(before), limit)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, err := s.purgeNamed(ctx, q, name); err != nil {
+				return err
+			}
+		}
+		purged = names
+		return nil
+	})
+	return purged, explain(err, "purge nodes that left")
 }
 
-var _ inventory.NodeStore = (*Store)(nil)
+// leftAt is when a node was deactivated or expired, whichever was first.
+const leftAt = "(CASE WHEN deactivated_at = 0 OR expired_at > 0 AND expired_at < deactivated_at THEN expired_at ELSE deactivated_at END)"

@@ -60,25 +60,31 @@ func (s *Store) Node(ctx context.Context, name fleet.Certname) (inventory.Node, 
 // PurgeNode implements inventory.NodeStore.
 func (s *Store) PurgeNode(ctx context.Context, name fleet.Certname) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		compilations, err := q.exec(ctx, "DELETE FROM compilations WHERE certname = $1", name)
-		if err != nil {
-			return err
+		known, err := s.purgeNamed(ctx, q, name)
+		if err == nil && !known {
+			err = fault.New(fault.NotFound, "nothing is known of node %s", name)
 		}
-		ids, err := collect(ctx, q, one[int64], "SELECT id FROM nodes WHERE certname = $1"+s.dialect.forUpdate, name)
-		if err != nil {
-			return err
-		}
-		if len(ids) == 0 && compilations == 0 {
-			return fault.New(fault.NotFound, "nothing is known of node %s", name)
-		}
-		for _, id := range ids {
-			if err := purge(ctx, q, id); err != nil {
-				return err
-			}
-		}
-		return nil
+		return err
 	})
 	return explain(err, "purge node %s", name)
+}
+
+// purgeNamed forgets a node; known is whether there was anything to forget.
+func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) (known bool, err error) {
+	compilations, err := q.exec(ctx, "DELETE FROM compilations WHERE certname = $1", name)
+	if err != nil {
+		return false, err
+	}
+	ids, err := collect(ctx, q, one[int64], "SELECT id FROM nodes WHERE certname = $1"+s.dialect.forUpdate, name)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if err := purge(ctx, q, id); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) > 0 || compilations > 0, nil
 }
 
 func purge(ctx context.Context, q querier, id int64) error {

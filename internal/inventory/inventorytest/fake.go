@@ -249,12 +249,17 @@ func (s *Fake) PurgeNode(_ context.Context, name fleet.Certname) error {
 	if _, ok := s.nodes[name]; !ok {
 		return fault.New(fault.NotFound, "nothing is known of node %s", name)
 	}
+	s.forget(name)
+	return nil
+}
+
+// forget removes all that is known of a node.
+func (s *Fake) forget(name fleet.Certname) {
 	delete(s.nodes, name)
 	delete(s.facts, name)
 	delete(s.catalogs, name)
 	delete(s.keeps, name)
 	maps.DeleteFunc(s.reports, func(_ fleet.Digest, r inventory.Report) bool { return r.Certname == name })
-	return nil
 }
 
 // SaveReport implements inventory.ReportStore.

@@ -3,6 +3,7 @@ package inventorytest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -68,8 +69,8 @@ func (s *Fake) ExpireNodes(_ context.Context, before, now time.Time) (int, error
 	return count, nil
 }
 
-// LeftNodes implements inventory.NodeStore.
-func (s *Fake) LeftNodes(_ context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
+// PurgeLeftNodes implements inventory.NodeStore.
+func (s *Fake) PurgeLeftNodes(_ context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := map[fleet.Certname]time.Time{}
@@ -82,10 +83,10 @@ func (s *Fake) LeftNodes(_ context.Context, before time.Time, limit int) ([]flee
 			left[name] = since
 		}
 	}
-	names := []fleet.Certname{}
-	for name := range left {
-		names = append(names, name)
+	names := slices.SortedFunc(maps.Keys(left), func(a, b fleet.Certname) int { return cmp.Or(left[a].Compare(left[b]), cmp.Compare(a, b)) })
+	names = names[:min(limit, len(names))]
+	for _, name := range names {
+		s.forget(name)
 	}
-	slices.SortFunc(names, func(a, b fleet.Certname) int { return cmp.Or(left[a].Compare(left[b]), cmp.Compare(a, b)) })
-	return names[:min(limit, len(names))], nil
+	return names, nil
 }

@@ -13,17 +13,17 @@ import (
 // originCases are about what other servers send, and about nodes that leave.
 func originCases() map[string]func(t *testing.T, s Store) {
 	return map[string]func(t *testing.T, s Store){
-		"facts of another server may come late":   factsLate,
-		"facts that arrive here are never late":   factsArrive,
-		"packages are replaced as a whole":        packages,
-		"received catalogs may come late":         receivedCatalogs,
-		"received catalogs and compilations":      receivedAndCompiled,
-		"reports are the latest by their origin":  reportOrigin,
-		"a deactivated node comes back":           deactivated,
-		"a deactivation may come late":            deactivatedLate,
-		"nodes expire without a sign of life":     expired,
-		"nodes that may not expire stay":          configured,
-		"nodes that left are listed longest gone": left,
+		"facts of another server may come late":  factsLate,
+		"facts that arrive here are never late":  factsArrive,
+		"packages are replaced as a whole":       packages,
+		"received catalogs may come late":        receivedCatalogs,
+		"received catalogs and compilations":     receivedAndCompiled,
+		"reports are the latest by their origin": reportOrigin,
+		"a deactivated node comes back":          deactivated,
+		"a deactivation may come late":           deactivatedLate,
+		"nodes expire without a sign of life":    expired,
+		"nodes that may not expire stay":         configured,
+		"nodes that left long ago are purged":    left,
 	}
 }
 
@@ -305,14 +305,28 @@ func left(t *testing.T, s Store) {
 	ok(t, err)
 	_, _, err = s.SaveFacts(ctx, factSet("active.example", `{}`, start))
 	ok(t, err)
-	for limit, want := range [][]fleet.Certname{{}, {"a.example"}, {"a.example", "d.example"}, {"a.example", "d.example", "c.example"}, {"a.example", "d.example", "c.example"}} {
-		got, err := s.LeftNodes(ctx, start.Add(2*time.Minute), limit)
-		ok(t, err)
-		same(t, "left", want, got)
-	}
-	ok(t, s.PurgeNode(ctx, "a.example"))
-	got, err := s.LeftNodes(ctx, start, 9)
+	ok(t, s.SaveCatalog(ctx, catalog("d.example", "d")))
+	_, _, err = s.SaveFacts(ctx, factSet("back.example", `{}`, start))
 	ok(t, err)
-	same(t, "left after a purge", []fleet.Certname(nil), got)
-	isKind(t, "purged", s.PurgeNode(ctx, "a.example"), fault.NotFound)
+	ok(t, s.DeactivateNode(ctx, "back.example", start.Add(time.Second)))
+	_, _, err = s.SaveFacts(ctx, factSet("back.example", `{}`, start.Add(2*time.Second)))
+	ok(t, err)
+	for _, step := range []struct {
+		limit int
+		want  []fleet.Certname
+	}{{0, nil}, {2, []fleet.Certname{"a.example", "d.example"}}, {5, []fleet.Certname{"c.example"}}, {5, nil}} {
+		got, err := s.PurgeLeftNodes(ctx, start.Add(2*time.Minute), step.limit)
+		ok(t, err)
+		same(t, "purged", step.want, got)
+	}
+	isKind(t, "purge again", s.PurgeNode(ctx, "d.example"), fault.NotFound)
+	_, err = s.Catalog(ctx, "d.example")
+	isKind(t, "catalog", err, fault.NotFound)
+	nodes, err := s.Nodes(ctx, inventory.Page{Limit: 9})
+	ok(t, err)
+	var names []fleet.Certname
+	for _, node := range nodes {
+		names = append(names, node.Certname)
+	}
+	same(t, "nodes", []fleet.Certname{"active.example", "b.example", "back.example"}, names)
 }

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// expireNodes marks nodes that gave no sign of life for node_ttl.
+func (p *parts) expireNodes(ctx context.Context, now time.Time) {
+	ttl := p.config.Load().NodeTTL
+	if ttl == 0 {
+		return
+	}
+	n, err := p.store.ExpireNodes(ctx, now.Add(-ttl), now)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
+	case n > 0:
+		p.log.InfoContext(ctx, "nodes expired: they gave no sign of life", "count", n, "node_ttl", ttl)
+	}
+}
+
+// purgeBatch is how many nodes are purged in one transaction: others want to write,
+// too.
+const purgeBatch = 25
+
+// purgeNodes forgets nodes that left node_purge_ttl ago, at most limit of them; 0: all.
+func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, error) {
+	ttl := p.config.Load().NodePurgeTTL
+	if ttl == 0 {
+		return 0, nil
+	}
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	for total := 0; ; {
+		batch := min(purgeBatch, limit-total)
+		names, err := p.store.PurgeLeftNodes(ctx, now.Add(-ttl), batch)
+		for _, name := range names {
+			p.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
+		}
+		if total += len(names); err != nil || len(names) < batch || total == limit {
+			return total, err
+		}
+	}
+}
