@@ -252,6 +252,8 @@ func TestOperationsAnswer(t *testing.T) {
 		{"path in name", "GET", "/nodes/..%2Fetc", "", 400, "two dots"},
 		{"facts", "GET", "/nodes/web-1/facts", "", 200, `"family":"Debian"`},
 		{"catalog", "GET", "/nodes/web-1/catalog", "", 200, `"title":"/x"`},
+		{"deactivate", "POST", "/nodes/web-1/deactivate", "", 204, ""},
+		{"deactivate an unknown node", "POST", "/nodes/web-9/deactivate", "", 404, `"kind":"not_found"`},
 		{"reports", "GET", "/reports?status=changed&name=web-1", "", 200, `"status":"changed"`},
 		{"wrong status", "GET", "/reports?status=odd", "", 400, "status must be failed, changed or unchanged"},
 		{"report by prefix", "GET", "/reports/" + b.report[:8], "", 200, b.report},
@@ -279,6 +281,19 @@ func TestOperationsAnswer(t *testing.T) {
 				t.Errorf("got %d %s, want %d with %q", w.Code, w.Body, c.status, c.want)
 			}
 		})
+	}
+}
+
+// TestACatalogOfAnotherServer says where it comes from.
+func TestACatalogOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	check(t, b.known.SaveCatalog(t.Context(), inventory.Catalog{
+		Origin: inventory.Origin{Producer: "ps.example"}, Certname: "web-2", Digest: fleet.DigestOf([]byte("d")), ConfigVersion: "v7", Received: true,
+	}))
+	w := b.call(callers[5], "GET", "/api/v1/nodes/web-2/catalog", nil)
+	if want := `"version":"v7","uuid":"","producer":"ps.example","received":true,`; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
 	}
 }
 
