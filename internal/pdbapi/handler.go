@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,21 +24,25 @@ const Version = "7.12.1"
 
 // Config hands in the parts.
 type Config struct {
-	Asker inventory.Asker
-	Store Store
-	Now   func() time.Time
-	Log   *slog.Logger
+	Asker  inventory.Asker
+	Store  Store
+	Keeper Keeper
+	Now    func() time.Time
+	Log    *slog.Logger
 
 	// Bounds of what commands bring, in bytes after decompression.
 	MaxFactsBytes, MaxCatalogBytes, MaxReportBytes int64
 }
 
-// Handler serves what is below /pdb.
+// Handler serves what is below /pdb, and PuppetDB's figures.
 type Handler struct {
 	Config
-	Counts   Counts
-	commands *gate // all that are read or stored
-	large    *gate // those of them that are large
+	Counts     Counts
+	commands   *gate // all that are read or stored
+	large      *gate // those of them that are large
+	cleaning   sync.Mutex
+	population population
+	started    time.Time
 }
 
 // Counts is how many commands there were since the start.
@@ -54,7 +59,7 @@ const (
 
 // New returns a handler. Who may ask, and who may send, is decided before it.
 func New(c Config) *Handler {
-	return &Handler{Config: c, commands: newGate(maxCommands), large: newGate(maxLarge)}
+	return &Handler{Config: c, commands: newGate(maxCommands), large: newGate(maxLarge), started: c.Now()}
 }
 
 const (
@@ -69,6 +74,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.query(w, r, strings.Trim(rest, "/"))
 	case r.URL.Path == commandPath:
 		err = h.command(w, r)
+	case r.URL.Path == adminCommandPath:
+		err = h.adminCommand(w, r)
+	case r.URL.Path == summaryPath:
+		err = h.summary(w, r)
+	case strings.HasPrefix(r.URL.Path, metricsPrefix):
+		err = h.metrics(w, r, strings.TrimPrefix(r.URL.Path, metricsPrefix))
 	case strings.HasPrefix(r.URL.Path, metaPrefix):
 		err = h.meta(w, strings.TrimPrefix(r.URL.Path, metaPrefix))
 	default:
@@ -205,7 +216,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case fault.Internal, fault.Conflict:
 		h.Log.ErrorContext(r.Context(), "request failed", "err", err, "path", r.URL.Path)
 	}
-	if r.URL.Path == commandPath {
+	if r.URL.Path == commandPath || r.URL.Path == adminCommandPath {
 		writeJSON(w, status, map[string]string{"error": wording(err, false)})
 		return
 	}

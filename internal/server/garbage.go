@@ -47,7 +47,9 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		p.tell(ctx, what, forget)
 	}
 	p.tell(ctx, "nodes that left", func() (int, error) { return p.purgeNodes(ctx, now, 0) })
-	p.expireNodes(ctx, now)
+	if _, err := p.expireNodes(ctx, now); err != nil && ctx.Err() == nil {
+		p.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
+	}
 	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
 	p.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)

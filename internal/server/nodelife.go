@@ -4,21 +4,21 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // expireNodes marks nodes that gave no sign of life for node_ttl.
-func (p *parts) expireNodes(ctx context.Context, now time.Time) {
+func (p *parts) expireNodes(ctx context.Context, now time.Time) (int, error) {
 	ttl := p.config.Load().NodeTTL
 	if ttl == 0 {
-		return
+		return 0, nil
 	}
 	n, err := p.store.ExpireNodes(ctx, now.Add(-ttl), now)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		p.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
-	case n > 0:
+	if n > 0 {
 		p.log.InfoContext(ctx, "nodes expired: they gave no sign of life", "count", n, "node_ttl", ttl)
 	}
+	return n, err
 }
 
 // purgeBatch is how many nodes are purged in one transaction: others want to write,
@@ -44,4 +44,21 @@ func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, 
 			return total, err
 		}
 	}
+}
+
+// keeper is pdbapi.Keeper: housekeeping on demand.
+type keeper struct{ *parts }
+
+func (k keeper) ExpireNodes(ctx context.Context) (int, error) { return k.expireNodes(ctx, time.Now()) }
+
+func (k keeper) PurgeNodes(ctx context.Context, limit int) (int, error) {
+	return k.purgeNodes(ctx, time.Now(), limit)
+}
+
+func (k keeper) PurgeReports(ctx context.Context) (int, error) {
+	return k.store.PruneReports(ctx, time.Now().Add(-k.config.Load().ReportRetention))
+}
+
+func (k keeper) PurgeNode(ctx context.Context, name fleet.Certname) error {
+	return k.store.PurgeNode(ctx, name)
 }

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -37,6 +41,10 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 		{http.MethodPost, "/pdb/query/v4", true},
 		{http.MethodGet, "/pdb/meta/v1/version", true},
 		{http.MethodPost, "/pdb/cmd/v1?command=replace_facts&version=5&certname=a", true},
+		{http.MethodGet, "/metrics/v2/list", true},
+		{http.MethodGet, "/status/v1/services/puppetdb-status", true},
+		{http.MethodPost, "/pdb/admin/v1/cmd", false},
+		{http.MethodGet, "/pdb/admin/v1/summary-stats", false},
 		{http.MethodGet, "/metrics", false},
 		{http.MethodGet, "/api/v1/nodes", false},
 		{http.MethodDelete, "/api/v1/nodes/web-1.example", false},
@@ -52,6 +60,46 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 			if denied := w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized; denied == allowed {
 				t.Errorf("%s of %s by %s: %d %s", c.method, c.path, name, w.Code, w.Body)
 			}
+		}
+	}
+}
+
+func TestStatusAsAPuppetDB(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []error{nil, errors.New("no disk")} {
+		h := &health{services: []service{
+			{name: "server", check: func(context.Context) error { return fails }},
+			{name: puppetDBStatus, version: "7.12.1", check: func(context.Context) error { return fails }, more: asPuppetDB},
+		}}
+		well, state, status := fails == nil, "running", http.StatusOK
+		if !well {
+			state, status = "error", http.StatusServiceUnavailable
+		}
+		want := map[string]any{
+			"service_name": puppetDBStatus, "service_version": "7.12.1", "service_status_version": 1.0, "detail_level": "info", "state": state, "active_alerts": []any{},
+			"status": map[string]any{
+				"maintenance_mode?": false, "queue_depth": 0.0, "read_db_up?": well, "write_db_up?": well, "write_dbs_up?": well,
+				"write_db": map[string]any{"default": map[string]any{"up?": well}},
+			},
+		}
+		w := httptest.NewRecorder()
+		h.puppetDB(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		var got map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != status {
+			t.Errorf("%d %s %v", w.Code, w.Body, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		w = httptest.NewRecorder()
+		h.all(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		var all map[string]map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil || w.Code != status {
+			t.Errorf("%d %s %v", w.Code, w.Body, err)
+		}
+		delete(want, "service_name")
+		if diff := cmp.Diff(want, all[puppetDBStatus]); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }

@@ -35,10 +35,11 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
-	puppetDB := own.AdminOr("puppetdb_clients", p.isPuppetDBClient, pdbapi.New(pdbapi.Config{
-		Asker: p.store, Store: p.store, Now: time.Now, Log: p.log.Logger,
+	pdb := pdbapi.New(pdbapi.Config{
+		Asker: p.store, Store: p.store, Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
-	}))
+	})
+	puppetDB := func(next http.Handler) http.Handler { return own.AdminOr("puppetdb_clients", p.isPuppetDBClient, next) }
 	classifier := classifierapi.New(classifierapi.Config{
 		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, RequestID: requestID, Log: p.log.Logger,
 	})
@@ -69,10 +70,12 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		ws.PathV2: p.sockets,
 
 		// What PuppetDB answers and takes, for administrators and puppetdb_clients.
-		"/pdb/query/v4":  puppetDB,
-		"/pdb/query/v4/": puppetDB,
-		"/pdb/meta/v1/":  puppetDB,
-		"/pdb/cmd/v1":    puppetDB,
+		"/pdb/query/v4":  puppetDB(pdb),
+		"/pdb/query/v4/": puppetDB(pdb),
+		"/pdb/meta/v1/":  puppetDB(pdb),
+		"/pdb/cmd/v1":    puppetDB(pdb),
+		"/metrics/v2/":   puppetDB(pdb),
+		"/pdb/admin/v1/": own.AdminOnly(pdb),
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": classifier,
@@ -81,10 +84,11 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		api.Prefix + "/": own,
 
 		// Health, open to all, and figures for monitoring.
-		"GET /status/v1/simple":        http.HandlerFunc(h.simple),
-		"GET /status/v1/simple/{name}": http.HandlerFunc(h.simple),
-		"GET /status/v1/services":      http.HandlerFunc(h.all),
-		"GET /metrics":                 own.AdminOnly(p.metrics.handler()),
+		"GET /status/v1/simple":                     http.HandlerFunc(h.simple),
+		"GET /status/v1/simple/{name}":              http.HandlerFunc(h.simple),
+		"GET /status/v1/services":                   http.HandlerFunc(h.all),
+		"GET /status/v1/services/" + puppetDBStatus: puppetDB(http.HandlerFunc(h.puppetDB)),
+		"GET /metrics":                              own.AdminOnly(p.metrics.handler()),
 	} {
 		mux.Handle(pattern, handler)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
@@ -157,7 +158,11 @@ func (p *parts) health() *health {
 		_, err := p.store.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
-	return &health{version: puppetVersion, services: []service{{"server", reads}, {"ca", reads}}}
+	return &health{version: puppetVersion, services: []service{
+		{name: "server", check: reads},
+		{name: "ca", check: reads},
+		{name: puppetDBStatus, version: pdbapi.Version, check: reads, more: asPuppetDB},
+	}}
 }
 
 // serve runs every component until ctx ends or one of them fails, then stops
