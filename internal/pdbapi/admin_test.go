@@ -152,8 +152,8 @@ func TestFigures(t *testing.T) {
 		"read/puppetlabs.puppetdb.mq:name=global.processed/Count":          `{"request":{"mbean":"puppetlabs.puppetdb.mq:name=global.processed","attribute":"Count","type":"read"},"value":1,"status":200,` + at,
 		"read/puppetlabs.puppetdb.mq:name=global.fatal/Count":              `{"request":{"mbean":"puppetlabs.puppetdb.mq:name=global.fatal","attribute":"Count","type":"read"},"value":1,"status":200,` + at,
 		"read/puppetlabs.puppetdb.mq:name=global.depth":                    `{"request":{"mbean":"puppetlabs.puppetdb.mq:name=global.depth","type":"read"},"value":{"Count":0},"status":200,` + at,
-		"read/puppetlabs.puppetdb.population:name=nope":                    `{"request":{"mbean":"puppetlabs.puppetdb.population:name=nope","type":"read"},"error_type":"javax.management.InstanceNotFoundException","error":"javax.management.InstanceNotFoundException : puppetlabs.puppetdb.population:name=nope","status":404,` + at,
-		"read/puppetlabs.puppetdb.population:name=num-nodes/Nope":          `{"request":{"mbean":"puppetlabs.puppetdb.population:name=num-nodes","attribute":"Nope","type":"read"},"error_type":"javax.management.AttributeNotFoundException","error":"javax.management.AttributeNotFoundException : Nope","status":404,` + at,
+		"read/puppetlabs.puppetdb.population:name=nope":                    `{"request":{"mbean":"puppetlabs.puppetdb.population:name=nope","type":"read"},"error_type":"javax.management.InstanceNotFoundException","error":"javax.management.InstanceNotFoundException : puppetlabs.puppetdb.population:name=nope","status":404}`,
+		"read/puppetlabs.puppetdb.population:name=num-nodes/Nope":          `{"request":{"mbean":"puppetlabs.puppetdb.population:name=num-nodes","attribute":"Nope","type":"read"},"error_type":"javax.management.AttributeNotFoundException","error":"javax.management.AttributeNotFoundException : Nope","status":404}`,
 		"version": `{"request":{"type":"version"},"value":{"agent":"7.12.1","protocol":"7.2","info":{"product":"tutti"}},"status":200,` + at,
 	} {
 		if w := get(t, h, "/metrics/v2/"+path); w.Code != http.StatusOK || !same(w.Body.String(), want) {

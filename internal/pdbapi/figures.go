@@ -52,7 +52,7 @@ func (h *Handler) populated(ctx context.Context) (map[string]float64, error) {
 	}
 	count := map[string]float64{}
 	for name, query := range map[string]string{
-		"num-nodes": `nodes[count()]{node_state = "any"}`, "num-active-nodes": `nodes[count()]{}`, "num-resources": `resources[count()]{}`,
+		"num-active-nodes": `nodes[count()]{}`, "num-inactive-nodes": `nodes[count()]{node_state = "inactive"}`, "num-resources": `resources[count()]{}`,
 	} {
 		n, err := h.figure(ctx, query)
 		if err != nil {
@@ -60,7 +60,7 @@ func (h *Handler) populated(ctx context.Context) (map[string]float64, error) {
 		}
 		count[name] = float64(n)
 	}
-	count["num-inactive-nodes"] = count["num-nodes"] - count["num-active-nodes"]
+	count["num-nodes"] = count["num-active-nodes"] // PuppetDB, too, leaves the others out
 	count["avg-resources-per-node"] = 0
 	if nodes := count["num-active-nodes"]; nodes > 0 {
 		count["avg-resources-per-node"] = count["num-resources"] / nodes

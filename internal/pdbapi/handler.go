@@ -199,6 +199,10 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if no, ok := errors.AsType[refused](err); ok {
+		if no.status == http.StatusUnsupportedMediaType {
+			writeText(w, no.status, "text/plain;charset=utf-8", no.text)
+			return
+		}
 		writeJSON(w, no.status, map[string]string{"error": no.text})
 		return
 	}

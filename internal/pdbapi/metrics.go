@@ -108,7 +108,10 @@ func (h *Handler) notThere(w http.ResponseWriter, request map[string]any, kind, 
 }
 
 func (h *Handler) jolokia(w http.ResponseWriter, request, answer map[string]any) {
-	answer["request"], answer["timestamp"] = request, h.Now().Unix()
+	answer["request"] = request
+	if answer["status"] == http.StatusOK {
+		answer["timestamp"] = h.Now().Unix()
+	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
