@@ -26,6 +26,9 @@ type agent struct {
 	home    string
 	scratch string // everything its catalogs write is below
 	env     []string
+	// compiler is the port of another server that gives catalogs and takes reports;
+	// empty: server does.
+	compiler string
 	// keyLength is 2048 bits: a new key of the default 4096 takes seconds of CPU.
 	keyLength string
 }
@@ -53,10 +56,18 @@ func (a *agent) puppet(t *testing.T, args ...string) result {
 	return execute(t, a.env, agentTimeout, "puppet", append(args, a.settings()...)...)
 }
 
+// port is where its catalogs come from.
+func (a *agent) port() string {
+	if a.compiler != "" {
+		return a.compiler
+	}
+	return a.server.port()
+}
+
 func (a *agent) settings() []string {
 	settings := []string{
-		"--certname", a.name, "--server", "localhost", "--serverport", a.server.port(), "--color", "false",
-		"--keylength", a.keyLength,
+		"--certname", a.name, "--server", "localhost", "--color", "false", "--keylength", a.keyLength,
+		"--serverport", a.port(), "--ca_port", a.server.port(),
 		// Debian's modules bring facts that ask apt for updates: seconds of CPU for nothing.
 		"--basemodulepath", filepath.Join(a.home, "no-modules"),
 	}

@@ -1,0 +1,25 @@
+# What a Puppet Server compiles that keeps what it knows in Tutti. Nodes with the role "web"
+# export a file, the node with the role "lb" collects them and asks for all nodes.
+file { "${facts['scratch']}/own.txt":
+  content => "I am ${trusted['certname']}\n",
+}
+
+case $facts['role'] {
+  'web': {
+    @@file { "${facts['shared']}/${trusted['certname']}":
+      content => "member ${trusted['certname']}\n",
+      tag     => 'Members',
+    }
+    notify { 'ordered':
+      require => File["${facts['scratch']}/own.txt"],
+    }
+  }
+  'lb': {
+    File <<| tag == 'Members' |>>
+    $nodes = puppetdb_query('nodes[certname] { facts { name = "role" } order by certname }').map |$row| { $row['certname'] }
+    file { "${facts['scratch']}/nodes.txt":
+      content => join($nodes, ' '),
+    }
+  }
+  default: {}
+}
