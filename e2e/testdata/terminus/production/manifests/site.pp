@@ -10,7 +10,8 @@ case $facts['role'] {
       content => "member ${trusted['certname']}\n",
       tag     => 'Members',
     }
-    notify { 'ordered':
+    file { "${facts['scratch']}/second.txt":
+      content => "after own.txt\n",
       require => File["${facts['scratch']}/own.txt"],
     }
   }
