@@ -23,6 +23,7 @@ const commandPath = "/pdb/cmd/v1"
 type Store interface {
 	SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error)
 	SaveCatalog(ctx context.Context, c inventory.Catalog) error
+	SaveCatalogInputs(ctx context.Context, in inventory.CatalogInputs) error
 	SaveReport(ctx context.Context, r inventory.Report) error
 	DeactivateNode(ctx context.Context, name fleet.Certname, since time.Time) error
 	ConfigureExpiration(ctx context.Context, name fleet.Certname, expire bool, at time.Time) error
@@ -51,6 +52,7 @@ func (h *Handler) kinds() []kind {
 		{"configure expiration", 1, 1, maxWordBytes, h.configureExpiration},
 		{"deactivate node", 1, 3, maxWordBytes, h.deactivateNode},
 		{"replace catalog", 6, 9, h.MaxCatalogBytes, h.replaceCatalog},
+		{"replace catalog inputs", 1, 1, h.MaxFactsBytes, h.replaceInputs},
 		{"replace facts", 4, 5, h.MaxFactsBytes, h.replaceFacts},
 		{"store report", 5, 8, h.MaxReportBytes, h.storeReport},
 	}

@@ -77,6 +77,8 @@ func TestCommandsAreStoredWhenAnswered(t *testing.T) {
 	rows(t, h, `resources[type,title,exported,tags,parameters]{certname="web-1" and type="Service"}`, `[{"type":"Service","title":"s","exported":true,"tags":["x"],"parameters":{"ensure":"running"}}]`)
 	rows(t, h, `edges[source_type,target_title,relationship]{certname="web-1"}`, `[{"source_type":"Class","target_title":"s","relationship":"contains"}]`)
 
+	accepted(t, h, cmd+"replace_catalog_inputs&version=1&certname=web-1", `{"certname":"web-1","catalog_uuid":"c7","producer_timestamp":"2026-03-01T12:30:00Z","inputs":[["hiera","a::b"]]}`)
+
 	accepted(t, h, "/pdb/cmd/v1", `{"command":"store report","version":8,"payload":`+reportCommand+`}`)
 	rows(t, h, `reports[certname,type,producer,producer_timestamp,receive_time]{latest_report?=true}`,
 		`[{"certname":"web-1","type":"agent","producer":"ps","producer_timestamp":"2026-03-01T12:42:00.000Z","receive_time":"2026-03-01T12:00:00.000Z"}]`)
@@ -135,6 +137,7 @@ func TestCommandsAreRefused(t *testing.T) {
 		says          string
 	}{
 		{cmd + "replace_facts&version=5&certname=new-1", `{"certname":"new-1"}`, nil, 400, `no \"values\" object`},
+		{cmd + "replace_catalog_inputs&version=1&certname=web-1", `{"certname":"web-1"}`, nil, 400, `no \"inputs\"`},
 		{cmd + "replace_facts&version=5&certname=old-1", factsCommand, nil, 400, `for certname \"old-1\", but its payload is of \"new-1\"`},
 		{cmd + "replace_facts&version=3&certname=new-1", factsCommand, nil, 400, "The minimum supported version is 4."},
 		{cmd + "replace_facts&version=6&certname=new-1", factsCommand, nil, 400, "The newest is 5."},

@@ -54,6 +54,18 @@ func (h *Handler) replaceCatalog(ctx context.Context, o order) error {
 	return h.Store.SaveCatalog(ctx, c)
 }
 
+func (h *Handler) replaceInputs(ctx context.Context, o order) error {
+	in, err := inventory.ParseWireInputs(o.payload)
+	if err == nil {
+		err = o.about(in.Certname)
+	}
+	if err != nil {
+		return err
+	}
+	in.ProducedAt = h.produced(in.ProducedAt)
+	return h.Store.SaveCatalogInputs(ctx, in)
+}
+
 func (h *Handler) storeReport(ctx context.Context, o order) error {
 	r, err := inventory.ParseWireReport(o.payload)
 	if err == nil {

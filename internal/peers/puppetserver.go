@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +22,8 @@ type PuppetserverConfig struct {
 	EnvironmentPath string // holds the environments
 	BaseModulePath  string
 	JRubies         int
-	Heap            string // for -Xms and -Xmx, such as "1g"
+	Heap            string   // for -Xms and -Xmx, such as "1g"
+	JavaArgs        []string // more of them
 
 	// SSLDir is where an agent of another CA keeps its certificate (`puppet ssl
 	// bootstrap`), and Certname its name: the server takes both for its own. Empty:
@@ -64,14 +66,14 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 	}
 	proc, err := start(ctx, command{
 		path: java, dir: c.Dir, log: filepath.Join(c.Dir, "server.log"),
-		args: []string{
+		args: slices.Concat(c.JavaArgs, []string{
 			"-Xms" + c.Heap, "-Xmx" + c.Heap,
 			"-Djruby.logger.class=com.puppetlabs.jruby_utils.jruby.Slf4jLogger", "-Dlogappender=STDOUT",
 			"-Djruby.lib=/usr/share/jruby/lib", "-XX:+CrashOnOutOfMemoryError",
 			"-XX:ErrorFile=" + filepath.Join(c.Dir, "crash.log"),
 			"-jar", puppetserverJar,
 			"--config", filepath.Join(c.Dir, "conf.d"), "--bootstrap-config", filepath.Join(c.Dir, "services.d"),
-		},
+		}),
 	})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Store interface {
 	inventory.FactStore
 	inventory.PackageStore
 	inventory.CatalogStore
+	inventory.InputStore
 	inventory.NodeStore
 	inventory.ReportStore
 }
@@ -31,6 +32,7 @@ type Fake struct {
 	catalogs map[fleet.Certname]inventory.Catalog
 	reports  map[fleet.Digest]inventory.Report
 	keeps    map[fleet.Certname]expiration
+	inputs   map[fleet.Certname]inventory.CatalogInputs
 }
 
 // expiration is what configure_expiration said of a node.
@@ -47,6 +49,7 @@ func New() *Fake {
 		catalogs: map[fleet.Certname]inventory.Catalog{},
 		reports:  map[fleet.Digest]inventory.Report{},
 		keeps:    map[fleet.Certname]expiration{},
+		inputs:   map[fleet.Certname]inventory.CatalogInputs{},
 	}
 }
 
@@ -259,6 +262,7 @@ func (s *Fake) forget(name fleet.Certname) {
 	delete(s.facts, name)
 	delete(s.catalogs, name)
 	delete(s.keeps, name)
+	delete(s.inputs, name)
 	maps.DeleteFunc(s.reports, func(_ fleet.Digest, r inventory.Report) bool { return r.Certname == name })
 }
 

@@ -18,6 +18,7 @@ func originCases() map[string]func(t *testing.T, s Store) {
 		"packages are replaced as a whole":       packages,
 		"received catalogs may come late":        receivedCatalogs,
 		"received catalogs and compilations":     receivedAndCompiled,
+		"catalog inputs may come late":           catalogInputs,
 		"reports are the latest by their origin": reportOrigin,
 		"a deactivated node comes back":          deactivated,
 		"a deactivation may come late":           deactivatedLate,

@@ -1,5 +1,12 @@
 # What a Puppet Server compiles that keeps what it knows in Tutti. Nodes with the role "web"
 # export a file, the node with the role "lb" collects them and asks for all nodes.
+
+# A parameter is looked up in Hiera, and the terminus tells which keys a catalog asked for.
+class greeting(String $text = 'hello') {
+  notice($text)
+}
+include greeting
+
 file { "${facts['scratch']}/own.txt":
   content => "I am ${trusted['certname']}\n",
 }
