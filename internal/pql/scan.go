@@ -1,6 +1,7 @@
 package pql
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,6 +29,9 @@ func (s *scan) miss(what string) {
 // fail is the error at the furthest place.
 func (s *scan) fail() *Error {
 	e := &Error{Pos: place(s.text, s.furthest), Detail: found(s.text, s.furthest), Expected: anyOf(s.missed)}
+	if slices.Contains(e.Expected, "a string") && isWordAt(s.text, s.furthest) {
+		e.Detail += " (text stands in quotes)" // what newcomers forget most
+	}
 	return e.in(s.text)
 }
 
