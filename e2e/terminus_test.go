@@ -27,6 +27,7 @@ type terminus struct {
 	*peers.Puppetserver
 	store    *server
 	identity *agent // the Puppet Server's own machine, whose certificate it shows
+	log      string // the Puppet Server's
 }
 
 // startTerminus does what an administrator does: the Puppet Server's machine gets its
@@ -63,7 +64,7 @@ func startTerminus(t *testing.T) *terminus {
 			t.Error(err)
 		}
 	})
-	return &terminus{ps, s, identity}
+	return &terminus{ps, s, identity, filepath.Join(dir, "server.log")}
 }
 
 // node is a node of this Puppet Server.
@@ -111,6 +112,9 @@ func TestPuppetserverKeepsInTutti(t *testing.T) {
 	p.checkFacts(t, web)
 	p.checkCatalogs(t, web, lb, member)
 	p.checkReport(t, lb)
+	for _, command := range []string{"replace_facts", "replace_catalog", "replace_catalog_inputs", "store_report"} {
+		contains(t, readFile(t, p.log), "'"+command+"' command for "+web.name+" submitted to PuppetDB with UUID ")
+	}
 
 	p.checkDeactivation(t, web, lb, member)
 	p.checkOutage(t, web, lb, member)
