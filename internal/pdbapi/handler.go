@@ -240,12 +240,16 @@ func wording(err error, root bool) string {
 	if !e.Syntax() {
 		return e.Detail
 	}
-	language := "PQL"
-	if !root || strings.HasPrefix(strings.TrimSpace(e.Line), "[") {
+	language, hint := "PQL", ""
+	list := strings.HasPrefix(strings.TrimSpace(e.Line), "[")
+	if !root || list {
 		language = "Json"
 	}
-	return fmt.Sprintf("%s parse error at line %d, column %d:\n\n%s\n\nExpected one of:\n\n%s\n",
-		language, e.Pos.Line, e.Pos.Column, e.Caret(), strings.Join(e.Expected, "\n"))
+	if !root && !list {
+		hint = "\nHere a query is a JSON array; PQL is answered at " + queryPrefix + "\n"
+	}
+	return fmt.Sprintf("%s parse error at line %d, column %d:\n\n%s\n\nExpected one of:\n\n%s\n%s",
+		language, e.Pos.Line, e.Pos.Column, e.Caret(), strings.Join(e.Expected, "\n"), hint)
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {

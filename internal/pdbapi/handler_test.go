@@ -149,6 +149,7 @@ func TestAddresses(t *testing.T) {
 
 		{"", nil, 400, "Missing required query parameter 'query'"},
 		{"", []string{"query", "nodes"}, 400, "PQL parse error at line 1, column 6:\n\nnodes\n     ^\n\nExpected one of:\n\n[\n{\n"},
+		{"/nodes", []string{"query", "nodes{}"}, 400, "Json parse error at line 1, column 1:\n\nnodes{}\n^\n\nExpected one of:\n\na number\na string\nan array\n\nHere a query is a JSON array; PQL is answered at /pdb/query/v4\n"},
 		{"/nodes", []string{"query", `["="`}, 400, "Json parse error at line 1, column 5:\n\n[\"=\"\n    ^\n\nExpected one of:\n\n,\n]\n"},
 		{"/nodes", []string{"foo", "1"}, 400, "Unsupported query parameter 'foo'"},
 		{"/nodes", []string{"limit", "a"}, 400, "Illegal value 'a' for :limit; expected a positive non-zero integer."},
