@@ -1,6 +1,7 @@
 // Package e2e_test tells users' stories against the true binary: `tutti` runs
-// as a process, and Debian's real `puppet agent` speaks to it. What is claimed of
-// the product is proved here; how its parts work is proved beside them.
+// as a process, and Debian's real `puppet agent`, Puppet Server and pypuppetdb speak
+// to it. What is claimed of the product is proved here; how its parts work is proved
+// beside them.
 //
 // Most stories share one server (house) with one set of deployed environments
 // (testdata/control) and differ by certname. A node's class is chosen by the fact
