@@ -20,13 +20,25 @@ const (
 )
 
 // Dashboards ask PuppetDB through pypuppetdb. All that it can ask and send, it gets from Tutti
-// with a certificate that puppetdb_clients names; testdata/pypuppetdb/calls.py tells the story.
+// with a certificate that puppetdb_clients names, whichever database keeps the records;
+// testdata/pypuppetdb/calls.py tells the story.
 func TestPypuppetdb(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/pypuppetdb"); err != nil {
 		t.Fatal("pypuppetdb is missing: apt-get install python3-pypuppetdb")
 	}
-	s := startServer(t, "--autosign", "all", "--puppetdb-clients", "dashboard.test")
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		callPypuppetdb(t, startServer(t, "--autosign", "all", "--puppetdb-clients", "dashboard.test"))
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		callPypuppetdb(t, startServer(t, "--autosign", "all", "--puppetdb-clients", "dashboard.test", "--database", startPostgres(t)))
+	})
+}
+
+func callPypuppetdb(t *testing.T, s *server) {
+	t.Helper()
 	certificate, key := enrol(t, s, "dashboard.test").files(t)
 	env := append(cleanEnv(), "PUPPETDB_URL="+s.url, "PUPPETDB_CA="+filepath.Join(s.data, "ca", "ca_crt.pem"),
 		"PUPPETDB_CERT="+certificate, "PUPPETDB_KEY="+key, "PYTHONDONTWRITEBYTECODE=1")
