@@ -58,7 +58,7 @@ func (s scope) among(left []string, inner string) string {
 // related holds when the other entity has a row that belongs to this one.
 func (s scope) related(q *pql.Query) string {
 	here, there := pql.Related(s.entity, q.Entity)
-	other, rows := s.open(q)
+	other, rows := s.open(q, false)
 	if slices.Equal(here, []string{"certname"}) {
 		return "(" + s.node + " IN (SELECT " + other.node + rows.text(other.node) + "))"
 	}

@@ -43,7 +43,7 @@ func (f *facets) use(expr string) string {
 // The inner SELECT computes what columns, groups and orders need, each under a
 // name; the outer one groups, sums up, orders and cuts.
 func (t *translation) statement(q *pql.Query) statement {
-	s, rows := t.open(q)
+	s, rows := t.open(q, true)
 	f := &facets{scope: s}
 	columns := q.Columns
 	if len(columns) == 0 {
@@ -63,7 +63,10 @@ func (t *translation) statement(q *pql.Query) statement {
 	}
 	groups := f.groups(q)
 	order := f.orders(q)
-	limit := t.limits(q)
+	limit := ""
+	if !rows.paged {
+		limit = t.limits(q)
+	}
 	var inner strings.Builder
 	for i, e := range f.exprs {
 		fmt.Fprintf(&inner, ", %s AS c%d", e, i)

@@ -78,6 +78,7 @@ func countOf(expr string) sqlField { return asA(asInt, "NULLIF("+expr+", 0)") }
 // narrowed is what is known of a condition before rows are read.
 type narrowed struct {
 	hoisted string // of facts: conditions on name and certname alone
+	page    string // of facts: which are meant, node_id and name, if that is known
 	paths   bool   // of facts and leaves: few paths are meant
 	latest  bool   // of reports and events: only each node's newest report is meant
 }
@@ -175,15 +176,18 @@ const kindOfFact = "CASE WHEN " + isTop + " AND f.kind < 5 THEN f.kind WHEN f.ki
 
 // facts puts the leaves of each fact together.
 func (w queryWords) facts(known narrowed) source {
-	where := " WHERE f.node_id = m.id AND f.path_id = p.id"
-	if known.hoisted != "" {
+	from, where := leavesOf("m", "p", "f", known.paths), " WHERE f.node_id = m.id AND f.path_id = p.id"
+	switch {
+	case known.page != "":
+		from, where = known.page+" CROSS JOIN fact_paths p CROSS JOIN facts f", " WHERE p.name = k.name AND f.node_id = k.node_id AND f.path_id = p.id"
+	case known.hoisted != "":
 		where += " AND " + known.hoisted
 	}
 	return source{
 		from: `(SELECT f.node_id, p.name, ` + w.list("p.path, f.kind, f.value", "p.path") + ` AS leaves,
 			max(` + kindOfFact + `) AS kind,
 			max(CASE WHEN f.kind < 5 AND ` + isTop + ` THEN f.value END) AS value, max(CASE WHEN ` + isTop + ` THEN f.number END) AS number
-			FROM ` + leavesOf("m", "p", "f", known.paths) + where + ` GROUP BY f.node_id, p.name) v@`,
+			FROM ` + from + where + ` GROUP BY f.node_id, p.name) v@`,
 		joins: []extra{joinNode("v@.node_id"), joinFacts("v@.node_id")},
 		node:  "v@.node_id",
 		fields: map[string]sqlField{

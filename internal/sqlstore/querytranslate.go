@@ -83,6 +83,7 @@ func (t *translation) scope(entity string, known narrowed) scope {
 type opened struct {
 	source
 	conditions []string
+	paged      bool // limit and offset are in FROM
 }
 
 // text is the FROM and WHERE with the joins that these expressions, the conditions
@@ -108,13 +109,17 @@ func (o opened) text(used ...string) string {
 	return text + where
 }
 
-// open makes the scope of a query and its FROM and WHERE.
-func (t *translation) open(q *pql.Query) (scope, opened) {
+// open makes the scope of a query and its FROM and WHERE. With page these may
+// hold its limit and offset.
+func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
 	terms := conjuncts(q.Where)
 	known := narrowed{paths: slices.ContainsFunc(terms, namesPaths)}
 	switch q.Entity {
 	case "facts":
 		terms, known.hoisted = t.hoist(q.Where)
+		if page {
+			known.page = t.factPage(q, terms, known.hoisted)
+		}
 	case "reports":
 		known.latest = slices.ContainsFunc(terms, wantsLatest)
 	case "events":
@@ -138,7 +143,7 @@ func (t *translation) open(q *pql.Query) (scope, opened) {
 			where = append(where, "(n"+s.use+".latest_status = "+s.arg(clean(term.(pql.Compare).Value.Text))+")")
 		}
 	}
-	return s, opened{s.source, where}
+	return s, opened{s.source, where, known.page != ""}
 }
 
 // live holds for rows of nodes that are neither deactivated nor expired. Those are
