@@ -60,7 +60,7 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 		}
 		d.document = s.packer.pack(f.Values)
 	}
-	var fresh map[string]int64
+	var fresh map[string]knownPath
 	err = s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		fresh, err = s.putFacts(ctx, q, f, d)
 		return err
@@ -85,7 +85,7 @@ type factDiff struct {
 }
 
 // putFacts writes the difference, and returns the paths that were new.
-func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]int64, error) {
+func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]knownPath, error) {
 	now, produced := micros(f.ReceivedAt), micros(f.ProducedAt)
 	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, facts_at, created_at) VALUES ($1, $2, $3, $3)
 		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, facts_at = excluded.facts_at, `+activate("$4")+` RETURNING id`,
@@ -134,8 +134,8 @@ func cmpErr(errs ...error) error {
 
 var factRow = []column{{"node_id", ints}, {"path_id", ints}, {"kind", ints}, {"value", texts}, {"number", floats}}
 
-func (s *Store) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]int64, error) {
-	ids, fresh, err := s.pathIDs(ctx, q, changes)
+func (s *Store) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]knownPath, error) {
+	ids, fresh, err := s.pathIDs(ctx, q, node, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +165,13 @@ func number(l inventory.Leaf) *float64 {
 	return &n
 }
 
-// pathIDs finds or makes the id of each change's path. Paths come sorted, so two
-// transactions make them in the same order and cannot wait for each other.
-func (s *Store) pathIDs(ctx context.Context, q querier, changes []inventory.Change) (ids []int64, fresh map[string]int64, err error) {
+// pathIDs finds or makes the id of each change's path, and records kinds that it
+// has not had before. Paths come sorted, so two transactions make them in the same
+// order and cannot wait for each other.
+func (s *Store) pathIDs(ctx context.Context, q querier, node int64, changes []inventory.Change) (ids []int64, fresh map[string]knownPath, err error) {
 	ids = make([]int64, len(changes))
-	unknown := s.paths.find(changes, ids)
-	if len(unknown) == 0 {
+	unknown, unseen := s.paths.find(changes, ids)
+	if len(unknown)+len(unseen) == 0 {
 		return ids, nil, nil
 	}
 	rows := make([][]any, 0, len(unknown))
@@ -180,14 +181,14 @@ func (s *Store) pathIDs(ctx context.Context, q querier, changes []inventory.Chan
 	if err := s.dialect.insert(ctx, q, "fact_paths", []column{{"path", texts}, {"name", texts}}, "ON CONFLICT (path) DO NOTHING", rows); err != nil {
 		return nil, nil, err
 	}
-	fresh = make(map[string]int64, len(unknown))
+	fresh = make(map[string]knownPath, len(unknown)+len(unseen))
 	for _, i := range unknown {
 		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", clean(changes[i].Path))); err != nil {
 			return nil, nil, err
 		}
-		fresh[changes[i].Path] = ids[i]
+		fresh[changes[i].Path] = knownPath{id: ids[i]}
 	}
-	return ids, fresh, nil
+	return ids, fresh, s.putKinds(ctx, q, node, changes, ids, unseen, fresh)
 }
 
 // clean leaves out what PostgreSQL cannot keep.

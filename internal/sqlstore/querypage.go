@@ -15,8 +15,7 @@ import (
 // which of them leads decides in what order SQLite finds the rows, and so whether
 // it can stop at the end of the page.
 func (t *translation) factPage(q *pql.Query, rest []pql.Expr, hoisted string) string {
-	everyNode := t.active || t.gone || t.uses > 0
-	if q.Limit == nil || len(rest) > 0 || len(q.GroupBy) > 0 || !everyNode || slices.ContainsFunc(q.Columns, pql.Column.Aggregates) {
+	if q.Limit == nil || len(rest) > 0 || len(q.GroupBy) > 0 || slices.ContainsFunc(q.Columns, pql.Column.Aggregates) {
 		return ""
 	}
 	keys := map[string]string{"name": "p.name", "certname": "m.certname"}
@@ -34,6 +33,9 @@ func (t *translation) factPage(q *pql.Query, rest []pql.Expr, hoisted string) st
 	where := []string{"EXISTS (SELECT 1 FROM fact_paths o CROSS JOIN facts f WHERE o.name = p.name AND f.node_id = m.id AND f.path_id = o.id)"}
 	if hoisted != "" {
 		where = append(where, hoisted)
+	}
+	if t.uses == 0 && !t.gone && !t.active {
+		where = append(where, living("m.id"))
 	}
 	from := "nodes m CROSS JOIN (SELECT DISTINCT name FROM fact_paths) p"
 	if len(order) > 0 && strings.HasPrefix(order[0], "p.") {

@@ -203,7 +203,8 @@ func kindName(kind string) string {
 
 func (w queryWords) factPaths() source {
 	return source{
-		from: `(SELECT DISTINCT p.id, p.path, p.name, f.kind FROM fact_paths p JOIN facts f ON f.path_id = p.id WHERE f.kind < 5) p@`,
+		from: "(SELECT p.id, p.path, p.name, k.kind FROM fact_kinds k JOIN fact_paths p ON p.id = k.path_id WHERE k.kind < 5 AND (" + witnessed +
+			" OR (k.path_id, k.kind) IN (SELECT o.path_id, o.kind FROM (" + elsewhere + ") o))) p@",
 		fields: map[string]sqlField{
 			"path": {as: asPath, expr: "p@.path", raw: "p@.id"}, "type": plainText(kindName("p@.kind")), "name": plainText("p@.name"),
 			"depth": {as: asPath, expr: "p@.path", raw: "p@.id"},

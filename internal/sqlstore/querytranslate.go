@@ -146,10 +146,12 @@ func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
 	return s, opened{s.source, where, known.page != ""}
 }
 
-// live holds for rows of nodes that are neither deactivated nor expired. Those are
-// few, and need no join.
-func (s scope) live() string {
-	return "(" + s.node + " NOT IN (SELECT id FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0))"
+// live holds for rows of nodes that are neither deactivated nor expired.
+func (s scope) live() string { return living(s.node) }
+
+// living holds for the ids of such nodes. The others are few, and need no join.
+func living(node string) string {
+	return "(" + node + " NOT IN (SELECT id FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0))"
 }
 
 // must is a condition that the whole query hangs on: where it is unknown, the row

@@ -129,7 +129,8 @@ func (s *Store) Close() error {
 }
 
 // Run looks after the store until ctx is done: it checks the file once if the last
-// server did not close it, and throws away hourly what nothing refers to.
+// server did not close it, and hourly throws away what nothing refers to and looks for
+// lost witnesses of fact kinds.
 func (s *Store) Run(ctx context.Context) error {
 	if s.file != nil && !s.file.clean {
 		s.check(ctx)
@@ -141,7 +142,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := s.tidy(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(s.tidy(ctx), s.findWitnesses(ctx)); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "tidying the database failed, will retry", "err", err)
 			}
 		}

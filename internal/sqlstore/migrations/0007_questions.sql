@@ -13,3 +13,14 @@ CREATE INDEX reports_by_end ON reports (ended_at, status, node_id);
 CREATE INDEX events_unusual ON events (status, report_id) WHERE status <> 'success';
 
 CREATE INDEX events_by_name ON events (title, type);
+
+-- Which kinds of value a path has, each with a node where it was seen, so that
+-- paths can be listed without reading all facts.
+CREATE TABLE fact_kinds (
+  path_id @int NOT NULL,
+  kind    @int NOT NULL,
+  node_id @int NOT NULL,
+  PRIMARY KEY (path_id, kind)
+) @clustered;
+
+INSERT INTO fact_kinds (path_id, kind, node_id) SELECT path_id, kind, min(node_id) FROM facts GROUP BY path_id, kind;
