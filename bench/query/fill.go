@@ -92,9 +92,6 @@ func (l *loaded) seconds() float64 {
 	return sum
 }
 
-// full says whether every stage is there.
-func (l *loaded) full() bool { return len(l.Stages) == len(l.stages()) }
-
 type stage struct {
 	name string
 	of   func(node int) command

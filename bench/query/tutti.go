@@ -6,16 +6,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/load"
 	"github.com/tutti-project/tutti/internal/peers/measure"
-	"github.com/tutti-project/tutti/internal/sqlstore"
 )
 
 // tutti is our side, on SQLite or on a PostgreSQL of its own.
@@ -23,9 +20,12 @@ type tutti struct {
 	*peers.Tutti
 	name     string
 	postgres *peers.Postgres // nil for SQLite
+
+	conns  []*load.Conn // one a worker
+	header http.Header
 }
 
-// startTutti starts the server on what the directory holds, after filling it.
+// startTutti starts the server on what the directory holds, and fills it.
 func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (_ *tutti, err error) {
 	t := &tutti{name: name}
 	defer func() {
@@ -33,10 +33,6 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 			err = errors.Join(err, t.Stop())
 		}
 	}()
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
-		return t, err
-	}
-	config := sqlstore.Config{Path: filepath.Join(dir, "data", "tutti.db")}
 	var args []string
 	if name == tuttiPostgres {
 		if t.postgres, err = peers.StartPostgres(ctx, dir, postgresSettings...); err != nil {
@@ -45,33 +41,37 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 		if err := t.postgres.MakeDatabase(ctx, "tutti"); err != nil {
 			return t, err
 		}
-		config.URL = t.postgres.URL("tutti")
-		args = append(args, "--database", config.URL)
-	}
-	if !l.full() {
-		if err := s.fillStore(ctx, name, config, l); err != nil {
-			return t, err
-		}
-	}
-	if s.loadOnly {
-		return t, nil
+		args = append(args, "--database", t.postgres.URL("tutti"))
 	}
 	binary, err := peers.BuildTutti(ctx, dir)
 	if err != nil {
 		return t, err
 	}
-	t.Tutti, err = peers.StartTutti(ctx, binary, dir, args...)
-	return t, err
+	if t.Tutti, err = peers.StartTutti(ctx, binary, dir, args...); err != nil {
+		return t, err
+	}
+	for range s.Workers {
+		conn, header, err := t.conn(ctx)
+		if err != nil {
+			return t, err
+		}
+		header.Set("Content-Type", "application/json")
+		t.conns, t.header = append(t.conns, conn), header
+	}
+	return t, l.fill(ctx, name, s.Workers, t)
 }
 
-func (s settings) fillStore(ctx context.Context, name string, config sqlstore.Config, l *loaded) (err error) {
-	store, err := sqlstore.Open(ctx, config, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
+// send stores a command: an answer means committed.
+func (t *tutti) send(ctx context.Context, worker int, c command) error {
+	request := load.Request{
+		Method: http.MethodPost, Path: fmt.Sprintf("/pdb/cmd/v1?command=%s&version=%d&certname=%s", c.name, c.version, c.node),
+		Header: t.header, Body: c.body,
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	return l.fill(ctx, name, s.Workers, &direct{store: store})
+	response, err := t.conns[worker].Patient(ctx, request)
+	return load.Expect(request, response, err, http.StatusOK)
 }
+
+func (t *tutti) drain(context.Context, int) error { return nil }
 
 func (t *tutti) Name() string { return t.name }
 
@@ -103,6 +103,9 @@ func (t *tutti) conn(context.Context) (*load.Conn, http.Header, error) {
 
 func (t *tutti) Stop() error {
 	var errs []error
+	for _, conn := range t.conns {
+		conn.Close()
+	}
 	if t.Tutti != nil {
 		errs = append(errs, t.Tutti.Stop())
 	}
