@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
 // for the rest of the story, and TUTTI_DATA points to it. `checkin NODE [FACTS]` is a node
 // that gets its certificate, sends these facts (a JSON object, or a file of one) and
-// fetches its catalog; FACTS may name the environment it asks for, as story_environment.
+// fetches its catalog. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -26,9 +28,41 @@ func TestStories(t *testing.T) {
 			env.Values[storyServer{}] = &storyServer{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented},
 	})
 }
+
+// documented runs every command that a page shows after "$ ", and compares what it
+// prints with what the page shows below; … stands for anything.
+func documented(script *testscript.TestScript, not bool, args []string) {
+	if not || len(args) != 1 {
+		script.Fatalf("usage: documented PAGE")
+	}
+	page, err := os.ReadFile(filepath.Join(docs, args[0]))
+	script.Check(err)
+	ran := 0
+	for block := range strings.SplitSeq(string(page), "```\n") {
+		if !strings.HasPrefix(block, "$ ") {
+			continue
+		}
+		for command := range strings.SplitSeq(strings.TrimPrefix(block, "$ "), "\n$ ") {
+			line, want, _ := strings.Cut(strings.TrimSuffix(command, "\n"), "\n")
+			script.Check(script.Exec("sh", "-c", line))
+			ran++
+			got := strings.TrimSuffix(script.ReadFile("stdout"), "\n")
+			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", "(?s:.*)") + "$"
+			if !regexp.MustCompile(pattern).MatchString(got) {
+				script.Fatalf("%s: $ %s\nprints\n%s\nthe page says\n%s", args[0], line, got, want)
+			}
+		}
+	}
+	if ran == 0 {
+		script.Fatalf("%s shows no command", args[0])
+	}
+}
+
+// docs are the pages, from where tests run.
+const docs = "../docs"
 
 // storyServer is the server of a story.
 type storyServer struct{ *server }

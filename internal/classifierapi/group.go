@@ -1,6 +1,7 @@
 package classifierapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -162,26 +163,44 @@ func setRule(g *classify.Group, text json.RawMessage) error {
 		g.Rule, err = parseRule(text)
 		return err
 	}
-	var rest []classify.Rule
+	var branches []classify.Rule
 	for _, branch := range list[1:] {
 		rule, err := parseRule(branch)
 		if err != nil {
 			return err
 		}
-		if rule == nil { // ["and"] and ["or"] are no conditions
-			continue
+		if rule != nil { // ["and"] and ["or"] are no conditions
+			branches = append(branches, *rule)
 		}
-		if node, ok := pinned(*rule); ok {
+	}
+	split(g, branches)
+	return nil
+}
+
+// split makes a rule and pinned nodes of the branches of an `or`. One that is left is
+// the rule itself, and if that is an `or`, its branches count.
+func split(g *classify.Group, branches []classify.Rule) {
+	var rest []classify.Rule
+	for _, branch := range branches {
+		if node, ok := pinned(branch); ok {
 			g.Pinned = append(g.Pinned, node)
 			continue
 		}
-		rest = append(rest, *rule)
+		rest = append(rest, branch)
 	}
-	if len(rest) > 0 {
+	switch {
+	case len(rest) == 1 && rest[0].Op == classify.Or:
+		split(g, rest[0].Rules)
+	case len(rest) > 0:
 		rule := classify.Any(rest...)
 		g.Rule = &rule
 	}
-	return nil
+}
+
+// sameJSON says whether two texts are one value.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 func parseRule(text json.RawMessage) (*classify.Rule, error) {

@@ -184,7 +184,15 @@ func TestWritingBackChangesNothing(t *testing.T) {
 		rootID, top, b.make(t, `{"name":"Below","parent":"`+top+`","classes":{"a":{}},"rule":["or",["=","name","x"]]}`),
 		b.make(t, child("Bare", "")), b.make(t, child("Rule", `,"rule":["and",["~","name","web"],["=","name","y"]]`)),
 	}
-	for _, id := range ids {
+	rule, err := classify.ParseRule(`name = "a" or name = "b"`) // as people write it, no pinned nodes
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := classify.Group{ID: noID, Name: "Own", Parent: rootID, Rule: rule}
+	if _, err := b.groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: own}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range append(ids, noID) {
 		shown := b.call("admin", "GET", "/groups/"+id, "").Body.String()
 		for _, method := range []string{"PUT", "POST"} {
 			if got := b.call("admin", method, "/groups/"+id, shown); got.Code != 200 || got.Body.String() != shown {
@@ -202,6 +210,9 @@ func TestWritingBackChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, g := range groups {
+		if g.Name == "Own" && len(g.Pinned) > 0 {
+			t.Errorf("a rule became the pinned nodes %v", g.Pinned)
+		}
 		if (g.Environment != "") != (g.Name == "Top") {
 			t.Errorf("%s has the environment %q", g.Name, g.Environment)
 		}
@@ -303,12 +314,16 @@ func TestTrees(t *testing.T) {
 	want := map[string]any{
 		"rule": []any{"or", []any{">", []any{"fact", "cores"}, "2"}, []any{"=", "name", "p-1"}},
 		"rule_with_inherited": []any{
-			"and", []any{"or", []any{">", []any{"fact", "cores"}, "2"}, []any{"=", "name", "p-1"}},
-			[]any{"=", []any{"fact", "os", "family"}, "Debian"}, []any{"~", "name", ".*"},
+			"and",
+			[]any{"or", []any{">", []any{"fact", "cores"}, "2"}, []any{"=", "name", "p-1"}},
+			[]any{"=", []any{"fact", "os", "family"}, "Debian"},
+			[]any{"~", "name", ".*"},
 		},
 		"translated": map[string]any{"nodes_query_format": nil, "inventory_query_format": []any{
-			"and", []any{"or", []any{">", "facts.cores", 2.0}, []any{"=", "certname", "p-1"}},
-			[]any{"=", "facts.os.family", "Debian"}, []any{"~", "certname", ".*"},
+			"and",
+			[]any{"or", []any{">", "facts.cores", 2.0}, []any{"=", "certname", "p-1"}},
+			[]any{"=", "facts.os.family", "Debian"},
+			[]any{"~", "certname", ".*"},
 		}},
 	}
 	if diff := cmp.Diff(want, rules); diff != "" {

@@ -58,11 +58,8 @@ func wantedOf(given []submitted, known family) ([]classify.Wanted, error) {
 		if err != nil {
 			return nil, bad("schema-violation", map[string]any{"error": map[string]string{"id": "not a UUID"}}, "%s", fault.Detail(err))
 		}
-		g, shown := classify.Group{ID: id}, ""
-		if old, ok := known[id]; ok && old.Environment == "" {
-			shown = known.environment(old)
-		}
-		if err := s.onto(&g, shown); err != nil {
+		g := classify.Group{ID: id}
+		if err := s.onto(&g, known[id], known); err != nil {
 			return nil, err
 		}
 		if _, twice := all[id]; twice || names[g.Name] {

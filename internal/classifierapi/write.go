@@ -45,8 +45,13 @@ func (s submitted) complete() error {
 	return nil
 }
 
-// onto changes a group; shown is the environment that the group was shown with.
-func (s submitted) onto(g *classify.Group, shown string) error {
+// onto changes g, which is old or a new group in its place. What old was shown with is
+// no change: neither the environment that it inherits nor its rule's spelling.
+func (s submitted) onto(g *classify.Group, old classify.Group, all family) error {
+	shown := ""
+	if old.ID != "" {
+		shown = all.environment(old)
+	}
 	if s.Name != nil {
 		g.Name = *s.Name
 	}
@@ -63,7 +68,7 @@ func (s submitted) onto(g *classify.Group, shown string) error {
 		}
 		g.Parent = parent
 	}
-	if s.Environment != nil && (g.Environment != "" || *s.Environment != shown) {
+	if s.Environment != nil && (old.Environment != "" || *s.Environment != shown) {
 		g.Environment = *s.Environment
 	}
 	if s.EnvironmentTrumps != nil {
@@ -74,7 +79,11 @@ func (s submitted) onto(g *classify.Group, shown string) error {
 	}
 	g.Classes, g.Data = mergedClasses(g.Classes, s.Classes), mergedClasses(g.Data, s.ConfigData)
 	g.Variables = mergedValues(g.Variables, s.Variables)
-	if s.Rule == nil {
+	switch {
+	case s.Rule == nil:
+		return nil
+	case old.ID != "" && sameJSON(s.Rule, wireRule(old)):
+		g.Rule, g.Pinned = old.Rule, old.Pinned
 		return nil
 	}
 	return setRule(g, s.Rule)
@@ -137,11 +146,8 @@ func (h *Handler) newGroup(w http.ResponseWriter, r *http.Request, id classify.I
 	if err != nil {
 		return classify.Group{}, nil, err
 	}
-	g, shown := classify.Group{ID: id}, ""
-	if old, ok := familyOf(groups)[id]; ok && old.Environment == "" {
-		shown = familyOf(groups).environment(old) // writing back what was shown changes nothing
-	}
-	if err := s.onto(&g, shown); err != nil {
+	g, all := classify.Group{ID: id}, familyOf(groups)
+	if err := s.onto(&g, all[id], all); err != nil {
 		return classify.Group{}, nil, err
 	}
 	return g, groups, fits(g, groups)
@@ -204,7 +210,7 @@ func (h *Handler) mergeGroup(w http.ResponseWriter, r *http.Request) error {
 		return bad("conflicting-ids", map[string]string{"submitted": *s.ID, "fromUrl": r.PathValue("id")}, "the id of a group cannot be changed")
 	}
 	saved, err := h.edit(r, s.SerialNumber, func(g *classify.Group, groups []classify.Group) error {
-		if err := s.onto(g, familyOf(groups).environment(*g)); err != nil {
+		if err := s.onto(g, *g, familyOf(groups)); err != nil {
 			return err
 		}
 		return fits(*g, groups)

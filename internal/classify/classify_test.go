@@ -270,6 +270,33 @@ func TestExplainTellsEachOrigin(t *testing.T) {
 	}
 }
 
+// Rules that are put together here cannot grow beyond what is read back.
+func TestARuleThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	one, err := ParseRule(`name = "a"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := make([]Rule, maxConditions)
+	for i := range many {
+		many[i] = *one
+	}
+	deep := *one
+	for range maxDepth + 1 {
+		deep = Negate(deep)
+	}
+	fine := All(many[:100]...)
+	for _, c := range []struct {
+		rule *Rule
+		ok   bool
+	}{{&fine, true}, {new(Any(many...)), false}, {&deep, false}, {&Rule{Op: And}, false}} {
+		_, err := Group{ID: NewID(), Name: "g", Parent: RootID, Rule: c.rule}.Checked()
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "rule") {
+			t.Errorf("%s of %d: %v", c.rule.Op, len(c.rule.Rules), err)
+		}
+	}
+}
+
 func TestABrokenGroupTakesOnlyItselfOut(t *testing.T) {
 	t.Parallel()
 	groups := build(t, group{name: "a", rule: `name ~ "."`, classes: `{"a":{}}`}, group{name: "b", parent: "a", rule: `name ~ "."`, classes: `{"b":{}}`}, group{name: "c", rule: `name ~ "."`, classes: `{"c":{}}`})

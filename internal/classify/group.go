@@ -141,6 +141,9 @@ func (g Group) checkedContent() (Group, error) {
 	if err := g.checkEnvironment(); err != nil {
 		return Group{}, err
 	}
+	if err := g.checkRule(); err != nil {
+		return Group{}, err
+	}
 	var err error
 	if g.Pinned, err = g.checkedPinned(); err != nil {
 		return Group{}, err
@@ -165,6 +168,22 @@ func (g Group) checkedContent() (Group, error) {
 		return Group{}, g.bad("size", "the group has %d bytes, at most %d are allowed; split it", len(text), MaxGroupBytes)
 	}
 	return g, err
+}
+
+// checkRule refuses a rule that could not be read again: it may be put together of
+// several that could.
+func (g Group) checkRule() error {
+	if g.Rule == nil {
+		return nil
+	}
+	text, err := g.Rule.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if _, err := ParseJSON(text); err != nil {
+		return g.bad("rule", "%s", fault.Detail(err))
+	}
+	return nil
 }
 
 // reserved are the top-scope variables that Puppet sets itself.
