@@ -63,6 +63,38 @@ var (
 	QueryRun = Operation{"query.run", http.MethodPost, "/query", fleet.QueryRun, "Ask the inventory a question in PQL or in PuppetDB's AST language", QueryRequest{}, QueryAnswer{}, false}
 )
 
+// Who may do what.
+var (
+	SessionOpen  = Operation{"session.open", http.MethodPost, "/session", fleet.Open, "Log in: get a token for a name and password", LoginRequest{}, IssuedToken{}, false}
+	SessionShow  = Operation{"session.show", http.MethodGet, "/session", fleet.Self, "Say who asks, and what they may do", nil, Session{}, false}
+	SessionClose = Operation{"session.close", http.MethodDelete, "/session", fleet.Self, "Log out: revoke the token that asks", nil, nil, false}
+
+	TokenList      = Operation{"token.list", http.MethodGet, "/users/{user}/tokens", fleet.Self, "List a user's tokens; those of others need token:read", TokenListRequest{}, List[AccessToken]{}, false}
+	TokenCreate    = Operation{"token.create", http.MethodPost, "/tokens", fleet.Self, "Make a token for oneself", TokenCreateRequest{}, IssuedToken{}, false}
+	TokenRevoke    = Operation{"token.revoke", http.MethodDelete, "/users/{user}/tokens/{token}", fleet.Self, "Revoke a token, by id or label; those of others need token:write", TokenRevokeRequest{}, nil, false}
+	TokenRevokeAll = Operation{"token.revoke_all", http.MethodDelete, "/users/{user}/tokens", fleet.Self, "Revoke all tokens of a user but the one that asks; those of others need token:write", UserRequest{}, RevokedTokens{}, false}
+
+	UserList     = Operation{"user.list", http.MethodGet, "/users", fleet.UserRead, "List users by name", PageRequest{}, List[User]{}, false}
+	UserShow     = Operation{"user.show", http.MethodGet, "/users/{user}", fleet.UserRead, "Show one user", UserRequest{}, User{}, false}
+	UserCreate   = Operation{"user.create", http.MethodPost, "/users", fleet.UserWrite, "Create a user, or give roles to a node's certificate", UserCreateRequest{}, User{}, false}
+	UserEdit     = Operation{"user.edit", http.MethodPut, "/users/{user}", fleet.UserWrite, "Change a user's roles, disable, enable or unlock it", UserEditRequest{}, User{}, false}
+	UserDelete   = Operation{"user.delete", http.MethodDelete, "/users/{user}", fleet.UserWrite, "Delete a user and its tokens", UserRequest{}, nil, false}
+	UserPassword = Operation{"user.password", http.MethodPost, "/users/{user}/password", fleet.Self, "Set a password, and end the user's other logins; that of others needs user:write", PasswordRequest{}, nil, false}
+
+	RoleList   = Operation{"role.list", http.MethodGet, "/roles", fleet.RoleRead, "List roles by name", nil, List[Role]{}, false}
+	RoleShow   = Operation{"role.show", http.MethodGet, "/roles/{role}", fleet.RoleRead, "Show one role", RoleRequest{}, Role{}, false}
+	RoleCreate = Operation{"role.create", http.MethodPost, "/roles", fleet.RoleWrite, "Create a role", RoleCreateRequest{}, Role{}, false}
+	RoleEdit   = Operation{"role.edit", http.MethodPut, "/roles/{role}", fleet.RoleWrite, "Replace what a role gives", RoleEditRequest{}, Role{}, false}
+	RoleDelete = Operation{"role.delete", http.MethodDelete, "/roles/{role}", fleet.RoleWrite, "Delete a role that nobody has", RoleRequest{}, nil, false}
+
+	AuditList = Operation{"audit.list", http.MethodGet, "/audit", fleet.AuditRead, "List what was done and refused, newest first", AuditRequest{}, List[AuditEntry]{}, false}
+)
+
+// Changes says whether op is an act, which is recorded, and not only a question.
+func (op Operation) Changes() bool {
+	return op.Method != http.MethodGet && op.Name != QueryRun.Name && op.Name != BlobMissing.Name
+}
+
 // Operations is every operation, in the order of the reference.
 func Operations() []Operation {
 	return []Operation{
@@ -74,5 +106,8 @@ func Operations() []Operation {
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,
+		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
+		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
+		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,
 	}
 }

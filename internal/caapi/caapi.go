@@ -2,9 +2,10 @@
 // and to clients of "puppetserver ca".
 //
 // Anybody may fetch the CA's certificate, revocation list and a node's
-// certificate or request, and send a request. Everything else needs an administrator
-// (fleet.Actor.Admin); renewal needs the node's own verified certificate. Who asks
-// is read from the request's context, where the TLS front puts it.
+// certificate or request, and send a request. Everything else needs the permission
+// certificate:read or certificate:write, as the operations of the API do; renewal
+// needs the node's own verified certificate. Who asks is read from the request's
+// context. What somebody decides, and what is refused, is recorded in the audit log.
 //
 // Answers are text/plain, except status, sign and expirations, which are JSON. A
 // refused certificate request is a 400: only then does an agent go on to look
@@ -20,11 +21,13 @@
 package caapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 const (
@@ -35,22 +38,26 @@ const (
 // Config is what the API needs.
 type Config struct {
 	Authority *pki.Authority
+	Audit     *rbac.Audit
+	Entry     func(context.Context) rbac.Entry // when, from where, under which reference
 	Log       *slog.Logger
 }
 
 type server struct {
-	ca  *pki.Authority
-	log *slog.Logger
+	ca    *pki.Authority
+	audit *rbac.Audit
+	entry func(context.Context) rbac.Entry
+	log   *slog.Logger
 }
 
 // New returns the handler of everything below /puppet-ca/v1/.
 func New(cfg Config) http.Handler {
-	a := &server{ca: cfg.Authority, log: cfg.Log}
+	a := &server{ca: cfg.Authority, audit: cfg.Audit, entry: cfg.Entry, log: cfg.Log}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		handle := r.handle
-		if r.admin {
-			handle = a.adminOnly(handle)
+		if r.permission != fleet.Open {
+			handle = a.permitted(r, handle)
 		}
 		mux.Handle(r.method+" /puppet-ca/v1/"+r.path, a.reply(handle))
 	}
@@ -59,37 +66,56 @@ func New(cfg Config) http.Handler {
 
 type route struct {
 	method, path string
-	admin        bool
+	permission   fleet.Permission
 	handle       handler
 }
 
 func (a *server) routes() []route {
+	const open, read, write = fleet.Open, fleet.CertificateRead, fleet.CertificateWrite
 	return []route{
-		{"GET", "certificate/{name}", false, a.getCertificate},
-		{"GET", "certificate_revocation_list/{name}", false, a.getCRL},
-		{"PUT", "certificate_revocation_list", true, a.putCRL},
-		{"GET", "certificate_request/{name}", false, a.getRequest},
-		{"PUT", "certificate_request/{name}", false, a.putRequest},
-		{"DELETE", "certificate_request/{name}", true, a.deleteRequest},
-		{"GET", "certificate_status/{name}", true, a.getStatus},
-		{"PUT", "certificate_status/{name}", true, a.putStatus},
-		{"DELETE", "certificate_status/{name}", true, a.deleteStatus},
-		{"GET", "certificate_statuses/{any}", true, a.getStatuses},
-		{"PUT", "clean", true, a.putClean},
-		{"POST", "sign", true, a.postSign},
-		{"POST", "sign/all", true, a.postSignAll},
-		{"POST", "certificate_renewal", false, a.postRenewal},
-		{"GET", "expirations", true, a.getExpirations},
+		{"GET", "certificate/{name}", open, a.getCertificate},
+		{"GET", "certificate_revocation_list/{name}", open, a.getCRL},
+		{"PUT", "certificate_revocation_list", write, a.putCRL},
+		{"GET", "certificate_request/{name}", open, a.getRequest},
+		{"PUT", "certificate_request/{name}", open, a.putRequest},
+		{"DELETE", "certificate_request/{name}", write, a.deleteRequest},
+		{"GET", "certificate_status/{name}", read, a.getStatus},
+		{"PUT", "certificate_status/{name}", write, a.putStatus},
+		{"DELETE", "certificate_status/{name}", write, a.deleteStatus},
+		{"GET", "certificate_statuses/{any}", read, a.getStatuses},
+		{"PUT", "clean", write, a.putClean},
+		{"POST", "sign", write, a.postSign},
+		{"POST", "sign/all", write, a.postSignAll},
+		{"POST", "certificate_renewal", open, a.postRenewal},
+		{"GET", "expirations", read, a.getExpirations},
 	}
 }
 
-func (a *server) adminOnly(next handler) handler {
+// permitted lets those through who have the route's permission, and records what
+// they decide. Names in a body are not looked at before: for those the permission
+// has to be without scope.
+func (a *server) permitted(to route, next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if who := fleet.ActorFrom(r.Context()); !who.Admin {
-			a.log.WarnContext(r.Context(), "CA request refused, not an administrator",
-				"actor", who.Name, "kind", who.Kind, "method", r.Method, "path", r.URL.Path)
+		ctx, who, name := r.Context(), fleet.ActorFrom(r.Context()), r.PathValue("name")
+		entry := a.entry(ctx)
+		entry.ActorKind, entry.Actor, entry.Token = who.Kind, who.Name, who.Token
+		entry.Operation, entry.Object = to.method+" /puppet-ca/v1/"+to.path, name
+		if err := rbac.Allow(who, to.permission, fleet.Object{Node: fleet.Certname(name)}); err != nil {
+			a.log.WarnContext(ctx, "CA request refused", "actor", who.Name, "kind", who.Kind, "method", r.Method, "path", r.URL.Path, "err", err)
+			a.audit.Refused(ctx, entry, err)
 			return forbidden(r)
 		}
-		return next(w, r)
+		if to.permission != fleet.CertificateWrite {
+			return next(w, r)
+		}
+		finish, err := a.audit.Begin(ctx, entry)
+		if err != nil {
+			return err
+		}
+		held := &late{ResponseWriter: w}
+		err = next(held, r)
+		finish(err)
+		held.release()
+		return err
 	}
 }

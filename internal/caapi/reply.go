@@ -38,6 +38,34 @@ func as(status int, err error, kinds ...fault.Kind) error {
 	return err
 }
 
+// late keeps an answer back until the act is recorded. Answers are small here.
+type late struct {
+	http.ResponseWriter
+	status int
+	body   []byte
+}
+
+func (l *late) WriteHeader(status int) { l.status = status }
+
+func (l *late) Write(p []byte) (int, error) {
+	l.body = append(l.body, p...)
+	return len(p), nil
+}
+
+// release sends what was written; nothing, if there was an error to be told.
+func (l *late) release() {
+	if l.status == 0 && l.body == nil {
+		return
+	}
+	if l.status != 0 {
+		l.ResponseWriter.WriteHeader(l.status)
+	}
+	_, _ = l.ResponseWriter.Write(l.body) // nobody is left to tell if this fails
+}
+
+// Unwrap lets http.MaxBytesReader and http.ResponseController reach the real writer.
+func (l *late) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
 func forbidden(r *http.Request) error {
 	return fault.New(fault.Denied, "Forbidden request: %s (method :%s). Please see the server logs for details.",
 		r.URL.Path, strings.ToLower(r.Method))

@@ -2,6 +2,7 @@ package caapi_test
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,6 +21,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
@@ -31,6 +34,7 @@ var (
 // server is the real CA behind the real TLS front on a loopback port.
 type server struct {
 	ca   *pki.Authority
+	acts *rbactest.Fake
 	dir  string
 	addr string
 }
@@ -46,7 +50,10 @@ func start(t *testing.T, cfg pki.Config) *server {
 	must(t, err)
 	front, err := tlsfront.New(inner, tlsfront.Config{Authority: ca, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
 	must(t, err)
-	srv := &http.Server{Handler: caapi.New(caapi.Config{Authority: ca, Log: quiet})}
+	acts := rbactest.New()
+	srv := &http.Server{Handler: caapi.New(caapi.Config{
+		Authority: ca, Audit: rbac.NewAudit(acts, quiet), Entry: func(context.Context) rbac.Entry { return rbac.Entry{} }, Log: quiet,
+	})}
 	front.Configure(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(front) }()
@@ -56,7 +63,7 @@ func start(t *testing.T, cfg pki.Config) *server {
 			t.Errorf("serve: %v", err)
 		}
 	})
-	return &server{ca: ca, dir: cfg.Dir, addr: inner.Addr().String()}
+	return &server{ca: ca, acts: acts, dir: cfg.Dir, addr: inner.Addr().String()}
 }
 
 func (s *server) port() string {

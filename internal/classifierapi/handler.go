@@ -1,17 +1,21 @@
 package classifierapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // Prefix is where the API begins.
@@ -38,6 +42,8 @@ type Config struct {
 	Groups    classify.Store
 	Fleet     Fleet
 	Actor     func(*http.Request) (fleet.Actor, error) // who asks
+	Audit     *rbac.Audit
+	Entry     func(context.Context) rbac.Entry // when, from where, under which reference
 	RequestID func(context.Context) string
 	Log       *slog.Logger
 }
@@ -55,9 +61,9 @@ type action func(w http.ResponseWriter, r *http.Request) error
 func New(c Config) *Handler {
 	h := &Handler{Config: c, mux: http.NewServeMux()}
 	for pattern, act := range h.routes() {
-		h.mux.HandleFunc(pattern, h.checked(act))
+		h.mux.HandleFunc(pattern, h.checked(pattern, act))
 	}
-	h.mux.HandleFunc("/", h.checked(func(_ http.ResponseWriter, r *http.Request) error {
+	h.mux.HandleFunc("/", h.checked("GET /", func(_ http.ResponseWriter, r *http.Request) error {
 		return bad("not-found", r.URL.Path, "the resource could not be found: %s %.200s", r.Method, r.URL.Path)
 	}))
 	return h
@@ -93,26 +99,64 @@ func (h *Handler) routes() map[string]action {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// checked lets administrators through.
-func (h *Handler) checked(act action) http.HandlerFunc {
+// questions are the routes that change nothing although they are sent a body.
+var questions = []string{
+	"POST " + Prefix + "/validate/group", "POST " + Prefix + "/rules/translate", "POST " + Prefix + "/classified/nodes/{name}",
+}
+
+// permissionOf is what a route asks for.
+func permissionOf(pattern string) fleet.Permission {
+	if strings.HasPrefix(pattern, "GET ") || slices.Contains(questions, pattern) {
+		return fleet.GroupRead
+	}
+	return fleet.GroupWrite
+}
+
+// checked lets those through who have the route's permission. What changes groups
+// is recorded before it is done, and so is what is refused.
+func (h *Handler) checked(pattern string, act action) http.HandlerFunc {
+	permission := permissionOf(pattern)
 	return func(w http.ResponseWriter, r *http.Request) {
 		actor, err := h.Actor(r)
-		switch {
-		case fault.Of(err) == fault.Denied && err != nil:
-			err = bad("user-unauthenticated", nil, "%s", fault.Detail(err))
-		case err == nil && actor.Kind == fleet.Anonymous:
-			err = bad("user-unauthenticated", nil, "show a token in the header X-Authentication, or a client certificate")
-		case err == nil && !actor.Admin:
-			err = bad("permission-denied", nil, "%s is for administrators", r.URL.Path)
+		r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		if err == nil {
+			err = rbac.Allow(actor, permission, fleet.Object{})
+		}
+		if fault.Of(err) == fault.Denied && err != nil {
+			h.Audit.Refused(r.Context(), h.entry(r, pattern), err)
+			kind := "permission-denied"
+			if actor.Name == "" {
+				kind = "user-unauthenticated"
+			}
+			err = bad(kind, nil, "%s", fault.Detail(err))
 		}
 		if err == nil {
-			r = r.WithContext(fleet.WithActor(r.Context(), actor))
-			err = act(w, r)
+			err = h.recorded(w, r, pattern, permission, act)
 		}
 		if err != nil {
 			h.fail(w, r, err)
 		}
 	}
+}
+
+func (h *Handler) recorded(w http.ResponseWriter, r *http.Request, pattern string, permission fleet.Permission, act action) error {
+	if permission == fleet.GroupRead {
+		return act(w, r)
+	}
+	finish, err := h.Audit.Begin(r.Context(), h.entry(r, pattern))
+	if err != nil {
+		return err
+	}
+	err = act(w, r)
+	finish(err)
+	return err
+}
+
+func (h *Handler) entry(r *http.Request, pattern string) rbac.Entry {
+	actor, entry := fleet.ActorFrom(r.Context()), h.Entry(r.Context())
+	entry.ActorKind, entry.Actor, entry.Token = actor.Kind, actor.Name, actor.Token
+	entry.Operation, entry.Object = pattern, cmp.Or(r.PathValue("id"), r.PathValue("name"))
+	return entry
 }
 
 // The bounds of bodies, in bytes.

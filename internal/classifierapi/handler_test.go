@@ -17,6 +17,8 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 )
 
 // known is a classifierapi.Fleet of one node.
@@ -55,24 +57,28 @@ func (known) Deployed(context.Context) ([]classifierapi.Environment, error) {
 type bench struct {
 	*classifierapi.Handler
 	groups classify.Store
+	acts   *rbactest.Fake
 }
 
 func newBench() bench {
-	groups := classifytest.New()
+	groups, acts := classifytest.New(), rbactest.New()
 	return bench{classifierapi.New(classifierapi.Config{
 		Groups: groups, Fleet: known{groups}, RequestID: func(context.Context) string { return "req-1" }, Log: slog.New(slog.DiscardHandler),
+		Audit: rbac.NewAudit(acts, slog.New(slog.DiscardHandler)), Entry: func(context.Context) rbac.Entry { return rbac.Entry{} },
 		Actor: func(r *http.Request) (fleet.Actor, error) {
 			switch r.Header.Get("X-Authentication") {
 			case "admin":
-				return fleet.Actor{Kind: fleet.TokenUser, Name: "ops", Admin: true}, nil
+				return fleet.Actor{Kind: fleet.UserActor, Name: "ops", Grants: []fleet.Grant{{Permission: fleet.GroupRead}, {Permission: fleet.GroupWrite}}}, nil
+			case "reader":
+				return fleet.Actor{Kind: fleet.UserActor, Name: "reader", Grants: []fleet.Grant{{Permission: fleet.GroupRead}}}, nil
 			case "plain":
-				return fleet.Actor{Kind: fleet.TokenUser, Name: "plain"}, nil
+				return fleet.Actor{Kind: fleet.UserActor, Name: "plain"}, nil
 			case "":
 				return fleet.Actor{Kind: fleet.Anonymous}, nil
 			}
 			return fleet.Actor{}, fault.New(fault.Denied, "the token is not known here")
 		},
-	}), groups}
+	}), groups, acts}
 }
 
 func (b bench) call(token, method, path, body string) *httptest.ResponseRecorder {
@@ -403,5 +409,44 @@ func TestEnvironmentsAndClasses(t *testing.T) {
 	}
 	if w := b.call("admin", "PUT", "/groups/"+noID, child("Put", "")); w.Code != 201 || !strings.Contains(w.Body.String(), noID) {
 		t.Errorf("put: %d %s", w.Code, w.Body)
+	}
+}
+
+// Who may see groups asks the routes that change nothing; what changes is recorded.
+func TestReadersAskAndChangesAreRecorded(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	const gone = "/groups/11111111-1111-4111-8111-111111111111"
+	for _, c := range []struct {
+		token, method, path string
+		denied              bool
+	}{
+		{"reader", "GET", "/groups", false},
+		{"reader", "POST", "/rules/translate", false},
+		{"reader", "POST", "/validate/group", false},
+		{"reader", "POST", "/classified/nodes/web-1", false},
+		{"reader", "POST", "/groups", true},
+		{"reader", "DELETE", gone, true},
+		{"admin", "DELETE", gone, false},
+	} {
+		if w := b.call(c.token, c.method, c.path, `{}`); (w.Code == http.StatusForbidden) != c.denied {
+			t.Errorf("%s %s as %s: %d %s", c.method, c.path, c.token, w.Code, w.Body)
+		}
+	}
+	entries, err := b.acts.Acts(t.Context(), rbac.EntryFilter{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Actor+" "+e.Operation+" "+string(e.Outcome))
+	}
+	want := []string{
+		"ops DELETE /classifier-api/v1/groups/{id} failed",
+		"reader DELETE /classifier-api/v1/groups/{id} denied",
+		"reader POST /classifier-api/v1/groups denied",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
 }

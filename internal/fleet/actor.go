@@ -9,15 +9,19 @@ type ActorKind string
 const (
 	Anonymous ActorKind = "anonymous" // nothing was shown
 	NodeActor ActorKind = "node"      // a certificate of this fleet's CA
-	TokenUser ActorKind = "token"     // a bearer token
+	UserActor ActorKind = "user"      // a bearer token of a user
 )
 
-// Actor is who asks.
+// Actor is who asks, and what they may do.
 type Actor struct {
-	Kind ActorKind
-	Name string // certname, or the token's label
-	// Admin is set by a token or certificate that may do everything.
-	Admin bool
+	Kind   ActorKind
+	Name   string  // certname, or the user's name
+	Token  string  // the id of the token that was shown
+	Grants []Grant // what the actor's roles allow
+	// Narrowed is set by a token that has roles of its own: what Within does not
+	// allow as well is not allowed.
+	Narrowed bool
+	Within   []Grant
 }
 
 type actorKey struct{}

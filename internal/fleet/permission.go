@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // Permission is a right that an operation asks for: "thing:act".
 type Permission string
 
@@ -11,11 +13,39 @@ const (
 	CodeDeploy       Permission = "code:deploy"
 	NodeRead         Permission = "node:read"
 	NodePurge        Permission = "node:purge"
+	NodeAct          Permission = "node:act"     // speak as a node that one is not
+	NodeControl      Permission = "node:control" // send nodes orders over PCP
 	GroupRead        Permission = "group:read"
 	GroupWrite       Permission = "group:write"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
 	QueryRun         Permission = "query:run"
+	InventoryWrite   Permission = "inventory:write" // PuppetDB's commands: facts, catalogs and reports of any node
 	TaskRead         Permission = "task:read"
+	MetricsRead      Permission = "metrics:read"
+	TokenRead        Permission = "token:read" // of others
 	TokenWrite       Permission = "token:write"
+	UserRead         Permission = "user:read"
+	UserWrite        Permission = "user:write"
+	RoleRead         Permission = "role:read"
+	RoleWrite        Permission = "role:write"
+	AuditRead        Permission = "audit:read"
 )
+
+// What is no role's to give.
+const (
+	Everything Permission = "*"    // in a grant: every permission
+	Open       Permission = "open" // of an operation: anybody may, also without a token
+	Self       Permission = "self" // of an operation: every user may, for themselves
+)
+
+// Permissions is every permission that a role can give, in order of the reference.
+func Permissions() []Permission {
+	return []Permission{
+		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
+		ReportRead, CatalogRead, QueryRun, InventoryWrite, TaskRead, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
+	}
+}
+
+// IsPermission says whether a grant may name p.
+func IsPermission(p Permission) bool { return p == Everything || slices.Contains(Permissions(), p) }

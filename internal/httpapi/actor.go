@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -12,8 +11,17 @@ import (
 // Actor is who asks; the access log is told.
 func (h *Handler) Actor(r *http.Request) (fleet.Actor, error) {
 	actor, err := h.shown(r)
+	if err != nil {
+		actor = fleet.Actor{Kind: fleet.Anonymous}
+	}
 	h.NoteActor(r.Context(), actor)
 	return actor, err
+}
+
+// identify puts who asks into the request's context.
+func (h *Handler) identify(r *http.Request) (*http.Request, error) {
+	actor, err := h.Actor(r)
+	return r.WithContext(fleet.WithActor(r.Context(), actor)), err
 }
 
 // shown is who the request says it is from: the bearer of a token if one is
@@ -22,51 +30,93 @@ func (h *Handler) Actor(r *http.Request) (fleet.Actor, error) {
 // schemes of authorization mean nothing beside a certificate: clients of PuppetDB,
 // which knows none, send "Basic" without a name.
 func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
+	certified := fleet.ActorFrom(r.Context())
 	header := r.Header.Get("Authorization")
-	if token := strings.TrimSpace(r.Header.Get("X-Authentication")); header == "" && token != "" { // as clients of Puppet Enterprise do
-		header = "Bearer " + token
-	}
-	if header == "" {
-		return fleet.ActorFrom(r.Context()), nil
-	}
-	text, ok := strings.CutPrefix(header, "Bearer ")
-	if certified := fleet.ActorFrom(r.Context()); !ok && certified.Name != "" {
-		return certified, nil
-	}
-	if !ok {
+	text, bearer := strings.CutPrefix(header, "Bearer ")
+	switch {
+	case bearer:
+		return h.Access.Bearer(r.Context(), text)
+	case header != "" && certified.Name == "":
 		return fleet.Actor{}, fault.New(fault.Denied, "the Authorization header must be: Bearer TOKEN")
+	case header == "" && strings.TrimSpace(r.Header.Get("X-Authentication")) != "": // as clients of Puppet Enterprise send it
+		return h.Access.Bearer(r.Context(), r.Header.Get("X-Authentication"))
 	}
-	token, err := h.Tokens.AccessToken(r.Context(), fleet.DigestOf([]byte(text)))
-	if fault.Of(err) == fault.NotFound && err != nil || err == nil && !token.ExpiresAt.IsZero() && time.Now().After(token.ExpiresAt) {
-		return fleet.Actor{}, fault.New(fault.Denied, "the token is not known here, or it has expired")
-	}
-	if err != nil {
-		return fleet.Actor{}, err
-	}
-	return fleet.Actor{Kind: fleet.TokenUser, Name: token.Label, Admin: token.Admin}, nil
+	return h.Access.Certificate(r.Context(), certified)
 }
 
-// AdminOnly lets administrators through to a handler that is no operation, such
-// as the metrics.
-func (h *Handler) AdminOnly(next http.Handler) http.Handler {
-	return h.AdminOr("", func(fleet.Actor) bool { return false }, next)
-}
-
-// AdminOr lets administrators through, and others whom a setting names.
-func (h *Handler) AdminOr(setting string, named func(fleet.Actor) bool, next http.Handler) http.Handler {
-	others := ""
-	if setting != "" {
-		others = " and for certificates that the setting " + setting + " names"
-	}
+// Identify lets handlers of other protocols know who asks by token or by roles of
+// a certificate, as operations do.
+func (h *Handler) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		actor, err := h.Actor(r)
-		if err == nil && !actor.Admin && !named(actor) {
-			err = fault.New(fault.Denied, "%s is for administrators%s: show a token or certificate of one", r.URL.Path, others)
-		}
+		r, err := h.identify(r)
 		if err != nil {
+			h.refuse(r.Context(), routeOf(r), r.URL.Path, err)
 			h.problem(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Require lets those with the permission through to a handler that is no
+// operation, such as the metrics.
+func (h *Handler) Require(permission fleet.Permission, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r, err := h.identify(r)
+		if err == nil {
+			err = h.allow(r.Context(), permission, fleet.Object{})
+		}
+		if err != nil {
+			h.refuse(r.Context(), routeOf(r), r.URL.Path, err)
+			h.problem(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Perform is Require for a handler whose requests are acts, other than GET: each is
+// recorded before it is done, and its outcome after it.
+func (h *Handler) Perform(permission fleet.Permission, next http.Handler) http.Handler {
+	return h.Require(permission, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
+		}
+		finish, err := h.Audit.Begin(r.Context(), h.entry(r.Context(), routeOf(r), r.URL.Path))
+		if err != nil {
+			h.problem(w, r, err)
+			return
+		}
+		seen := &watched{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(seen, r)
+		if seen.status >= http.StatusBadRequest {
+			finish(fault.New(fault.Invalid, "answered with status %d", seen.status))
+			return
+		}
+		finish(nil)
+	}))
+}
+
+// watched remembers how a request was answered.
+type watched struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *watched) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the real writer.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// routeOf names what is no operation in the audit log: METHOD /path/.
+func routeOf(r *http.Request) string {
+	_, path, ok := strings.Cut(r.Pattern, " ")
+	if !ok {
+		path = r.Pattern
+	}
+	return r.Method + " " + path
 }

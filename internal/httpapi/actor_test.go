@@ -12,7 +12,7 @@ import (
 func TestOnlyBearersAreAsked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	ops := fleet.Actor{Kind: fleet.NodeActor, Name: "ops", Admin: true}
+	ops := fleet.Actor{Kind: fleet.NodeActor, Name: "ops", Grants: []fleet.Grant{{Permission: fleet.Everything}}}
 	node := fleet.Actor{Kind: fleet.NodeActor, Name: "web-1"}
 	nobody := fleet.Actor{Kind: fleet.Anonymous}
 	const none = "Basic Tm9uZTpOb25l" // None:None
@@ -26,7 +26,7 @@ func TestOnlyBearersAreAsked(t *testing.T) {
 		{"a node's certificate, no name", node, none, http.StatusForbidden},
 		{"no certificate, no name", nobody, none, http.StatusForbidden},
 		{"an administrator's certificate, a wrong token", ops, "Bearer guess", http.StatusForbidden},
-		{"a node's certificate, an administrator's token", node, "Bearer " + adminToken, http.StatusOK},
+		{"a node's certificate, an administrator's token", node, "Bearer " + secret("admin"), http.StatusOK},
 		{"an administrator's certificate, an empty token", ops, "Bearer ", http.StatusForbidden},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/nodes", nil)

@@ -25,6 +25,10 @@ type Code interface {
 
 func (h *Handler) listEnvironments(ctx context.Context, _ nothing) (api.List[api.Version], error) {
 	versions, err := h.Code.Environments(ctx)
+	if err != nil {
+		return api.List[api.Version]{}, err
+	}
+	versions, err = seen(ctx, h, fleet.CodeRead, versions, func(v code.Version) fleet.Object { return fleet.Object{Environment: v.Environment} })
 	return versionList(versions), err
 }
 
@@ -109,7 +113,10 @@ const (
 )
 
 // uploadBlobs stores every entry of a tar archive under the digest it is named by.
-func (h *Handler) uploadBlobs(w http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) uploadBlobs(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+	if err := begin(nil); err != nil {
+		return nil, err
+	}
 	u := upload{archive: tar.NewReader(http.MaxBytesReader(w, r.Body, maxUploadBytes))}
 	err := cas.PutAll(r.Context(), h.Blobs, u.entries)
 	if u.err != nil { // the store may not have noticed

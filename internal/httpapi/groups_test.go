@@ -61,7 +61,7 @@ func (c classifier) Members(ctx context.Context, group classify.ID, names []flee
 // do is a call of an administrator that must succeed.
 func (b bench) do(t *testing.T, method, path, body string, into any) {
 	t.Helper()
-	w := b.call(callers[5], method, api.Prefix+path, []byte(body))
+	w := b.call(admin, method, api.Prefix+path, []byte(body))
 	if w.Code != http.StatusOK {
 		t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}
@@ -85,11 +85,11 @@ func TestAGroupsLife(t *testing.T) {
 		t.Errorf("edited %+v", edited)
 	}
 	for path, status := range map[string]int{"/groups/Web?revision=1": 409, "/groups/All%20Nodes": 400, "/groups/none": 404} {
-		if w := b.call(callers[5], "DELETE", api.Prefix+path, nil); w.Code != status {
+		if w := b.call(admin, "DELETE", api.Prefix+path, nil); w.Code != status {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	if w := b.call(callers[5], "DELETE", api.Prefix+"/groups/Web?revision=2", nil); w.Code != http.StatusNoContent {
+	if w := b.call(admin, "DELETE", api.Prefix+"/groups/Web?revision=2", nil); w.Code != http.StatusNoContent {
 		t.Errorf("delete: %d %s", w.Code, w.Body)
 	}
 }
@@ -115,7 +115,7 @@ func TestGroupsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := b.call(callers[5], "POST", "/api/v1/groups", []byte(`{"group":`+c.body+`}`))
+			w := b.call(admin, "POST", "/api/v1/groups", []byte(`{"group":`+c.body+`}`))
 			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 				t.Errorf("got %d %s, want %d with %q", w.Code, w.Body, c.status, c.want)
 			}
@@ -151,7 +151,7 @@ func TestApplyIsShownThenMade(t *testing.T) {
 		t.Errorf("made %+v, then %+v", made, again)
 	}
 	for body, status := range map[string]int{applied + `,"revision":1}`: 409, `{"groups":[]}`: 400} {
-		if w := b.call(callers[5], "POST", "/api/v1/groups/apply", []byte(body)); w.Code != status {
+		if w := b.call(admin, "POST", "/api/v1/groups/apply", []byte(body)); w.Code != status {
 			t.Errorf("got %d %s, want %d", w.Code, w.Body, status)
 		}
 	}

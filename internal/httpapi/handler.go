@@ -31,7 +31,12 @@ type Config struct {
 	Groups       classify.Store
 	Tasks        Tasks
 	Classifier   Classifier
-	Tokens       rbac.TokenStore
+	Access       *rbac.Access
+	Audit        *rbac.Audit
+	AuditLog     rbac.AuditStore
+	AuditReads   func() bool // whether questions are recorded, too
+	Scopes       Scopes
+	Entry        func(context.Context) rbac.Entry   // when, from where, under which reference
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
 	Log          *slog.Logger
@@ -46,8 +51,9 @@ type Handler struct {
 // streamed is the answer of an action that has written it.
 type streamed struct{}
 
-// action is what an operation does once it is allowed.
-type action func(w http.ResponseWriter, r *http.Request) (any, error)
+// action is what an operation does once it is allowed. It calls begin when the
+// request is read and right, and before it does anything.
+type action func(w http.ResponseWriter, r *http.Request, begin func(request any) error) (any, error)
 
 // New wires every operation to its action. It returns an error when an
 // operation has none, or an action has no operation.
@@ -107,14 +113,36 @@ func (h *Handler) actions() map[string]action {
 		api.TaskShow.Name:          typed(h.showTask),
 		api.ResourceVariants.Name:  typed(h.compareResources),
 		api.QueryRun.Name:          h.runQuery,
+		api.SessionOpen.Name:       typed(h.openSession),
+		api.SessionShow.Name:       typed(h.showSession),
+		api.SessionClose.Name:      typed(h.closeSession),
+		api.TokenList.Name:         typed(h.listTokens),
+		api.TokenCreate.Name:       typed(h.createToken),
+		api.TokenRevoke.Name:       typed(h.revokeToken),
+		api.TokenRevokeAll.Name:    typed(h.revokeTokens),
+		api.UserList.Name:          typed(h.listUsers),
+		api.UserShow.Name:          typed(h.showUser),
+		api.UserCreate.Name:        typed(h.createUser),
+		api.UserEdit.Name:          typed(h.editUser),
+		api.UserDelete.Name:        typed(h.deleteUser),
+		api.UserPassword.Name:      typed(h.setPassword),
+		api.RoleList.Name:          typed(h.listRoles),
+		api.RoleShow.Name:          typed(h.showRole),
+		api.RoleCreate.Name:        typed(h.createRole),
+		api.RoleEdit.Name:          typed(h.editRole),
+		api.RoleDelete.Name:        typed(h.deleteRole),
+		api.AuditList.Name:         typed(h.listAudit),
 	}
 }
 
 // typed makes an action of a function from request type to response type.
 func typed[Request, Response any](act func(context.Context, Request) (Response, error)) action {
-	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
+	return func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 		var request Request
 		if err := api.Bind(r, &request); err != nil {
+			return nil, err
+		}
+		if err := begin(request); err != nil {
 			return nil, err
 		}
 		return act(r.Context(), request)
@@ -126,17 +154,17 @@ type nothing struct{}
 
 func (h *Handler) serve(op api.Operation, act action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		actor, err := h.Actor(r)
-		if err == nil {
-			err = rbac.Allow(actor, op.Permission)
+		r, err := h.identify(r)
+		if err == nil || op.Permission == fleet.Open { // who logs in may show an old token
+			err = h.permit(r, op)
 		}
 		if err != nil {
+			h.refuse(r.Context(), op.Name, pathText(r, op), err)
 			h.problem(w, r, err)
 			return
 		}
-		r = r.WithContext(fleet.WithActor(r.Context(), actor))
 		r.Body = paced{r.Body, http.NewResponseController(w)}
-		answer, err := act(w, r)
+		answer, err := h.do(w, r, op, act)
 		if err != nil {
 			h.problem(w, r, err)
 			return
@@ -150,6 +178,24 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 		}
 		writeJSON(w, http.StatusOK, answer)
 	})
+}
+
+// do performs an act and records it: that it begins, and before the answer is
+// sent, how it ended.
+func (h *Handler) do(w http.ResponseWriter, r *http.Request, op api.Operation, act action) (any, error) {
+	var finish func(error)
+	answer, err := act(w, r, func(request any) (err error) {
+		finish, err = h.record(r.Context(), op, request)
+		return err
+	})
+	switch {
+	case finish == nil: // it did not begin
+	case op.Changes() || h.AuditReads():
+		finish(err)
+	default: // a question whose object turned out to be none of theirs
+		h.refuse(r.Context(), op.Name, pathText(r, op), err)
+	}
+	return answer, err
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {

@@ -12,9 +12,12 @@ import (
 )
 
 // runQuery writes api.QueryAnswer while its rows are found.
-func (h *Handler) runQuery(w http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) runQuery(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.QueryRequest
 	if err := api.Bind(r, &request); err != nil {
+		return nil, err
+	}
+	if err := begin(request); err != nil {
 		return nil, err
 	}
 	q, err := pql.Read(request.Query)

@@ -19,7 +19,7 @@ func rowsOf(ctx context.Context, t *testing.T, query string, total bool, each fu
 	server := httptest.NewTLSServer(b.handler)
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	client, err := api.NewClient(api.ClientConfig{Server: server.URL, Token: adminToken, CAPEM: ca})
+	client, err := api.NewClient(api.ClientConfig{Server: server.URL, Token: secret("admin"), CAPEM: ca})
 	check(t, err)
 	err = client.Rows(ctx, api.QueryRequest{Query: query, Total: total}, func(h api.QueryAnswer) error {
 		head = h

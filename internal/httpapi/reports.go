@@ -30,7 +30,13 @@ func (h *Handler) listReports(ctx context.Context, request api.ReportListRequest
 	if err != nil {
 		return list, err
 	}
-	for _, report := range reports {
+	visible, err := seen(ctx, h, fleet.ReportRead, reports, func(r inventory.Report) fleet.Object {
+		return fleet.Object{Node: r.Certname, Environment: r.Environment}
+	})
+	if err != nil {
+		return list, err
+	}
+	for _, report := range visible {
 		list.Items = append(list.Items, reportOf(report))
 	}
 	if len(reports) == page.Limit {
@@ -42,6 +48,9 @@ func (h *Handler) listReports(ctx context.Context, request api.ReportListRequest
 func (h *Handler) showReport(ctx context.Context, request api.ReportRequest) (api.Report, error) {
 	report, err := h.Reports.Report(ctx, request.ID)
 	if err != nil {
+		return api.Report{}, err
+	}
+	if err := h.allow(ctx, fleet.ReportRead, fleet.Object{Node: report.Certname, Environment: report.Environment}); err != nil {
 		return api.Report{}, err
 	}
 	answer := reportOf(report)

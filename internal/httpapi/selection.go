@@ -19,7 +19,7 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 	if err != nil {
 		return list, err
 	}
-	s, err := h.selection(ctx, request)
+	s, err := h.selection(ctx, fleet.NodeRead, request)
 	if err != nil {
 		return list, err
 	}
@@ -33,7 +33,7 @@ func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequ
 	if err != nil {
 		return list, err
 	}
-	s, err := h.selection(ctx, api.NodeListRequest{Group: request.Group})
+	s, err := h.selection(ctx, fleet.GroupRead, api.NodeListRequest{Group: request.Group})
 	if err != nil {
 		return list, err
 	}
@@ -46,6 +46,7 @@ func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequ
 // selection is which nodes are wanted.
 type selection struct {
 	*Handler
+	permission  fleet.Permission // of who asks, for each node
 	chosen      bool             // names holds all that can be wanted
 	names       []fleet.Certname // sorted
 	group       classify.ID
@@ -56,8 +57,8 @@ type selection struct {
 // noReport is the status of nodes that never reported.
 const noReport = "none"
 
-func (h *Handler) selection(ctx context.Context, request api.NodeListRequest) (s selection, err error) {
-	s = selection{Handler: h, status: request.Status}
+func (h *Handler) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
+	s = selection{Handler: h, permission: permission, status: request.Status}
 	switch request.Status {
 	case "", "failed", "changed", "unchanged", noReport:
 	default:
@@ -120,6 +121,12 @@ func (s selection) page(ctx context.Context, page inventory.Page, each func(node
 	for after, examined := page.After, 0; examined < maxExamined; examined += batch {
 		nodes, last, err := s.batch(ctx, inventory.Page{After: after, Limit: batch})
 		if err != nil || len(nodes) == 0 && last == "" {
+			return "", err
+		}
+		nodes, err = seen(ctx, s.Handler, s.permission, nodes, func(n inventory.Node) fleet.Object {
+			return fleet.Object{Node: n.Certname, Environment: n.Environment}
+		})
+		if err != nil {
 			return "", err
 		}
 		pinned, err := s.members(ctx, nodes)

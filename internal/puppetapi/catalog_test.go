@@ -298,7 +298,7 @@ func TestPSONFacts(t *testing.T) {
 func TestAdministratorAsksForANode(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	admin := fleet.Actor{Kind: fleet.TokenUser, Name: "ops", Admin: true}
+	admin := fleet.Actor{Kind: fleet.UserActor, Name: "ops", Grants: []fleet.Grant{{Permission: fleet.NodeAct}}}
 	check(t, b.sendAs(admin, http.MethodGet, catalogURL, nil), want{status: 200})
 	if b.catalogs.last(t).Certificate != nil {
 		t.Error("the administrator's certificate was passed off as the node's")

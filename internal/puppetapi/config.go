@@ -1,12 +1,14 @@
 package puppetapi
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/bucket"
 	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
@@ -22,6 +24,9 @@ type Config struct {
 	Facts        inventory.FactStore
 	Reports      inventory.ReportStore
 	Bucket       bucket.Store
+
+	// Roles adds what the roles of a certificate allow; nil: certificates have none.
+	Roles func(context.Context, fleet.Actor) (fleet.Actor, error)
 
 	// PuppetVersion is the version that agents are told (X-Puppet-Version); they
 	// send JSON reports from 5.0.0 and sync translations from 5.3.4.

@@ -120,7 +120,7 @@ func (s *server) serve(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := route.allow(c); err != nil {
+	if err := s.allow(route, c); err != nil {
 		return err
 	}
 	if err := route.parse(c); err != nil {
@@ -150,11 +150,11 @@ func (r route) method(c *call) (handler, error) {
 		"No support for http method %.20s on %s", printable(c.r.Method), c.route)
 }
 
-// allow lets nodes and administrators pass, and on a node's own routes only the
-// node itself.
-func (r route) allow(c *call) error {
+// allow lets nodes pass, and on a node's own routes only the node itself and who
+// may act for it.
+func (s *server) allow(r route, c *call) error {
 	if !r.self {
-		if c.actor.Kind == fleet.NodeActor || c.actor.Admin {
+		if c.actor.Kind == fleet.NodeActor || rbac.Allow(c.actor, fleet.NodeAct, fleet.Object{}) == nil {
 			return nil
 		}
 		return fault.New(fault.Denied, "%s %s is no node of this fleet", c.actor.Kind, c.actor.Name)
@@ -167,6 +167,13 @@ func (r route) allow(c *call) error {
 		return err
 	}
 	c.node = node
+	if refusal := rbac.AllowSelf(c.actor, node); refusal == nil || s.Roles == nil {
+		return refusal
+	}
+	// Roles are asked for only now: nodes that act for themselves need none.
+	if c.actor, err = s.Roles(c.ctx(), c.actor); err != nil {
+		return err
+	}
 	return rbac.AllowSelf(c.actor, node)
 }
 

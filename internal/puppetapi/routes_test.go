@@ -126,8 +126,8 @@ func TestWhoMayAsk(t *testing.T) {
 		"nobody": {Kind: fleet.Anonymous},
 		"itself": asNode(web),
 		"other":  asNode("db-1.example.org"),
-		"token":  {Kind: fleet.TokenUser, Name: "ci"},
-		"admin":  {Kind: fleet.TokenUser, Name: "ops", Admin: true},
+		"token":  {Kind: fleet.UserActor, Name: "ci"},
+		"admin":  {Kind: fleet.UserActor, Name: "ops", Grants: []fleet.Grant{{Permission: fleet.NodeAct}}},
 	}
 	own := map[string]bool{"itself": true, "admin": true}
 	anyNode := map[string]bool{"itself": true, "other": true, "admin": true}

@@ -22,8 +22,10 @@ type requestKey struct{}
 
 // request is what the log says of a request besides its line.
 type request struct {
-	id    string
-	actor fleet.Actor // who asks, by certificate or token
+	id       string
+	remote   string      // address
+	actor    fleet.Actor // who asks, by certificate or token
+	recorded bool        // a handler keeps its entry in the audit log
 }
 
 // requestID is the reference that a request has in logs and error answers.
@@ -48,14 +50,19 @@ type front struct {
 	log     *slog.Logger
 	metrics *metrics
 	access  *atomic.Bool // whether every request is logged
+	// refused is told of a 403, before it is sent; may be nil.
+	refused func(ctx context.Context, req *request, route, path string)
 }
 
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	req := &request{id: newRequestID(), actor: fleet.ActorFrom(r.Context())}
+	req := &request{id: newRequestID(), remote: hostOf(r.RemoteAddr), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	r.Body = boundBody(w, r.Body)
 	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	if f.refused != nil {
+		seen.refused = func() { f.refused(r.Context(), req, r.Method+" "+r.Pattern, r.URL.Path) } //nolint:contextcheck // the request carries its context
+	}
 	defer func() { //nolint:contextcheck // the request carries its context
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http's own sentinel, compared as it does
@@ -102,9 +109,13 @@ type answer struct {
 	// comesBack is whether the client can follow a Retry-After. Agents that cannot end their
 	// run over it with an error of their own; without it they show the server's.
 	comesBack bool
+	refused   func() // is told of a 403; may be nil
 }
 
 func (a *answer) WriteHeader(status int) {
+	if status == http.StatusForbidden && !a.begun && a.refused != nil {
+		a.refused()
+	}
 	if !a.begun {
 		a.status, a.begun = status, true
 	}

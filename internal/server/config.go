@@ -40,6 +40,13 @@ type Config struct {
 
 	ExternalNodeClassifier string `koanf:"external_node_classifier" reload:"true" help:"program that prints a node's classes, parameters and environment as YAML; it decides instead of the groups"`
 
+	TokenLifetime    time.Duration `koanf:"token_lifetime" reload:"true" help:"how long a token is good if its user asks for nothing else"`
+	TokenMaxLifetime time.Duration `koanf:"token_max_lifetime" reload:"true" help:"how long a token may be good at most"`
+	LoginFailures    int           `koanf:"login_failures" reload:"true" help:"failed logins in a row that lock a user"`
+	LoginLockout     time.Duration `koanf:"login_lockout" reload:"true" help:"how long a user is locked at first; each further failure doubles it, up to an hour"`
+	AuditRetention   time.Duration `koanf:"audit_retention" reload:"true" help:"how long the audit log is kept"`
+	AuditReads       bool          `koanf:"audit_reads" reload:"true" help:"record questions in the audit log, too, and not only acts and refusals"`
+
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
@@ -79,6 +86,11 @@ func Default() Config {
 		CertificateTTL:        5 * 365 * 24 * time.Hour,
 		Autosign:              "off",
 		AllowRenewal:          true,
+		TokenLifetime:         8 * time.Hour,
+		TokenMaxLifetime:      366 * 24 * time.Hour,
+		LoginFailures:         5,
+		LoginLockout:          time.Minute,
+		AuditRetention:        366 * 24 * time.Hour,
 		CompileJIT:            true,
 		MaxLoad:               8,
 		CompileTimeout:        5 * time.Minute,
@@ -150,6 +162,7 @@ func (c Config) checkNumbers() error {
 		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
+		"login_failures": int64(c.LoginFailures),
 	} {
 		if value <= 0 {
 			return bad(key, "it must be larger than zero")
@@ -160,6 +173,7 @@ func (c Config) checkNumbers() error {
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
 		"broker_idle_timeout": c.BrokerIdleTimeout,
 		"garbage_interval":    c.GarbageInterval, "garbage_grace": c.GarbageGrace,
+		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
@@ -173,6 +187,8 @@ func (c Config) checkNumbers() error {
 	switch {
 	case c.BrokerMaxConnections < 0:
 		return bad("broker_max_connections", "it must not be negative; 0 means no limit of its own")
+	case c.TokenLifetime > c.TokenMaxLifetime:
+		return bad("token_lifetime", "%s is longer than token_max_lifetime, %s", c.TokenLifetime, c.TokenMaxLifetime)
 	case c.CompileWorkers < 0:
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
 	case c.MaxLoad < 0:

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // Files of the data directory that commands on the same machine read.
@@ -125,15 +124,8 @@ func (d *dataDir) token() (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", unusable(d.path, err)
 	}
-	token := newToken()
+	token := rbac.NewSecret()
 	return token, d.write(TokenFile, token+"\n", 0o600)
-}
-
-// newToken is 256 random bits.
-func newToken() string {
-	var bits [32]byte
-	_, _ = rand.Read(bits[:]) // never fails
-	return "tutti_" + hex.EncodeToString(bits[:])
 }
 
 // write replaces a file: the old or the new content is there, never half.

@@ -36,12 +36,18 @@ const keepCompilations = 24 * time.Hour
 // so that there is always something to go back to.
 const keepVersions = 10
 
+// keepTokens is how long expired tokens stay listed, so that their users see why
+// they do not work any more.
+const keepTokens = 7 * 24 * time.Hour
+
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
 		"reports":      func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
 		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
 		"versions":     func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
+		"tokens":       func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
+		"audit log":    func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
 		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)

@@ -17,7 +17,6 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/ruby"
@@ -45,6 +44,8 @@ type parts struct {
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
 	warmer   *compile.Warmer
+	access   *rbac.Access
+	audit    *rbac.Audit
 	token    string
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
@@ -69,6 +70,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
+	p.openAccess()
 	if p.blobs, err = blobfs.Open(p.data.join("blobs")); err != nil {
 		return p, err
 	}
@@ -133,9 +135,7 @@ func (p *parts) openToken(ctx context.Context) (err error) {
 	if p.token, err = p.data.token(); err != nil {
 		return err
 	}
-	return p.store.SaveAccessToken(ctx, rbac.Token{
-		Hash: fleet.DigestOf([]byte(p.token)), Label: "admin", Admin: true, CreatedAt: time.Now(),
-	})
+	return p.access.KeepAdmin(ctx, adminToken, p.token)
 }
 
 // openCompiler wires the compile core to its neighbours.

@@ -30,8 +30,8 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 	}
 	actors := map[string]fleet.Actor{
 		"nobody": {Kind: fleet.Anonymous}, "a node": {Kind: fleet.NodeActor, Name: "web-1.example"},
-		"a token of that name": {Kind: fleet.TokenUser, Name: "ps-1.example"},
-		"a client":             {Kind: fleet.NodeActor, Name: "ps-1.example"}, "an administrator": {Kind: fleet.NodeActor, Name: "root.example", Admin: true},
+		"a token of that name": {Kind: fleet.UserActor, Name: "ps-1.example"},
+		"a client":             {Kind: fleet.NodeActor, Name: "ps-1.example"}, "an administrator": {Kind: fleet.NodeActor, Name: "root.example", Grants: []fleet.Grant{{Permission: fleet.Everything}}},
 	}
 	for _, c := range []struct {
 		method, path string
@@ -50,7 +50,7 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 		{http.MethodDelete, "/api/v1/nodes/web-1.example", false},
 	} {
 		for name, actor := range actors {
-			allowed := actor.Admin || c.client && name == "a client"
+			allowed := len(actor.Grants) > 0 || c.client && name == "a client"
 			r := httptest.NewRequestWithContext(fleet.WithActor(t.Context(), actor), c.method, c.path, untouched{t})
 			if allowed {
 				r.Body = http.NoBody

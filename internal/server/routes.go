@@ -24,14 +24,15 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Facts: p.store, Catalogs: p.store, Reports: p.store,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p},
-		Tokens: p.store, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
+		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
+		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	puppet := puppetapi.New(puppetapi.Config{
 		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store,
+		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store, Roles: p.access.Certificate,
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
@@ -39,11 +40,11 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		Asker: p.store, Store: p.store, Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
-	puppetDB := func(next http.Handler) http.Handler { return own.AdminOr("puppetdb_clients", p.isPuppetDBClient, next) }
+	questions := p.puppetDBClients(own.Require(fleet.QueryRun, pdb))
 	classifier := classifierapi.New(classifierapi.Config{
-		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, RequestID: requestID, Log: p.log.Logger,
+		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
-	ca := caapi.New(caapi.Config{Authority: p.ca, Log: p.log.Logger})
+	ca := caapi.New(caapi.Config{Authority: p.ca, Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
 	agents := prefixes{ // Puppet's protocol, as stock agents speak it
 		"/puppet/v3/catalog/":             puppet,
@@ -63,19 +64,19 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	mux := http.NewServeMux()
 	for pattern, handler := range map[string]http.Handler{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
-		"/puppet-ca/v1/": ca,
+		"/puppet-ca/v1/": own.Identify(ca),
 
 		// The channel to agents: PCP 1 and 2 over websockets.
 		ws.PathV1: p.sockets,
 		ws.PathV2: p.sockets,
 
-		// What PuppetDB answers and takes, for administrators and puppetdb_clients.
-		"/pdb/query/v4":  puppetDB(pdb),
-		"/pdb/query/v4/": puppetDB(pdb),
-		"/pdb/meta/v1/":  puppetDB(pdb),
-		"/pdb/cmd/v1":    puppetDB(pdb),
-		"/metrics/v2/":   puppetDB(pdb),
-		"/pdb/admin/v1/": own.AdminOnly(pdb),
+		// What PuppetDB answers and takes.
+		"/pdb/query/v4":  questions,
+		"/pdb/query/v4/": questions,
+		"/pdb/meta/v1/":  questions,
+		"/metrics/v2/":   questions,
+		"/pdb/cmd/v1":    p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+		"/pdb/admin/v1/": own.Perform(fleet.NodePurge, pdb),
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": classifier,
@@ -87,8 +88,8 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		"GET /status/v1/simple":                     http.HandlerFunc(h.simple),
 		"GET /status/v1/simple/{name}":              http.HandlerFunc(h.simple),
 		"GET /status/v1/services":                   http.HandlerFunc(h.all),
-		"GET /status/v1/services/" + puppetDBStatus: puppetDB(http.HandlerFunc(h.puppetDB)),
-		"GET /metrics":                              own.AdminOnly(p.metrics.handler()),
+		"GET /status/v1/services/" + puppetDBStatus: p.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
+		"GET /metrics":                              own.Require(fleet.MetricsRead, p.metrics.handler()),
 	} {
 		mux.Handle(pattern, handler)
 	}
@@ -98,9 +99,16 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // maxReceivedCatalog is the largest catalog that another server may send, in bytes.
 const maxReceivedCatalog = 64 << 20
 
-// isPuppetDBClient says whether a certificate may ask and send as to a PuppetDB.
-func (p *parts) isPuppetDBClient(actor fleet.Actor) bool {
-	return actor.Kind == fleet.NodeActor && slices.Contains(p.config.Load().PuppetDBClients, actor.Name)
+// puppetDBClients lets the certificates that the setting puppetdb_clients names ask
+// and send as to a PuppetDB.
+func (p *parts) puppetDBClients(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if actor := fleet.ActorFrom(r.Context()); actor.Kind == fleet.NodeActor && slices.Contains(p.config.Load().PuppetDBClients, actor.Name) {
+			actor.Grants = append(slices.Clone(actor.Grants), fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
+			r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // prefixes is handlers by the beginning of the path, as it was sent: a ServeMux

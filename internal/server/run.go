@@ -87,7 +87,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = &http.Server{
-		Handler:  front{next: routes, log: p.log.Logger, metrics: p.metrics, access: d.access},
+		Handler:  front{next: routes, log: p.log.Logger, metrics: p.metrics, access: d.access, refused: p.refused},
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -177,6 +177,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,
 			"certificates":       p.ca.Run,
+			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,
 			"memory":             returnMemory,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },

@@ -20,5 +20,6 @@ var (
 	_ code.Store             = (*Store)(nil)
 	_ pki.Store              = (*Store)(nil)
 	_ bucket.Store           = (*Store)(nil)
-	_ rbac.TokenStore        = (*Store)(nil)
+	_ rbac.Store             = (*Store)(nil)
+	_ rbac.AuditStore        = (*Store)(nil)
 )

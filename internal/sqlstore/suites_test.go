@@ -62,11 +62,15 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-func TestTokens(t *testing.T) {
+func TestAccess(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
-		rbactest.RunTokenStore(t, func(t *testing.T) rbac.TokenStore {
+		rbactest.RunStore(t, func(t *testing.T) rbac.Store {
+			t.Helper()
+			return open(t)
+		})
+		rbactest.RunAuditStore(t, func(t *testing.T) rbac.AuditStore {
 			t.Helper()
 			return open(t)
 		})

@@ -163,7 +163,7 @@ func TestWhoAsks(t *testing.T) {
 			{client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("node", version))), fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("node", version)}},
 			{
 				client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("admin", version), pkitest.Text(t, oidAdmin, "true"))),
-				fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("admin", version), Admin: true},
+				fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("admin", version), Grants: []fleet.Grant{{Permission: fleet.Everything}}},
 			},
 			{
 				client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("almost", version), pkitest.Text(t, oidAdmin, "false"))),

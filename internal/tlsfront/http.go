@@ -74,5 +74,9 @@ func (f *Front) actorOf(peer *x509.Certificate) (fleet.Actor, error) {
 	if err != nil {
 		return fleet.Actor{}, err
 	}
-	return fleet.Actor{Kind: fleet.NodeActor, Name: string(name), Admin: pki.IsAdmin(peer)}, nil
+	actor := fleet.Actor{Kind: fleet.NodeActor, Name: string(name)}
+	if pki.IsAdmin(peer) {
+		actor.Grants = []fleet.Grant{{Permission: fleet.Everything}}
+	}
+	return actor, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -94,7 +95,7 @@ func (c *conn) join(actor fleet.Actor, clientType string, r *http.Request) {
 	agent := r.UserAgent()
 	session, err := c.server.cfg.Broker.Join(broker.Presence{
 		URI: uri, Certname: name, Version: c.version, Remote: strings.Clone(r.RemoteAddr), Agent: strings.Clone(agent[:min(len(agent), 128)]),
-	}, actor.Admin, c)
+	}, rbac.Allow(actor, fleet.NodeControl, fleet.Object{}) == nil, c)
 	if err != nil {
 		f, _ := err.(broker.Farewell) //nolint:errorlint // Join says that it is one
 		c.Close(f)

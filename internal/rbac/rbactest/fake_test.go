@@ -9,5 +9,6 @@ import (
 
 func TestFake(t *testing.T) {
 	t.Parallel()
-	rbactest.RunTokenStore(t, func(*testing.T) rbac.TokenStore { return rbactest.New() })
+	rbactest.RunStore(t, func(*testing.T) rbac.Store { return rbactest.New() })
+	rbactest.RunAuditStore(t, func(*testing.T) rbac.AuditStore { return rbactest.New() })
 }

@@ -1,0 +1,227 @@
+package rbac
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Config is what an operator can set.
+type Config struct {
+	TokenLife    time.Duration // of a login, if nothing else is asked for
+	MaxTokenLife time.Duration
+	MaxFailures  int           // failed logins in a row before a user is locked
+	Lockout      time.Duration // for the first of them; each further one doubles it
+}
+
+// DefaultConfig is the configuration when nothing is said.
+func DefaultConfig() Config {
+	return Config{TokenLife: 8 * time.Hour, MaxTokenLife: 366 * 24 * time.Hour, MaxFailures: 5, Lockout: time.Minute}
+}
+
+// AccessParts is what an Access works with.
+type AccessParts struct {
+	Store      Store
+	Hasher     *Hasher
+	Config     func() Config                // as it is now
+	CheckScope func(condition string) error // refuses what is no condition on nodes
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// Access knows who is who and keeps users, roles and tokens.
+type Access struct {
+	AccessParts
+	names, addresses *limiter
+
+	mu   sync.Mutex
+	used map[string]time.Time // token id to its last use, not yet written
+}
+
+// Logins for one name and from one address: so many at once, then one each interval.
+const (
+	loginBurst      = 20
+	nameInterval    = 3 * time.Second
+	addressInterval = time.Second
+)
+
+// NewAccess returns an Access over a store.
+func NewAccess(parts AccessParts) *Access {
+	return &Access{
+		AccessParts: parts, names: newLimiter(loginBurst, nameInterval), addresses: newLimiter(3*loginBurst, addressInterval),
+		used: map[string]time.Time{},
+	}
+}
+
+// Bearer is who shows the token.
+func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
+	unknown := fault.New(fault.Denied, "the token is not known here, was revoked or has expired; get a new one with `tutti login`")
+	hash, ok := HashOf(text)
+	if !ok {
+		return fleet.Actor{}, unknown
+	}
+	b, err := a.Store.Bearer(ctx, hash)
+	if fault.Of(err) == fault.NotFound && err != nil {
+		return fleet.Actor{}, unknown
+	}
+	if err != nil {
+		return fleet.Actor{}, err
+	}
+	now := a.Now()
+	if b.Token.Expired(now) || b.User.Disabled || b.User.Kind != Person {
+		return fleet.Actor{}, unknown
+	}
+	a.touch(b.Token, now)
+	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: grantsOf(b.User.Roles, b.Roles)}
+	if b.Token.Narrowed {
+		actor.Narrowed, actor.Within = true, grantsOf(b.Token.Roles, b.Roles)
+	}
+	return actor, nil
+}
+
+// Certificate adds to a node the grants of the roles that its name was given.
+func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor, error) {
+	if node.Kind != fleet.NodeActor {
+		return node, nil
+	}
+	user, err := a.Store.User(ctx, node.Name)
+	if fault.Of(err) == fault.NotFound && err != nil || err == nil && (user.Kind != Node || user.Disabled) {
+		return node, nil
+	}
+	if err != nil {
+		return node, err
+	}
+	roles, err := a.rolesNamed(ctx, user.Roles)
+	if err != nil {
+		return node, err
+	}
+	node.Grants = append(slices.Clone(node.Grants), grantsOf(user.Roles, roles)...)
+	return node, nil
+}
+
+// grantsOf joins the grants of the roles with those names. A name without a role
+// gives nothing.
+func grantsOf(names []string, stored []Role) (grants []fleet.Grant) {
+	for _, name := range names {
+		if r, ok := builtIn(name); ok {
+			grants = append(grants, r.Grants...)
+			continue
+		}
+		for _, r := range stored {
+			if r.Name == name {
+				grants = append(grants, r.Grants...)
+			}
+		}
+	}
+	return grants
+}
+
+// rolesNamed reads those of the roles that are stored. A name that no role has is left out.
+func (a *Access) rolesNamed(ctx context.Context, names []string) ([]Role, error) {
+	var roles []Role
+	for _, name := range names {
+		if _, ok := builtIn(name); ok {
+			continue
+		}
+		r, err := a.Store.Role(ctx, name)
+		if fault.Of(err) == fault.NotFound && err != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		roles = append(roles, r)
+	}
+	return roles, nil
+}
+
+// touch notes a use; Flush writes it.
+func (a *Access) touch(t Token, now time.Time) {
+	if now.Sub(t.UsedAt) < time.Minute {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used[t.ID] = now
+}
+
+// Flush writes when tokens were last used.
+func (a *Access) Flush(ctx context.Context) error {
+	a.mu.Lock()
+	used := a.used
+	a.used = map[string]time.Time{}
+	a.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	return a.Store.TouchTokens(ctx, used)
+}
+
+// Run flushes every minute until ctx is done, and once more then.
+func (a *Access) Run(ctx context.Context) error {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.Flush(context.WithoutCancel(ctx))
+		case <-tick.C:
+			if err := a.Flush(ctx); err != nil && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "last use of tokens not written", "err", err)
+			}
+		}
+	}
+}
+
+// Explain adds to a refusal which roles give what is missing, and who can give
+// such a role. Strangers are not told names.
+func (a *Access) Explain(ctx context.Context, actor fleet.Actor, permission fleet.Permission, refusal error) error {
+	if actor.Kind != fleet.UserActor && len(actor.Grants) == 0 {
+		return refusal
+	}
+	roles, err := a.Roles(ctx)
+	if err != nil {
+		return refusal
+	}
+	var givers []string
+	for _, r := range roles {
+		if some(r.Grants, permission) {
+			givers = append(givers, r.Name)
+		}
+	}
+	people, err := a.whoCan(ctx, fleet.UserWrite, roles)
+	if err != nil || len(people) == 0 {
+		return refusal
+	}
+	return fault.Wrap(fault.Denied, refusal, "%s. Roles that have it: %s. Ask %s", fault.Detail(refusal), strings.Join(givers, ", "), strings.Join(people, " or "))
+}
+
+// maxNamed is how many people a refusal names.
+const maxNamed = 3
+
+// whoCan names some people who have the permission for everything.
+func (a *Access) whoCan(ctx context.Context, permission fleet.Permission, roles []Role) (names []string, err error) {
+	for after := ""; ; {
+		users, err := a.Store.Users(ctx, Page{After: after, Limit: 200})
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range users {
+			if u.Kind == Person && !u.Disabled && covered(grantsOf(u.Roles, roles), permission, fleet.Object{}) {
+				if names = append(names, u.Name); len(names) == maxNamed {
+					return names, nil
+				}
+			}
+		}
+		if len(users) < 200 {
+			return names, nil
+		}
+		after = users[len(users)-1].Name
+	}
+}

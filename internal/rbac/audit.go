@@ -1,0 +1,179 @@
+package rbac
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Outcome is what became of an act.
+type Outcome string
+
+// The outcomes.
+const (
+	Started Outcome = "started" // the end was not seen
+	Done    Outcome = "done"
+	Failed  Outcome = "failed" // it was allowed, and did not work
+	Denied  Outcome = "denied"
+)
+
+// Entry is one line of the audit log.
+type Entry struct {
+	ID        int64
+	At        time.Time
+	ActorKind fleet.ActorKind
+	Actor     string
+	Token     string // id
+	Operation string // of api.Operations, or METHOD /path/ of another protocol
+	Object    string // names from the request
+	Remote    string // address
+	RequestID string
+	Outcome   Outcome
+	Detail    string // why not
+}
+
+// EntryFilter chooses entries. Empty fields choose all.
+type EntryFilter struct {
+	Actor     string
+	Operation string // ending in *: by its beginning
+	Since     time.Time
+	Until     time.Time
+	Failing   bool // only failed and denied
+	Outcome   Outcome
+	Before    int64 // entries with smaller ids; 0: from the newest
+	Limit     int   // at least 1
+}
+
+// AuditStore keeps the audit log. Methods may be called concurrently.
+type AuditStore interface {
+	// RecordAct stores an entry and returns its id. Ids grow with time.
+	RecordAct(ctx context.Context, e Entry) (int64, error)
+	// FinishAct sets the outcome and detail of an entry.
+	FinishAct(ctx context.Context, id int64, outcome Outcome, detail string) error
+	// Acts lists entries, newest first.
+	Acts(ctx context.Context, f EntryFilter) ([]Entry, error)
+	// PruneActs forgets entries from before a time; it counts them.
+	PruneActs(ctx context.Context, before time.Time) (int, error)
+}
+
+// Audit records acts. It may be used by many at once.
+type Audit struct {
+	store AuditStore
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	minute time.Time // of strangers
+	strangers,
+	leftOut int
+}
+
+// NewAudit returns an Audit over a store.
+func NewAudit(store AuditStore, log *slog.Logger) *Audit { return &Audit{store: store, log: log} }
+
+// Begin records an act that is about to be done. If it returns an error, the act
+// must not be done.
+func (a *Audit) Begin(ctx context.Context, e Entry) (finish func(error), err error) {
+	e.Outcome = Started
+	id, err := a.store.RecordAct(ctx, bounded(e))
+	if err != nil {
+		return nil, fault.Wrap(kindOfWrite(err), err, "the act could not be recorded in the audit log, so it was not done; try again later")
+	}
+	return func(result error) {
+		outcome := Done
+		switch {
+		case fault.Of(result) == fault.Denied && result != nil:
+			outcome = Denied
+		case result != nil:
+			outcome = Failed
+		}
+		// Whoever asked may be gone; the outcome is to be known all the same.
+		if err := a.store.FinishAct(context.WithoutCancel(ctx), id, outcome, detailOf(result)); err != nil {
+			a.log.ErrorContext(ctx, "outcome not recorded in the audit log", "entry", id, "outcome", outcome, "request_id", e.RequestID, "err", err)
+		}
+	}, nil
+}
+
+// kindOfWrite keeps Unavailable, which says when to come back.
+func kindOfWrite(err error) fault.Kind {
+	if fault.Of(err) == fault.Unavailable {
+		return fault.Unavailable
+	}
+	return fault.Internal
+}
+
+// Refused records a refusal. That it cannot be recorded is logged: there is
+// nothing to refuse any more.
+func (a *Audit) Refused(ctx context.Context, e Entry, why error) {
+	e.Outcome, e.Detail = Denied, detailOf(why)
+	if e.ActorKind == fleet.Anonymous && !a.room(&e) {
+		return
+	}
+	if _, err := a.store.RecordAct(context.WithoutCancel(ctx), bounded(e)); err != nil {
+		a.log.ErrorContext(ctx, "refusal not recorded in the audit log", "operation", e.Operation, "actor", e.Actor, "request_id", e.RequestID, "err", err)
+	}
+}
+
+// maxStrangers is how many refusals of callers who proved nothing are recorded a minute.
+const maxStrangers = 100
+
+// room says whether a stranger's refusal may still be recorded in this minute;
+// the first of the next one tells how many were not.
+func (a *Audit) room(e *Entry) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if minute := e.At.Truncate(time.Minute); !minute.Equal(a.minute) {
+		if a.leftOut > 0 {
+			e.Detail += fault.Detail(fault.New(fault.Denied, " (%d more refusals before this one were not recorded)", a.leftOut))
+		}
+		a.minute, a.strangers, a.leftOut = minute, 0, 0
+	}
+	if a.strangers >= maxStrangers {
+		a.leftOut++
+		return false
+	}
+	a.strangers++
+	return true
+}
+
+// detailOf is what may be shown of an error.
+func detailOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if detail := fault.Detail(err); detail != "" {
+		return detail
+	}
+	return "the server made a mistake; its log names the cause under the request's id"
+}
+
+// Bounds of an entry's texts, in bytes.
+const (
+	maxDetail = 500
+	maxObject = 300
+)
+
+// bounded keeps what strangers send from growing the log, and from breaking lines.
+func bounded(e Entry) Entry {
+	e.Object, e.Detail = clean(e.Object, maxObject), clean(e.Detail, maxDetail)
+	e.Operation, e.Remote, e.Actor = clean(e.Operation, 200), clean(e.Remote, 100), clean(e.Actor, 300)
+	return e
+}
+
+func clean(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+	}
+	return text
+}
