@@ -33,32 +33,65 @@ func (a *app) withAccess(cmd *cobra.Command) *cobra.Command {
 
 // client connects as the flags and the environment say.
 func (a *app) client() (*api.Client, error) {
-	if err := a.checkOutput(); err != nil {
-		return nil, err
-	}
-	data := first(a.access.data, a.system.Getenv("TUTTI_DATA"), server.Default().Data)
-	config := api.ClientConfig{Server: first(a.access.server, a.system.Getenv("TUTTI_SERVER")), Token: a.system.Getenv("TUTTI_TOKEN")}
-	if config.Server == "" {
-		address, err := os.ReadFile(filepath.Join(data, server.AddressFile))
-		if err != nil {
-			return nil, usageError{fault.Wrap(fault.Invalid, err,
-				"which server? give --server https://HOST:8140 (or TUTTI_SERVER), or on the server's own machine --data DIR (or TUTTI_DATA); %s has no running server", data)}
-		}
-		config.Server = strings.TrimSpace(string(address))
-	}
-	if path := first(a.access.tokenFile, a.system.Getenv("TUTTI_TOKEN_FILE")); path != "" || config.Token == "" {
-		token, err := readOr(path, filepath.Join(data, server.TokenFile), "token-file")
-		if err != nil {
-			return nil, err
-		}
-		config.Token = string(token)
-	}
-	ca, err := readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(data, server.CAFile), "ca-file")
+	config, err := a.clientConfig()
 	if err != nil {
 		return nil, err
 	}
-	config.CAPEM = ca
 	return api.NewClient(config)
+}
+
+// clientConfig finds the server, and who asks it: the token that was named, else the
+// one of a login at that server, else that of the data directory.
+func (a *app) clientConfig() (api.ClientConfig, error) {
+	config, err := a.serverConfig()
+	if err != nil {
+		return config, err
+	}
+	config.Token = a.system.Getenv("TUTTI_TOKEN")
+	if a.namedToken() == "" && config.Token != "" {
+		return config, nil
+	}
+	token, err := a.token(config.Server)
+	config.Token = string(token)
+	return config, err
+}
+
+// serverConfig finds the server.
+func (a *app) serverConfig() (config api.ClientConfig, err error) {
+	if err := a.checkOutput(); err != nil {
+		return config, err
+	}
+	config.Server = first(a.access.server, a.system.Getenv("TUTTI_SERVER"))
+	if config.Server == "" {
+		address, err := os.ReadFile(filepath.Join(a.dataDir(), server.AddressFile))
+		if err != nil {
+			return config, usageError{fault.Wrap(fault.Invalid, err,
+				"which server? give --server https://HOST:8140 (or TUTTI_SERVER), or on the server's own machine --data DIR (or TUTTI_DATA); %s has no running server", a.dataDir())}
+		}
+		config.Server = strings.TrimSpace(string(address))
+	}
+	config.CAPEM, err = readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), server.CAFile), "ca-file")
+	return config, err
+}
+
+func (a *app) dataDir() string {
+	return first(a.access.data, a.system.Getenv("TUTTI_DATA"), server.Default().Data)
+}
+
+// namedToken is the token's file, if somebody named one.
+func (a *app) namedToken() string {
+	return first(a.access.tokenFile, a.system.Getenv("TUTTI_TOKEN_FILE"))
+}
+
+// token reads the named file, else that of a login, else that of the data directory.
+func (a *app) token(address string) ([]byte, error) {
+	named := a.namedToken()
+	if login, err := a.loginFile(address); named == "" && err == nil {
+		if token, err := readOr("", login, "token-file"); err != nil || len(token) > 0 {
+			return token, err
+		}
+	}
+	return readOr(named, filepath.Join(a.dataDir(), server.TokenFile), "token-file")
 }
 
 // readOr reads the file that was named, else the fallback if it is there; a

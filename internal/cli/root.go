@@ -64,10 +64,10 @@ Start a server, then point the other commands at it:
   export TUTTI_DATA=/var/lib/tutti        # on the server's own machine
   tutti node list
 
-From another machine, give the address, a token and the CA's certificate:
+From another machine, give the address and the CA's certificate, and log in:
 
-  export TUTTI_SERVER=https://tutti.example.test:8140
-  export TUTTI_TOKEN_FILE=~/.config/tutti/token TUTTI_CA_FILE=~/.config/tutti/ca.pem`,
+  export TUTTI_SERVER=https://tutti.example.test:8140 TUTTI_CA_FILE=~/.config/tutti/ca.pem
+  tutti login ann`,
 		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
 		Version: version(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
@@ -77,7 +77,8 @@ From another machine, give the address, a token and the CA's certificate:
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
 	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
-		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand())
+		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand(),
+		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand())
 	return root
 }
 

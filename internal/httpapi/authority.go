@@ -37,7 +37,7 @@ func (h *Handler) permit(r *http.Request, op api.Operation) error {
 
 // objectOf is what the path names.
 func objectOf(r *http.Request, op api.Operation) fleet.Object {
-	object := fleet.Object{Environment: fleet.Environment(r.PathValue("environment"))}
+	object := fleet.Object{Environment: fleet.Environment(r.PathValue("environment")), Task: r.PathValue("task")}
 	if strings.HasPrefix(op.Path, "/nodes/") || strings.HasPrefix(op.Path, "/certificates/") {
 		object.Node = fleet.Certname(r.PathValue("name"))
 	}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// loginFile is where the token of a login is kept: the file that was named, or one
+// for each server, so that no server is shown the token of another.
+func (a *app) loginFile(server string) (string, error) {
+	if named := a.namedToken(); named != "" {
+		return named, nil
+	}
+	dir := a.system.Getenv("XDG_CONFIG_HOME")
+	if home := a.system.Getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".config")
+	}
+	parsed, err := url.Parse(server)
+	if err != nil || dir == "" {
+		return "", fault.New(fault.Invalid, "there is no place for the token: HOME is not set; name a file with --token-file")
+	}
+	return filepath.Join(dir, "tutti", "tokens", strings.ReplaceAll(parsed.Host, ":", "_")), nil
+}
+
+// saveLogin writes the token for nobody else to read.
+func (a *app) saveLogin(server, token string) (string, error) {
+	path, err := a.loginFile(server)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fault.Wrap(fault.Invalid, err, "the token cannot be kept: %v", err)
+	}
+	// A new file: an old one's mode could be wider. A link is replaced, not followed.
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".token-*") // mode 0600
+	if err == nil {
+		defer func() { _ = os.Remove(fresh.Name()) }() // unless it was renamed
+		_, err = fresh.WriteString(token + "\n")
+		if closing := fresh.Close(); err == nil {
+			err = closing
+		}
+	}
+	if err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, err, "the token cannot be kept: %v", err)
+	}
+	return path, nil
+}
+
+func (a *app) loginCommand() *cobra.Command {
+	var stdin, show bool
+	var lifetime time.Duration
+	var roles []string
+	cmd := &cobra.Command{
+		Use: "login NAME", Short: "Log in: get a token for a name and password, and keep it", Args: exactly(1),
+		Long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server that only you can
+read, and the other commands show it until it expires. --role narrows the token: with it you can do less by accident.`,
+		Example: "  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seconds, err := secondsOf(cmd, lifetime)
+			if err != nil {
+				return err
+			}
+			config, err := a.serverConfig()
+			if err != nil {
+				return err
+			}
+			client, err := api.NewClient(config)
+			if err != nil {
+				return err
+			}
+			passwords, err := a.passwords(stdin, "Password of "+args[0])
+			if err != nil {
+				return err
+			}
+			var issued api.IssuedToken
+			if err := client.Call(cmd.Context(), api.SessionOpen, api.LoginRequest{
+				Name: args[0], Password: passwords[0], Seconds: seconds, Roles: roles,
+			}, &issued); err != nil {
+				return err
+			}
+			if show {
+				return a.printToken(issued)
+			}
+			path, err := a.saveLogin(config.Server, issued.Token)
+			if err != nil {
+				return err
+			}
+			a.hint("Logged in as %s until %s; the token is in %s", issued.User, stampOf(issued.ExpiresAt), path)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&stdin, "password-stdin", false, "read the password from standard input, one line")
+	flags.BoolVar(&show, "print", false, "print the token and do not keep it")
+	flags.DurationVar(&lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
+	flags.StringSliceVar(&roles, "role", nil, "narrow the token to this role; may be given many times")
+	return a.withAccess(cmd)
+}
+
+// secondsOf is a --lifetime for the API; 0 when it was not given.
+func secondsOf(cmd *cobra.Command, lifetime time.Duration) (int64, error) {
+	if cmd.Flags().Changed("lifetime") && lifetime < time.Second {
+		return 0, usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
+	}
+	return int64(lifetime / time.Second), nil
+}
+
+func stampOf(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	return t.Local().Format("2006-01-02 15:04:05 MST")
+}
+
+func (a *app) printToken(issued api.IssuedToken) error {
+	if a.asJSON() {
+		return a.printJSON(issued)
+	}
+	a.say(issued.Token)
+	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
+	return nil
+}
+
+func (a *app) logoutCommand() *cobra.Command {
+	return a.withAccess(&cobra.Command{
+		Use: "logout", Short: "Log out: revoke the token of the login and remove it", Args: exactly(0), Example: "  tutti logout",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := a.serverConfig()
+			if err != nil {
+				return err
+			}
+			path, err := a.loginFile(config.Server)
+			if err != nil {
+				return err
+			}
+			token, err := readOr("", path, "token-file")
+			if err != nil {
+				return err
+			}
+			if len(token) == 0 {
+				a.hint("Not logged in at %s", config.Server)
+				return nil
+			}
+			config.Token = string(token)
+			client, err := api.NewClient(config)
+			if err != nil {
+				return err
+			}
+			// A token that is not good any more is what was wanted.
+			if err := client.Call(cmd.Context(), api.SessionClose, nil, nil); err != nil && fault.Of(err) != fault.Denied {
+				return err
+			}
+			if err := os.Remove(path); err != nil {
+				return fault.Wrap(fault.Invalid, err, "the token is revoked, but its file stays: %v", err)
+			}
+			a.hint("Logged out at %s", config.Server)
+			return nil
+		},
+	})
+}
+
+func (a *app) whoamiCommand() *cobra.Command {
+	return a.withAccess(&cobra.Command{
+		Use: "whoami", Short: "Show who you are to the server, and what you may do", Args: exactly(0), Example: "  tutti whoami\n  tutti whoami -o name",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			session, err := ask[api.Session](cmd.Context(), a, api.SessionShow, nil)
+			switch {
+			case err != nil:
+				return err
+			case a.asJSON():
+				return a.printJSON(session)
+			case a.output == "name":
+				a.say(session.Name)
+				return nil
+			}
+			rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
+			if len(session.NarrowedTo) > 0 {
+				rows = append(rows, []string{"Narrowed to", strings.Join(session.NarrowedTo, " ")})
+			}
+			if session.TokenID != "" {
+				rows = append(rows, []string{"Token", session.TokenID}, []string{"Expires", stampOf(session.ExpiresAt)})
+			}
+			for _, grant := range session.Grants {
+				rows = append(rows, []string{"May", grantText(grant)})
+			}
+			return a.printRows(nil, rows)
+		},
+	})
+}
