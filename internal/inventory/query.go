@@ -11,6 +11,9 @@ import (
 type Question struct {
 	Query   pql.Checked
 	MaxRows int // more rows than that are an Invalid fault; 0 means DefaultMaxRows
+	// Compiling says that a compilation waits for the answer: such questions have a
+	// place of their own, so that other askers never hold up compiling.
+	Compiling bool
 	// Counted is told, before the first row, how many rows there would be without
 	// limit and offset; nil: nobody wants to know.
 	Counted func(total int64)

@@ -37,7 +37,7 @@ func (q questions) Exported(ctx context.Context, c compile.Collector) ([]compile
 		if parsed.Where == nil || parsed.Entity != "resources" || parsed.Columns != nil || parsed.Limit != nil || parsed.Offset != nil {
 			return nil, fault.New(fault.Invalid, "a collector's filter is a condition on resources, not %.200s", filter)
 		}
-		where = append(where, parsed.Where)
+		where = append(where, spelledOut(parsed.Where))
 	}
 	var found []compile.Exported
 	err := q.ask(ctx, &pql.Query{
@@ -51,6 +51,50 @@ func (q questions) Exported(ctx context.Context, c compile.Collector) ([]compile
 		return err
 	})
 	return found, err
+}
+
+// spelledOut says of each list that a parameter is held against what stands at its
+// places: PuppetDB compares lists as a whole, and PQL only plain values.
+func spelledOut(e pql.Expr) pql.Expr {
+	each := func(terms []pql.Expr) []pql.Expr {
+		out := make([]pql.Expr, len(terms))
+		for i, term := range terms {
+			out[i] = spelledOut(term)
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case pql.And:
+		return pql.And{Terms: each(e.Terms)}
+	case pql.Or:
+		return pql.Or{Terms: each(e.Terms)}
+	case pql.Not:
+		return pql.Not{Term: spelledOut(e.Term)}
+	case pql.Compare:
+		if e.Value.Kind == pql.List && len(e.Value.List) > 0 && len(e.Field.Path) > 0 {
+			return places(e)
+		}
+	}
+	return e
+}
+
+// places holds when the list has these values and no more.
+func places(c pql.Compare) pql.Expr {
+	at := func(i int) pql.Field {
+		field := c.Field
+		field.Path = append(slices.Clip(field.Path), pql.Step{Kind: pql.Index, Index: int64(i)})
+		return field
+	}
+	end := at(len(c.Value.List))
+	terms := []pql.Expr{pql.Not{Term: pql.Or{Terms: []pql.Expr{pql.Null{Field: end, Is: true}, pql.Null{Field: end}}}}}
+	for i, value := range c.Value.List {
+		if value.Kind == pql.NullValue {
+			terms = append(terms, pql.Null{Field: at(i), Is: true})
+			continue
+		}
+		terms = append(terms, spelledOut(pql.Compare{Op: "=", Field: at(i), Value: value}))
+	}
+	return pql.And{Terms: terms}
 }
 
 // Query implements compile.Inventory.
@@ -88,7 +132,7 @@ func (q questions) ask(ctx context.Context, query *pql.Query, maxBytes int64, ea
 		return err
 	}
 	left := maxBytes
-	return q.asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: maxAskedRows}, func(row json.RawMessage) error {
+	return q.asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: maxAskedRows, Compiling: true}, func(row json.RawMessage) error {
 		if left -= int64(len(row)) + 1; left < 0 {
 			return fault.New(fault.Invalid, "the answer has more than %d bytes, which is all that one compile may have; ask for less", maxBytes)
 		}

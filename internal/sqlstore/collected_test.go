@@ -2,10 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
@@ -124,4 +127,22 @@ func BenchmarkCollect(b *testing.B) {
 			})
 		}
 	})
+}
+
+// While every place of other askers is taken, a compilation gets its answer.
+func TestOtherAskersDoNotHoldUpCompilations(t *testing.T) {
+	t.Parallel()
+	s := engines["sqlite"](t)
+	for range maxQueries {
+		s.asking <- struct{}{}
+	}
+	q := checked(t, "nodes{}")
+	if err := s.Ask(t.Context(), inventory.Question{Query: q, Compiling: true}, func(json.RawMessage) error { return nil }); err != nil {
+		t.Errorf("a compilation asks: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Ask(ctx, inventory.Question{Query: q}, func(json.RawMessage) error { return nil }); fault.Of(err) != fault.Unavailable {
+		t.Errorf("another asks: %v, want Unavailable", err)
+	}
 }

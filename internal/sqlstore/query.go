@@ -21,10 +21,13 @@ const queryTime = time.Minute
 // slow queries and slow askers never hold up agents.
 const maxQueries = sqliteReaders / 2
 
+// maxCompileQueries is how many of those run besides that compilations wait for.
+const maxCompileQueries = sqliteReaders / 4
+
 // Ask implements inventory.Asker.
 func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
-	return s.query(ctx, usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
+	return s.query(ctx, s.places(question), usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
 		t.gone = question.Gone
 		if question.Counted != nil {
 			total, err := count(ctx, on, t.again(), q)
@@ -52,16 +55,24 @@ func count(ctx context.Context, on querier, t *translation, q *pql.Query) (int64
 	return one[int64](on.row(ctx, "SELECT count(*) FROM ("+text+") t", t.args...))
 }
 
+// places are those of which a question takes one while it runs.
+func (s *Store) places(question inventory.Question) chan struct{} {
+	if question.Compiling {
+		return s.compiling
+	}
+	return s.asking
+}
+
 // query runs act on one state of the store, for a bounded time.
-func (s *Store) query(ctx context.Context, paths bool, act func(context.Context, querier, *translation) error) error {
+func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *translation) error) error {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
 	select {
-	case s.asking <- struct{}{}:
-		defer func() { <-s.asking }()
+	case places <- struct{}{}:
+		defer func() { <-places }()
 	case <-ctx.Done():
-		return fault.Later(comeBack, "%d other queries are running; try again later", maxQueries)
+		return fault.Later(comeBack, "%d other queries are running; try again later", cap(places))
 	}
 	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
 		t := &translation{words: queryWords{s.dialect.postgres}}

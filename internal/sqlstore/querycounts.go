@@ -30,7 +30,7 @@ func subjects(summarizeBy string) ([]string, error) {
 
 // AskEvents implements inventory.Asker.
 func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
-	return s.query(ctx, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
+	return s.query(ctx, s.asking, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
 		for _, by := range q.SummarizeBy {
 			t := first.again()
 			t.gone = q.Gone

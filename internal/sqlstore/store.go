@@ -23,18 +23,19 @@ type Config struct {
 
 // Store keeps all records. See the package comment.
 type Store struct {
-	log     *slog.Logger
-	dialect dialect
-	pool    *sql.DB // PostgreSQL; SQLite: readers
-	reads   querier // on pool
-	write1  *sql.DB // SQLite: the writer's connection
-	writer  *writer // SQLite
-	file    *sqliteFile
-	claimed *sql.Conn // PostgreSQL: whose session holds the claim
-	packer  *compressor
-	paths   pathCache
-	asking  chan struct{} // a place for each query that runs
-	closing sync.Once
+	log       *slog.Logger
+	dialect   dialect
+	pool      *sql.DB // PostgreSQL; SQLite: readers
+	reads     querier // on pool
+	write1    *sql.DB // SQLite: the writer's connection
+	writer    *writer // SQLite
+	file      *sqliteFile
+	claimed   *sql.Conn // PostgreSQL: whose session holds the claim
+	packer    *compressor
+	paths     pathCache
+	asking    chan struct{} // a place for each query that runs
+	compiling chan struct{} // the same, of compilations
+	closing   sync.Once
 }
 
 // Open opens the records and brings their schema up to date. The store can be used
@@ -44,7 +45,7 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{log: log, packer: packer, asking: make(chan struct{}, maxQueries)}
+	s := &Store{log: log, packer: packer, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
 	if config.URL != "" {
 		err = s.openPostgres(ctx, config)
 	} else {

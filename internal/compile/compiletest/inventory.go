@@ -116,9 +116,6 @@ func (i *Inventory) Exported(ctx context.Context, c compile.Collector) ([]compil
 		if err != nil {
 			return nil, err
 		}
-		if _, err := pql.Check(q); err != nil {
-			return nil, err
-		}
 		if filter = q.Where; filter == nil {
 			return nil, fault.New(fault.Invalid, "%s is no condition", text)
 		}

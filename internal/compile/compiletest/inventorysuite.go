@@ -45,7 +45,7 @@ func RunInventory(t *testing.T, open func(t *testing.T) InventoryBackend) {
 				Resource{Environment: "production", Type: "Host", Title: "a", Exported: true, Tags: []string{"host"}, Parameters: json.RawMessage(`{}`)})
 			b.Replace("b.example",
 				Resource{Environment: "other", Type: "File", Title: "/b2", Exported: true, Tags: []string{"file"}, Parameters: json.RawMessage(`{"mode":"0600","list":["x"]}`)},
-				Resource{Environment: "other", Type: "File", Title: "/b1", Exported: true, Tags: []string{"file", "web"}, Parameters: json.RawMessage(`{"mode":"0644","n":2}`)})
+				Resource{Environment: "other", Type: "File", Title: "/b1", Exported: true, Tags: []string{"file", "web"}, Parameters: json.RawMessage(`{"mode":"0644","n":2,"deep":["x",[1,true]]}`)})
 			test(t, b)
 		})
 	}
@@ -106,6 +106,12 @@ func filtersNarrow(t *testing.T, b InventoryBackend) {
 		`["=",["parameter","mode"],"0644"]`:                                       "a.example:/a b.example:/b1",
 		`["=",["parameter","n"],2]`:                                               "b.example:/b1",
 		`["=",["parameter","on"],true]`:                                           "a.example:/a",
+		`["=",["parameter","list"],["x"]]`:                                        "b.example:/b2",
+		`["=",["parameter","list"],["x","y"]]`:                                    "",
+		`["=",["parameter","list"],["y"]]`:                                        "",
+		`["=",["parameter","deep"],["x",[1,true]]]`:                               "b.example:/b1",
+		`["=",["parameter","deep"],["x",[1]]]`:                                    "",
+		`["not",["=",["parameter","list"],["x"]]]`:                                "a.example:/a b.example:/b1",
 		`["=",["parameter","absent"],"x"]`:                                        "",
 		`["not",["=","tag","web"]]`:                                               "b.example:/b2",
 		`["not",["=",["parameter","n"],2]]`:                                       "a.example:/a b.example:/b2",

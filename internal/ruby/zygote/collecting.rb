@@ -2,6 +2,7 @@
 
 require 'puppet/indirector/code'
 require 'puppet/resource'
+require 'puppet/pops'
 
 module Tutti
   # Makes collectors of exported resources ask the inventory: storeconfigs are on,
@@ -14,6 +15,27 @@ module Tutti
     # has neither, and the server stores both itself.
     def self.install
       [Puppet::Node::Facts, Puppet::Resource::Catalog].each { |model| model.indirection.cache_class = nil }
+      Puppet::Pops::Evaluator::CollectorTransformer.prepend(Placing)
+      Puppet::Pops::Evaluator::Collectors::ExportedCollector.prepend(Placed)
+    end
+
+    # Tells collectors where they stand.
+    module Placing
+      def transform(expression, scope)
+        super.tap { |collector| collector.place = [expression.file, expression.line] if collector.is_a?(Placed) }
+      end
+    end
+
+    # Puppet evaluates collectors late: what the inventory refuses is told with the
+    # place of the collector.
+    module Placed
+      attr_accessor :place
+
+      def collect
+        super
+      rescue Questions::Refused => e
+        raise Puppet::ParseError.new(e.message, *place)
+      end
     end
 
     # The condition of a collector, as the AST query language has it.
