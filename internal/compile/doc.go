@@ -43,6 +43,13 @@
 // never runs more than Slots compilations. While the load gate is shut it runs
 // one at most, for somebody who waits.
 //
+// # Questions
+//
+// Code may ask for what is known of other nodes while it compiles: it collects
+// exported resources and calls puppetdb_query. The Compiler passes such questions on
+// to the Inventory. What was asked, with a digest of each answer, and what was
+// collected from whom are part of the Outcome; the second is stored with the catalog.
+//
 // # Documents
 //
 // A catalog is stored once, under the digest of its normalised form: see

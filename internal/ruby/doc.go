@@ -8,14 +8,19 @@
 // and versions never share an interpreter. The Ruby code lies in zygote/, is
 // embedded in the binary and speaks the protocol of PROTOCOL.md.
 //
+// Questions: while it compiles, Ruby may ask the inventory: Puppet's collectors of
+// exported resources by a terminus of our own, and code by puppetdb_query. The
+// questions come over the socket that the order went by, and are answered before the
+// catalog comes. Their number and the size of the answers are bounded.
+//
 // Limits: a compile has a time, a memory and a size limit; Go watches the first
 // two from outside and kills the worker's process group, so that what generate()
 // started ends with it. At most Config.Workers workers live at once, at most
 // Config.Zygotes zygotes (least recently used ones end first).
 //
 // Errors: *compile.Error when the order has no catalog; a fault of kind
-// Unavailable when the pool could not try (it is not running, or a zygote died),
-// then trying again is right; the context's error when the caller gave up.
+// Unavailable when the pool could not try (it is not running, a zygote died, or the
+// inventory did not answer), then trying again is right; the context's error when the caller gave up.
 //
 // Failure: a dead worker is replaced and its order tried once more; a dead zygote
 // is started again by the next order. When the server dies, zygotes see their
