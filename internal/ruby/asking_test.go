@@ -106,12 +106,12 @@ func askingMistakes(t *testing.T, pool *Pool, _ *compiletest.Inventory) {
 		message string
 		line    int
 	}{
-		"mistake":      {"(line 1, column 18)", 6},
-		"wrong-field":  {"'nothing' is not a queryable object for resources", 8},
-		"no-query":     {"'puppetdb_query' parameter 'query' expects a value of type String or Array", 9},
-		"curious":      {"more than 4 questions", 12},
-		"long":         {"the query has 1100000 bytes, at most 1048576 are allowed", 17},
-		"stranger":     {`the catalog of node "other.example.org" is not being compiled`, 22},
+		"mistake":     {"(line 1, column 18)", 6},
+		"wrong-field": {"'nothing' is not a queryable object for resources", 8},
+		"no-query":    {"'puppetdb_query' parameter 'query' expects a value of type String or Array", 9},
+		"curious":     {"more than 4 questions", 12},
+		"long":        {"the query has 1100000 bytes, at most 1048576 are allowed", 17},
+		"stranger":    {`the catalog of node "other.example.org" is not being compiled`, 22},
 	} {
 		got := fails(t, pool, ask(t, node))
 		if got.Cause != compile.CauseCode || !strings.Contains(got.Message, want.message) {

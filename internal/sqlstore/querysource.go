@@ -63,6 +63,7 @@ func flagOf(expr string) sqlField    { return asA(asFlag, expr) }
 func timeOf(expr string) sqlField {
 	return sqlField{as: asTime, expr: "NULLIF(" + expr + ", 0)", column: expr}
 }
+
 func timeAt(expr string) sqlField { return sqlField{as: asTime, expr: expr, column: expr, there: true} }
 
 // keyText is a text that a row is found by, and always has.
@@ -278,11 +279,11 @@ func (w queryWords) resources() source {
 
 func (w queryWords) collected() source {
 	return source{
-		from: "collected o@ JOIN nodes n@ ON n@.id = o@.node_id LEFT JOIN catalogs c@ ON c@.node_id = o@.node_id",
-		node: "o@.node_id",
+		from: "collected o@", node: "o@.node_id",
+		joins: []extra{joinNode("o@.node_id"), joinCatalog("o@.node_id")},
 		fields: map[string]sqlField{
-			"certname": plainText("n@.certname"), "environment": plainText("c@.environment"),
-			"type": plainText("o@.type"), "title": plainText("o@.title"), "exporter": plainText("o@.exporter"),
+			"certname": keyText("n@.certname"), "environment": plainText("c@.environment"),
+			"type": keyText("o@.type"), "title": keyText("o@.title"), "exporter": keyText("o@.exporter"),
 		},
 	}
 }
