@@ -24,7 +24,8 @@ that is given.
 --where takes a condition in PQL, over the fields of nodes (certname,
 latest_report_status, report_timestamp, ...) and of the inventory (facts.PATH,
 trusted.PATH, environment). In it, resources{...}, facts{...}, events{...} ask for
-what belongs to the node.`,
+what belongs to the node. Deactivated nodes are listed, too; node_state = "active"
+leaves them out.`,
 		Example: `  tutti node list
   tutti node list --where 'facts.os.family = "Debian" and facts.processors.count >= 4'
   tutti node list --where 'resources{type = "Class" and title = "Role::Web"}' -o name

@@ -87,7 +87,8 @@ func (h *Handler) selection(ctx context.Context, permission fleet.Permission, re
 	return s, err
 }
 
-// nodesWhere asks for the names of the nodes that a condition holds for.
+// nodesWhere asks for the names of the nodes that a condition holds for, of
+// deactivated ones too: the whole list has them.
 func (h *Handler) nodesWhere(ctx context.Context, condition string) ([]fleet.Certname, error) {
 	where, err := pql.NodeCondition(condition)
 	if err != nil {
@@ -98,7 +99,7 @@ func (h *Handler) nodesWhere(ctx context.Context, condition string) ([]fleet.Cer
 		return nil, err
 	}
 	var names []fleet.Certname
-	err = h.Inventory.Ask(ctx, inventory.Question{Query: checked}, func(text json.RawMessage) error {
+	err = h.Inventory.Ask(ctx, inventory.Question{Query: checked, Gone: true}, func(text json.RawMessage) error {
 		var row struct{ Certname fleet.Certname }
 		err := json.Unmarshal(text, &row)
 		names = append(names, row.Certname)
