@@ -2,12 +2,14 @@ package e2e_test
 
 import (
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -53,7 +55,8 @@ func callPypuppetdb(t *testing.T, s *server) {
 	contains(t, s.tutti(t, "query", `nodes[certname]{ latest_report_status = "failed" }`, "-o", "json"), "db-1.fleet.test")
 }
 
-// A certificate alone does not open PuppetDB's doors.
+// A certificate alone does not open PuppetDB's doors; an administrator's token does, in the
+// header of Puppet Enterprise's clients, too.
 func TestPuppetDBClients(t *testing.T) {
 	t.Parallel()
 	s := theHouse(t)
@@ -69,6 +72,16 @@ func TestPuppetDBClients(t *testing.T) {
 		}
 		if got := anonymous(t, s).must(t, c.method, c.path, "application/json", []byte("{}")); got.status != http.StatusForbidden {
 			t.Errorf("%s %s without a certificate: %d %s", c.method, c.path, got.status, got.body)
+		}
+	}
+	token, err := os.ReadFile(filepath.Join(s.data, "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, status := range map[string]int{"/pdb/query/v4/nodes": http.StatusOK, "/metrics/v2/list": http.StatusOK, "/pdb/query/v3/nodes": http.StatusNotFound} {
+		got, err := anonymous(t, s).doHeaders(http.MethodGet, path, map[string]string{"X-Authentication": strings.TrimSpace(string(token))}, nil)
+		if err != nil || got.status != status || !json.Valid([]byte(got.body)) {
+			t.Errorf("%s with a token: %d %s %v", path, got.status, got.body, err)
 		}
 	}
 }

@@ -77,6 +77,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		"/metrics/v2/":   questions,
 		"/pdb/cmd/v1":    p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
 		"/pdb/admin/v1/": own.Perform(fleet.NodePurge, pdb),
+		"/pdb/":          questions, // what there is not
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": classifier,
