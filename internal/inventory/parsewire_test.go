@@ -120,6 +120,22 @@ func TestParseWireReport(t *testing.T) {
 	}
 }
 
+// Puppet Servers send only the resources that something happened to; a metric counts all.
+func TestParseWireReportCountsAllResources(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]Counts{
+		"50":    {Resources: 50, Unchanged: 47, Failed: 1, Skipped: 1, Noop: 1, Corrective: 1},
+		"2":     {Resources: 3, Failed: 1, Skipped: 1, Noop: 1, Corrective: 1},
+		"-4e99": {Resources: 3, Failed: 1, Skipped: 1, Noop: 1, Corrective: 1},
+	} {
+		metric := `"metrics":[{"category":"resources","name":"total","value":` + value + `},`
+		got, err := ParseWireReport(strings.Replace(wireReportBody, `"metrics":[`, metric, 1))
+		if err != nil || got.Counts != want || !strings.Contains(string(got.Metrics), value) {
+			t.Errorf("%s: %+v, want %+v: %v\n%s", value, got.Counts, want, err, got.Metrics)
+		}
+	}
+}
+
 // TestParseWireReport5 has the flat events of the oldest version.
 func TestParseWireReport5(t *testing.T) {
 	t.Parallel()

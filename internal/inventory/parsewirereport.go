@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,6 +38,7 @@ type wireReport struct {
 	envelope envelope
 	groups   map[resourceKey]int // where the resource of a flat event is
 	values   map[string][]byte   // of metrics, by category
+	total    int                 // resources, as a metric counts them
 }
 
 type resourceKey struct{ kind, title string }
@@ -87,6 +89,9 @@ func (p *wireReport) metric() error {
 	}
 	if value == "" || strings.Contains("tfn", value[:1]) {
 		return p.fail("the \"value\" of metric %.40q is missing, or no number", name)
+	}
+	if n, err := strconv.ParseUint(value, 10, 31); category == "resources" && name == "total" && err == nil {
+		p.total = int(n)
 	}
 	if p.values == nil {
 		p.values = map[string][]byte{}
@@ -267,6 +272,10 @@ func (p *wireReport) finish() (Report, error) {
 	for i := range r.Resources {
 		conclude(&r.Resources[i])
 		p.count(&r.Resources[i])
+	}
+	if silent := p.total - len(r.Resources); silent > 0 { // those that nothing happened to are not sent
+		r.Counts.Resources += silent
+		r.Counts.Unchanged += silent
 	}
 	if r.CatalogUUID == "" {
 		r.CatalogUUID = r.TransactionUUID // formats before 7 know only this one
