@@ -133,7 +133,7 @@ func (c PuppetserverConfig) write(port int) (*CA, error) {
 	}
 	fill := strings.NewReplacer(append(certificates,
 		"@DIR@", c.Dir, "@ENVIRONMENTS@", c.EnvironmentPath, "@MODULES@", c.BaseModulePath,
-		"@JRUBIES@", strconv.Itoa(c.JRubies), "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB)...)
+		"@JRUBIES@", strconv.Itoa(c.JRubies), "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB, "@STORES@", strconv.FormatBool(c.PuppetDB != ""))...)
 	files := maps.Clone(puppetserverFiles)
 	if c.PuppetDB == "" {
 		files["puppet/puppet.conf"] += puppetserverAlone
@@ -200,6 +200,7 @@ manage_internal_file_permissions = false
   server-run-dir: @DIR@/run
   server-log-dir: @DIR@/log
   max-active-instances: @JRUBIES@
+  track-lookups: @STORES@ # the keys that a compilation asked Hiera for
 }
 http-client: {}
 profiler: {}
