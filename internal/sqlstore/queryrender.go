@@ -185,10 +185,8 @@ func appendLeaf(dst []byte, kind int64, text string) []byte {
 // leaves puts together what was stored as leaves: below the path prefix, or of a
 // whole fact.
 func (r *renderer) leaves(list, prefix string) error {
-	var rows [][3]any
-	decoder := json.NewDecoder(bytes.NewReader([]byte(list)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&rows); err != nil {
+	rows, err := readLeaves(list)
+	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
@@ -201,11 +199,12 @@ func (r *renderer) leaves(list, prefix string) error {
 	}
 	var root any
 	for _, row := range rows {
-		path, _ := row[0].(string)
-		number, _ := row[1].(json.Number)
-		kind, _ := number.Int64()
-		text, _ := row[2].(string)
-		root = plant(root, inventory.PathSteps(path)[skip:], json.RawMessage(appendLeaf(nil, kind, text)))
+		steps := inventory.PathSteps(row.path)[skip:]
+		if len(rows) == 1 && len(steps) == 0 {
+			r.out = appendLeaf(r.out, row.kind, row.text)
+			return nil
+		}
+		root = plant(root, steps, json.RawMessage(appendLeaf(nil, row.kind, row.text)))
 	}
 	return r.marshal(root)
 }

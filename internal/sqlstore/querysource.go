@@ -5,10 +5,14 @@ package sqlstore
 type source struct {
 	from   string
 	joins  []extra // what from lacks, in order; a query has only those that it mentions
+	parts  []extra // columns that stand in from where it has partsMark, likewise
 	where  string  // holds for all its rows; may be empty
 	node   string  // the id of the node that a row belongs to; empty for rows of no node
 	fields map[string]sqlField
 }
+
+// partsMark is where a source's parts go.
+const partsMark = "/*parts*/"
 
 // extra is a join that adds one row of another table at most, and exactly one where it is not a
 // LEFT JOIN: without it the rows are the same.
@@ -185,10 +189,13 @@ func (w queryWords) facts(known narrowed) source {
 		where += " AND " + known.hoisted
 	}
 	return source{
-		from: `(SELECT f.node_id, p.name, ` + w.list("p.path, f.kind, f.value", "p.path") + ` AS leaves,
-			max(` + kindOfFact + `) AS kind,
-			max(CASE WHEN f.kind < 5 AND ` + isTop + ` THEN f.value END) AS value, max(CASE WHEN ` + isTop + ` THEN f.number END) AS number
-			FROM ` + from + where + ` GROUP BY f.node_id, p.name) v@`,
+		from: "(SELECT f.node_id, p.name" + partsMark + " FROM " + from + where + " GROUP BY f.node_id, p.name) v@",
+		parts: []extra{
+			{"v@.leaves", ", " + w.list("p.path, f.kind, f.value", "p.path") + " AS leaves"},
+			{"v@.kind", ", max(" + kindOfFact + ") AS kind"},
+			{"v@.value", ", max(CASE WHEN f.kind < 5 AND " + isTop + " THEN f.value END) AS value"},
+			{"v@.number", ", max(CASE WHEN " + isTop + " THEN f.number END) AS number"},
+		},
 		joins: []extra{joinNode("v@.node_id"), joinFacts("v@.node_id")},
 		node:  "v@.node_id",
 		fields: map[string]sqlField{

@@ -65,6 +65,9 @@ func (t *translation) scope(entity string, known narrowed) scope {
 	t.uses++
 	number := fmt.Sprint(t.uses)
 	s := t.words.source(entity, known)
+	for i := range s.parts {
+		s.parts[i].name = strings.ReplaceAll(s.parts[i].name, "@", number)
+	}
 	for i := range s.joins {
 		s.joins[i].name, s.joins[i].text = strings.ReplaceAll(s.joins[i].name, "@", number), strings.ReplaceAll(s.joins[i].text, "@", number)
 	}
@@ -86,8 +89,8 @@ type opened struct {
 	paged      bool // limit and offset are in FROM
 }
 
-// text is the FROM and WHERE with the joins that these expressions, the conditions
-// and other such joins mention.
+// text is the FROM and WHERE with the joins and columns that these expressions, the
+// conditions and other such joins mention.
 func (o opened) text(used ...string) string {
 	where := ""
 	if len(o.conditions) > 0 {
@@ -102,7 +105,13 @@ func (o opened) text(used ...string) string {
 		}
 	}
 	slices.Reverse(kept)
-	text := " FROM " + o.from
+	var parts strings.Builder
+	for _, part := range o.parts {
+		if strings.Contains(mentioned, part.name) {
+			parts.WriteString(part.text)
+		}
+	}
+	text := " FROM " + strings.Replace(o.from, partsMark, parts.String(), 1)
 	if len(kept) > 0 {
 		text += " " + strings.Join(kept, " ")
 	}
