@@ -47,8 +47,12 @@ func (w queryWords) pattern(pattern string) (string, error) {
 	return b.String(), nil
 }
 
-// list gathers rows of expressions into one JSON array of arrays; order sorts it.
+// list gathers rows of expressions into one JSON array of arrays; order sorts it,
+// unless it is empty.
 func (w queryWords) list(exprs, order string) string {
+	if order == "" {
+		return w.either("json_group_array(json_array("+exprs+"))", "CAST(json_agg(json_build_array("+exprs+")) AS text)")
+	}
 	return w.either("json_group_array(json_array("+exprs+") ORDER BY "+order+")", "CAST(json_agg(json_build_array("+exprs+") ORDER BY "+order+") AS text)")
 }
 

@@ -206,7 +206,36 @@ func (r *renderer) leaves(list, prefix string) error {
 		}
 		root = plant(root, steps, json.RawMessage(appendLeaf(nil, row.kind, row.text)))
 	}
-	return r.marshal(root)
+	r.out = appendTree(r.out, root)
+	return nil
+}
+
+// appendTree writes what plant put together.
+func appendTree(dst []byte, tree any) []byte {
+	switch tree := tree.(type) {
+	case json.RawMessage:
+		return append(dst, tree...)
+	case map[string]any:
+		dst = append(dst, '{')
+		for i, key := range sortedKeys(tree) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendString(dst, key), ':')
+			dst = appendTree(dst, tree[key])
+		}
+		return append(dst, '}')
+	case []any:
+		dst = append(dst, '[')
+		for i, item := range tree {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendTree(dst, item)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, "null"...) // a place in a list that no leaf is at
 }
 
 // plant puts a leaf where its path leads to.

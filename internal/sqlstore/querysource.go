@@ -84,6 +84,7 @@ func countOf(expr string) sqlField { return asA(asInt, "NULLIF("+expr+", 0)") }
 type narrowed struct {
 	hoisted string // of facts: conditions on name and certname alone
 	page    string // of facts: which are meant, node_id and name, if that is known
+	shown   bool   // of facts: values are shown, not compared, so leaves need no order
 	paths   bool   // of facts and leaves: few paths are meant
 	latest  bool   // of reports and events: only each node's newest report is meant
 }
@@ -181,6 +182,10 @@ const kindOfFact = "CASE WHEN " + isTop + " AND f.kind < 5 THEN f.kind WHEN f.ki
 
 // facts puts the leaves of each fact together.
 func (w queryWords) facts(known narrowed) source {
+	order := "p.path"
+	if known.shown {
+		order = ""
+	}
 	from, where := leavesOf("m", "p", "f", known.paths), " WHERE f.node_id = m.id AND f.path_id = p.id"
 	switch {
 	case known.page != "":
@@ -191,7 +196,7 @@ func (w queryWords) facts(known narrowed) source {
 	return source{
 		from: "(SELECT f.node_id, p.name" + partsMark + " FROM " + from + where + " GROUP BY f.node_id, p.name) v@",
 		parts: []extra{
-			{"v@.leaves", ", " + w.list("p.path, f.kind, f.value", "p.path") + " AS leaves"},
+			{"v@.leaves", ", " + w.list("p.path, f.kind, f.value", order) + " AS leaves"},
 			{"v@.kind", ", max(" + kindOfFact + ") AS kind"},
 			{"v@.value", ", max(CASE WHEN f.kind < 5 AND " + isTop + " THEN f.value END) AS value"},
 			{"v@.number", ", max(CASE WHEN " + isTop + " THEN f.number END) AS number"},

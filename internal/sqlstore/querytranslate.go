@@ -126,6 +126,7 @@ func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
 	switch q.Entity {
 	case "facts":
 		terms, known.hoisted = t.hoist(q.Where)
+		known.shown = t.uses == 0 && len(q.GroupBy) == 0
 		if page {
 			known.page = t.factPage(q, terms, known.hoisted)
 		}
