@@ -70,7 +70,7 @@ func (l *loaded) questions() []question {
 		{name: "exported resources of a type", pql: `resources[certname, type, title, parameters] { type = "Nagios_host" and exported = true }`},
 		{name: "exported for a collector", pql: fmt.Sprintf(`resources[certname, type, title, parameters] { type = "Sshkey" and exported = true and tag = "site" and parameters.type = "ssh-rsa" and !(certname = "%s") }`, some)},
 		{name: "resources of one node", pql: fmt.Sprintf(`resources[type, title, exported, tags, file, line, parameters] { certname = "%s" }`, some)},
-		{name: "resources of nodes with facts", pql: `resources[certname, title] { type = "Service" and title = "svc-18" and inventory { facts.role = "db" and facts.os.name = "Ubuntu" } }`},
+		{name: "resources of nodes with facts", pql: `resources[certname, title] { type = "Service" and title = "svc-18" and certname in inventory[certname] { facts.role = "db" and facts.os.name = "Ubuntu" } }`},
 		{name: "count by resource type", pql: `resources[type, count()] { group by type }`},
 		{name: "edges of one node", pql: fmt.Sprintf(`edges[source_type, source_title, target_type, target_title, relationship] { certname = "%s" }`, some)},
 		// Nodes and reports.
