@@ -420,6 +420,9 @@ func TestTheKindOfAFullLogIsKept(t *testing.T) {
 		audit := rbac.NewAudit(brokenLog{AuditStore: rbactest.New(), record: cause}, quiet)
 		_, err := audit.Begin(t.Context(), rbac.Entry{})
 		wantKind(t, "begin", err, want)
+		if fault.RetryAfter(err) != fault.RetryAfter(cause) || !strings.Contains(err.Error(), cause.Error()) {
+			t.Errorf("%v became %v, back in %s", cause, err, fault.RetryAfter(err))
+		}
 	}
 }
 

@@ -82,7 +82,7 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (finish func(error), err err
 	e.Outcome = Started
 	id, err := a.store.RecordAct(ctx, bounded(e))
 	if err != nil {
-		return nil, fault.Wrap(kindOfWrite(err), err, "the act could not be recorded in the audit log, so it was not done; try again later")
+		return nil, unrecorded(err)
 	}
 	return func(result error) {
 		outcome := Done
@@ -99,12 +99,14 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (finish func(error), err err
 	}, nil
 }
 
-// kindOfWrite keeps Unavailable, which says when to come back.
-func kindOfWrite(err error) fault.Kind {
-	if fault.Of(err) == fault.Unavailable {
-		return fault.Unavailable
+// unrecorded says why an act is not done; the store's reason and when to come back
+// are kept.
+func unrecorded(err error) error {
+	detail := "nothing was done, because it could not be recorded in the audit log"
+	if fault.Of(err) != fault.Unavailable {
+		return fault.Wrap(fault.Internal, err, "%s", detail)
 	}
-	return fault.Internal
+	return &fault.Error{Kind: fault.Unavailable, Detail: detail + ": " + fault.Detail(err), RetryAfter: fault.RetryAfter(err), Err: err}
 }
 
 // Refused records a refusal. That it cannot be recorded is logged: there is
