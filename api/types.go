@@ -119,6 +119,15 @@ type Node struct {
 	Corrective    bool       `json:"corrective,omitempty"`
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
 	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
+	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
+}
+
+// Connected is the connection of a node's agent.
+type Connected struct {
+	Server   string    `json:"server"`
+	Since    time.Time `json:"since"`
+	Agent    string    `json:"agent,omitempty"` // how the agent calls itself, with its version
+	Protocol string    `json:"protocol"`        // PCP 1 or PCP 2
 }
 
 // Facts is a node's newest facts.

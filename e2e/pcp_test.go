@@ -174,12 +174,19 @@ func TestControllersReachAgentsOverPCP(t *testing.T) {
 	s.logged(t, "pcp access", "outcome=AUTHENTICATION_FAILURE", "node=fresh")
 	s.logged(t, "path=/pcp2/agent", "status=101", "actor=node:fresh")
 
+	fresh.node.must(t, http.MethodPut, "/puppet/v3/facts/fresh?environment=production", "application/json", factsJSON("fresh", nil))
+	if text := s.tutti(t, "node", "show", "fresh"); !strings.Contains(text, "connected to ") || !strings.Contains(text, "(PCP 2)") {
+		t.Errorf("node show does not tell that the agent is connected:\n%s", text)
+	}
 	s.tutti(t, "ca", "revoke", "fresh")
 	if _, err := fresh.in.ReadByte(); err == nil {
 		t.Error("a revoked node's connection goes on")
 	}
 	if diff := cmp.Diff(`{"changes":[{"client":"pcp://fresh/agent","change":-1}]}`, string(ctl.receive().Data)); diff != "" {
 		t.Errorf("update (-want +got):\n%s", diff)
+	}
+	if text := s.tutti(t, "node", "show", "fresh"); !strings.Contains(text, "not connected") {
+		t.Errorf("node show does not tell that the agent is gone:\n%s", text)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()

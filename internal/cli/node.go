@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -109,6 +110,7 @@ func (a *app) nodeShow() *cobra.Command {
 			return a.printRows(nil, [][]string{
 				{"Node", node.Name},
 				{"Environment", node.Environment},
+				{"Agent", agentOf(node.Connected, now)},
 				{"Last run", nodeStatus(node)},
 				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
 				{"Facts", agoOf(node.FactsAt, now)},
@@ -116,6 +118,14 @@ func (a *app) nodeShow() *cobra.Command {
 			})
 		},
 	}
+}
+
+// agentOf tells of the agent's connection.
+func agentOf(c *api.Connected, now time.Time) string {
+	if c == nil {
+		return "not connected"
+	}
+	return fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.TrimSpace(c.Protocol+" "+c.Agent))
 }
 
 // reference is a bracketed pointer to more, when there is more.

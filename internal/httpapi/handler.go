@@ -24,6 +24,7 @@ type Config struct {
 	Code         Code
 	Blobs        cas.Store
 	Nodes        inventory.NodeStore
+	Presences    inventory.Presences
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Reports      inventory.ReportStore

@@ -85,6 +85,30 @@ var asked = map[string][]string{
 	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`},
 }
 
+// present says that web-1's agent is connected.
+type present struct{}
+
+func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
+	if node != "web-1" {
+		return inventory.Presence{}, false
+	}
+	return inventory.Presence{Server: "tutti.test", Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.FixedZone("", 3600)), Agent: "agent/1", Protocol: "PCP 2"}, true
+}
+
+// TestNodesThatAreConnected: both ways to see a node tell of its agent.
+func TestNodesThatAreConnected(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	check(t, b.known.SaveReport(t.Context(), inventory.Report{ID: fleet.DigestOf([]byte("away")), Certname: "away", Environment: "production", Status: "changed", ReceivedAt: time.Now()}))
+	const connected = `"connected":{"server":"tutti.test","since":"2026-11-21T19:00:00Z","agent":"agent/1","protocol":"PCP 2"}`
+	for path, want := range map[string]int{"/nodes/web-1": 1, "/nodes/away": 0, "/nodes": 1} {
+		w := b.call(admin, http.MethodGet, api.Prefix+path, nil)
+		if got := strings.Count(w.Body.String(), connected); w.Code != http.StatusOK || got != want || strings.Count(w.Body.String(), `"connected"`) != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 // bench is a handler over fakes that hold one node, and some users.
 type bench struct {
 	handler http.Handler
@@ -130,7 +154,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked},
+		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: noTasks{},
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

@@ -30,16 +30,26 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 		return api.Node{}, err
 	}
 	node, err := h.Nodes.Node(ctx, name)
-	return nodeOf(node), err
+	return h.nodeOf(node), err
 }
 
-func nodeOf(n inventory.Node) api.Node {
+func (h *Handler) nodeOf(n inventory.Node) api.Node {
 	return api.Node{
 		Name: string(n.Certname), Environment: string(n.Environment),
 		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
 		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
 		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
+		Connected: h.connected(n.Certname),
 	}
+}
+
+// connected is nil for a node whose agent is not connected.
+func (h *Handler) connected(node fleet.Certname) *api.Connected {
+	p, there := h.Presences.Presence(node)
+	if !there {
+		return nil
+	}
+	return &api.Connected{Server: p.Server, Since: p.Since.UTC(), Agent: p.Agent, Protocol: p.Protocol}
 }
 
 // timeOf is nil for a time that never was.

@@ -23,7 +23,7 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 	if err != nil {
 		return list, err
 	}
-	list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, nodeOf(node)) })
+	list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
 	return list, err
 }
 

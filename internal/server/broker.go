@@ -1,11 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/ws"
 )
 
@@ -30,6 +33,18 @@ func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	}
 	p.brokerFigures()
 	return nil
+}
+
+// presences tells the API which agents are connected.
+type presences struct{ *parts }
+
+// Presence is inventory.Presences.
+func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
+	who, there := p.broker.Presence(wire.NewURI(string(node), ws.DefaultType))
+	if !there {
+		return inventory.Presence{}, false
+	}
+	return inventory.Presence{Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version)}, true
 }
 
 // isController tells whether a node may give orders to others.

@@ -22,8 +22,8 @@ const (
 	PathV2 = "/pcp2"
 )
 
-// defaultType is who connects without saying as what.
-const defaultType = "agent"
+// DefaultType is who connects without saying as what.
+const DefaultType = "agent"
 
 // upgradeTime is how long a client may take to accept the answer to its request.
 const upgradeTime = 10 * time.Second
@@ -71,7 +71,7 @@ func route(path string) (version wire.Version, clientType string, found bool) {
 		switch {
 		case !ok:
 		case rest == "" || rest == "/":
-			return version, defaultType, true
+			return version, DefaultType, true
 		case rest[0] == '/':
 			return version, rest[1:], true
 		}

@@ -1,0 +1,22 @@
+package inventory
+
+import (
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Presence is the connection of a node's agent. It is not stored: a server that
+// was killed cannot say that its agents are gone.
+type Presence struct {
+	Server   string // that it is connected to
+	Since    time.Time
+	Agent    string // how the agent calls itself, with its version; may be empty
+	Protocol string // "PCP 1" or "PCP 2"
+}
+
+// Presences tells which agents are connected now. It is asked for each node that is
+// shown, by many at the same time, and answers from memory.
+type Presences interface {
+	Presence(node fleet.Certname) (Presence, bool)
+}
