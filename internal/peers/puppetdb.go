@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,6 +39,7 @@ type PuppetDBConfig struct {
 	Threads  int      // that process commands; 0: PuppetDB's default, half of the cores
 	Keep     bool     // never let data expire
 	Postgres []string // PostgreSQL's settings
+	Java     []string // flags of the virtual machine
 }
 
 // StartPuppetDB starts both as Debian sets them up and waits until PuppetDB says
@@ -75,10 +77,10 @@ func StartPuppetDBWith(ctx context.Context, dir string, config PuppetDBConfig) (
 	}
 	p.proc, err = start(ctx, command{
 		path: java, dir: dir, log: filepath.Join(dir, "puppetdb.log"),
-		args: []string{
-			"-Xmx" + config.Heap, "-Djava.security.egd=/dev/urandom", "-cp", puppetdbJar, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
+		args: append(slices.Clone(config.Java),
+			"-Xmx"+config.Heap, "-Djava.security.egd=/dev/urandom", "-cp", puppetdbJar, "clojure.main", "-m", "puppetlabs.puppetdb.core", "services",
 			"--config", filepath.Join(dir, "conf.d"), "--bootstrap-config", filepath.Join(dir, "bootstrap.cfg"),
-		},
+		),
 	})
 	if err != nil {
 		return nil, err
@@ -176,6 +178,9 @@ func (p *PuppetDB) meter(ctx context.Context, name string) (int, error) {
 	return answer.Value.Count, nil
 }
 
+// Postgres is the cluster that it keeps its records in.
+func (p *PuppetDB) Postgres() *Postgres { return p.postgres }
+
 // Count asks how many rows an entity has: nodes, reports, factsets.
 func (p *PuppetDB) Count(ctx context.Context, entity string) (int, error) {
 	query := `["extract",[["function","count"]]]`
@@ -258,7 +263,7 @@ func (c PuppetDBConfig) expiry() string {
 	if !c.Keep {
 		return ""
 	}
-	return "gc-interval = 0\nnode-ttl = 0s\nnode-purge-ttl = 0s\nreport-ttl = 3650d\nresource-events-ttl = 3650d\n"
+	return "gc-interval = 0\nnode-ttl = 0s\nnode-purge-ttl = 20000d\nreport-ttl = 20000d\nresource-events-ttl = 20000d\n"
 }
 
 // puppetdbFiles is the package's configuration with other places and ports;

@@ -140,6 +140,8 @@ func (t *Tutti) Version(ctx context.Context) string {
 func (t *Tutti) URL() string { return "https://127.0.0.1:" + strconv.Itoa(t.port) }
 
 // Client implements [Target]: it enrols the node as an agent does.
+//
+// The certificate of an unknown node has no rights but its own; see [Tutti.Trust].
 func (t *Tutti) Client(ctx context.Context, certname string) (*tls.Config, error) {
 	t.mu.Lock()
 	known := t.clients[certname]
@@ -167,7 +169,7 @@ func (t *Tutti) enrol(ctx context.Context, certname string) (tls.Certificate, er
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	conn, err := load.NewConn(t.URL(), &tls.Config{RootCAs: t.pool, ServerName: "localhost", MinVersion: tls.VersionTLS12})
+	conn, err := load.NewConn(t.URL(), t.Trust())
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -191,6 +193,12 @@ func (t *Tutti) enrol(ctx context.Context, certname string) (tls.Certificate, er
 		return tls.Certificate{}, errors.New("the server's answer holds no certificate")
 	}
 	return tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key}, nil
+}
+
+// Trust gives the TLS settings of a client without a certificate, for those that
+// have a token.
+func (t *Tutti) Trust() *tls.Config {
+	return &tls.Config{RootCAs: t.pool, ServerName: "localhost", MinVersion: tls.VersionTLS12}
 }
 
 // Usage implements [Target].

@@ -316,7 +316,7 @@ func (c checker) ordered(info *FieldInfo, e Compare) *Error {
 	case TimeType:
 		return timestamp(e.Value)
 	case NumberType, JSONType:
-		if _, ok := Numeric(e.Value); !ok {
+		if _, ok := e.Value.Number(); !ok {
 			return wrong(e.Value.Pos, "Argument \"%s\" and operator \"%s\" have incompatible types.", e.Value.Text, e.Op)
 		}
 		return nil
@@ -349,11 +349,11 @@ func (c checker) equals(info *FieldInfo, f Field, v Value) *Error {
 	case BoolType:
 		ok = v.Kind == Boolean
 	case NumberType:
-		_, ok = Numeric(v)
+		_, ok = v.Number()
 	case TimeType:
 		return timestamp(v)
 	case JSONType:
-		ok = v.Kind != List
+		ok = v.Kind != List || c.entity.Name == "resources" // parameters are compared whole
 	case PathType:
 		ok = v.Kind == List && !slices.ContainsFunc(v.List, func(s Value) bool { return s.Kind != String && s.Kind != Integer })
 	}
@@ -468,17 +468,6 @@ func columnType(e *Entity, c Column) Type {
 		return TextType
 	}
 	return e.Field(c.Field.Name).Type
-}
-
-// Numeric is a value's number; text that looks like one counts.
-func Numeric(v Value) (float64, bool) {
-	if v.Kind == String {
-		v.Kind = Real
-		if v.Text == "" || strings.ContainsAny(v.Text, "xXpPnNiI_ ") {
-			return 0, false
-		}
-	}
-	return v.Number()
 }
 
 // Time reads a timestamp; what is left out is zero, without a zone it is UTC.

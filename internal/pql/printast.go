@@ -119,6 +119,9 @@ func (e In) ast() string {
 	return array(quote("in"), names, array(quote("array"), Value{Kind: List, List: e.Values}.ast()))
 }
 
+// JSON writes a literal as JSON.
+func (v Value) JSON() string { return v.ast() }
+
 // ast writes a literal as JSON.
 func (v Value) ast() string {
 	if v.Kind != List {

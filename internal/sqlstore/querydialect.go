@@ -81,6 +81,11 @@ func (w queryWords) jsonRaw(doc, path string) string {
 	return w.either("("+doc+" -> "+path+")", "CAST("+readable(doc)+" #> CAST("+path+" AS text[]) AS text)")
 }
 
+// sameJSON compares a JSON text with an argument.
+func (w queryWords) sameJSON(raw, arg string) string {
+	return w.either("json("+raw+") = json("+arg+")", "CAST("+raw+" AS jsonb) = CAST("+arg+" AS jsonb)")
+}
+
 // readable casts to jsonb, which has no room for the character zero.
 func readable(doc string) string {
 	return "CAST(CASE WHEN " + doc + ` LIKE '%\\u0000%' THEN NULL ELSE ` + doc + " END AS jsonb)"

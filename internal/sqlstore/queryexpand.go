@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/inventory"
 )
@@ -109,15 +110,25 @@ type reportEvent struct {
 	CorrectiveChange bool            `json:"corrective_change"`
 }
 
+// offsetTime is how PuppetDB writes times inside of expanded events, and only there.
+func offsetTime(at time.Time) *string {
+	if at.IsZero() {
+		return nil
+	}
+	text := at.UTC().Format("2006-01-02T15:04:05.999999+00:00")
+	return &text
+}
+
+// eventList is nil, which is shown as null, when nothing happened.
 func eventList(resources []inventory.ResourceStatus) []reportEvent {
-	list := []reportEvent{}
+	var list []reportEvent
 	for i := range resources {
 		r := &resources[i]
 		for _, e := range eventsOf(r) {
 			list = append(list, reportEvent{
-				Status: present(e.Status), Timestamp: wireTime(e.Time), ResourceType: r.Type, ResourceTitle: r.Title,
+				Status: present(e.Status), Timestamp: offsetTime(e.Time), ResourceType: r.Type, ResourceTitle: r.Title,
 				Property: present(e.Property), Name: present(e.Name), NewValue: e.Desired, OldValue: e.Previous, Message: present(e.Message),
-				File: present(r.File), Line: presentLine(r.Line), ContainmentPath: append([]string{}, r.ContainmentPath...),
+				File: present(r.File), Line: presentLine(r.Line), ContainmentPath: r.ContainmentPath,
 				ContainingClass: containingClass(r.ContainmentPath), CorrectiveChange: e.CorrectiveChange,
 			})
 		}
@@ -163,6 +174,9 @@ func (r *renderer) rows(o output, c cell) error {
 		}
 	}
 	href := "/pdb/query/v4/catalogs/" + r.cells[o.cols[1]].text() + "/" + o.field
+	if len(rows) == 0 {
+		return r.expanded(nil, href)
+	}
 	if o.field == "edges" {
 		list := make([]catalogEdge, len(rows))
 		for i, row := range rows {

@@ -264,7 +264,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 		"report": string(r.ID), "configuration_version": r.ConfigVersion, "run_start_time": r.StartedAt,
 		"run_end_time": r.EndedAt, "report_receive_time": r.ReceivedAt, "status": "skipped", "corrective_change": false, "timestamp": at,
 		"resource_type": "Exec", "resource_title": "/bin/x", "property": nil, "name": nil, "message": nil, "file": nil, "line": nil,
-		"new_value": jsonValue{}, "old_value": jsonValue{}, "containment_path": []string{}, "containing_class": nil, "environment": env, "latest_report?": true,
+		"new_value": jsonValue{}, "old_value": jsonValue{}, "containment_path": nil, "containing_class": nil, "environment": env, "latest_report?": true,
 	})
 }
 

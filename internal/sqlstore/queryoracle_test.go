@@ -426,6 +426,9 @@ func (o oracle) compare(r oracleRow, c pql.Compare) truth {
 	if c.Field.Name == "node_state" {
 		return of(c.Value.Text == "any" || o.state(r.node) == c.Value.Text)
 	}
+	if c.Field.Name == "type" && c.Value.Text == "any" && r.fields["puppet_version"] != nil {
+		return yes // of a report
+	}
 	re, _ := pql.Regexp(c.Value.Text)
 	if len(c.Field.Path) > 0 {
 		root := r.fields[c.Field.Name].(jsonValue)
@@ -436,7 +439,7 @@ func (o oracle) compare(r oracleRow, c pql.Compare) truth {
 		}
 		return no
 	}
-	number, _ := pql.Numeric(c.Value)
+	number, _ := c.Value.Number()
 	switch v := r.fields[c.Field.Name].(type) {
 	case nil:
 		return unknown
@@ -469,7 +472,7 @@ func (o oracle) compare(r oracleRow, c pql.Compare) truth {
 
 func comparePathValue(path []any, c pql.Compare, number float64) bool {
 	if c.Field.Name == "depth" {
-		return ordered(c.Op, float64(len(path))-number)
+		return ordered(c.Op, float64(len(path)-1)-number)
 	}
 	if len(path) != len(c.Value.List) {
 		return false
@@ -522,7 +525,7 @@ func compareJSONValue(v any, c pql.Compare) bool {
 		}
 	}
 	n, isNumber := v.(float64)
-	want, ok := pql.Numeric(c.Value)
+	want, ok := c.Value.Number()
 	return isNumber && ok && ordered(c.Op, n-want)
 }
 

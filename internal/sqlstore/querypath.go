@@ -11,9 +11,9 @@ import (
 
 func (s scope) comparePath(f sqlField, c pql.Compare) string {
 	if c.Field.Name == "depth" {
-		want, _ := pql.Numeric(c.Value)
+		want, _ := c.Value.Number()
 		return s.pathIDs(f.raw, func(steps []any) bool {
-			n := float64(len(steps))
+			n := float64(len(steps) - 1) // a fact itself is at 0
 			return map[string]bool{"=": n == want, ">": n > want, "<": n < want, ">=": n >= want, "<=": n <= want}[c.Op]
 		})
 	}

@@ -108,6 +108,11 @@ func (r *renderer) value(o output) error {
 		r.out = strconv.AppendInt(r.out, c.integer(), 10)
 	case asFloat:
 		r.out = appendFloat(r.out, c)
+	case asAverage:
+		whole := len(r.out)
+		if r.out = appendFloat(r.out, c); !bytes.ContainsAny(r.out[whole:], ".e") {
+			r.out = append(r.out, ".0"...)
+		}
 	case asTime:
 		r.out = append(r.out, '"')
 		r.out = append(instant(c.integer()).AppendFormat(r.out, "2006-01-02T15:04:05.000Z"), '"')

@@ -164,7 +164,8 @@ func (f *facets) function(c pql.Column) ([]string, storedAs) {
 		as = asFloat
 	}
 	if c.Function == "avg" || c.Function == "sum" {
-		return []string{c.Function + "(CAST(" + f.use(value) + " AS DOUBLE PRECISION))"}, asFloat
+		as := map[string]storedAs{"avg": asAverage, "sum": asFloat}[c.Function]
+		return []string{c.Function + "(CAST(" + f.use(value) + " AS DOUBLE PRECISION))"}, as
 	}
 	return []string{c.Function + "(" + f.use(value) + ")"}, as
 }

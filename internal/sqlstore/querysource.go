@@ -53,6 +53,7 @@ const (
 	asReport    // a part of a packed report
 	asRows      // list of rows, see render
 	asFloat     // of sums
+	asAverage   // the same, never whole
 	asLeafValue // assembled leaves below a path
 )
 
@@ -369,5 +370,5 @@ func (w queryWords) events(known narrowed) source {
 	}
 }
 
-// containment is a JSON array; an event that lies nowhere has null.
-const containment = "CASE WHEN e@.containment_path IN ('', 'null') THEN '[]' ELSE e@.containment_path END"
+// containment is a JSON array; an event that lies nowhere has none.
+const containment = "NULLIF(NULLIF(e@.containment_path, 'null'), '')"

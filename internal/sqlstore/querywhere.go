@@ -66,6 +66,8 @@ func (s scope) compare(c pql.Compare) string {
 	}
 	f := s.fields[c.Field.Name]
 	switch {
+	case s.entity == "reports" && c.Field.Name == "type" && c.Op == "=" && c.Value.Text == "any":
+		return always
 	case len(c.Field.Path) > 0 && f.as == asJSON:
 		return s.compareJSON(f.expr, s.jsonStep(c.Field.Path), c)
 	case len(c.Field.Path) > 0:
@@ -101,7 +103,7 @@ func (s scope) scalar(as storedAs, v pql.Value) string {
 	case asFlag: // no argument, so that databases see when an index of flagged rows will do
 		return strconv.FormatInt(bit(v.Text == "true"), 10)
 	case asInt:
-		n, _ := pql.Numeric(v)
+		n, _ := v.Number()
 		return "CAST(" + s.arg(n) + " AS DOUBLE PRECISION)"
 	case asTime:
 		at, _ := pql.Time(v.Text)
@@ -121,7 +123,7 @@ func (s scope) state(want string) string {
 	return always
 }
 
-// compareList holds when any element does.
+// compareList holds when any element does; of no list it is unknown.
 func (s scope) compareList(list string, c pql.Compare) string {
 	text := c.Value.Text
 	if c.Field.Name == "tag" && c.Op == "=" {
@@ -133,7 +135,7 @@ func (s scope) compareList(list string, c pql.Compare) string {
 	} else {
 		cond = "l.value = " + s.arg(clean(text))
 	}
-	return "EXISTS (SELECT 1 FROM " + s.words.elements(list) + " l WHERE " + cond + ")"
+	return "(CASE WHEN " + list + " IS NOT NULL THEN EXISTS (SELECT 1 FROM " + s.words.elements(list) + " l WHERE " + cond + ") END)"
 }
 
 func (s scope) null(e pql.Null) string {
