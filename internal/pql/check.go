@@ -134,7 +134,7 @@ func (c checker) unknown(columns []Column) *Error {
 	var at Pos
 	for _, column := range columns {
 		info := c.entity.Field(column.Field.Name)
-		if column.Field.Name == "" || info != nil && info.Answer && (len(column.Field.Path) == 0 || info.Nested) {
+		if column.Function != "" && column.Field.Name == "" || info != nil && info.Answer && (len(column.Field.Path) == 0 || info.Nested) {
 			continue
 		}
 		if len(names) == 0 {

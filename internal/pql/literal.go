@@ -181,11 +181,23 @@ func (p *parser) number(at Pos) (Value, *Error) {
 			return v, p.fail()
 		}
 	}
-	v.Text = strings.Join(strings.Fields(p.text[start:p.at]), "")
+	v.Text = withoutZeros(strings.Join(strings.Fields(p.text[start:p.at]), ""))
 	if _, err := strconv.ParseFloat(v.Text, 64); err != nil {
 		return v, p.failAt(start, "the number is too large", "a number")
 	}
 	return v, nil
+}
+
+// withoutZeros takes away what JSON does not allow: zeros before other digits.
+func withoutZeros(number string) string {
+	digits, negative := strings.CutPrefix(number, "-")
+	for len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+		digits = digits[1:]
+	}
+	if negative {
+		return "-" + digits
+	}
+	return digits
 }
 
 // quoted reads a string. In single quotes a backslash escapes a quote and nothing
