@@ -43,6 +43,15 @@ func TestSignByHand(t *testing.T) {
 	contains(t, r.text(), "has not been signed yet") // what the operator sees meanwhile
 	// What the certificate says is there for the manifest.
 	same(t, "trusted facts", "byhand.test remote webserver\n", a.read(t, "trusted.txt"))
+	// And for queries, as Puppet Servers send it to a PuppetDB; with the server's name.
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entity := range []string{"factsets", "catalogs", "reports"} {
+		question := fmt.Sprintf(`%s[producer]{inventory{trusted.extensions.pp_role = "webserver"}}`, entity)
+		contains(t, s.tutti(t, "query", "-o", "json", question), host)
+	}
 	checkRevocation(t, a)
 }
 

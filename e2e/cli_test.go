@@ -132,4 +132,13 @@ func TestPurge(t *testing.T) {
 	if len(a.reports(t)) != 1 {
 		t.Error("the node did not come back")
 	}
+	// A deactivated node is left out of queries until it gives a sign of life.
+	question := `nodes[certname]{certname = "purged.test"}`
+	s.tutti(t, "node", "deactivate", a.name)
+	if out := s.tutti(t, "query", "-o", "json", question); strings.Contains(out, a.name) {
+		t.Errorf("a deactivated node is found: %s", out)
+	}
+	contains(t, s.tutti(t, "node", "show", a.name), "deactivated")
+	a.run(t, 0)
+	contains(t, s.tutti(t, "query", "-o", "json", question), a.name)
 }

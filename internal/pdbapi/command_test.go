@@ -86,6 +86,24 @@ func TestCommandsAreStoredWhenAnswered(t *testing.T) {
 	rows(t, h, `["from","producers",["order_by",["name"]]]`, `[{"name":"ps"},{"name":"puppet"}]`)
 }
 
+func TestCatalogInputs(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	accepted(t, h, cmd+"replace_catalog_inputs&version=1&certname=web-1",
+		`{"certname":"web-1","producer_timestamp":"2026-03-01T12:00:00.000Z","catalog_uuid":"c7","inputs":[["hiera","a"],["hiera","b"],["lookup","x"]]}`)
+	const head = `{"certname":"web-1","producer_timestamp":"2026-03-01T12:00:00.000Z","catalog_uuid":"c7",`
+	for path, want := range map[string]string{
+		"/catalog-inputs":         `[` + head + `"inputs":[["hiera","a"],["hiera","b"],["lookup","x"]]}]`,
+		"/catalog-input-contents": `[` + head + `"type":"hiera","name":"a"},` + head + `"type":"hiera","name":"b"},` + head + `"type":"lookup","name":"x"}]`,
+	} {
+		if w := get(t, h, "/pdb/query/v4"+path); w.Code != 200 || !same(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	rows(t, h, `["from","nodes",["extract","certname",["subquery","catalog_input_contents",["=","name","x"]]]]`, `[{"certname":"web-1"}]`)
+	rows(t, h, `["from","catalog_input_contents",["extract",["type",["function","count"]],["group_by","type"]],["order_by",["type"]]]`, `[{"type":"hiera","count":2},{"type":"lookup","count":1}]`)
+}
+
 func TestCommandsThatComeLateChangeNothing(t *testing.T) {
 	t.Parallel()
 	h := serve(t)

@@ -47,6 +47,9 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 	if i != 12 {
 		o.addCatalog(tb, s, i, name, env, node)
 	}
+	if i%2 == 0 {
+		o.addInputs(tb, s, i, name)
+	}
 	for run := range i % 3 {
 		o.addReport(tb, s, i, run, name, env, node)
 	}
@@ -63,6 +66,25 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 		}
 	}
 	o.add("nodes", name, node)
+}
+
+func (o *oracle) addInputs(tb testing.TB, s *Store, i int, name string) {
+	tb.Helper()
+	in := inventory.CatalogInputs{
+		Origin: inventory.Origin{ProducedAt: fleetStart}, Certname: fleet.Certname(name), UUID: "u" + fmt.Sprint(i),
+		Inputs: []inventory.CatalogInput{{Type: "hiera", Name: "apache::port"}, {Type: "hiera", Name: "n\"" + fmt.Sprint(i)}},
+	}
+	if err := s.SaveCatalogInputs(tb.Context(), in); err != nil {
+		tb.Fatal(err)
+	}
+	list := []any{}
+	for _, input := range in.Inputs {
+		list = append(list, []any{input.Type, input.Name})
+		o.add("catalog_input_contents", name, map[string]any{
+			"producer_timestamp": fleetStart, "catalog_uuid": in.UUID, "type": input.Type, "name": input.Name,
+		})
+	}
+	o.add("catalog_inputs", name, map[string]any{"producer_timestamp": fleetStart, "catalog_uuid": in.UUID, "inputs": jsonValue{list, true}})
 }
 
 func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node map[string]any) {

@@ -138,6 +138,17 @@ func (w queryWords) source(entity string, known narrowed) source {
 	case "producers":
 		return source{from: "(SELECT producer AS name FROM reports WHERE producer <> '' UNION SELECT producer FROM catalogs WHERE producer <> '' " +
 			"UNION SELECT producer FROM factsets WHERE producer <> '') p@", fields: map[string]sqlField{"name": plainText("p@.name")}}
+	case "catalog_inputs":
+		fields := inputFields()
+		fields["inputs"] = asA(asJSON, "i@.inputs")
+		return source{from: "catalog_inputs i@", joins: []extra{joinNode("i@.node_id")}, node: "i@.node_id", fields: fields}
+	case "catalog_input_contents":
+		fields := inputFields()
+		fields["type"], fields["name"] = plainText("(l@.value ->> 0)"), plainText("(l@.value ->> 1)")
+		return source{
+			from:  "catalog_inputs i@ CROSS JOIN " + w.either("json_each(i@.inputs) l@", "LATERAL jsonb_array_elements(CAST(i@.inputs AS jsonb)) l@(value)"),
+			joins: []extra{joinNode("i@.node_id")}, node: "i@.node_id", fields: fields,
+		}
 	case "packages":
 		return source{
 			from: "packages p@", where: "EXISTS (SELECT 1 FROM node_packages i WHERE i.package_id = p@.id)", fields: packageFields(),
@@ -149,6 +160,10 @@ func (w queryWords) source(entity string, known narrowed) source {
 			from: "node_packages i@ JOIN packages p@ ON p@.id = i@.package_id", joins: []extra{joinNode("i@.node_id")}, node: "i@.node_id", fields: fields,
 		}
 	}
+}
+
+func inputFields() map[string]sqlField {
+	return map[string]sqlField{"certname": keyText("n@.certname"), "producer_timestamp": timeOf("i@.produced_at"), "catalog_uuid": textOf("i@.uuid")}
 }
 
 func packageFields() map[string]sqlField {
