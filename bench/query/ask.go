@@ -77,6 +77,7 @@ func (a *answer) read(body []byte) error {
 	}
 	texts := make([]string, len(rows))
 	for i, row := range rows {
+		sortTags(row)
 		text, err := json.Marshal(row)
 		if err != nil {
 			return err
@@ -87,4 +88,13 @@ func (a *answer) read(body []byte) error {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
 	a.rows, a.bytes, a.digest = len(rows), len(body), hex.EncodeToString(sum[:8])
 	return nil
+}
+
+// sortTags brings a resource's tags in order, each once: they are a set.
+func sortTags(row any) {
+	fields, _ := row.(map[string]any)
+	if tags, ok := fields["tags"].([]any); ok {
+		slices.SortFunc(tags, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		fields["tags"] = slices.Compact(tags)
+	}
 }
