@@ -68,7 +68,7 @@ func sameBase(dir string, base time.Time) time.Time {
 	others, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "loaded.json"))
 	for _, path := range others {
 		var other loaded
-		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &other) == nil { //nolint:gosec // our own file
+		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &other) == nil {
 			return other.Base
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
@@ -20,9 +21,7 @@ type question struct {
 
 func (q question) target() string {
 	values := url.Values{}
-	for k, v := range q.more {
-		values[k] = v
-	}
+	maps.Copy(values, q.more)
 	if q.pql != "" {
 		values.Set("query", q.pql)
 	}

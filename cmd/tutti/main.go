@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us without waiting
+	context.AfterFunc(ctx, stop)                     // a second Ctrl-C ends us without waiting
 	width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 for what is no terminal
 	code := cli.Run(ctx, os.Args[1:], cli.System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width})
 	stop()

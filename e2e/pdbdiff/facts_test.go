@@ -57,7 +57,9 @@ func (n node) factValues() object {
 func (n node) mixed() any {
 	kinds := [...]any{
 		"text", n.index, float64(n.index) + 0.5, n.index%2 == 0, fmt.Sprint(n.index),
-		[]any{n.index, "x"}, object{"key": n.index}, "", 1.0, 0,
+		[]any{n.index, "x"},
+		object{"key": n.index},
+		"", 1.0, 0,
 	}
 	return kinds[n.index%len(kinds)]
 }

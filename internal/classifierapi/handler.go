@@ -123,7 +123,7 @@ func (h *Handler) checked(pattern string, act action) http.HandlerFunc {
 			err = rbac.Allow(actor, permission, fleet.Object{})
 		}
 		if fault.Of(err) == fault.Denied && err != nil {
-			h.Audit.Refused(r.Context(), h.entry(r, pattern), err)
+			h.Audit.Refused(r.Context(), h.entry(r, pattern), err) //nolint:contextcheck // the request carries it
 			kind := "permission-denied"
 			if actor.Name == "" {
 				kind = "user-unauthenticated"

@@ -3,6 +3,7 @@ package classifierapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"time"
 
@@ -103,9 +104,7 @@ func mergedClasses(old classify.Classes, delta map[string]map[string]json.RawMes
 
 func mergedValues(old classify.Values, delta map[string]json.RawMessage) classify.Values {
 	out := classify.Values{}
-	for name, value := range old {
-		out[name] = value
-	}
+	maps.Copy(out, old)
 	for name, value := range delta {
 		if string(value) == "null" {
 			delete(out, name)

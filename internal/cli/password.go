@@ -21,13 +21,13 @@ func (a *app) passwords(stdin bool, prompts ...string) ([]string, error) {
 		return readLines(a.system.In, len(prompts))
 	}
 	terminal, ok := a.system.In.(*os.File)
-	if !ok || !term.IsTerminal(int(terminal.Fd())) { //nolint:gosec // a file descriptor is small
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		return nil, usageError{fault.New(fault.Invalid, "there is no terminal to ask for a password at; give it on standard input, with --password-stdin")}
 	}
 	var secrets []string
 	for _, prompt := range prompts {
 		_, _ = fmt.Fprint(a.system.Err, prompt+": ")
-		secret, err := term.ReadPassword(int(terminal.Fd())) //nolint:gosec // as above
+		secret, err := term.ReadPassword(int(terminal.Fd()))
 		_, _ = fmt.Fprintln(a.system.Err)
 		if err != nil {
 			return nil, fault.Wrap(fault.Invalid, err, "no password was given")

@@ -50,7 +50,7 @@ func (h *Handler) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, err := h.identify(r)
 		if err != nil {
-			h.refuse(r.Context(), routeOf(r), r.URL.Path, err)
+			h.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
 			h.problem(w, r, err)
 			return
 		}
@@ -64,10 +64,10 @@ func (h *Handler) Require(permission fleet.Permission, next http.Handler) http.H
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, err := h.identify(r)
 		if err == nil {
-			err = h.allow(r.Context(), permission, fleet.Object{})
+			err = h.allow(r.Context(), permission, fleet.Object{}) //nolint:contextcheck // the request carries it
 		}
 		if err != nil {
-			h.refuse(r.Context(), routeOf(r), r.URL.Path, err)
+			h.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
 			h.problem(w, r, err)
 			return
 		}

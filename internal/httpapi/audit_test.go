@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,15 +14,6 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
-
-// with sends a request with one header.
-func (b bench) with(method, path, header, value string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, http.NoBody)
-	r.Header.Set(header, value)
-	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, r)
-	return w
-}
 
 // acts are the entries of the audit log, oldest first, one line each.
 func (b bench) acts(t *testing.T) (lines []string) {

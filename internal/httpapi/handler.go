@@ -160,7 +160,7 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			err = h.permit(r, op)
 		}
 		if err != nil {
-			h.refuse(r.Context(), op.Name, pathText(r, op), err)
+			h.refuse(r.Context(), op.Name, pathText(r, op), err) //nolint:contextcheck // the request carries it
 			h.problem(w, r, err)
 			return
 		}
@@ -185,7 +185,7 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 // sent, how it ended.
 func (h *Handler) do(w http.ResponseWriter, r *http.Request, op api.Operation, act action) (any, error) {
 	var finish func(error)
-	answer, err := act(w, r, func(request any) (err error) {
+	answer, err := act(w, r, func(request any) (err error) { //nolint:contextcheck // the request carries it
 		finish, err = h.record(r.Context(), op, request)
 		return err
 	})

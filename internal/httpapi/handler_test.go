@@ -53,14 +53,19 @@ func (noTasks) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Dige
 // the real one is tested in sqlstore.
 type asker struct{ rows map[string][]string }
 
-func (a asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMessage) error) error {
-	if q.Query.Query().Entity == "edges" { // longer than any buffer, and then it fails
-		for range 10_000 {
-			if err := each(json.RawMessage(`{"source_title":"/some/file/that/is/somewhere"}`)); err != nil {
-				return err
-			}
+func (a asker) Ask(ctx context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+	switch q.Query.Query().Entity {
+	case "edges": // longer than any buffer, and then it fails
+		if err := fill(each); err != nil {
+			return err
 		}
 		return fault.Later(time.Second, "the query took too long")
+	case "factsets": // longer than any buffer, and then nothing until the asker has gone
+		if err := fill(each); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	if rows, ok := a.rows[q.Query.Query().String()]; ok {
 		for _, row := range rows {
@@ -74,6 +79,16 @@ func (a asker) Ask(_ context.Context, q inventory.Question, each func(json.RawMe
 		q.Counted(1)
 	}
 	return each(json.RawMessage(`{"certname":"web-1"}`))
+}
+
+// fill gives more rows than any buffer holds.
+func fill(each func(json.RawMessage) error) error {
+	for range 10_000 {
+		if err := each(json.RawMessage(`{"source_title":"/some/file/that/is/somewhere"}`)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMessage) error) error {

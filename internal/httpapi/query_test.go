@@ -55,7 +55,7 @@ func TestRowsThatEndEarly(t *testing.T) {
 		t.Errorf("%d rows, %v", rows, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, rows, err = rowsOf(ctx, t, "edges[source_title]{}", false, func(json.RawMessage) error {
+	_, rows, err = rowsOf(ctx, t, "factsets[certname]{}", false, func(json.RawMessage) error {
 		cancel()
 		return nil
 	})

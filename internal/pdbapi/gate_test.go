@@ -27,10 +27,7 @@ func TestAFullGateSaysSo(t *testing.T) {
 		if err := second.enter(gone, g); fault.Of(err) != fault.Unavailable || len(second) != 0 {
 			t.Errorf("a caller that left: %v", err)
 		}
-		go func() {
-			time.Sleep(g.patience / 2)
-			first.leave()
-		}()
+		time.AfterFunc(g.patience/2, first.leave)
 		if err := second.enter(t.Context(), g); err != nil {
 			t.Error(err)
 		}

@@ -75,7 +75,7 @@ func TestFewHashAtOnce(t *testing.T) {
 		}
 		cancel()
 		for range 15 {
-			<-ended
+			_ = <-ended
 		}
 		if len(h.queue) != 1 || len(h.slots) != 1 {
 			t.Errorf("%d wait and %d compute", len(h.queue), len(h.slots))

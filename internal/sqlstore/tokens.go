@@ -12,7 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-const tokenColumns = "id, hash, owner, label, roles, narrowed, created_at, expires_at, used_at"
+const tokenColumns = "id, hash, owner, label, roles, narrowed, created_at, expires_at, used_at" //nolint:gosec // names of columns
 
 func scanToken(row scanner) (t rbac.Token, err error) {
 	err = row.Scan(&t.ID, &t.Hash, &t.Owner, &t.Label, list(&t.Roles), &t.Narrowed, at(&t.CreatedAt), at(&t.ExpiresAt), at(&t.UsedAt))

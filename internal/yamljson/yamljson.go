@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -166,8 +167,8 @@ func escaped(text []byte) []byte {
 // block takes JSON's braces and quotes away; the encoder puts quotes where a text
 // would be read as something else.
 func block(n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode && len(n.Content) == 0 || n.Value == "<<" {
-		return // these need them
+	if n.Kind != yaml.ScalarNode && len(n.Content) == 0 || n.Value == "<<" || strings.Contains(n.Value, "\t") {
+		return // these need them; a tab at the beginning of a line would be taken for its indentation
 	}
 	n.Style = 0
 	for _, inner := range n.Content {

@@ -36,7 +36,7 @@ func TestToJSON(t *testing.T) {
 }
 
 func FuzzToJSON(f *testing.F) {
-	for _, seed := range []string{"a: 1.0\nb: [~, yes, 0x1F]", "a: &x {b: 1}\nc: *x", `{"<<": "\u0001"}`, "- |\n  x\n"} {
+	for _, seed := range []string{"a: 1.0\nb: [~, yes, 0x1F]", "a: &x {b: 1}\nc: *x", `{"<<": "\u0001"}`, "- |\n  x\n", `{"\t\n": "\t\n"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -10,7 +10,6 @@ const ResourcesPerCatalog = 60
 
 type catalogBuilder struct {
 	resources, edges []object
-	holder           object // who contains what comes next
 }
 
 func ref(kind, title string) object { return object{"type": kind, "title": title} }

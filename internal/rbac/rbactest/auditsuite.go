@@ -28,6 +28,7 @@ func RunAuditStore(t *testing.T, open func(t *testing.T) rbac.AuditStore) {
 }
 
 func entryKept(t *testing.T, s rbac.AuditStore) {
+	t.Helper()
 	ctx := t.Context()
 	want := rbac.Entry{
 		At: start, ActorKind: fleet.UserActor, Actor: "ann", Token: "t1", Operation: "node.purge", Object: "web-1",
@@ -73,6 +74,7 @@ func objects(entries []rbac.Entry) (list string) {
 }
 
 func entryChosen(t *testing.T, s rbac.AuditStore) {
+	t.Helper()
 	fill(t, s)
 	for want, filters := range map[string][]rbac.EntryFilter{
 		"43210": {{}},
@@ -94,6 +96,7 @@ func entryChosen(t *testing.T, s rbac.AuditStore) {
 }
 
 func entryPages(t *testing.T, s rbac.AuditStore) {
+	t.Helper()
 	fill(t, s)
 	var pages []string
 	for before := int64(0); ; {
@@ -109,6 +112,7 @@ func entryPages(t *testing.T, s rbac.AuditStore) {
 }
 
 func entryPruned(t *testing.T, s rbac.AuditStore) {
+	t.Helper()
 	fill(t, s)
 	n, err := s.PruneActs(t.Context(), start.Add(2*time.Minute))
 	check(t, err)

@@ -64,7 +64,7 @@ func same(t *testing.T, what string, want, got any) {
 
 func ann() rbac.User {
 	return rbac.User{
-		Name: "ann", Kind: rbac.Person, Roles: []string{"deployer", "viewer"}, Password: "$argon2id$x", Disabled: true,
+		Name: "ann", Kind: rbac.Person, Roles: []string{"deployer", "viewer"}, Password: "$argon2id$x", Disabled: true, //nolint:gosec // no password
 		CreatedAt: start, ChangedAt: start.Add(time.Second), ChangedBy: "admin", LoginAt: start.Add(time.Minute),
 		Failures: 3, LockedUntil: start.Add(time.Hour),
 	}
@@ -136,17 +136,16 @@ func userPages(t *testing.T, s rbac.Store) {
 	for after := ""; ; {
 		users, err := s.Users(t.Context(), rbac.Page{After: after, Limit: 2})
 		check(t, err)
-		names := ""
+		var names []string
 		for _, u := range users {
-			names += u.Name + " "
-			after = u.Name
+			names, after = append(names, u.Name), u.Name
 		}
-		pages = append(pages, names)
+		pages = append(pages, strings.Join(names, " "))
 		if len(users) < 2 {
 			break
 		}
 	}
-	same(t, "pages", []string{"ann bob ", "cid "}, pages)
+	same(t, "pages", []string{"ann bob", "cid"}, pages)
 }
 
 func webRole() rbac.Role {
