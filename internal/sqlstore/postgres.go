@@ -8,8 +8,9 @@ import (
 	"net"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -30,21 +31,25 @@ var postgresDialect = dialect{
 const postgresConns = 16
 
 func openPostgres(ctx context.Context, url string) (*sql.DB, error) {
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		return nil, err
+	config, err := pgx.ParseConfig(url)
+	if err != nil { // which may hold the password
+		return nil, fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
 	}
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(withoutJIT))
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
-	err = db.PingContext(ctx)
-	if _, unreadable := errors.AsType[*pgconn.ParseConfigError](err); unreadable {
-		err = fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
-	}
-	if err != nil {
+	if err := db.PingContext(ctx); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
 	return db, nil
+}
+
+// withoutJIT keeps PostgreSQL from compiling queries to machine code: that takes
+// longer than nearly all of ours run.
+func withoutJIT(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SET jit = off")
+	return err
 }
 
 // postgresInsert sends all rows in one statement, a list for each column.
