@@ -17,7 +17,7 @@ import (
 // cluster and Tutti's have them.
 var postgresSettings = []string{
 	"shared_buffers=2GB", "effective_cache_size=8GB", "work_mem=32MB", "maintenance_work_mem=256MB", "random_page_cost=1.1",
-	"max_wal_size=4GB", "checkpoint_timeout=15min",
+	"max_wal_size=4GB", "checkpoint_timeout=15min", "statement_timeout=45s",
 }
 
 func (s settings) startPuppetDB(ctx context.Context, dir string) (*puppetDB, error) {

@@ -104,6 +104,9 @@ func (s settings) start(ctx context.Context, name, dir string, l *loaded) (serve
 		if err := l.fill(ctx, name, s.Workers, p); err != nil {
 			return nil, errors.Join(err, p.Stop())
 		}
+		if err := p.Postgres().Analyze(ctx, "puppetdb"); err != nil {
+			return nil, errors.Join(err, p.Stop())
+		}
 		return p, nil
 	default:
 		return nil, errNoPeer

@@ -58,7 +58,10 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 		header.Set("Content-Type", "application/json")
 		t.conns, t.header = append(t.conns, conn), header
 	}
-	return t, l.fill(ctx, name, s.Workers, t)
+	if err := l.fill(ctx, name, s.Workers, t); err != nil || t.postgres == nil {
+		return t, err
+	}
+	return t, t.postgres.Analyze(ctx, "tutti")
 }
 
 // send stores a command: an answer means committed.

@@ -140,6 +140,12 @@ func (p *Postgres) MakeDatabase(ctx context.Context, name string) error {
 	return p.sql(ctx, "postgres", "create database "+name)
 }
 
+// Analyze gives the planner statistics of a database: what was loaded at once is
+// planned badly until the server has got round to that by itself.
+func (p *Postgres) Analyze(ctx context.Context, database string) error {
+	return p.sql(ctx, database, "analyze")
+}
+
 // Version is the server package's.
 func (p *Postgres) Version(ctx context.Context) string { return packageVersion(ctx, "postgresql-15") }
 
