@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,7 +76,9 @@ func TestFewHashAtOnce(t *testing.T) {
 		}
 		cancel()
 		for range 15 {
-			_ = <-ended
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("one that was given up: %v", err)
+			}
 		}
 		if len(h.queue) != 1 || len(h.slots) != 1 {
 			t.Errorf("%d wait and %d compute", len(h.queue), len(h.slots))

@@ -63,8 +63,8 @@ func same(t *testing.T, what string, want, got any) {
 }
 
 func ann() rbac.User {
-	return rbac.User{
-		Name: "ann", Kind: rbac.Person, Roles: []string{"deployer", "viewer"}, Password: "$argon2id$x", Disabled: true, //nolint:gosec // no password
+	return rbac.User{ //nolint:gosec // no password
+		Name: "ann", Kind: rbac.Person, Roles: []string{"deployer", "viewer"}, Password: "$argon2id$x", Disabled: true,
 		CreatedAt: start, ChangedAt: start.Add(time.Second), ChangedBy: "admin", LoginAt: start.Add(time.Minute),
 		Failures: 3, LockedUntil: start.Add(time.Hour),
 	}
