@@ -63,7 +63,7 @@ func (w *world) join(t *rapid.T) {
 // leave ends any session there ever was: the end of a superseded one comes late.
 func (w *world) leave(t *rapid.T) {
 	if len(w.ever) == 0 {
-		t.Skip("nobody came")
+		return // nobody came
 	}
 	s := rapid.SampledFrom(w.ever).Draw(t, "session")
 	s.Leave(Farewell{Code: 1000})
@@ -76,7 +76,7 @@ func (w *world) leave(t *rapid.T) {
 // ask sends an inventory request, with or without a subscription.
 func (w *world) ask(t *rapid.T) {
 	if len(w.open) == 0 {
-		t.Skip("nobody is there")
+		return // nobody is there
 	}
 	s := w.open[rapid.SampledFrom(slices.Sorted(maps.Keys(w.open))).Draw(t, "subscriber")]
 	patterns := rapid.SliceOfN(rapid.SampledFrom([]wire.URI{"pcp://*/*", "pcp://*/t0", "pcp://n1/*", "pcp://n2/t1", "pcp://n0/t0"}), 0, 3).Draw(t, "patterns")

@@ -167,7 +167,7 @@ func (m *model) revoke(t *rapid.T, who fleet.Certname, err error) {
 func (m *model) renew(ctx context.Context, t *rapid.T, a *pki.Authority) {
 	serials := slices.Sorted(maps.Keys(m.certs))
 	if len(serials) == 0 {
-		t.Skip("nothing to renew yet")
+		return // nothing to renew yet
 	}
 	old := m.certs[rapid.SampledFrom(serials).Draw(t, "serial")]
 	c, err := a.Renew(ctx, old.cert)
