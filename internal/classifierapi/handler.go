@@ -148,6 +148,10 @@ func (h *Handler) recorded(w http.ResponseWriter, r *http.Request, pattern strin
 		return err
 	}
 	err = act(w, r)
+	if wrong, ok := errors.AsType[*problem](err); ok { // the audit log knows faults
+		finish(fault.New(fault.Invalid, "%s", wrong.message))
+		return err
+	}
 	finish(err)
 	return err
 }

@@ -439,12 +439,12 @@ func TestReadersAskAndChangesAreRecorded(t *testing.T) {
 	}
 	var got []string
 	for _, e := range entries {
-		got = append(got, e.Actor+" "+e.Operation+" "+string(e.Outcome))
+		got = append(got, e.Actor+" "+e.Operation+" "+string(e.Outcome)+": "+e.Detail)
 	}
 	want := []string{
-		"ops DELETE /classifier-api/v1/groups/{id} failed",
-		"reader DELETE /classifier-api/v1/groups/{id} denied",
-		"reader POST /classifier-api/v1/groups denied",
+		"ops DELETE /classifier-api/v1/groups/{id} failed: the group with the id 11111111-1111-4111-8111-111111111111 could not be found",
+		"reader DELETE /classifier-api/v1/groups/{id} denied: user reader does not have the permission group:write",
+		"reader POST /classifier-api/v1/groups denied: user reader does not have the permission group:write",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)

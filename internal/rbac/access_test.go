@@ -202,6 +202,15 @@ func TestANarrowTokenStaysNarrow(t *testing.T) {
 	if _, err := a.NewToken(t.Context(), narrow, "same", time.Hour, []string{"viewer"}); err != nil {
 		t.Errorf("as narrow: %v", err)
 	}
+	// Neither does it get a password to log in with: not before the full token gave one, and then not without it.
+	_, err = a.CreateUser(t.Context(), root, rbac.User{Name: "cid", Kind: rbac.Person, Roles: []string{rbac.Administrator}}, "")
+	check(t, err)
+	full := fleet.Actor{Kind: fleet.UserActor, Name: "cid", Grants: root.Grants}
+	narrowed := full
+	narrowed.Narrowed, narrowed.Within = true, narrow.Within
+	wantKind(t, "a first password", a.ChangePassword(t.Context(), narrowed, "", password), fault.Denied)
+	check(t, a.ChangePassword(t.Context(), full, "", password))
+	wantKind(t, "a password without the old one", a.ChangePassword(t.Context(), narrowed, "", password+"!"), fault.Denied)
 	for label, c := range map[string]struct {
 		life  time.Duration
 		roles []string

@@ -122,24 +122,26 @@ func (a *Access) DeleteUser(ctx context.Context, actor fleet.Actor, name string)
 	return a.Store.DeleteUser(ctx, name)
 }
 
-// ChangePassword sets the actor's own password, who must know the old one, if there is one.
+// ChangePassword sets the actor's own password, who must know the old one. The first
+// one is set as for another: with it a narrow token would make itself a wide one.
 func (a *Access) ChangePassword(ctx context.Context, actor fleet.Actor, old, fresh string) error {
 	u, err := a.Store.User(ctx, actor.Name)
 	if err != nil {
 		return err
 	}
-	if u.Password != "" {
-		if err := a.names.take(u.Name, a.Now()); err != nil {
-			return err
-		}
-		if err := a.proven(ctx, u.Name, old, a.Now()); err != nil {
-			return err
-		}
+	if u.Password == "" {
+		return a.SetPassword(ctx, actor, u.Name, fresh)
+	}
+	if err := a.names.take(u.Name, a.Now()); err != nil {
+		return err
+	}
+	if err := a.proven(ctx, u.Name, old, a.Now()); err != nil {
+		return err
 	}
 	return a.storePassword(ctx, actor, u, fresh)
 }
 
-// SetPassword sets another user's password, above whom the actor must be.
+// SetPassword sets a user's password, whose every grant the actor must have.
 func (a *Access) SetPassword(ctx context.Context, actor fleet.Actor, name, fresh string) error {
 	u, err := a.above(ctx, actor, name)
 	if err != nil {
