@@ -106,7 +106,7 @@ func pathValue(steps []any) pql.Value {
 
 // whereFlag adds --where, which narrows the nodes that are asked about.
 func (a *app) whereFlag(cmd *cobra.Command, where *string) {
-	cmd.Flags().StringVar(where, "where", "", "only nodes that this PQL condition holds for (see `tutti node list --help`)")
+	cmd.Flags().StringVar(where, "where", "", "only nodes that this PQL condition holds for, as for tutti node list")
 	a.completes(cmd, "where", completeCondition)
 }
 

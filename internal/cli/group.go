@@ -90,7 +90,7 @@ func (a *app) groupShow() *cobra.Command {
 			return a.printGroup(group)
 		},
 	}
-	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; `tutti node list --group GROUP` shows more of each")
+	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
 	return cmd
 }
 

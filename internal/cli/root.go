@@ -71,6 +71,7 @@ From another machine, give the address and the CA's certificate, and log in:
 		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
 		Version: version(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Args:              noVerb, RunE: showHelp, SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
@@ -85,20 +86,25 @@ From another machine, give the address and the CA's certificate, and log in:
 // noun makes a command that only groups others; called bare it shows its help,
 // and an unknown verb is an error, not a silent success.
 func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			meant := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				meant = ", did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usageError{fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meant, cmd.CommandPath())}
-		}
-		return nil
-	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: noVerb, RunE: showHelp}
 	cmd.AddCommand(verbs...)
 	cmd.SuggestionsMinimumDistance = 2
 	return cmd
 }
+
+// noVerb refuses what is none of a command's commands.
+func noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageError{fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meant, cmd.CommandPath())}
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // exactly is cobra.ExactArgs with an error that shows how the command is used.
 func exactly(n int) cobra.PositionalArgs {
