@@ -11,7 +11,7 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"node lst":                       "did you mean list?",
-		"nods":                           "did you mean node",
+		"nods":                           "did you mean code or node?",
 		"code deploy Prod-1 .":           `the environment "Prod-1"`,
 		"ca token --lifetime 500ms":      "--lifetime is 500ms",
 		"ca sign":                        "name at least one certificate",
