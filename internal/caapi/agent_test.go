@@ -225,7 +225,7 @@ func newOperator(t *testing.T, s *server) *operator {
 	conf := filepath.Join(dir, "puppet.conf")
 	writeFile(t, conf, "[main]\ncertname=operator\nserver=localhost\nserverport="+s.port()+"\nconfdir="+dir+"\nvardir="+dir+"/var\nssldir="+dir+"/ssl\n")
 	key := pkitest.NewKey(t)
-	pair := s.enrol(t, "operator", key, pkitest.Text(t, oidAdmin, "true"))
+	pair := pkitest.Enrol(t, s.ca, "operator", key, pkitest.Admin(t))
 	bundle, _ := s.ca.Bundle()
 	list, _ := s.ca.CRL()
 	writeFile(t, filepath.Join(dir, "ssl", "certs", "ca.pem"), string(bundle))

@@ -3,11 +3,9 @@ package caapi_test
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -18,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/caapi"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -26,10 +23,7 @@ import (
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
-var (
-	oidAdmin = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
-	quiet    = slog.New(slog.DiscardHandler)
-)
+var quiet = slog.New(slog.DiscardHandler)
 
 // server is the real CA behind the real TLS front on a loopback port.
 type server struct {
@@ -100,27 +94,12 @@ func (s *server) client(t *testing.T, certificates []tls.Certificate) *client {
 // node enrols a name and returns its client.
 func (s *server) node(t *testing.T, name string, extensions ...pkix.Extension) *client {
 	t.Helper()
-	key := pkitest.NewKey(t)
-	return s.client(t, []tls.Certificate{s.enrol(t, name, key, extensions...)})
-}
-
-func (s *server) enrol(t *testing.T, name string, key crypto.Signer, extensions ...pkix.Extension) tls.Certificate {
-	t.Helper()
-	signed, err := s.ca.Submit(t.Context(), fleet.Certname(name), pkitest.CSR{Name: name, Key: key, Extensions: extensions}.PEM(t))
-	must(t, err)
-	if !signed {
-		_, err = s.ca.Sign(t.Context(), fleet.Certname(name), 0)
-		must(t, err)
-	}
-	c, err := s.ca.Certificate(t.Context(), fleet.Certname(name))
-	must(t, err)
-	block, _ := pem.Decode(c.PEM)
-	return tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key}
+	return s.client(t, []tls.Certificate{pkitest.Enrol(t, s.ca, name, nil, extensions...)})
 }
 
 func (s *server) admin(t *testing.T) *client {
 	t.Helper()
-	return s.node(t, "admin", pkitest.Text(t, oidAdmin, "true"))
+	return s.node(t, "admin", pkitest.Admin(t))
 }
 
 type answer struct {

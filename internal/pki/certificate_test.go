@@ -27,7 +27,7 @@ func TestWhatACertificateSays(t *testing.T) {
 	a := open(t, pki.Config{Autosign: allowEvery, AllowSubjectAltNames: true, AllowAuthorizationExtensions: true}, pkitest.NewMemory())
 	key := pkitest.NewKey(t)
 	submit(t, a, pkitest.CSR{Name: "web1.example.com", Key: key, Extensions: []pkix.Extension{
-		pkitest.Text(t, oidRole, "frontend"), pkitest.Text(t, oidPrivate, "7"), pkitest.Text(t, oidAdmin, "true"),
+		pkitest.Text(t, oidRole, "frontend"), pkitest.Text(t, oidPrivate, "7"), pkitest.Admin(t),
 		pkitest.AltNames(t, "www.example.com", "web1.example.com"),
 	}})
 	cert := certificate(t, a, "web1.example.com")
@@ -90,7 +90,7 @@ func TestListAndShow(t *testing.T) {
 	ctx := t.Context()
 	a := open(t, pki.Config{AllowAuthorizationExtensions: true}, pkitest.NewMemory())
 	for _, name := range []string{"web2", "web1", "web3"} {
-		submit(t, a, pkitest.CSR{Name: name, Extensions: []pkix.Extension{pkitest.Text(t, oidAdmin, "true"), pkitest.Text(t, oidImage, "base")}})
+		submit(t, a, pkitest.CSR{Name: name, Extensions: []pkix.Extension{pkitest.Admin(t), pkitest.Text(t, oidImage, "base")}})
 	}
 	_, err := a.Sign(ctx, "web2", time.Hour)
 	must(t, err)

@@ -52,7 +52,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"weak curve", pkitest.CSR{Name: "web1", Key: p224}.PEM(t), fault.Denied, "P-224"},
 		{"alternative names", withExtension(t, pkitest.AltNames(t, "web1", "www")), fault.Denied, "DNS:www"},
 		{"a wildcard", withExtension(t, pkitest.AltNames(t, "*.example.com")), fault.Denied, "wildcard"},
-		{"an authorization extension", withExtension(t, pkitest.Text(t, oidAdmin, "true")), fault.Denied, "allow-authorization-extensions"},
+		{"an authorization extension", withExtension(t, pkitest.Admin(t)), fault.Denied, "allow-authorization-extensions"},
 		{"a CA", withExtension(t, pkix.Extension{Id: oidBasic, Value: []byte{0x30, 3, 1, 1, 0xff}}), fault.Denied, "CA:TRUE"},
 		{"another extension", withExtension(t, pkix.Extension{Id: oidKeyUsage, Value: []byte{3, 2, 1, 6}}), fault.Denied, "2.5.29.15"},
 		{"an extension that is no text", withExtension(t, pkix.Extension{Id: oidRole, Value: []byte{2, 1, 1}}), fault.Invalid, "not text"},

@@ -18,7 +18,6 @@ var (
 	oidRole     = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 13}
 	oidImage    = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 1, 3}
 	oidPrivate  = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 2, 7}
-	oidAdmin    = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
 	oidBasic    = asn1.ObjectIdentifier{2, 5, 29, 19}
 	oidKeyUsage = asn1.ObjectIdentifier{2, 5, 29, 15}
 	quiet       = slog.New(slog.DiscardHandler)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
@@ -77,7 +78,7 @@ func TestAWholeAnswerIsOneWrite(t *testing.T) {
 	t.Parallel()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		h, l := openCounted(t)
-		c := client(t, h.ca, func(c *tls.Config) { c.MinVersion, c.MaxVersion = version, version }, enrol(t, h.ca, "web1"))
+		c := client(t, h.ca, func(c *tls.Config) { c.MinVersion, c.MaxVersion = version, version }, pkitest.Enrol(t, h.ca, "web1", nil))
 		h.fetch(t, c, 1)
 		for _, n := range []int{0, 100, 4000, 4096, 10_000, 64 << 10} {
 			before := l.writes.Load()
@@ -95,7 +96,7 @@ func TestAWholeAnswerIsOneWrite(t *testing.T) {
 func TestWholeAnswersOverHTTP2(t *testing.T) {
 	t.Parallel()
 	h, _ := openCounted(t)
-	c := client(t, h.ca, nil, enrol(t, h.ca, "web1"))
+	c := client(t, h.ca, nil, pkitest.Enrol(t, h.ca, "web1", nil))
 	c.Transport.(*http.Transport).Protocols.SetHTTP2(true)
 	for _, n := range []int{0, 100, 10_000, 1 << 20} {
 		h.fetch(t, c, n)

@@ -3,10 +3,7 @@ package tlsfront_test
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +26,7 @@ import (
 )
 
 var (
-	oidAdmin = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
-	quiet    = slog.New(slog.DiscardHandler)
+	quiet = slog.New(slog.DiscardHandler)
 	// patience is far more than anything here takes.
 	patience = 20 * time.Second
 )
@@ -42,15 +38,6 @@ type house struct {
 	addr  string
 }
 
-func newCA(t *testing.T) *pki.Authority {
-	t.Helper()
-	ca, err := pki.Open(t.Context(), pki.Config{
-		Dir: t.TempDir(), Autosign: pki.AutosignPolicy{All: true}, AllowAuthorizationExtensions: true,
-	}, pkitest.NewMemory(), quiet)
-	must(t, err)
-	return ca
-}
-
 func open(t *testing.T, cfg tlsfront.Config) *house {
 	t.Helper()
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -60,7 +47,7 @@ func open(t *testing.T, cfg tlsfront.Config) *house {
 
 func openOn(t *testing.T, inner net.Listener, cfg tlsfront.Config, handler http.HandlerFunc) *house {
 	t.Helper()
-	ca := newCA(t)
+	ca := pkitest.Open(t)
 	cfg.Authority, cfg.ClientCAs, cfg.Log = ca, ca.Pool(), quiet
 	cfg.Certificate = serverCertificate(t, ca)
 	front, err := tlsfront.New(inner, cfg)
@@ -97,17 +84,6 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func enrol(t *testing.T, ca *pki.Authority, name string, extensions ...pkix.Extension) tls.Certificate {
-	t.Helper()
-	key := pkitest.NewKey(t)
-	_, err := ca.Submit(t.Context(), fleet.Certname(name), pkitest.CSR{Name: name, Key: key, Extensions: extensions}.PEM(t))
-	must(t, err)
-	c, err := ca.Certificate(t.Context(), fleet.Certname(name))
-	must(t, err)
-	block, _ := pem.Decode(c.PEM)
-	return tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key}
 }
 
 // client shows certs; it trusts ca.
@@ -160,13 +136,13 @@ func TestWhoAsks(t *testing.T) {
 			want   fleet.Actor
 		}{
 			{client(t, h.ca, pin), fleet.Actor{Kind: fleet.Anonymous}},
-			{client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("node", version))), fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("node", version)}},
+			{client(t, h.ca, pin, pkitest.Enrol(t, h.ca, fmt.Sprint("node", version), nil)), fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("node", version)}},
 			{
-				client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("admin", version), pkitest.Text(t, oidAdmin, "true"))),
+				client(t, h.ca, pin, pkitest.Enrol(t, h.ca, fmt.Sprint("admin", version), nil, pkitest.Admin(t))),
 				fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("admin", version), Grants: []fleet.Grant{{Permission: fleet.Everything}}},
 			},
 			{
-				client(t, h.ca, pin, enrol(t, h.ca, fmt.Sprint("almost", version), pkitest.Text(t, oidAdmin, "false"))),
+				client(t, h.ca, pin, pkitest.Enrol(t, h.ca, fmt.Sprint("almost", version), nil, pkitest.Text(t, pkitest.OIDAdmin, "false"))),
 				fleet.Actor{Kind: fleet.NodeActor, Name: fmt.Sprint("almost", version)},
 			},
 		} {
@@ -191,7 +167,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{})
-	c := client(t, h.ca, nil, enrol(t, h.ca, "web1"))
+	c := client(t, h.ca, nil, pkitest.Enrol(t, h.ca, "web1", nil))
 	c.Transport.(*http.Transport).Protocols.SetHTTP2(true)
 	got, err := h.ask(t, c)
 	must(t, err)
@@ -203,16 +179,16 @@ func TestHTTP2(t *testing.T) {
 func TestRefusedCertificates(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{})
-	revoked := enrol(t, h.ca, "web1")
+	revoked := pkitest.Enrol(t, h.ca, "web1", nil)
 	must(t, h.ca.Revoke(t.Context(), "web1"))
 	for name, c := range map[string]struct {
 		cert  tls.Certificate
 		alert string
 	}{
 		"revoked":            {revoked, "bad certificate"},
-		"of another CA":      {enrol(t, newCA(t), "web1"), "unknown certificate authority"},
+		"of another CA":      {pkitest.Enrol(t, pkitest.Open(t), "web1", nil), "unknown certificate authority"},
 		"the server's own":   {serverCertificate(t, h.ca), "bad certificate"},
-		"an administrator's": {enrol(t, newCA(t), "admin", pkitest.Text(t, oidAdmin, "true")), "unknown certificate authority"},
+		"an administrator's": {pkitest.Enrol(t, pkitest.Open(t), "admin", nil, pkitest.Admin(t)), "unknown certificate authority"},
 	} {
 		if _, err := h.ask(t, client(t, h.ca, nil, c.cert)); err == nil || !strings.Contains(err.Error(), c.alert) {
 			t.Errorf("%s: error = %v, want %q", name, err, c.alert)
@@ -225,7 +201,7 @@ func TestRefusedCertificates(t *testing.T) {
 func TestARefusedClientReadsWhy(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{})
-	revoked := enrol(t, h.ca, "web1")
+	revoked := pkitest.Enrol(t, h.ca, "web1", nil)
 	must(t, h.ca.Revoke(t.Context(), "web1"))
 	d := &net.Dialer{}
 	raw, err := d.DialContext(t.Context(), "tcp", h.addr)
@@ -282,7 +258,7 @@ func (h *house) dialVersion(t *testing.T, cert tls.Certificate, version uint16) 
 func TestRevocationClosesOpenConnections(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{})
-	bad, good := enrol(t, h.ca, "bad"), enrol(t, h.ca, "good")
+	bad, good := pkitest.Enrol(t, h.ca, "bad", nil), pkitest.Enrol(t, h.ca, "good", nil)
 	thrownOut := []*tls.Conn{h.dial(t, bad), h.dial(t, bad)}
 	stays := h.dial(t, good)
 	must(t, h.ca.Revoke(t.Context(), "bad"))
@@ -313,7 +289,7 @@ func TestARevokedSessionIsNotResumed(t *testing.T) {
 			resumed = state.DidResume
 			return nil
 		}
-	}, enrol(t, h.ca, "web1"))
+	}, pkitest.Enrol(t, h.ca, "web1", nil))
 	c.Transport.(*http.Transport).DisableKeepAlives = true
 	for range 2 {
 		_, err := h.ask(t, c)
@@ -331,7 +307,7 @@ func TestARevokedSessionIsNotResumed(t *testing.T) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{})
-	before := h.dial(t, enrol(t, h.ca, "web1"))
+	before := h.dial(t, pkitest.Enrol(t, h.ca, "web1", nil))
 	next, err := h.ca.ServerCertificate(t.Context(), []string{"127.0.0.1", "other.example.com"})
 	must(t, err)
 	must(t, h.front.Reload(next, h.ca.Pool()))
@@ -360,7 +336,7 @@ func TestSlowClientsHoldUpNobody(t *testing.T) {
 		h.stall(t)
 	}
 	for range 3 {
-		_, err := h.ask(t, client(t, h.ca, nil, enrol(t, h.ca, "web1x"+fmt.Sprint(time.Now().UnixNano()))))
+		_, err := h.ask(t, client(t, h.ca, nil, pkitest.Enrol(t, h.ca, "web1x"+fmt.Sprint(time.Now().UnixNano()), nil)))
 		must(t, err)
 	}
 }
@@ -401,7 +377,7 @@ func (m *mute) Read(p []byte) (int, error) {
 func TestTurnsAreGivenBack(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{MaxConcurrentHandshakes: 1})
-	good, foreign := enrol(t, h.ca, "web1"), enrol(t, newCA(t), "web1")
+	good, foreign := pkitest.Enrol(t, h.ca, "web1", nil), pkitest.Enrol(t, pkitest.Open(t), "web1", nil)
 	var wait sync.WaitGroup
 	for i := range 24 {
 		wait.Go(func() {
@@ -453,7 +429,7 @@ func TestAHandshakeThatTakesTooLongEnds(t *testing.T) {
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	h := open(t, tlsfront.Config{MaxConnections: 1})
-	cert := enrol(t, h.ca, "web1")
+	cert := pkitest.Enrol(t, h.ca, "web1", nil)
 	first := h.dial(t, cert)
 	served := make(chan error, 1)
 	go func() {
@@ -475,7 +451,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 
 func TestCloseEndsAccept(t *testing.T) {
 	t.Parallel()
-	ca := newCA(t)
+	ca := pkitest.Open(t)
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	front, err := tlsfront.New(inner, tlsfront.Config{Authority: ca, Certificate: serverCertificate(t, ca), ClientCAs: ca.Pool(), Log: quiet})

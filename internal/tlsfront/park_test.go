@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/tlsfront"
 )
 
@@ -37,7 +38,7 @@ func takeOver(t *testing.T) (*house, chan net.Conn) {
 func TestOnCloseTellsOfARevocation(t *testing.T) {
 	t.Parallel()
 	h, taken := takeOver(t)
-	h.dial(t, enrol(t, h.ca, "web1"))
+	h.dial(t, pkitest.Enrol(t, h.ca, "web1", nil))
 	conn := <-taken
 	closed := make(chan string, 4)
 	below := conn.(*tls.Conn).NetConn().(parkable)
@@ -64,7 +65,7 @@ func TestReadsThatDoNotWait(t *testing.T) {
 	}
 	h, taken := takeOver(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		cert := enrol(t, h.ca, "web"+tls.VersionName(version)[4:5]+tls.VersionName(version)[6:])
+		cert := pkitest.Enrol(t, h.ca, "web"+tls.VersionName(version)[4:5]+tls.VersionName(version)[6:], nil)
 		client := h.dialVersion(t, cert, version)
 		conn := <-taken
 		must(t, conn.(*tls.Conn).NetConn().(interface{ ReadWhatIsThere() error }).ReadWhatIsThere())

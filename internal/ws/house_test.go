@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509/pkix"
-	"encoding/asn1"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/broker"
-	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/tlsfront"
@@ -29,8 +26,7 @@ import (
 )
 
 var (
-	oidAdmin = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 34380, 1, 3, 39}
-	quiet    = slog.New(slog.DiscardHandler)
+	quiet = slog.New(slog.DiscardHandler)
 	// patience is far more than anything here takes.
 	patience = 30 * time.Second
 )
@@ -85,11 +81,8 @@ func open(t *testing.T, change func(*settings)) *house {
 	if change != nil {
 		change(&s)
 	}
-	ca, err := pki.Open(t.Context(), pki.Config{
-		Dir: t.TempDir(), Autosign: pki.AutosignPolicy{All: true}, AllowAuthorizationExtensions: true,
-	}, pkitest.NewMemory(), quiet)
-	must(t, err)
-	h := &house{ca: ca}
+	h := &house{ca: pkitest.Open(t)}
+	var err error
 	h.broker, err = broker.New(s.broker)
 	must(t, err)
 	s.ws.Broker = h.broker
@@ -141,13 +134,7 @@ func (h *house) serve(t *testing.T, sockets *ws.Server, plain bool) {
 // enrol gives a certificate.
 func (h *house) enrol(t *testing.T, name string, extensions ...pkix.Extension) tls.Certificate {
 	t.Helper()
-	key := pkitest.NewKey(t)
-	_, err := h.ca.Submit(t.Context(), fleet.Certname(name), pkitest.CSR{Name: name, Key: key, Extensions: extensions}.PEM(t))
-	must(t, err)
-	c, err := h.ca.Certificate(t.Context(), fleet.Certname(name))
-	must(t, err)
-	block, _ := pem.Decode(c.PEM)
-	return tls.Certificate{Certificate: [][]byte{block.Bytes}, PrivateKey: key}
+	return pkitest.Enrol(t, h.ca, name, nil, extensions...)
 }
 
 // client is one websocket as a program would have it.
@@ -188,7 +175,7 @@ func (h *house) agent(t *testing.T, name string) *client {
 
 func (h *house) controller(t *testing.T, name, path string) *client {
 	t.Helper()
-	return h.dial(t, path+"/controller", h.enrol(t, name, pkitest.Text(t, oidAdmin, "true")))
+	return h.dial(t, path+"/controller", h.enrol(t, name, pkitest.Admin(t)))
 }
 
 // frame is a masked frame.
