@@ -1,0 +1,166 @@
+package job
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Settings sets a Service up. Start from DefaultSettings.
+type Settings struct {
+	Timeout     time.Duration // of a run whose job says nothing
+	Poll        time.Duration // how often a node is asked about a run that goes on
+	Resend      time.Duration // after how long an order that nobody acknowledged is sent again; it doubles up to Poll
+	StopGrace   time.Duration // how long a node may take to stop a run
+	Reconnect   time.Duration // how long after a start nodes may take to come back
+	Tick        time.Duration // how often to look without a hint
+	Batch       int           // rows in one transaction
+	AnswerBytes int64         // of answers that are not stored yet; nodes wait while there are more
+}
+
+// DefaultSettings is what suits most servers.
+func DefaultSettings() Settings {
+	return Settings{
+		Timeout: time.Hour, Poll: time.Minute, Resend: 10 * time.Second, StopGrace: 15 * time.Second, Reconnect: time.Minute,
+		Tick: time.Second, Batch: 500, AnswerBytes: 32 << 20,
+	}
+}
+
+func (s Settings) check() error {
+	for name, d := range map[string]time.Duration{
+		"timeout": s.Timeout, "poll": s.Poll, "resend": s.Resend, "stop grace": s.StopGrace, "tick": s.Tick,
+	} {
+		if d <= 0 {
+			return fault.New(fault.Invalid, "the %s of jobs must be above zero, not %s", name, d)
+		}
+	}
+	if s.Reconnect < 0 || s.Batch < 1 || s.AnswerBytes < 1 {
+		return fault.New(fault.Invalid, "jobs need a reconnect time that is not negative, a batch of at least one row and room for at least one byte of answers")
+	}
+	return nil
+}
+
+// Parts is what a Service works with.
+type Parts struct {
+	Store    Store
+	Sender   Sender
+	Resolver Resolver
+	Gate     Gate
+	Sealer   Sealer
+	NewID    func() string // a random UUID
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Service takes orders and answers questions about them. See the package comment.
+type Service struct {
+	Parts
+	settings Settings
+	bells    bells
+	wake     chan struct{} // something may be there to dispatch
+	hints    hints
+}
+
+// New checks settings. Run does the work.
+func New(parts Parts, settings Settings) (*Service, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	return &Service{Parts: parts, settings: settings, bells: bells{waiting: map[int64]chan struct{}{}}, wake: make(chan struct{}, 1)}, nil
+}
+
+// Came hints that nodes have connected. It never blocks.
+func (s *Service) Came(nodes ...fleet.Certname) {
+	s.hints.add(nodes)
+	s.nudge()
+}
+
+// nudge hints that there is something to dispatch.
+func (s *Service) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // a hint is waiting already
+	}
+}
+
+// maxHints is how many nodes are remembered that connected; of more the rows
+// know: the next look finds them.
+const maxHints = 200_000
+
+// hints is nodes that connected and were not looked at yet.
+type hints struct {
+	mu    sync.Mutex
+	nodes map[fleet.Certname]struct{}
+}
+
+func (h *hints) add(nodes []fleet.Certname) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.nodes == nil {
+		h.nodes = map[fleet.Certname]struct{}{}
+	}
+	for _, node := range nodes {
+		if len(h.nodes) < maxHints {
+			h.nodes[node] = struct{}{}
+		}
+	}
+}
+
+// take is all of them, once.
+func (h *hints) take() []fleet.Certname {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	nodes := make([]fleet.Certname, 0, len(h.nodes))
+	for node := range h.nodes {
+		nodes = append(nodes, node)
+	}
+	h.nodes = nil
+	return nodes
+}
+
+// bells wake those who wait for a job to change.
+type bells struct {
+	mu      sync.Mutex
+	waiting map[int64]chan struct{}
+}
+
+func (b *bells) of(id int64) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting[id] == nil {
+		b.waiting[id] = make(chan struct{})
+	}
+	return b.waiting[id]
+}
+
+func (b *bells) ring(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bell := b.waiting[id]; bell != nil {
+		close(bell)
+		delete(b.waiting, id)
+	}
+}
+
+// Wait returns when a job has changed since the change with a number, or after
+// about a second: what it waits for is a hint. NotFound.
+func (s *Service) Wait(ctx context.Context, id, after int64) error {
+	bell := s.bells.of(id)
+	j, err := s.Store.Job(ctx, id)
+	if err != nil || j.Change > after || j.Status.Final() {
+		return err
+	}
+	look := time.NewTimer(time.Second)
+	defer look.Stop()
+	select {
+	case <-bell:
+	case <-look.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}

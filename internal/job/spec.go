@@ -1,0 +1,154 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pxp"
+)
+
+// Kind is what a job orders its nodes to do.
+type Kind string
+
+// The kinds. Each has its part in a Spec.
+const (
+	Puppet  Kind = "puppet"
+	Task    Kind = "task"
+	Command Kind = "command"
+	Script  Kind = "script"
+	File    Kind = "file"
+)
+
+// Spec is one order over many nodes, as somebody gave it. It is stored with its job,
+// except for what is secret in it.
+type Spec struct {
+	Kind    Kind         `json:"kind"`
+	Puppet  *PuppetSpec  `json:"puppet,omitempty"` // of these, the one of Kind is there
+	Task    *TaskSpec    `json:"task,omitempty"`
+	Command *CommandSpec `json:"command,omitempty"`
+	Script  *ScriptSpec  `json:"script,omitempty"`
+	File    *FileSpec    `json:"file,omitempty"`
+
+	Targets     Targets           `json:"targets"`
+	Environment fleet.Environment `json:"environment,omitempty"` // of a Puppet run and of a task; empty: the node's own
+	Description string            `json:"description,omitempty"`
+
+	Concurrency int           `json:"concurrency,omitempty"`  // runs at once; 0: as many as there are
+	MaxFailures *int          `json:"max_failures,omitempty"` // more end the job; nil: no budget
+	Timeout     time.Duration `json:"timeout,omitempty"`      // of each run; 0: the server's
+	WaitOffline time.Duration `json:"wait_offline,omitempty"` // how long, from its creation, the job waits for nodes that are not connected
+}
+
+// PuppetSpec is a Puppet run.
+type PuppetSpec struct {
+	Noop             bool     `json:"noop,omitempty"`
+	NoNoop           bool     `json:"no_noop,omitempty"` // also where the node's own setting is noop
+	Tags             []string `json:"tags,omitempty"`
+	SkipTags         []string `json:"skip_tags,omitempty"`
+	Debug            bool     `json:"debug,omitempty"`
+	Trace            bool     `json:"trace,omitempty"`
+	Evaltrace        bool     `json:"evaltrace,omitempty"`
+	ShowDiff         bool     `json:"show_diff,omitempty"`
+	UseCachedCatalog bool     `json:"use_cached_catalog,omitempty"`
+}
+
+// TaskSpec is a task of a version of code. Whoever makes it has found the task and
+// checked the parameters.
+type TaskSpec struct {
+	Name       string            `json:"name"`
+	Version    fleet.Digest      `json:"version,omitempty"`
+	Files      []FileRef         `json:"files"`
+	Metadata   *pxp.TaskMetadata `json:"metadata,omitempty"`
+	Noop       bool              `json:"noop,omitempty"`
+	Parameters json.RawMessage   `json:"parameters,omitempty"` // an object, without what is secret; nil is an empty one
+	// Secret is an object with the sensitive parameters. It is sealed, never stored
+	// or shown, and forgotten when the job has ended; Hidden keeps their names.
+	Secret json.RawMessage `json:"-"`
+	Hidden []string        `json:"hidden,omitempty"`
+}
+
+// CommandSpec is a line for the shell.
+type CommandSpec struct {
+	Command string `json:"command"`
+}
+
+// ScriptSpec is an uploaded file that is run.
+type ScriptSpec struct {
+	Script    FileRef  `json:"script"`
+	Arguments []string `json:"arguments,omitempty"`
+}
+
+// FileSpec is what is put on nodes, in this order.
+type FileSpec struct {
+	Entries []FileEntry `json:"entries"`
+}
+
+// FileEntry is a file, a directory or a symbolic link.
+type FileEntry struct {
+	Kind        string  `json:"kind"` // file, directory, symlink
+	Destination string  `json:"destination"`
+	File        FileRef `json:"file,omitzero"` // of a file
+	LinkSource  string  `json:"link_source,omitempty"`
+}
+
+// FileRef is content that nodes fetch from the server.
+type FileRef struct {
+	Name   string       `json:"name"` // of a task's file: module/directory/path
+	Digest fleet.Digest `json:"digest"`
+	Bytes  int64        `json:"bytes,omitempty"`
+}
+
+// Targets is which nodes: all that one of these names, without those excluded.
+type Targets struct {
+	Nodes   []fleet.Certname `json:"nodes,omitempty"`
+	Group   string           `json:"group,omitempty"` // its name or id
+	Query   string           `json:"query,omitempty"` // PQL with a column certname, or a condition on nodes
+	All     bool             `json:"all,omitempty"`   // that the inventory knows or that are connected
+	Exclude []fleet.Certname `json:"exclude,omitempty"`
+}
+
+// Plan is what a job would do.
+type Plan struct {
+	Spec    Spec // with the server's defaults filled in, without secrets
+	Targets []Target
+}
+
+// Target is a node of a plan, in the order of names.
+type Target struct {
+	Node      fleet.Certname
+	Connected bool
+	Agent     string // how its agent calls itself, if it is connected
+	Denied    string // what who asks lacks; empty: nothing
+}
+
+// Denied counts the targets that who asks may not touch.
+func (p Plan) Denied() int {
+	n := 0
+	for _, t := range p.Targets {
+		if t.Denied != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Files is all content that nodes fetch for this order.
+func (s Spec) Files() []FileRef {
+	switch s.Kind {
+	case Task:
+		return s.Task.Files
+	case Script:
+		return []FileRef{s.Script.Script}
+	case File:
+		var files []FileRef
+		for _, entry := range s.File.Entries {
+			if entry.Kind == "file" {
+				files = append(files, entry.File)
+			}
+		}
+		return files
+	case Puppet, Command:
+	}
+	return nil
+}
