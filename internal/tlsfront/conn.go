@@ -1,6 +1,7 @@
 package tlsfront
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"sync"
@@ -13,16 +14,20 @@ import (
 type conn struct {
 	net.Conn
 	front  *Front
-	serial string // guarded by front.mu
+	above  *tls.Conn
+	serial string // these four are guarded by front.mu
+	before *conn  // of the same serial
+	after  *conn
+	left   bool
 
 	records records         // of what is read; by the one goroutine that reads
 	raw     syscall.RawConn // set while reads do not wait; see park.go
 
 	closed chan struct{} // so that waiting for a turn ends when the connection does
-	timer  *time.Timer
 	out    corked
 
 	mu      sync.Mutex
+	timer   *time.Timer // of the handshake; nil after it
 	shaking bool
 	holding bool
 	over    bool
@@ -31,6 +36,9 @@ type conn struct {
 
 func newConn(f *Front, raw net.Conn) *conn {
 	c := &conn{Conn: raw, front: f, shaking: true, closed: make(chan struct{})}
+	c.above = tls.Server(c, f.base)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.end(false) }) // it took too long
 	return c
 }
@@ -78,11 +86,19 @@ func (c *conn) resume() error {
 
 // shaken ends what holds for handshakes only.
 func (c *conn) shaken() {
-	c.timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shaking = false
+	c.stopTimer()
 	c.giveBack()
+}
+
+// stopTimer is called with mu held.
+func (c *conn) stopTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
 }
 
 // Close may be called often; the first time counts. A client whose handshake was
@@ -93,12 +109,12 @@ func (c *conn) end(mayLinger bool) error {
 	c.mu.Lock()
 	first, refused, hook := !c.over, c.shaking, c.hook
 	c.over = true
+	c.stopTimer()
 	c.giveBack()
 	c.mu.Unlock()
 	if !first {
 		return c.Conn.Close()
 	}
-	c.timer.Stop()
 	close(c.closed)
 	if refused && mayLinger && !c.front.ended() {
 		c.linger()

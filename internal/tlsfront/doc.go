@@ -16,7 +16,7 @@
 //   - Open connections are known by their certificate's serial number, and are
 //     closed when that is revoked.
 //   - A connection that was taken over from net/http can be parked: see OnClose, SyscallConn and
-//     ReadWhatIsThere of what a tls.Conn's NetConn gives.
+//     ReadWhatIsThere of what a tls.Conn's NetConn gives; and made slim: ForgetPeer, ForgetBuffers.
 //
 // Certificate and CA pool can be exchanged at any time; open connections stay.
 //

@@ -49,8 +49,10 @@ type Front struct {
 	closing chan struct{}
 	close   func()
 
+	innards *innards // of a tls.Conn; nil: unknown
+
 	mu    sync.Mutex
-	peers map[string]map[*conn]struct{} // by serial number
+	peers map[string]*conn // by serial number; others with the same one follow
 }
 
 var _ net.Listener = (*Front)(nil)
@@ -67,7 +69,8 @@ func New(inner net.Listener, cfg Config) (*Front, error) {
 		turns:   make(chan struct{}, cfg.MaxConcurrentHandshakes),
 		room:    make(chan struct{}, cfg.MaxConnections),
 		closing: make(chan struct{}),
-		peers:   map[string]map[*conn]struct{}{},
+		peers:   map[string]*conn{},
+		innards: lookInside(),
 	}
 	f.close = sync.OnceFunc(func() { close(f.closing) })
 	if err := f.Reload(cfg.Certificate, cfg.ClientCAs); err != nil {
@@ -127,7 +130,7 @@ func (f *Front) Accept() (net.Conn, error) {
 		<-f.room
 		return nil, err
 	}
-	return tls.Server(newConn(f, raw), f.base), nil
+	return newConn(f, raw).above, nil
 }
 
 // Close stops accepting.
@@ -197,11 +200,14 @@ func verify(peer *x509.Certificate, others []*x509.Certificate, pool *x509.CertP
 func (f *Front) register(c *conn, serial string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.serial = serial
-	if f.peers[serial] == nil {
-		f.peers[serial] = map[*conn]struct{}{}
+	if c.left { // its time was up meanwhile
+		return
 	}
-	f.peers[serial][c] = struct{}{}
+	c.serial, c.after = serial, f.peers[serial]
+	if c.after != nil {
+		c.after.before = c
+	}
+	f.peers[serial] = c
 }
 
 // gone forgets a connection that was closed.
@@ -209,11 +215,17 @@ func (f *Front) gone(c *conn) {
 	<-f.room
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if same := f.peers[c.serial]; same != nil {
-		delete(same, c)
-		if len(same) == 0 {
-			delete(f.peers, c.serial)
-		}
+	c.left = true
+	if c.after != nil {
+		c.after.before = c.before
+	}
+	switch {
+	case c.before != nil:
+		c.before.after = c.after
+	case c.after != nil:
+		f.peers[c.serial] = c.after
+	case f.peers[c.serial] == c: // it may never have been registered
+		delete(f.peers, c.serial)
 	}
 }
 
@@ -230,7 +242,7 @@ func (f *Front) connectionsOf(serials []*big.Int) []*conn {
 	defer f.mu.Unlock()
 	var found []*conn
 	for _, serial := range serials {
-		for c := range f.peers[serial.String()] {
+		for c := f.peers[serial.String()]; c != nil; c = c.after {
 			found = append(found, c)
 		}
 	}

@@ -57,6 +57,14 @@ func (c *conn) watchEnd() {
 	}
 }
 
+// forgetPeer lets go of the client's certificate: who it is is known, and the connection
+// may live for months.
+func (c *conn) forgetPeer() {
+	if b, ok := below(c.raw).(interface{ ForgetPeer() }); ok {
+		b.ForgetPeer()
+	}
+}
+
 // associated makes the session known. What the broker said to it meanwhile counts.
 func (c *conn) associated(s *broker.Session) {
 	c.mu.Lock()

@@ -7,7 +7,7 @@
 //
 // # Idle connections
 //
-// On Linux an idle connection has no goroutine and no buffer. It is watched by
+// On Linux an idle connection has no goroutine and no buffer, not even crypto/tls's. It is watched by
 // epoll; when bytes come, one of a few workers reads until crypto/tls has nothing more to give. Writing
 // is done by workers, too, when the broker wakes a connection. A worker that is held up by one connection is
 // replaced, so that a slow one costs a goroutine and nobody's time. On other systems, and over

@@ -26,6 +26,7 @@ type parking struct {
 type spot struct {
 	number uint64
 	raw    syscall.RawConn
+	below  watchable
 }
 
 // watchable is what a connection needs below its TLS to be parked.
@@ -33,6 +34,8 @@ type watchable interface {
 	syscall.Conn
 	// ReadWhatIsThere makes Read return os.ErrDeadlineExceeded where it would wait.
 	ReadWhatIsThere() error
+	// ForgetBuffers lets go of what reading has allocated. It is called by who reads.
+	ForgetBuffers()
 }
 
 const bellNumber = 0
@@ -115,7 +118,7 @@ func (p *parking) add(c *conn) *spot {
 	}
 	p.mu.Lock()
 	p.last++
-	s := &spot{p.last, raw}
+	s := &spot{p.last, raw, below}
 	p.parked[s.number] = c
 	p.mu.Unlock()
 	if p.control(s, unix.EPOLL_CTL_ADD, 0) != nil || below.ReadWhatIsThere() != nil {
@@ -173,6 +176,7 @@ func (c *conn) park() bool {
 
 // wait asks to be read when something comes.
 func (c *conn) wait() {
+	c.spot.below.ForgetBuffers()
 	if err := c.server.parking.watch(c.spot); err != nil {
 		c.lost(err)
 	}

@@ -60,6 +60,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.watchEnd()
+	c.forgetPeer()
 	c.join(fleet.ActorFrom(r.Context()), clientType, r)
 	c.begin(r.Context(), bytes.Clone(early))
 }
