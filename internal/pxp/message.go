@@ -62,6 +62,21 @@ func ParseRequest(data jsontext.Value) (Request, error) {
 	return r, CheckTransaction(r.Transaction)
 }
 
+// ParseNonBlockingRequest reads the data of a non-blocking request, in which
+// notify_outcome must be said.
+func ParseNonBlockingRequest(data jsontext.Value) (Request, error) {
+	var said struct {
+		Notify *bool `json:"notify_outcome"`
+	}
+	if err := parse(data, &said); err != nil {
+		return Request{}, err
+	}
+	if said.Notify == nil {
+		return Request{}, missing("notify_outcome", "true or false")
+	}
+	return ParseRequest(data)
+}
+
 // ParseProvisional reads the data of a provisional response.
 func ParseProvisional(data jsontext.Value) (Provisional, error) {
 	var p Provisional

@@ -25,6 +25,26 @@ const (
 	Cancel   = "cancel"   // transaction
 )
 
+// PingParams are the parameters of ping.
+type PingParams struct {
+	Sent string `json:"sender_timestamp,omitzero"`
+}
+
+// PingResults are the results of ping.
+type PingResults struct {
+	Hops []jsontext.Value `json:"request_hops"` // of PCP 1; always empty
+}
+
+// EchoParams are the parameters of echo.
+type EchoParams struct {
+	Argument string `json:"argument"`
+}
+
+// EchoResults are the results of echo.
+type EchoResults struct {
+	Outcome string `json:"outcome"`
+}
+
 // CommandParams are the parameters of command run.
 type CommandParams struct {
 	Command string `json:"command"` // for the shell of the user that the agent runs as
@@ -35,7 +55,14 @@ type Outcome struct {
 	ExitCode int    `json:"exitcode"`
 	Stdout   string `json:"stdout,omitzero"` // UTF-8 without a byte 0
 	Stderr   string `json:"stderr,omitzero"`
+	Ended    string `json:"ended,omitzero"` // Tutti's own: why the agent ended it, one of the words below
 }
+
+// Why an agent ended a program before it ended by itself.
+const (
+	EndedByOrder = "cancelled" // a transaction cancel
+	EndedByTime  = "timeout"   // it ran longer than the node allows
+)
 
 // Source is where an agent gets a file: a path and parameters below the address of one of its servers.
 type Source struct {
@@ -118,6 +145,18 @@ type PuppetResults struct {
 	Error           string         `json:"error,omitzero"`
 }
 
+// PuppetOrder is what the program gets on standard input that does a Puppet run,
+// as every external module does.
+type PuppetOrder struct {
+	Input         jsontext.Value      `json:"input"` // PuppetParams
+	Configuration PuppetConfiguration `json:"configuration"`
+}
+
+// PuppetConfiguration is the configuration of pxp-module-puppet.
+type PuppetConfiguration struct {
+	Puppet string `json:"puppet_bin,omitzero"`
+}
+
 // The error types of a Puppet run.
 const (
 	InvalidJSON          = "invalid_json"
@@ -166,5 +205,13 @@ type CancelResults struct {
 	Status      string `json:"status"` // running: its processes are being stopped; success, failure: it was over; unknown
 }
 
-// UnknownModule is how an agent's failure begins that does not have a module.
-const UnknownModule = "unknown module"
+// How the descriptions of failures begin that a controller tells apart.
+const (
+	UnknownModule = "unknown module"                       // the agent does not have the module
+	UnknownAction = "unknown action"                       // nor the action
+	Refused       = "refused by this node's policy"        // whose owner does not allow it
+	Cancelled     = "cancelled"                            // by a transaction cancel, before it gave results
+	Vanished      = "task process is not running"          // and nobody knows how it ended
+	TimedOut      = "stopped after its longest time"       // before it gave results
+	Full          = "this node has too much to do already" // nothing ran; try again later with a new transaction
+)
