@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"sync"
+	"time"
+)
+
+// Recorder remembers what every simulated node executed. No fault reaches it: it is the
+// truth that states are compared with. Its methods may be called concurrently.
+type Recorder struct {
+	mu   sync.Mutex
+	done map[Execution]*count
+}
+
+// Execution is a transaction on a node.
+type Execution struct{ Node, Transaction string }
+
+// Count is what became of it.
+type Count struct {
+	Begun    int  // times it was executed: more than once is what must never be
+	ExitCode int  // with which it ends if nobody ends it before
+	Vanished bool // it was surely gone before its end
+}
+
+type count struct {
+	Count
+	end time.Time
+}
+
+// NewRecorder is one that has seen nothing.
+func NewRecorder() *Recorder { return &Recorder{done: map[Execution]*count{}} }
+
+// begin notes that a program begins which will end after a while.
+func (r *Recorder) begin(e Execution, exitCode int, takes time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.done[e]
+	if c == nil {
+		c = &count{}
+		r.done[e] = c
+	}
+	c.Begun++
+	c.ExitCode, c.end = exitCode, time.Now().Add(takes)
+}
+
+// surely is by how much a program must have missed its end: timers are not exact.
+const surely = 50 * time.Millisecond
+
+// reboot notes that everything ended that runs on a node.
+func (r *Recorder) reboot(node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	soon := time.Now().Add(surely)
+	for e, c := range r.done {
+		if e.Node == node && c.end.After(soon) {
+			c.Vanished, c.end = true, time.Time{}
+		}
+	}
+}
+
+// Count is what became of one execution; nothing, if it never began.
+func (r *Recorder) Count(e Execution) Count {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.done[e]; c != nil {
+		return c.Count
+	}
+	return Count{}
+}
+
+// Totals are how many transactions were executed, and which of them more than once.
+func (r *Recorder) Totals() (executed int, twice []Execution) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e, c := range r.done {
+		if c.Begun > 1 {
+			twice = append(twice, e)
+		}
+	}
+	return len(r.done), twice
+}
