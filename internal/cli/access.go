@@ -11,7 +11,6 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/server"
 )
 
 // accessFlags say which server to speak to, and as whom. Each is also an
@@ -63,19 +62,19 @@ func (a *app) serverConfig() (config api.ClientConfig, err error) {
 	}
 	config.Server = first(a.access.server, a.system.Getenv("TUTTI_SERVER"))
 	if config.Server == "" {
-		address, err := os.ReadFile(filepath.Join(a.dataDir(), server.AddressFile))
+		address, err := os.ReadFile(filepath.Join(a.dataDir(), api.AddressFile))
 		if err != nil {
 			return config, usageError{fault.Wrap(fault.Invalid, err,
 				"which server? give --server https://HOST:8140 (or TUTTI_SERVER), or on the server's own machine --data DIR (or TUTTI_DATA); %s has no running server", a.dataDir())}
 		}
 		config.Server = strings.TrimSpace(string(address))
 	}
-	config.CAPEM, err = readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), server.CAFile), "ca-file")
+	config.CAPEM, err = readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), api.CAFile), "ca-file")
 	return config, err
 }
 
 func (a *app) dataDir() string {
-	return first(a.access.data, a.system.Getenv("TUTTI_DATA"), server.Default().Data)
+	return first(a.access.data, a.system.Getenv("TUTTI_DATA"), api.DataDir)
 }
 
 // namedToken is the token's file, if somebody named one.
@@ -91,7 +90,7 @@ func (a *app) token(address string) ([]byte, error) {
 			return token, err
 		}
 	}
-	return readOr(named, filepath.Join(a.dataDir(), server.TokenFile), "token-file")
+	return readOr(named, filepath.Join(a.dataDir(), api.TokenFile), "token-file")
 }
 
 // readOr reads the file that was named, else the fallback if it is there; a

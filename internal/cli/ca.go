@@ -7,15 +7,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/server"
 )
 
 func (a *app) caCommand() *cobra.Command {
-	return a.withAccess(noun("ca", "Sign, revoke and see certificates", a.caList(), a.caShow(),
+	verbs := []*cobra.Command{
+		a.caList(), a.caShow(),
 		a.caAct("sign NAME...", "Sign waiting requests", api.CertificateSign, "signed"),
 		a.caAct("revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
 		a.caAct("clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned"),
-		a.caToken(), a.caImport()))
+		a.caToken(),
+	}
+	return a.withAccess(noun("ca", "Sign, revoke and see certificates", append(verbs, a.localCA()...)...))
 }
 
 func (a *app) caList() *cobra.Command {
@@ -153,34 +155,5 @@ func (a *app) caToken() *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
-	return cmd
-}
-
-func (a *app) caImport() *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
-		Use: "import DIR", Short: "Take over an existing Puppet CA's directory (the server must not run)", Args: exactly(1),
-		Long: `Take over the key, certificates, revocation list, requests and serial numbers of an existing Puppet CA, so that nodes keep
-their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppetserver/ca. It is only read. The server of
---data must not run, and its own CA must not have issued anything. A server that has a configuration file or TUTTI_*
-variables needs the same here: they say where its records are.`,
-		Example: "  tutti ca import /etc/puppetlabs/puppetserver/ca --data /var/lib/tutti",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
-			if err != nil {
-				return err
-			}
-			imported, err := server.ImportCA(cmd.Context(), config, args[0], a.system.Err)
-			if err != nil {
-				return err
-			}
-			for _, skipped := range imported.Skipped {
-				a.hint("left out: %s", skipped)
-			}
-			_, err = fmt.Fprintf(a.system.Out, "imported %d certificates (%d revoked) and %d requests\n", imported.Certificates, imported.Revoked, imported.Requests)
-			return err
-		},
-	}
-	cmd.Flags().StringVar(&path, "config", "", "the server's configuration file (TUTTI_CONFIG)")
 	return cmd
 }

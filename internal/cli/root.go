@@ -77,8 +77,9 @@ From another machine, give the address and the CA's certificate, and log in:
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
-	root.AddCommand(a.serverCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
-		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(), a.demoCommand(),
+	root.AddCommand(a.hostCommands()...)
+	root.AddCommand(a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
+		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(),
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand())
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -77,7 +78,7 @@ type Config struct {
 // Default is a server's configuration when nothing is said.
 func Default() Config {
 	return Config{
-		Data:                  "/var/lib/tutti",
+		Data:                  api.DataDir,
 		Listen:                ":8140",
 		BrokerMaxMessageBytes: 64 << 20,
 		BrokerQueueBytes:      16 << 20,

@@ -11,15 +11,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // Files of the data directory that commands on the same machine read.
 const (
-	TokenFile   = "admin.token"
-	AddressFile = "address"
-	CAFile      = "ca/ca_crt.pem"
+	TokenFile   = api.TokenFile
+	AddressFile = api.AddressFile
+	CAFile      = api.CAFile
 )
 
 // dataDir is a data directory that this process holds.

@@ -153,7 +153,7 @@ func settingReference() string {
 	text.WriteString("One name in three spellings: `ca_key_type` in the file, `TUTTI_CA_KEY_TYPE` in the environment, `--ca-key-type` as a flag. " +
 		"The flag wins, then the environment, then the file. Settings marked * follow `SIGHUP`.\n\n| setting | default | meaning |\n|---|---|---|\n")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settingFlags(flags)
+	serverSettings().flags(flags)
 	for field := range reflect.TypeFor[server.Config]().Fields() {
 		key, star := field.Tag.Get("koanf"), ""
 		if field.Tag.Get("reload") != "" {

@@ -26,7 +26,7 @@ func load(t *testing.T, file string, env, args []string) (server.Config, string,
 		}
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settingFlags(flags)
+	serverSettings().flags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 func TestAMissingFileIsNamed(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settingFlags(flags)
+	serverSettings().flags(flags)
 	_, err := (&app{}).loadConfig("/nowhere/server.yaml", flags)
 	if err == nil || !strings.Contains(err.Error(), "no configuration file /nowhere/server.yaml") {
 		t.Errorf("got %v", err)

@@ -46,6 +46,6 @@ running (autosign, names in the certificate, retention, log level).`,
 	}
 	cmd.Flags().StringVar(&path, "config", "", "configuration file, YAML (TUTTI_CONFIG)")
 	cmd.Flags().BoolVar(&checkOnly, "check-config", false, "check the configuration and exit")
-	settingFlags(cmd.Flags())
+	serverSettings().flags(cmd.Flags())
 	return cmd
 }

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/server"
+)
+
+// serverSettings are those of the server. Its variables share their prefix with
+// those of the client and of the agent.
+func serverSettings() settings {
+	return settings{
+		defaults: server.Default(), command: "tutti server", prefix: "TUTTI_",
+		foreign: []string{"TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_TOKEN_FILE", "TUTTI_CA_FILE", "TUTTI_CONFIG", "TUTTI_AGENT_"},
+	}
+}
+
+// loadConfig reads the server's settings: defaults, then the file, then TUTTI_*
+// variables, then flags.
+func (a *app) loadConfig(path string, flags *pflag.FlagSet) (server.Config, error) {
+	config := server.Default()
+	if err := serverSettings().load(a, path, flags, &config); err != nil {
+		return config, err
+	}
+	return config, config.Check()
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// settings describes the settings of a program that runs: a struct whose fields have the
+// tags koanf (the key) and help. Each is a key in a file, a variable and a flag.
+type settings struct {
+	defaults any      // the struct
+	command  string   // whose --help lists them
+	prefix   string   // of the variables
+	foreign  []string // variables with that prefix that are no settings; one that ends in _ stands for all that begin so
+	// rewrite may change what a file says, for names that other programs gave the settings; nil: nothing.
+	rewrite func(map[string]any) (map[string]any, error)
+}
+
+// flags gives flags one flag for each setting.
+func (s settings) flags(flags *pflag.FlagSet) {
+	for field, value := range reflect.ValueOf(s.defaults).Fields() {
+		name, help := flagName(field.Tag.Get("koanf")), field.Tag.Get("help")
+		switch v := value.Interface().(type) {
+		case string:
+			flags.String(name, v, help)
+		case float64:
+			flags.Float64(name, v, help)
+		case bool:
+			flags.Bool(name, v, help)
+		case int:
+			flags.Int(name, v, help)
+		case int64:
+			flags.Int64(name, v, help)
+		case time.Duration:
+			flags.Duration(name, v, help)
+		case []string:
+			flags.StringSlice(name, v, help)
+		default:
+			panic(fmt.Sprintf("setting %s has type %T, which no flag has", name, v))
+		}
+	}
+}
+
+func flagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
+
+// keys lists every setting.
+func (s settings) keys() []string {
+	var keys []string
+	for field := range reflect.TypeOf(s.defaults).Fields() {
+		keys = append(keys, field.Tag.Get("koanf"))
+	}
+	return keys
+}
+
+// load reads the settings into config, which holds the defaults: the file, if there is a path, then variables,
+// then flags. A name that is no setting is an error that names the nearest place to mend it.
+func (s settings) load(a *app, path string, flags *pflag.FlagSet, config any) error {
+	all := koanf.New(".")
+	if path != "" {
+		if err := s.loadFile(all, path); err != nil {
+			return err
+		}
+	}
+	if err := all.Load(confmap.Provider(s.fromEnvironment(a), ""), nil); err != nil {
+		return err
+	}
+	if err := all.Load(confmap.Provider(s.fromFlags(flags), ""), nil); err != nil {
+		return err
+	}
+	err := all.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		Result: config, TagName: "koanf", WeaklyTypedInput: true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
+	}})
+	if err != nil {
+		return fault.New(fault.Invalid, "settings: %v", err)
+	}
+	return nil
+}
+
+func (s settings) loadFile(all *koanf.Koanf, path string) error {
+	one := koanf.New(".")
+	if err := one.Load(file.Provider(path), yaml.Parser()); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return fault.New(fault.Invalid, "there is no configuration file %s", path)
+		}
+		return fault.New(fault.Invalid, "configuration file %s: %v", path, err)
+	}
+	found := one.All()
+	if s.rewrite != nil {
+		var err error
+		if found, err = s.rewrite(found); err != nil {
+			return fault.New(fault.Invalid, "configuration file %s: %s", path, fault.Detail(err))
+		}
+	}
+	known := s.keys()
+	for key := range found {
+		if !slices.Contains(known, key) {
+			return fault.New(fault.Invalid, "configuration file %s: there is no setting %q; `%s --help` lists them", path, key, s.command)
+		}
+	}
+	return all.Load(confmap.Provider(found, ""), nil)
+}
+
+// fromEnvironment collects the variables that are settings. Others are
+// left alone: a variable may be meant for another version or another program.
+func (s settings) fromEnvironment(a *app) map[string]any {
+	known, found := s.keys(), map[string]any{}
+	for _, entry := range a.system.Env {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, s.prefix) || s.isForeign(name) {
+			continue
+		}
+		key := strings.ToLower(strings.TrimPrefix(name, s.prefix))
+		if slices.Contains(known, key) {
+			found[key] = value
+		} else {
+			a.hint("%s is set, but there is no such setting; it is ignored", name)
+		}
+	}
+	return found
+}
+
+func (s settings) isForeign(name string) bool {
+	return slices.ContainsFunc(s.foreign, func(other string) bool {
+		return name == other || strings.HasSuffix(other, "_") && strings.HasPrefix(name, other)
+	})
+}
+
+// fromFlags collects the settings whose flag was given.
+func (s settings) fromFlags(flags *pflag.FlagSet) map[string]any {
+	known, found := s.keys(), map[string]any{}
+	flags.Visit(func(flag *pflag.Flag) {
+		key := strings.ReplaceAll(flag.Name, "-", "_")
+		if !slices.Contains(known, key) {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			found[key] = list.GetSlice()
+			return
+		}
+		found[key] = flag.Value.String()
+	})
+	return found
+}
