@@ -9,14 +9,14 @@
 //
 // # States of a run
 //
-//	              Connected               Accepted
-//	    waiting ────────────► sent ─────────────────► running
-//	     │   ▲ did not leave  │ │  sent again             │
-//	     │   └────────────────┘ │                         │
-//	     │                      ├─ refused, errored ──────┤  the node's word
-//	     ├─ offline             ├─ succeeded, failed ─────┤
-//	     ├─ skipped             ├─ killed, timed_out ─────┤  it was told to stop
-//	     └─ errored             └─ lost ──────────────────┘  nobody knows
+//	          Connected               Accepted
+//	waiting ────────────► sent ─────────────────► running
+//	 │   ▲ did not leave  │ │  sent again             │
+//	 │   └────────────────┘ │                         │
+//	 │                      ├─ refused, errored ──────┤  the node's word
+//	 ├─ offline             ├─ succeeded, failed ─────┤
+//	 ├─ skipped             ├─ killed, timed_out ─────┤  it was told to stop
+//	 └─ errored             └─ lost ──────────────────┘  nobody knows
 //
 // Run.Step is the only way from one to the next. The last state of a run never changes. A
 // run that was told to stop ends as killed or timed_out, unless its node says that it

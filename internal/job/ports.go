@@ -12,7 +12,8 @@ import (
 // called concurrently, and keep no slice that they are given.
 
 // Store keeps jobs, their runs and what these wrote. Every method is one
-// transaction; what a method that writes has returned survives a crash.
+// transaction; what a method that writes has returned survives a crash. The
+// parameters of a job's task are only in what Archive.Job returns.
 type Store interface {
 	Ledger
 	Archive
@@ -54,8 +55,8 @@ type Archive interface {
 	Job(ctx context.Context, id int64) (Job, error)
 	// Jobs is a page of jobs, the newest first.
 	Jobs(ctx context.Context, page JobPage) ([]Job, error)
-	// Run is the run with an ID; NotFound.
-	Run(ctx context.Context, id string) (Run, error)
+	// JobRun is the run with an ID; NotFound.
+	JobRun(ctx context.Context, id string) (Run, error)
 	// Runs is a page of a job's runs, by Number; none for a job that is not there.
 	Runs(ctx context.Context, id int64, page RunPage) ([]Run, error)
 	// Changes is a job and at most n of its runs whose latest change has a number above

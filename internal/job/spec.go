@@ -152,3 +152,14 @@ func (s Spec) Files() []FileRef {
 	}
 	return nil
 }
+
+// Apart is an order without the parameters of its task, which may be large, and these.
+func (s Spec) Apart() (Spec, json.RawMessage) {
+	if s.Kind != Task {
+		return s, nil
+	}
+	t := *s.Task
+	parameters := t.Parameters
+	t.Parameters, s.Task = nil, &t
+	return s, parameters
+}

@@ -17,6 +17,7 @@ type dialect struct {
 	words      *strings.Replacer // of migrations
 	forUpdate  string            // locks the rows that a SELECT finds
 	skipLocked string            // the same, passing over those that others hold
+	listed     string            // the rows of a JSON list of texts that stands at ?
 	snapshot   *sql.TxOptions    // of a transaction that reads several tables
 	insert     func(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error
 }

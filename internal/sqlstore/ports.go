@@ -5,6 +5,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
@@ -22,4 +23,5 @@ var (
 	_ bucket.Store           = (*Store)(nil)
 	_ rbac.Store             = (*Store)(nil)
 	_ rbac.AuditStore        = (*Store)(nil)
+	_ job.Store              = (*Store)(nil)
 )

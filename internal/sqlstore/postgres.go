@@ -24,6 +24,7 @@ var postgresDialect = dialect{
 		"@bytes", "BYTEA", "@float", "DOUBLE PRECISION", "@clustered", ""),
 	forUpdate:  " FOR UPDATE",
 	skipLocked: " FOR UPDATE SKIP LOCKED",
+	listed:     "(SELECT value FROM jsonb_array_elements_text(CAST(? AS jsonb)))",
 	snapshot:   &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 	insert:     postgresInsert,
 }

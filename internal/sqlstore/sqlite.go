@@ -23,6 +23,7 @@ var sqliteDialect = dialect{
 	words: strings.NewReplacer(
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "@int", "INTEGER", "@text", "TEXT",
 		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID"),
+	listed: "(SELECT value FROM json_each(?))",
 	insert: sqliteInsert,
 }
 

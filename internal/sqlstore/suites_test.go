@@ -12,6 +12,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -71,6 +73,17 @@ func TestAccess(t *testing.T) {
 			return open(t)
 		})
 		rbactest.RunAuditStore(t, func(t *testing.T) rbac.AuditStore {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		jobtest.RunStore(t, func(t *testing.T) job.Store {
 			t.Helper()
 			return open(t)
 		})

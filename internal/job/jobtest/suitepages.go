@@ -1,0 +1,219 @@
+package jobtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+)
+
+func lookFor(t *testing.T, s job.Store) {
+	a, runs := create(t, s, 5)
+	b, _ := create(t, s, 1)
+	apply(t, s, sent(runs[1], 1), sent(runs[3], 0), accepted(runs[3], 30), ended(runs[4], 2, 0, ""))
+	unended, err := s.Unended(t.Context())
+	same(t, "unended", []int64{a.ID, b.ID}, ids(unended))
+	if err != nil {
+		t.Error(err)
+	}
+	waiting := func(after, n int) []int {
+		got, err := s.WaitingRuns(t.Context(), a.ID, after, n)
+		if err != nil {
+			t.Error(err)
+		}
+		return numbers(got)
+	}
+	same(t, "waiting", []int{1, 3}, waiting(0, 10))
+	same(t, "one of them", []int{1}, waiting(0, 1))
+	same(t, "behind the first", []int{3}, waiting(1, 10))
+	due := func(second, n int) []int {
+		got, err := s.Due(t.Context(), when(second), n)
+		if err != nil {
+			t.Error(err)
+		}
+		return numbers(got)
+	}
+	same(t, "due too early", []int(nil), due(10, 10))
+	same(t, "due when it is", []int{2}, due(11, 10))
+	same(t, "due later", []int{2, 4}, due(90, 10))
+	same(t, "the longest due", []int{2}, due(90, 1))
+	of, err := s.UnfinishedOf(t.Context(), []fleet.Certname{"n001.example", "n005.example", "n002.example"})
+	same(t, "unfinished", []int{1, 2, 1}, numbers(of))
+	if err != nil {
+		t.Error(err)
+	}
+	if none, err := s.UnfinishedOf(t.Context(), nil); err != nil || len(none) > 0 {
+		t.Errorf("of nobody: %v, %v", none, err)
+	}
+	for _, r := range readRuns(t, s, a.ID) {
+		apply(t, s, ended(r, 50, 0, ""))
+	}
+	unended, err = s.Unended(t.Context())
+	same(t, "unended after the end", []int64{b.ID}, ids(unended))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func pagesOfJobs(t *testing.T, s job.Store) {
+	var all []job.Job
+	for i := range 6 {
+		j, runs := create(t, s, i+1, func(j *job.Job) {
+			if i%2 == 1 {
+				asTask(fmt.Sprintf("m::t%d", i), "")(j)
+				j.Actor = "bob"
+			}
+		})
+		if i == 0 {
+			j = apply(t, s, ended(runs[0], 1, 0, ""))[0].Job
+		}
+		all = append(all, j)
+	}
+	for what, c := range map[string]struct {
+		page job.JobPage
+		want []int // places in all
+	}{
+		"all":             {job.JobPage{}, []int{5, 4, 3, 2, 1, 0}},
+		"before":          {job.JobPage{Before: all[2].ID}, []int{1, 0}},
+		"the newest":      {job.JobPage{Limit: 2}, []int{5, 4}},
+		"ended":           {job.JobPage{Statuses: []job.Status{job.Finished, job.Failed}}, []int{0}},
+		"of a kind":       {job.JobPage{Kinds: []job.Kind{job.Task}}, []int{5, 3, 1}},
+		"of somebody":     {job.JobPage{Actor: "bob"}, []int{5, 3, 1}},
+		"of a task":       {job.JobPage{Task: "m::t3"}, []int{3}},
+		"on a node":       {job.JobPage{Node: "n005.example"}, []int{5, 4}},
+		"all of it":       {job.JobPage{Node: "n005.example", Actor: "bob", Kinds: []job.Kind{job.Task}, Statuses: []job.Status{job.Queued}, Task: "m::t5"}, []int{5}},
+		"nothing of that": {job.JobPage{Actor: "eve"}, nil},
+	} {
+		if c.page.Limit == 0 {
+			c.page.Limit = 10
+		}
+		got, err := s.Jobs(t.Context(), c.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, have := []int64{}, []int64{}
+		for _, place := range c.want {
+			want = append(want, all[place].ID)
+		}
+		for _, j := range got {
+			have = append(have, j.ID)
+		}
+		same(t, what, want, have)
+	}
+}
+
+func pagesOfRuns(t *testing.T, s job.Store) {
+	j, runs := create(t, s, 6)
+	apply(t, s, ended(runs[1], 1, 0, "same"), ended(runs[2], 1, 0, "other"), ended(runs[4], 1, 2, "same"))
+	out, _ := job.EncodeLines("same", "", when(9))
+	for what, c := range map[string]struct {
+		page job.RunPage
+		want []int
+	}{
+		"all":         {job.RunPage{}, []int{1, 2, 3, 4, 5, 6}},
+		"a page":      {job.RunPage{After: 2, Limit: 2}, []int{3, 4}},
+		"in states":   {job.RunPage{States: []job.State{job.Succeeded, job.RunFailed}}, []int{2, 3, 5}},
+		"of a node":   {job.RunPage{Node: "n004.example"}, []int{4}},
+		"alike":       {job.RunPage{Digest: out.Digest}, []int{2, 5}},
+		"all of that": {job.RunPage{Digest: out.Digest, States: []job.State{job.RunFailed}, After: 1, Node: "n005.example"}, []int{5}},
+	} {
+		if c.page.Limit == 0 {
+			c.page.Limit = 10
+		}
+		got, err := s.Runs(t.Context(), j.ID, c.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, what, c.want, numbers(got))
+	}
+}
+
+func output(t *testing.T, s job.Store) {
+	_, runs := create(t, s, 2)
+	text := strings.Repeat("a line of output that is not very short\n", 5000)
+	end := ended(runs[0], 1, 0, text)
+	if len(end.Outcome.Chunks) < 3 {
+		t.Fatalf("only %d chunks", len(end.Outcome.Chunks))
+	}
+	apply(t, s, end, ended(runs[1], 1, 0, ""))
+	apply(t, s, ended(runs[0], 2, 0, "again"))
+	read := func(run string, after, n int) []job.Chunk {
+		chunks, err := s.Chunks(t.Context(), run, after, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return chunks
+	}
+	want := end.Outcome.Chunks
+	same(t, "all chunks", want, read(runs[0].ID, 0, 100))
+	same(t, "the first", want[:1], read(runs[0].ID, 0, 1))
+	same(t, "behind the first line", want, read(runs[0].ID, 1, 100))
+	same(t, "behind the first chunk", want[1:], read(runs[0].ID, want[0].Count, 100))
+	same(t, "behind the end", []job.Chunk(nil), read(runs[0].ID, 5000, 100))
+	same(t, "none", []job.Chunk(nil), read(runs[1].ID, 0, 100))
+}
+
+func changes(t *testing.T, s job.Store) {
+	j, runs := create(t, s, 4)
+	apply(t, s, sent(runs[0], 1), sent(runs[1], 1), sent(runs[2], 1), accepted(runs[0], 2))
+	read := func(after int64, n int) (job.Job, []int) {
+		got, rows, err := s.Changes(t.Context(), j.ID, after, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(rows); i++ {
+			if rows[i].Change <= rows[i-1].Change {
+				t.Errorf("changes are out of order: %d, %d", rows[i-1].Change, rows[i].Change)
+			}
+		}
+		return got, numbers(rows)
+	}
+	now, list := read(0, 10)
+	same(t, "all", []int{2, 3, 1}, list)
+	if now.Status != job.Working || now.Change == 0 {
+		t.Errorf("job is %s at %d", now.Status, now.Change)
+	}
+	_, list = read(0, 2)
+	same(t, "the first two", []int{2, 3}, list)
+	_, list = read(now.Change, 10)
+	same(t, "none", []int(nil), list)
+	looked := job.Event{Run: runs[1].ID, What: job.WasLeft, At: when(3), Due: when(90)}
+	apply(t, s, looked)
+	after, list := read(now.Change, 10)
+	same(t, "what nobody can see takes no number", []int(nil), list)
+	same(t, "neither does the job", now.Change, after.Change)
+	apply(t, s, ended(runs[2], 4, 0, ""))
+	_, list = read(now.Change, 10)
+	same(t, "the next", []int{3}, list)
+}
+
+func prune(t *testing.T, s job.Store) {
+	old, first := create(t, s, 2, asTask("m::old", ""))
+	recent, second := create(t, s, 1, asTask("m::recent", ""))
+	open, _ := create(t, s, 1)
+	apply(t, s, ended(first[0], 1, 0, "x"), ended(first[1], 2, 0, "y"), ended(second[0], 9, 0, "z"))
+	if n, err := s.PruneJobs(t.Context(), when(2)); err != nil || n != 0 {
+		t.Errorf("too early: %d, %v", n, err)
+	}
+	if n, err := s.PruneJobs(t.Context(), when(5)); err != nil || n != 1 {
+		t.Errorf("got %d, %v", n, err)
+	}
+	list, err := s.Jobs(t.Context(), job.JobPage{Limit: 10})
+	same(t, "what is left", []int64{recent.ID, open.ID}, ids(list))
+	if err != nil {
+		t.Error(err)
+	}
+	if rows := readRuns(t, s, old.ID); len(rows) > 0 {
+		t.Errorf("runs are left: %v", rows)
+	}
+	if chunks, err := s.Chunks(t.Context(), first[0].ID, 0, 9); err != nil || len(chunks) > 0 {
+		t.Errorf("output is left: %v, %v", chunks, err)
+	}
+	named, err := s.JobFiles(t.Context())
+	same(t, "files", []fleet.Digest{fleet.DigestOf([]byte("m::recent"))}, named)
+	if err != nil {
+		t.Error(err)
+	}
+}
