@@ -29,7 +29,7 @@
 //	    └──────────┴──► stopping ────────► failed, stopped
 //	      stopped, or the failure budget is used up
 //
-// Job.Tally and Job.Direct are the only ways. The status follows from the counts of runs by
+// Job.Advance and Job.Direct are the only ways. The status follows from the counts of runs by
 // state, which are stored with the job and agree with its rows. A job whose runs all succeeded is finished.
 //
 // # Changes

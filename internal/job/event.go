@@ -32,16 +32,14 @@ type Event struct {
 	What    What
 	At      time.Time
 	Due     time.Time // when to look again, should it not end
-	State   State     // of NotRun, ToldToStop and DroppedOut: how it ends
+	State   State     // of Ended, NotRun, ToldToStop and DroppedOut: how it ends
 	Reason  string
 	Outcome *Outcome // of Ended
 }
 
-// Outcome is how a node says that a run ended.
+// Outcome is what a node says of a run that ended.
 type Outcome struct {
 	ExitCode int
-	Failed   bool // it does not count as success, whatever the exit code
-	Errored  bool // it could not be run; goes before Failed
 	Puppet   *PuppetResult
 	Output   Output
 	Chunks   []Chunk

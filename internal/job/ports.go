@@ -19,9 +19,8 @@ type Store interface {
 	Archive
 }
 
-// Ledger is what jobs do with their rows. A run's next state is what Run.Step says of
-// the row as it is in the transaction, a job's what Job.Tally and Job.Direct say: stores
-// decide nothing.
+// Ledger is what jobs do with their rows. What becomes of a run and its job is what
+// Job.Advance and Job.Direct say of the rows as they are in the transaction: stores decide nothing.
 type Ledger interface {
 	// CreateJob stores a job with its runs and gives it its ID; sealed is what is
 	// secret in it, nil if nothing is.

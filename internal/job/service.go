@@ -63,6 +63,9 @@ type Service struct {
 	bells    bells
 	wake     chan struct{} // something may be there to dispatch
 	hints    hints
+	intake   *intake
+	figures  figures
+	briefs   briefs
 }
 
 // New checks settings. Run does the work.
@@ -70,7 +73,10 @@ func New(parts Parts, settings Settings) (*Service, error) {
 	if err := settings.check(); err != nil {
 		return nil, err
 	}
-	return &Service{Parts: parts, settings: settings, bells: bells{waiting: map[int64]chan struct{}{}}, wake: make(chan struct{}, 1)}, nil
+	return &Service{
+		Parts: parts, settings: settings, bells: bells{waiting: map[int64]chan struct{}{}}, wake: make(chan struct{}, 1),
+		intake: newIntake(settings.AnswerBytes),
+	}, nil
 }
 
 // Came hints that nodes have connected. It never blocks.

@@ -30,9 +30,9 @@ func (r Run) hear(e Event) (Run, bool) {
 	case Accepted:
 		return r.accepted(e)
 	case Ended:
-		return r.ended(e), true
+		return r.ended(e)
 	case NotRun:
-		return r.final(e.State, e), true
+		return r.notRun(e)
 	case Unknown:
 		return r.unknown(e)
 	case ToldToStop:
@@ -83,41 +83,45 @@ func (r Run) accepted(e Event) (Run, bool) {
 	if r.State == Running {
 		return r, false
 	}
-	r.State, r.StartedAt, r.DueAt = Running, e.At, e.Due
+	r.State, r.StartedAt = Running, e.At
 	if r.SentAt.IsZero() {
 		r.SentAt = e.At
 	}
-	if r.Ending != "" { // it is being stopped: that does not take any longer now
-		r.DueAt = e.At
+	if r.Ending == "" { // otherwise it is being stopped, and that does not take longer now
+		r.DueAt = e.Due
 	}
 	return r, true
 }
 
-// ended ends a run as its node says. One that was told to stop and did not succeed
-// ends as it was told.
-func (r Run) ended(e Event) Run {
-	state := e.Outcome.state()
-	if r.Ending != "" && state != Succeeded {
-		state = r.Ending
-		e.Reason = join(r.Reason, e.Reason)
+// ended ends a run as its node says.
+func (r Run) ended(e Event) (Run, bool) {
+	if e.Outcome == nil || !e.State.Final() {
+		return r, false
 	}
 	if r.StartedAt.IsZero() {
 		r.StartedAt = e.At
 	}
 	exit := e.Outcome.ExitCode
 	r.ExitCode, r.Puppet, r.Output = &exit, e.Outcome.Puppet, e.Outcome.Output
-	return r.final(state, e)
+	return r.asTold(e), true
 }
 
-func (o *Outcome) state() State {
-	switch {
-	case o.Errored:
-		return Errored
-	case o.Failed || o.ExitCode != 0:
-		return RunFailed
-	default:
-		return Succeeded
+// notRun ends a run that its node says it did not run.
+func (r Run) notRun(e Event) (Run, bool) {
+	if !e.State.Final() {
+		return r, false
 	}
+	return r.asTold(e), true
+}
+
+// asTold ends a run as an event says; but one that was told to stop and did not succeed ends
+// as it was told.
+func (r Run) asTold(e Event) Run {
+	state := e.State
+	if r.Ending != "" && state != Succeeded {
+		state, e.Reason = r.Ending, join(r.Reason, e.Reason)
+	}
+	return r.final(state, e)
 }
 
 // unknown is what a node says of a run that it does not have, or of which it does

@@ -6,9 +6,23 @@ import (
 	"time"
 )
 
-// Tally is the transition function of a job: one of its runs became after, which
-// it returns with the number of the change. What only the dispatcher cares about takes none.
-func (j Job) Tally(before, after Run, at time.Time) (Job, Run) {
+// Advance steps one of the job's runs through an event, and the job with it. Nothing begins in
+// a job that stops.
+func (j Job) Advance(r Run, e Event) (Job, Run, Verdict) {
+	if e.What == WasSent && j.Status == Stopping {
+		return j, r, Same
+	}
+	after, verdict := r.Step(e)
+	if verdict != Took {
+		return j, r, verdict
+	}
+	j, after = j.tally(r, after, e.At)
+	return j, after, Took
+}
+
+// tally counts that a run became after, which it returns with the number of the
+// change. What only the dispatcher cares about takes none.
+func (j Job) tally(before, after Run, at time.Time) (Job, Run) {
 	if before.State == after.State && before.Reason == after.Reason && before.Ending == after.Ending {
 		return j, after
 	}

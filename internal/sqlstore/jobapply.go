@@ -97,12 +97,11 @@ func (b book) step(events []job.Event) []job.Applied {
 			applied[i] = job.Applied{Verdict: job.Missing}
 			continue
 		}
-		after, verdict := before.Step(e)
+		j, after, verdict := b.jobs[before.Job].Advance(before, e)
 		if verdict != job.Took {
 			applied[i] = job.Applied{Verdict: verdict, Run: before}
 			continue
 		}
-		j, after := b.jobs[after.Job].Tally(before, after, e.At)
 		if j.Change != b.jobs[j.ID].Change {
 			b.changed[j.ID] = true
 		}

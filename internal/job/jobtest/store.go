@@ -90,12 +90,11 @@ func (s *Store) apply(e job.Event) job.Applied {
 		return job.Applied{Verdict: job.Missing}
 	}
 	before := p.job.runs[p.number-1]
-	after, verdict := before.Step(e)
+	j, after, verdict := p.job.job.Advance(before, e)
 	if verdict != job.Took {
 		return job.Applied{Verdict: verdict, Run: before}
 	}
-	p.job.job, after = p.job.job.Tally(before, after, e.At)
-	p.job.runs[p.number-1] = after
+	p.job.job, p.job.runs[p.number-1] = j, after
 	if e.Outcome != nil {
 		p.chunks = slices.Clone(e.Outcome.Chunks)
 		s.places[e.Run] = p

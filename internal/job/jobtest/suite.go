@@ -115,8 +115,12 @@ func accepted(r job.Run, second int) job.Event {
 
 func ended(r job.Run, second, exit int, stdout string) job.Event {
 	out, chunks := job.EncodeLines(stdout, "", when(second))
+	state := job.Succeeded
+	if exit != 0 {
+		state = job.RunFailed
+	}
 	return job.Event{
-		Run: r.ID, Node: r.Node, What: job.Ended, At: when(second), Reason: fmt.Sprintf("exit code %d", exit),
+		Run: r.ID, Node: r.Node, What: job.Ended, At: when(second), State: state, Reason: fmt.Sprintf("exit code %d", exit),
 		Outcome: &job.Outcome{ExitCode: exit, Output: out, Chunks: chunks},
 	}
 }

@@ -98,9 +98,10 @@ func AnyEvent(runs []job.Run, second int) *rapid.Generator[job.Event] {
 		switch e.What {
 		case job.Ended:
 			out, chunks := job.EncodeLines(rapid.SampledFrom([]string{"", "one\ntwo"}).Draw(t, "text"), "", when(second))
+			e.State = rapid.SampledFrom(job.States()).Draw(t, "state")
 			e.Outcome = &job.Outcome{ExitCode: rapid.IntRange(0, 1).Draw(t, "exit"), Output: out, Chunks: chunks}
 		case job.NotRun:
-			e.State = rapid.SampledFrom([]job.State{job.Refused, job.Errored}).Draw(t, "state")
+			e.State = rapid.SampledFrom([]job.State{job.Refused, job.Errored, job.Running}).Draw(t, "state")
 		case job.ToldToStop:
 			e.State = rapid.SampledFrom([]job.State{job.TimedOut, job.Killed}).Draw(t, "state")
 		case job.DroppedOut:
