@@ -23,7 +23,7 @@ type Config struct {
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
 	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
 	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
-	BrokerMaxMessageBytes int64         `koanf:"broker_max_message_bytes" help:"largest PCP message, in bytes; agents have a limit of their own, which must not be larger"`
+	BrokerMaxMessageBytes int64         `koanf:"broker_max_message_bytes" help:"largest PCP message, in bytes; agents limit what is in a message to 64 MiB: 64 KiB more leave room for what is around it"`
 	BrokerQueueBytes      int64         `koanf:"broker_queue_bytes" help:"most that may wait for one PCP client before it is cut off, in bytes"`
 	BrokerIdleTimeout     time.Duration `koanf:"broker_idle_timeout" help:"how long a PCP client may be silent; agents ping every 2 minutes"`
 
@@ -80,7 +80,7 @@ func Default() Config {
 	return Config{
 		Data:                  api.DataDir,
 		Listen:                ":8140",
-		BrokerMaxMessageBytes: 64 << 20,
+		BrokerMaxMessageBytes: 64<<20 + 64<<10,
 		BrokerQueueBytes:      16 << 20,
 		BrokerIdleTimeout:     6 * time.Minute,
 		CAKeyType:             "ecdsa-p256",

@@ -17,7 +17,7 @@ import (
 // Config is what a Server needs. Zero limits mean the defaults.
 type Config struct {
 	Broker *broker.Broker
-	// MaxMessageBytes is the largest message; 64 MiB.
+	// MaxMessageBytes is the largest message; 64 MiB, which is what agents put into one at most, and 64 KiB for what is around it.
 	MaxMessageBytes int64
 	// PartialBytes is what messages that have come in part may take, all together; 256 MiB.
 	PartialBytes int64
@@ -34,7 +34,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.MaxMessageBytes <= 0 {
-		c.MaxMessageBytes = 64 << 20
+		c.MaxMessageBytes = 64<<20 + 64<<10
 	}
 	if c.PartialBytes <= 0 {
 		c.PartialBytes = 256 << 20
