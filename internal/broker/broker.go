@@ -43,6 +43,9 @@ type Config struct {
 	QueueBytes int64
 	// AllQueuesBytes may wait for all of them; 256 MiB.
 	AllQueuesBytes int64
+	// Joined is told of every session when it is in the inventory. It must not
+	// block. Nil: nobody wants to know.
+	Joined func(Presence)
 	// AccessLog tells whether every message is logged.
 	AccessLog func() bool
 	Log       *slog.Logger
@@ -54,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Controller == nil {
 		c.Controller = func(fleet.Certname) bool { return false }
+	}
+	if c.Joined == nil {
+		c.Joined = func(Presence) {}
 	}
 	if c.AccessLog == nil {
 		c.AccessLog = func() bool { return true }
@@ -136,6 +142,7 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 		old.drop(supersededWord)
 	}
 	b.cfg.Log.Info("node connected", "uri", who.URI, "remote", who.Remote, "pcp", int(who.Version), "agent", who.Agent)
+	b.cfg.Joined(who)
 	return s, nil
 }
 

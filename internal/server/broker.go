@@ -8,19 +8,27 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/ws"
 )
 
 // handlers is what becomes of messages that agents send to this server, by their
 // type. What is not in here is answered with an error.
-func (p *parts) handlers() map[string]broker.Handler { return map[string]broker.Handler{} }
+func (p *parts) handlers() map[string]broker.Handler {
+	return map[string]broker.Handler{
+		wire.ProvisionalResponse: p.accepted,
+		wire.NonBlockingResponse: p.response(job.Response),
+		wire.BlockingResponse:    p.response(job.Reply),
+		wire.RPCError:            p.failure,
+	}
+}
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	p.broker, err = broker.New(broker.Config{
 		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections,
-		QueueBytes: c.BrokerQueueBytes, AccessLog: access.Load, Log: p.log.Logger,
+		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, AccessLog: access.Load, Log: p.log.Logger,
 	})
 	if err != nil {
 		return err

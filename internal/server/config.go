@@ -9,6 +9,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
 )
 
 // Config is every setting of a server. One name serves three places: the key in
@@ -56,6 +57,11 @@ type Config struct {
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
+	JobTimeout      time.Duration `koanf:"job_timeout" help:"how long one node's run of a job may take, if the job says nothing else"`
+	JobPollInterval time.Duration `koanf:"job_poll_interval" help:"how often a node is asked about a run that it has not finished"`
+	JobReconnect    time.Duration `koanf:"job_reconnect" help:"how long after a start of the server jobs wait for nodes to connect again"`
+	JobRetention    time.Duration `koanf:"job_retention" reload:"true" help:"how long jobs that have ended, with the output of their runs, are kept"`
+
 	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
 
 	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
@@ -97,6 +103,10 @@ func Default() Config {
 		CompileTimeout:        5 * time.Minute,
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
+		JobTimeout:            time.Hour,
+		JobPollInterval:       time.Minute,
+		JobReconnect:          time.Minute,
+		JobRetention:          90 * 24 * time.Hour,
 		ReportRetention:       14 * 24 * time.Hour,
 		NodeTTL:               7 * 24 * time.Hour,
 		NodePurgeTTL:          14 * 24 * time.Hour,
@@ -172,8 +182,9 @@ func (c Config) checkNumbers() error {
 	for key, value := range map[string]time.Duration{
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
-		"broker_idle_timeout": c.BrokerIdleTimeout,
-		"garbage_interval":    c.GarbageInterval, "garbage_grace": c.GarbageGrace,
+		"broker_idle_timeout": c.BrokerIdleTimeout, "job_timeout": c.JobTimeout, "job_poll_interval": c.JobPollInterval,
+		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention,
+		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
@@ -186,6 +197,8 @@ func (c Config) checkNumbers() error {
 		}
 	}
 	switch {
+	case c.JobTimeout > job.MaxTime:
+		return bad("job_timeout", "%s is more than %s", c.JobTimeout, job.MaxTime)
 	case c.BrokerMaxConnections < 0:
 		return bad("broker_max_connections", "it must not be negative; 0 means no limit of its own")
 	case c.TokenLifetime > c.TokenMaxLifetime:

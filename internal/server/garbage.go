@@ -46,6 +46,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"reports":      func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
 		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
 		"versions":     func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
+		"jobs":         func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
 		"tokens":       func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
 		"audit log":    func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
 		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
@@ -75,7 +76,7 @@ func (p *parts) tell(ctx context.Context, what string, forget func() (int, error
 
 // referred names every blob that something but code refers to.
 func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
-	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.Blobs} {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.Blobs, p.store.JobFiles} {
 		digests, err := list(ctx)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/ruby"
@@ -47,6 +48,7 @@ type parts struct {
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
+	jobs     *job.Service
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
 
@@ -90,6 +92,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	if err = p.openCompiler(c); err != nil {
+		return p, err
+	}
+	if err = p.openJobs(c); err != nil {
 		return p, err
 	}
 	p.figures() //nolint:contextcheck // they are asked for later

@@ -176,6 +176,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 		stage{ // these compile: they end first
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,
+			"jobs":               p.jobs.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,

@@ -58,6 +58,8 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting puppetdb_clients":  func(c *Config) { c.PuppetDBClients = []string{"ps.example", "No Name"} },
 		"setting node_ttl":          func(c *Config) { c.NodeTTL = 7 },
 		"setting node_purge_ttl":    func(c *Config) { c.NodePurgeTTL = -time.Hour },
+		"setting job_timeout":       func(c *Config) { c.JobTimeout = 8 * 24 * time.Hour },
+		"setting job_retention":     func(c *Config) { c.JobRetention = 90 },
 		"setting max_load":          func(c *Config) { c.MaxLoad = -1 },
 		"setting trusted_external":  func(c *Config) { c.TrustedExternalCommand = "external.sh" },
 	} {

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/ws"
+)
+
+// openJobs wires the job core to its neighbours.
+func (p *parts) openJobs(c Config) error {
+	key, err := p.data.sealKey()
+	if err != nil {
+		return err
+	}
+	settings := job.DefaultSettings()
+	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
+	p.jobs, err = job.New(job.Parts{
+		Store: p.store, Sender: sender{p}, Resolver: targets{p}, Gate: jobGate{p}, Sealer: key,
+		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
+	}, settings)
+	if err == nil {
+		p.jobFigures()
+	}
+	return err
+}
+
+// sender is job.Sender: the broker brings orders to agents.
+type sender struct{ *parts }
+
+// agentOf is where a node's agent listens.
+func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), ws.DefaultType) }
+
+// Order implements job.Sender.
+func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {
+	return s.broker.Send(wire.Message{Type: wire.NonBlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
+}
+
+// Ask implements job.Sender.
+func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
+	return s.broker.Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
+}
+
+// Connected implements job.Sender.
+func (s sender) Connected(node fleet.Certname) (agent string, connected bool) {
+	who, connected := s.broker.Presence(agentOf(node))
+	return who.Agent, connected
+}
+
+// joined hints that an agent is there.
+func (p *parts) joined(who broker.Presence) {
+	if who.URI == agentOf(who.Certname) {
+		p.jobs.Came(who.Certname)
+	}
+}
+
+// accepted takes the word of an agent that it has an order.
+func (p *parts) accepted(ctx context.Context, from broker.Presence, m wire.Message) error {
+	said, err := pxp.ParseProvisional(m.Data)
+	if err != nil {
+		return err
+	}
+	return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Provisional, Transaction: said.Transaction})
+}
+
+// response takes results.
+func (p *parts) response(kind job.AnswerKind) broker.Handler {
+	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
+		said, err := pxp.ParseResponse(m.Data)
+		if err != nil {
+			return err
+		}
+		return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
+	}
+}
+
+// failure takes the word of an agent that it did not do what it was asked.
+func (p *parts) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
+	said, err := pxp.ParseFailure(m.Data)
+	if err != nil {
+		return err
+	}
+	return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Failure, Transaction: said.Transaction, Description: said.Description})
+}
+
+// jobFigures registers what the jobs can be asked for.
+func (p *parts) jobFigures() {
+	stats := p.jobs.Stats
+	for _, state := range job.Unfinished() {
+		p.metrics.gauge("tutti_job_runs_"+string(state), "Runs of jobs that are "+string(state)+".", func() float64 { return float64(stats().Open[state]) })
+	}
+	for _, state := range job.States() {
+		if state.Final() {
+			p.metrics.counter("tutti_job_runs_"+string(state)+"_total", "Runs of jobs that ended as "+string(state)+".",
+				func() float64 { return float64(stats().Ended[state]) })
+		}
+	}
+	p.metrics.gauge("tutti_jobs_open", "Jobs that have not ended.", func() float64 { return float64(stats().Jobs) })
+	p.metrics.gauge("tutti_job_oldest_queued_seconds", "Age of the oldest job of which nothing was sent yet.", func() float64 { return stats().Oldest.Seconds() })
+	p.metrics.counter("tutti_job_orders_sent_total", "Orders that were sent for the first time.", func() float64 { return float64(stats().Sent) })
+	p.metrics.counter("tutti_job_orders_resent_total", "Orders that were sent again.", func() float64 { return float64(stats().Resent) })
+	p.metrics.counter("tutti_job_questions_total", "Questions to agents about runs.", func() float64 { return float64(stats().Asked) })
+	p.metrics.gauge("tutti_job_answers_waiting", "Answers of agents that are not stored yet.", func() float64 { return float64(stats().Answers) })
+	p.metrics.gauge("tutti_job_answers_waiting_bytes", "Size of the answers that are not stored yet.", func() float64 { return float64(stats().AnswerBytes) })
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// sealFile holds the key that secrets of jobs are sealed with.
+const sealFile = "seal.key"
+
+// seal is job.Sealer: AES-256-GCM with a random nonce before the text.
+type seal struct{ aead cipher.AEAD }
+
+// sealed is what the texts are good for: they cannot pass for anything else.
+const sealed = "tutti job secrets 1"
+
+// sealKey reads the key and makes it on the first start.
+func (d *dataDir) sealKey() (seal, error) {
+	content, err := os.ReadFile(d.join(sealFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		var key [32]byte
+		_, _ = rand.Read(key[:])
+		content = []byte(hex.EncodeToString(key[:]))
+		err = d.write(sealFile, string(content)+"\n", 0o600)
+	}
+	if err != nil {
+		return seal{}, unusable(d.path, err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(content)))
+	if err != nil || len(key) != 32 {
+		return seal{}, fault.New(fault.Invalid, "%s is not 64 hexadecimal digits; bring it back from a backup, or remove it: then secrets of open jobs are lost", d.join(sealFile))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return seal{}, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return seal{aead}, err
+}
+
+// Seal implements job.Sealer.
+func (s seal) Seal(plain []byte) ([]byte, error) {
+	nonce := make([]byte, s.aead.NonceSize(), s.aead.NonceSize()+len(plain)+s.aead.Overhead())
+	_, _ = rand.Read(nonce)
+	return s.aead.Seal(nonce, nonce, plain, []byte(sealed)), nil
+}
+
+// Open implements job.Sealer.
+func (s seal) Open(text []byte) ([]byte, error) {
+	if len(text) < s.aead.NonceSize() {
+		return nil, fault.New(fault.Invalid, "a sealed text is too short")
+	}
+	nonce, text := text[:s.aead.NonceSize()], text[s.aead.NonceSize():]
+	plain, err := s.aead.Open(nil, nonce, text, []byte(sealed))
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "a sealed text was made with another key")
+	}
+	return plain, nil
+}
