@@ -80,6 +80,20 @@ func (b *bench) storm(ctx context.Context) (measure.Row, error) {
 	return b.coming(ctx, "reconnect storm")
 }
 
+// connectWith is other agents coming, who have keys of one kind.
+func (b *bench) connectWith(kind string) func(context.Context) (measure.Row, error) {
+	return func(ctx context.Context) (measure.Row, error) {
+		b.fleet.close()
+		b.Agents, b.fleet.Agents = b.ByKey, b.ByKey
+		fleet, err := newFleetOf(kind, b.fleet.ca, b.fleet.address, b.fleet.settings)
+		if err != nil {
+			return measure.Row{}, err
+		}
+		b.fleet = fleet
+		return b.coming(ctx, "connect "+kind)
+	}
+}
+
 // orders sends to all targets, and waits for all answers, several times.
 func (b *bench) orders(ctx context.Context) (measure.Row, error) {
 	socket, err := b.fleet.dial(ctx, "/pcp2/controller", 0, b.fleet.controller)

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -36,12 +37,15 @@ func openCA(dir string) (*authority, error) {
 	return a, nil
 }
 
-// issue makes a key and a certificate as the server would.
-func (a *authority) issue(name string, serial int64) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
+// keyKinds is what clients' keys can be. Puppet makes RSA keys of 4096 bits, older ones of 2048, and elliptic ones where it is told to.
+var keyKinds = map[string]func() (crypto.Signer, error){
+	"ecdsa-p256": func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) },
+	"rsa-2048":   func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) },
+	"rsa-4096":   func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 4096) },
+}
+
+// issue makes a certificate as the server would.
+func (a *authority) issue(name string, serial int64, key crypto.Signer) (tls.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(5, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
@@ -61,23 +65,46 @@ type fleet struct {
 	agents     []*agent
 }
 
-// newFleet makes the certificates.
+// newFleet makes the certificates of all of settings' agents, each with a key of its own.
 func newFleet(ca *authority, address string, s settings) (*fleet, error) {
 	f := &fleet{settings: s, ca: ca, address: address}
-	var err error
-	const beyond = 1 << 40 // the server's own serial numbers are small
-	if f.controller, err = ca.issue("controller", beyond); err != nil {
+	return f, f.enrol(keyKinds["ecdsa-p256"])
+}
+
+// newFleetOf makes a fleet whose agents have certificates of their own, for one key of a kind: making
+// thousands of large ones takes hours, and it is not what is measured.
+func newFleetOf(kind string, ca *authority, address string, s settings) (*fleet, error) {
+	key, err := keyKinds[kind]()
+	if err != nil {
 		return nil, err
 	}
-	for i := range s.Agents {
-		name := fmt.Sprintf("node-%05d.example.test", i)
-		identity, err := ca.issue(name, beyond+1+int64(i))
-		if err != nil {
-			return nil, err
+	f := &fleet{settings: s, ca: ca, address: address}
+	return f, f.enrol(func() (crypto.Signer, error) { return key, nil })
+}
+
+// enrol makes the certificates of the controller and of all agents.
+func (f *fleet) enrol(newKey func() (crypto.Signer, error)) error {
+	const beyond = 1 << 40 // the server's own serial numbers are small
+	for i := range f.Agents + 1 {
+		name := "controller"
+		if i > 0 {
+			name = fmt.Sprintf("node-%05d.example.test", i-1)
 		}
-		f.names, f.identities = append(f.names, name), append(f.identities, identity)
+		key, err := newKey()
+		if err != nil {
+			return err
+		}
+		identity, err := f.ca.issue(name, beyond+int64(i), key)
+		switch {
+		case err != nil:
+			return err
+		case i == 0:
+			f.controller = identity
+		default:
+			f.names, f.identities = append(f.names, name), append(f.identities, identity)
+		}
 	}
-	return f, nil
+	return nil
 }
 
 // dial opens a websocket with one certificate. Sources are spread over addresses: one

@@ -1,5 +1,5 @@
 // Broker measures agents' connections: what an idle one costs in memory, how
-// many come in a second, how long an order to 2 000 of them takes until all have
+// many come in a second (also by the kind of their keys), how long an order to 2 000 of them takes until all have
 // answered, and what is left after that and after a reconnect storm. Method and
 // figures: docs/benchmarks.md.
 //
@@ -10,8 +10,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -24,6 +26,7 @@ import (
 type settings struct {
 	Agents  int           `json:"agents"`
 	Targets int           `json:"targets"`
+	ByKey   int           `json:"by_key"`
 	Rounds  int           `json:"rounds"`
 	Workers int           `json:"workers"`
 	TLS     string        `json:"tls"`
@@ -38,6 +41,7 @@ func main() {
 	var s settings
 	flag.IntVar(&s.Agents, "agents", 10_000, "connections, each with a certificate of its own")
 	flag.IntVar(&s.Targets, "targets", 2000, "how many of them an order goes to")
+	flag.IntVar(&s.ByKey, "by-key", 2000, "connections of agents with each kind of key")
 	flag.IntVar(&s.Rounds, "rounds", 10, "orders, one after the other")
 	flag.IntVar(&s.Workers, "workers", 32, "connections that are made at the same time")
 	flag.StringVar(&s.TLS, "tls", "1.3", "version of TLS: 1.2 (as pxp-agent) or 1.3")
@@ -72,8 +76,8 @@ func (s settings) run(ctx context.Context, dir string) error {
 
 // check looks at what the system has to allow before anything is started.
 func (s settings) check() error {
-	if s.TLS != "1.2" && s.TLS != "1.3" || s.Targets > s.Agents || s.Targets < 1 {
-		return fmt.Errorf("-tls is 1.2 or 1.3, and -targets at most -agents")
+	if s.TLS != "1.2" && s.TLS != "1.3" || s.Targets > s.Agents || s.Targets < 1 || s.ByKey < 1 {
+		return fmt.Errorf("-tls is 1.2 or 1.3, -targets at most -agents, -by-key at least 1")
 	}
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -109,8 +113,12 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 		return nil, err
 	}
 	b := &bench{settings: s, tutti: tutti, fleet: f}
-	defer b.fleet.close()
-	for _, work := range []func(context.Context) (measure.Row, error){b.empty, b.connect, b.idle, b.orders, b.afterwards, b.storm, b.afterStorm} {
+	defer func() { b.fleet.close() }() // the last one
+	cases := []func(context.Context) (measure.Row, error){b.empty, b.connect, b.idle, b.orders, b.afterwards, b.storm, b.afterStorm}
+	for _, kind := range slices.Sorted(maps.Keys(keyKinds)) {
+		cases = append(cases, b.connectWith(kind))
+	}
+	for _, work := range cases {
 		row, err := work(ctx)
 		if err != nil {
 			return rows, err
