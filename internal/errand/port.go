@@ -55,7 +55,8 @@ type Output struct {
 // is full or broken.
 type Spool interface {
 	// Begin keeps a new transaction and returns its place: where programs leave
-	// their output, and where files may be put for it.
+	// their output, and where files may be put for it. A name that pxp.CheckTransaction
+	// refuses is Invalid.
 	Begin(Record) (place string, err error)
 	// Place is the place of a transaction, whether there is one or not.
 	Place(transaction string) string

@@ -149,6 +149,9 @@ func (m *Machine) enter(boot int) (leave func(), err error) {
 
 // Begin implements errand.Spool.
 func (s *Spool) Begin(r errand.Record) (string, error) {
+	if err := pxp.CheckTransaction(r.Transaction); err != nil {
+		return "", err
+	}
 	leave, err := s.m.enter(s.boot)
 	if err != nil {
 		return "", err

@@ -1,0 +1,37 @@
+package errandtest_test
+
+import (
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/errand/errandtest"
+)
+
+func TestSpool(t *testing.T) {
+	t.Parallel()
+	errandtest.RunSpool(t, func(*testing.T) errandtest.Disk {
+		m := &errandtest.Machine{}
+		spool, _ := m.Boot()
+		return errandtest.Disk{Spool: spool, Spoil: m.Spoil, Restart: func() errand.Spool {
+			next, _ := m.Boot()
+			return next
+		}}
+	})
+}
+
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	errandtest.RunRunner(t, func(*testing.T) errandtest.Programs {
+		var next errandtest.Ending
+		m := &errandtest.Machine{Program: func(string, errand.Command) errandtest.Ending { return next }}
+		spool, runner := m.Boot()
+		return errandtest.Programs{
+			Spool: spool, Runner: runner, Begun: func(*testing.T, string) {},
+			Restart: func() (errand.Spool, errand.Runner) { return m.Boot() },
+			Command: func(e errandtest.Ending) errand.Command {
+				next = e
+				return errand.Command{Path: "/bin/program"}
+			},
+		}
+	})
+}
