@@ -50,6 +50,8 @@ var ranks = map[string]int{
 	"internal/pcp":           20,
 	"internal/pdbapi":        20,
 	"internal/process":       20,
+	"internal/external":      20,
+	"internal/puppetrun":     20,
 	"internal/puppetapi":     20,
 	"internal/ruby":          20,
 	"internal/spool":         20,

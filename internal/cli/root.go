@@ -80,7 +80,7 @@ From another machine, give the address and the CA's certificate, and log in:
 	root.AddCommand(a.hostCommands()...)
 	root.AddCommand(a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
 		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(),
-		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand())
+		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand(), a.errandCommand())
 	return root
 }
 

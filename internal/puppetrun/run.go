@@ -1,0 +1,225 @@
+package puppetrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/tutti-project/tutti/internal/pxp"
+)
+
+const (
+	maxOrderBytes = 1 << 20
+	// lockWait is how long a run waits for another one, lockPoll how often it looks.
+	lockWait = 10 * time.Minute
+	lockPoll = 100 * time.Millisecond
+	// lingering is how long what a run left in the background may hold its output.
+	lingering = 2 * time.Second
+	// usualPuppet is Puppet's executable where packages of Puppet put it.
+	usualPuppet = "/opt/puppetlabs/bin/puppet"
+)
+
+// Main does the Puppet run that in orders, prints its results on out, and returns the exit code. Puppet
+// prints on errs. When ctx ends, it does not wait for a lock any more; Puppet itself is not
+// stopped here: whoever stops this program stops its group.
+func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
+	results := ordered(ctx, in, errs)
+	text, err := json.Marshal(results)
+	if err != nil { // a report's text that is not UTF-8
+		text, _ = json.Marshal(wrong(pxp.InvalidLastRunReport, results.ExitCode, "the report is not UTF-8"))
+	}
+	if _, err := out.Write(append(text, '\n')); err != nil || results.ErrorType != "" {
+		return 1
+	}
+	return 0
+}
+
+// notRun is the exit code in results when Puppet was not run.
+const notRun = -1
+
+func ordered(ctx context.Context, in io.Reader, errs io.Writer) pxp.PuppetResults {
+	var o pxp.PuppetOrder
+	if err := json.UnmarshalRead(io.LimitReader(in, maxOrderBytes), &o); err != nil {
+		return wrong(pxp.InvalidJSON, notRun, "standard input is not the JSON of an order: %v", err)
+	}
+	p, err := pxp.ParsePuppet(o.Input)
+	if err != nil {
+		return wrong(pxp.InvalidJSON, notRun, "the order is not one for a Puppet run: %v", err)
+	}
+	args, err := arguments(p.Flags, p.Job)
+	if err != nil {
+		return wrong(pxp.InvalidJSON, notRun, "%v", err)
+	}
+	bin, err := find(o.Configuration.Puppet)
+	if err != nil {
+		return wrong(pxp.NoPuppetBin, notRun, "%v", err)
+	}
+	return (&puppet{bin: bin, errs: errs}).do(ctx, args)
+}
+
+// find is the executable; a name without a directory is looked for in the PATH, and
+// where Puppet's packages put it.
+func find(bin string) (string, error) {
+	if bin == "" {
+		bin = "puppet"
+	}
+	path, err := exec.LookPath(bin)
+	if err == nil {
+		return path, nil
+	}
+	if filepath.Base(bin) == bin {
+		if path, usualErr := exec.LookPath(usualPuppet); usualErr == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("Puppet's executable %s is not there: %w", bin, err) //nolint:staticcheck,revive // a name
+}
+
+func wrong(kind string, exit int, format string, args ...any) pxp.PuppetResults {
+	const unknown = "unknown"
+	return pxp.PuppetResults{
+		Time: unknown, TransactionUUID: unknown, Environment: unknown, Status: unknown, Metrics: map[string]int{},
+		ExitCode: exit, Version: 1, ErrorType: kind, Error: fmt.Sprintf(format, args...),
+	}
+}
+
+// puppet is the installed Puppet.
+type puppet struct {
+	bin  string
+	errs io.Writer
+}
+
+// files are where Puppet keeps what tells how its runs are.
+type files struct {
+	report   string
+	disabled string
+	lock     string
+}
+
+func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
+	at, err := p.files(ctx)
+	if err != nil {
+		return wrong(pxp.NoLastRunReport, notRun, "where Puppet leaves its report is not known: %v", err)
+	}
+	before := modified(at.report)
+	exit, err := p.run(ctx, args)
+	if err != nil {
+		return wrong(pxp.AgentFailedToStart, notRun, "Puppet could not be started: %v", err)
+	}
+	if exit != 0 && there(at.disabled) {
+		return wrong(pxp.AgentDisabled, exit, "Puppet is disabled on this node; `puppet agent --enable` enables it")
+	}
+	if exit != 0 && there(at.lock) {
+		if !freed(ctx, at.lock) {
+			return wrong(pxp.AgentLocked, exit, "another Puppet run did not end in %s", lockWait)
+		}
+		before = modified(at.report) // that is the other run's
+		if exit, err = p.run(ctx, args); err != nil {
+			return wrong(pxp.AgentFailedToStart, notRun, "Puppet could not be started: %v", err)
+		}
+		if exit != 0 && there(at.lock) {
+			return wrong(pxp.AgentLocked, exit, "another Puppet run began before this one could")
+		}
+	}
+	return conclude(at.report, before, exit)
+}
+
+// conclude makes results of the report that a run left.
+func conclude(path string, before time.Time, exit int) pxp.PuppetResults {
+	after := modified(path)
+	switch {
+	case after.IsZero():
+		return wrong(pxp.NoLastRunReport, exit, "the run left no report at %s", path)
+	case after.Equal(before):
+		return wrong(pxp.NoLastRunReport, exit, "The Puppet run failed in an unexpected way: it left no report at %s", path)
+	}
+	r, err := readReport(path)
+	if err != nil {
+		return wrong(pxp.InvalidLastRunReport, exit, "the report %s cannot be read: %v", path, err)
+	}
+	results := wrong("", exit, "")
+	if exit != 0 {
+		results = wrong(pxp.AgentExitNonZero, exit, "Puppet ended with exit code %d", exit)
+	}
+	r.fill(&results)
+	return results
+}
+
+// files asks Puppet for its settings.
+func (p *puppet) files(ctx context.Context) (files, error) {
+	var out bytes.Buffer
+	cmd := p.command(ctx, []string{"agent", "--configprint", "lastrunreport,agent_disabled_lockfile,agent_catalog_run_lockfile"})
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		return files{}, fmt.Errorf("puppet agent --configprint: %w", err)
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			settings[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	at := files{report: settings["lastrunreport"], disabled: settings["agent_disabled_lockfile"], lock: settings["agent_catalog_run_lockfile"]}
+	if at.report == "" {
+		return at, errors.New("puppet agent --configprint names no lastrunreport")
+	}
+	return at, nil
+}
+
+// run is one `puppet agent`, and its exit code.
+func (p *puppet) run(ctx context.Context, args []string) (exit int, err error) {
+	cmd := p.command(ctx, args)
+	cmd.Stdout = p.errs
+	err = cmd.Run()
+	switch {
+	case cmd.ProcessState == nil:
+		return 0, err
+	case !cmd.ProcessState.Exited(): // a signal ended it; -1 would say that it did not run
+		return 1, nil
+	default:
+		return cmd.ProcessState.ExitCode(), nil
+	}
+}
+
+// command is Puppet with our environment. ctx's end does not kill it: Puppet ends its
+// run in order when it is told to, with the group.
+func (p *puppet) command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.bin, args...) //nolint:gosec // args are checked
+	cmd.Env = append(os.Environ(), environment(os.Getenv)...)
+	cmd.Stderr = p.errs
+	cmd.WaitDelay = lingering
+	return cmd
+}
+
+// freed waits until a lock is gone.
+func freed(ctx context.Context, lock string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for there(lock) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func there(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return err == nil
+}
