@@ -64,8 +64,9 @@ type JoinTokenRequest struct {
 
 // JoinToken is a one-time password; it is shown this once.
 type JoinToken struct {
-	Token   string    `json:"token"`
-	Expires time.Time `json:"expires"`
+	Token         string    `json:"token"`
+	Expires       time.Time `json:"expires"`
+	CAFingerprint string    `json:"ca_fingerprint"` // SHA-256 of the CA's certificate, by which a node knows the right server
 }
 
 // Version is one deployed state of an environment's code.

@@ -125,8 +125,9 @@ func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Com
 func (a *app) caToken() *cobra.Command {
 	var lifetime time.Duration
 	cmd := &cobra.Command{
-		Use: "token [NAME]", Short: "Make a one-time password that signs one request (CSR attribute challengePassword)",
-		Long: `Make a one-time password. A node that puts it into csr_attributes.yaml before its first run is signed at once:
+		Use: "token [NAME]", Short: "Make a one-time password with which a node joins",
+		Long: `Make a one-time password, which signs one certificate request at once. The command that joins a node with it is printed, too.
+A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassword) before its first run:
 
   custom_attributes:
     1.2.840.113549.1.9.7: TOKEN`,
@@ -150,10 +151,23 @@ func (a *app) caToken() *cobra.Command {
 				return a.printJSON(token)
 			}
 			a.say(token.Token)
-			a.hint("Good once, until %s.", token.Expires.UTC().Format(time.RFC3339))
+			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), a.joinCommand(token, request.Name))
 			return nil
 		},
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
 	return cmd
+}
+
+// joinCommand is what a person types on the node.
+func (a *app) joinCommand(token api.JoinToken, name string) string {
+	server := "https://HOST:8140"
+	if config, err := a.serverConfig(); err == nil {
+		server = config.Server
+	}
+	command := "tutti agent join " + server + " --token " + token.Token + " --ca-fingerprint " + token.CAFingerprint
+	if name != "" {
+		command += " --certname " + name
+	}
+	return command
 }

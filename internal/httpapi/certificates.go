@@ -19,6 +19,7 @@ type Certificates interface {
 	Revoke(ctx context.Context, name fleet.Certname) error
 	Clean(ctx context.Context, names ...fleet.Certname) (unknown []fleet.Certname, err error)
 	NewJoinToken(ctx context.Context, name fleet.Certname, ttl time.Duration) (string, error)
+	Bundle() (pem []byte, changed time.Time)
 }
 
 func (h *Handler) listCertificates(ctx context.Context, request api.CertificateListRequest) (api.List[api.Certificate], error) {
@@ -124,5 +125,6 @@ func (h *Handler) createJoinToken(ctx context.Context, request api.JoinTokenRequ
 	}
 	expires := time.Now().Add(life)
 	token, err := h.Certificates.NewJoinToken(ctx, name, life)
-	return api.JoinToken{Token: token, Expires: expires.UTC()}, err
+	bundle, _ := h.Certificates.Bundle()
+	return api.JoinToken{Token: token, Expires: expires.UTC(), CAFingerprint: pki.FingerprintOf(bundle)}, err
 }

@@ -83,6 +83,17 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
+// Try connects once to the first server, and leaves it again. It is not for a Link that runs.
+func (l *Link) Try(ctx context.Context) error {
+	defer l.readers.Wait()
+	c, err := l.connect(ctx, 0)
+	if err != nil {
+		return err
+	}
+	c.leave(ws.StatusNormalClosure, "")
+	return nil
+}
+
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pcp"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Config is every setting of an agent. One name serves three places: the key in
+// agent.yaml (max_concurrent), the environment (TUTTI_AGENT_MAX_CONCURRENT) and the flag
+// (--max-concurrent); the flag wins, then the environment, then the file.
+type Config struct {
+	Dir  string `koanf:"dir" help:"directory of agent.yaml, and of the certificates that 'tutti agent join' got"`
+	Data string `koanf:"data" help:"directory for what the agent keeps: results, fetched files, its state; empty: the system's place, or DIR/data for another --dir"`
+
+	Servers     []string `koanf:"servers" help:"Tutti servers, the preferred one first: https://HOST:8140"`
+	BrokerURIs  []string `koanf:"broker_uris" help:"PCP brokers, if they are not at the servers: wss://HOST:8142/pcp2/"`
+	PrimaryURIs []string `koanf:"primary_uris" help:"where files of tasks are fetched, if not from the servers: https://HOST:8140"`
+	PCPVersion  int      `koanf:"pcp_version" help:"version of PCP: 2, or 1 for old brokers"`
+
+	CAFile          string `koanf:"ca_file" help:"the CA's certificates, PEM; empty: DIR/ca.pem"`
+	CertificateFile string `koanf:"certificate_file" help:"the node's certificate, PEM; empty: DIR/certificate.pem"`
+	KeyFile         string `koanf:"key_file" help:"the node's private key, PEM; empty: DIR/key.pem"`
+	CRLFile         string `koanf:"crl_file" help:"the CA's revocation list, PEM; empty: DIR/crl.pem"`
+
+	Renew         time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
+	PolicyFile    string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
+	ModulesDir    string        `koanf:"modules_dir" help:"directory of further actions: executables as pxp-agent has them; empty: none"`
+	Puppet        string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
+	MaxConcurrent int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
+
+	ConnectTimeout  time.Duration `koanf:"connect_timeout" help:"how long a server may take until a connection stands"`
+	PingInterval    time.Duration `koanf:"ping_interval" help:"how often the server is asked whether it is there"`
+	ReturnAfter     time.Duration `koanf:"return_after" help:"how often the first server is looked for while another one is connected"`
+	MaxMessageBytes int64         `koanf:"max_message_bytes" help:"largest message, in bytes; the server has a limit of its own"`
+	SpoolTTL        time.Duration `koanf:"spool_ttl" help:"how long results are kept"`
+	CacheTTL        time.Duration `koanf:"cache_ttl" help:"how long fetched files are kept after their last use"`
+
+	LogLevel  string `koanf:"log_level" help:"debug, info, warn or error"`
+	LogFormat string `koanf:"log_format" help:"text or json"`
+}
+
+// Default is an agent's configuration when nothing is said.
+func Default() Config {
+	return Config{
+		Dir:             defaultDir(),
+		PCPVersion:      2,
+		Renew:           60 * 24 * time.Hour,
+		MaxConcurrent:   8,
+		ConnectTimeout:  15 * time.Second,
+		PingInterval:    time.Minute,
+		ReturnAfter:     5 * time.Minute,
+		MaxMessageBytes: 64 << 20,
+		SpoolTTL:        14 * 24 * time.Hour,
+		CacheTTL:        14 * 24 * time.Hour,
+		LogLevel:        "info",
+		LogFormat:       "text",
+	}
+}
+
+// ConfigFile is the name of the settings' file in the directory.
+const ConfigFile = "agent.yaml"
+
+// Filled returns c with the paths that follow from others.
+func (c Config) Filled() Config {
+	if c.Data == "" {
+		c.Data = filepath.Join(c.Dir, "data")
+		if filepath.Clean(c.Dir) == defaultDir() {
+			c.Data = defaultData()
+		}
+	}
+	for path, name := range map[*string]string{&c.CAFile: caName, &c.CertificateFile: certificateName, &c.KeyFile: keyName, &c.CRLFile: crlName} {
+		if *path == "" {
+			*path = filepath.Join(c.Dir, name)
+		}
+	}
+	return c
+}
+
+// ownsCertificates tells that the certificate is the agent's own: it renews it, and fetches the revocation list.
+func (c Config) ownsCertificates() bool {
+	return filepath.Dir(c.CertificateFile) == filepath.Clean(c.Dir)
+}
+
+// Check returns an Invalid fault for the first setting that cannot be used. It looks
+// at values only, not at what is on disk.
+func (c Config) Check() error {
+	if len(c.Servers)+len(c.BrokerURIs) == 0 {
+		return fault.New(fault.Invalid, "no server is set; join one with `tutti agent join https://HOST:8140`, or set servers in %s", filepath.Join(c.Dir, ConfigFile))
+	}
+	for _, text := range c.Servers {
+		if _, err := ParseServer(text); err != nil {
+			return bad("servers", "%s", fault.Detail(err))
+		}
+	}
+	for _, text := range c.PrimaryURIs {
+		if _, err := ParseServer(text); err != nil {
+			return bad("primary_uris", "%s", fault.Detail(err))
+		}
+	}
+	for _, text := range c.BrokerURIs {
+		if err := pcp.CheckURL(text); err != nil {
+			return bad("broker_uris", "%s", fault.Detail(err))
+		}
+		if !strings.HasPrefix(text, "wss://") {
+			return bad("broker_uris", "%q: only wss:// is secure", text)
+		}
+	}
+	if c.PCPVersion != int(wire.V1) && c.PCPVersion != int(wire.V2) {
+		return bad("pcp_version", "%d is neither 1 nor 2", c.PCPVersion)
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel) {
+		return bad("log_level", "%q is none of debug, info, warn, error", c.LogLevel)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return bad("log_format", "%q is none of text, json", c.LogFormat)
+	}
+	return c.checkNumbers()
+}
+
+func (c Config) checkNumbers() error {
+	if c.MaxConcurrent <= 0 || c.MaxMessageBytes < 1<<10 {
+		return bad("max_concurrent, max_message_bytes", "they must be larger than zero, and a message may have at least 1024 bytes")
+	}
+	for key, value := range map[string]time.Duration{
+		"connect_timeout": c.ConnectTimeout, "ping_interval": c.PingInterval, "return_after": c.ReturnAfter, "spool_ttl": c.SpoolTTL, "cache_ttl": c.CacheTTL,
+	} {
+		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
+			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
+		}
+	}
+	if c.Renew != 0 && c.Renew < time.Hour {
+		return bad("renew", "%s is too short; write for example 720h, or 0 for never", c.Renew)
+	}
+	return nil
+}
+
+// brokers are the addresses for PCP.
+func (c Config) brokers() []string {
+	if len(c.BrokerURIs) > 0 {
+		return c.BrokerURIs
+	}
+	all := make([]string, 0, len(c.Servers))
+	for _, text := range c.Servers {
+		u, _ := ParseServer(text) // Check has seen it
+		all = append(all, "wss://"+u.Host)
+	}
+	return all
+}
+
+// primaries are the addresses for files, https://HOST:PORT.
+func (c Config) primaries() []string {
+	from := c.PrimaryURIs
+	if len(from) == 0 {
+		from = c.Servers
+	}
+	all := make([]string, 0, len(from))
+	for _, text := range from {
+		u, _ := ParseServer(text) // Check has seen it
+		all = append(all, u.String())
+	}
+	return all
+}
+
+// defaultPort is a Tutti server's, and a Puppet server's.
+const defaultPort = "8140"
+
+// ParseServer reads the address of a server: https://HOST:PORT, HOST:PORT or HOST.
+func ParseServer(text string) (*url.URL, error) {
+	full := text
+	if !strings.Contains(text, "://") {
+		full = "https://" + text
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fault.New(fault.Invalid, "the server's address must look like https://HOST:8140, not %.200q", text)
+	}
+	port := u.Port()
+	if port == "" {
+		port = defaultPort
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(u.Hostname(), port)}, nil
+}
+
+func bad(key, format string, args ...any) error {
+	return fault.New(fault.Invalid, "setting "+key+": "+format, args...)
+}

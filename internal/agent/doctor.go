@@ -1,0 +1,278 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pcp"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Finding is what a check found.
+type Finding struct {
+	Check string  `json:"check"`
+	State Verdict `json:"state"`
+	Found string  `json:"found"`
+	Mend  string  `json:"mend,omitempty"` // what to do; empty when all is well
+
+	Unreachable bool `json:"-"` // the trouble is that a server is away
+}
+
+// Verdict is how bad a finding is.
+type Verdict string
+
+// The verdicts.
+const (
+	Good    Verdict = "ok"
+	Warning Verdict = "warning" // it works, but not for ever or not all of it
+	Broken  Verdict = "broken"
+)
+
+// Doctor looks for what keeps an agent from its work. It changes nothing.
+type Doctor struct {
+	Config  Config
+	Version string
+}
+
+// soon is when the end of a certificate is worth a warning.
+const soon = 30 * 24 * time.Hour
+
+// Examine makes all checks that make sense.
+func (d Doctor) Examine(ctx context.Context) []Finding {
+	id, err := LoadIdentity(d.Config)
+	if err != nil {
+		return append([]Finding{broken("certificate", err)}, d.house(ctx)...)
+	}
+	all := append([]Finding{d.certificate(id), d.key(), d.list(id)}, d.servers(ctx, id)...)
+	return append(all, d.house(ctx)...)
+}
+
+// house is what is there without a certificate.
+func (d Doctor) house(ctx context.Context) []Finding {
+	return []Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}
+}
+
+func good(check, format string, args ...any) Finding {
+	return Finding{Check: check, State: Good, Found: fmt.Sprintf(format, args...)}
+}
+
+// broken makes a finding of an error, whose text says what to do after a semicolon or not at all.
+func broken(check string, err error) Finding {
+	text := fault.Detail(err)
+	if text == "" {
+		text = err.Error()
+	}
+	return Finding{Check: check, State: Broken, Found: text, Mend: "see left"}
+}
+
+func (d Doctor) certificate(id *Identity) Finding {
+	leaf := id.Certificate()
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: poolOf(id.authorities()), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	left := time.Until(leaf.NotAfter)
+	switch {
+	case left <= 0:
+		return Finding{Check: "certificate", State: Broken, Found: fmt.Sprintf("%s ended on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
+			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile)}
+	case err != nil:
+		return Finding{Check: "certificate", State: Broken, Found: fmt.Sprintf("%s does not come from the CA in %s: %v", id.Name(), d.Config.CAFile, err),
+			Mend: "put the certificates of one fleet there, or remove all of them and join again; if it is not good yet, set this machine's clock"}
+	case left < soon:
+		return Finding{Check: "certificate", State: Warning, Found: fmt.Sprintf("%s ends on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
+			Mend: "a running agent renews it, unless renew is 0 or the certificate is Puppet's; see its log"}
+	}
+	root := chains[0][len(chains[0])-1]
+	return good("certificate", "%s, good until %s, by %s", id.Name(), leaf.NotAfter.Format(time.DateOnly), root.Subject.CommonName)
+}
+
+func (d Doctor) key() Finding {
+	info, err := os.Stat(d.Config.KeyFile)
+	if err != nil {
+		return broken("key", err)
+	}
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o007 != 0 {
+		return Finding{Check: "key", State: Broken, Found: fmt.Sprintf("%s has mode %04o: everybody can read it", d.Config.KeyFile, mode), Mend: "chmod 600 " + d.Config.KeyFile}
+	}
+	return good("key", "belongs to the certificate")
+}
+
+func (d Doctor) list(id *Identity) Finding {
+	text, err := os.ReadFile(d.Config.CRLFile)
+	if err != nil {
+		return Finding{Check: "revocation list", State: Warning, Found: fmt.Sprintf("%s cannot be read: %v", d.Config.CRLFile, cause(err)),
+			Mend: "join again: it is fetched then"}
+	}
+	lists, err := parseLists(text)
+	if err != nil || len(lists) == 0 {
+		return Finding{Check: "revocation list", State: Broken, Found: d.Config.CRLFile + " holds no revocation list", Mend: "remove it and join again: it is fetched then"}
+	}
+	if revoked := revokedIn(append([]*x509.Certificate{id.Certificate()}, id.authorities()...), lists); revoked != nil {
+		return Finding{Check: "revocation list", State: Broken, Found: revoked.Error(),
+			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile)}
+	}
+	if next := lists[0].NextUpdate; !next.IsZero() && time.Now().After(next) {
+		return Finding{Check: "revocation list", State: Warning, Found: "it should have been replaced by " + next.Format(time.DateOnly),
+			Mend: "a running agent that is connected fetches the new one, unless it is Puppet's"}
+	}
+	return good("revocation list", "of %s", lists[0].ThisUpdate.Format(time.DateOnly))
+}
+
+// servers tries each server as the agent does, and looks at its clock.
+func (d Doctor) servers(ctx context.Context, id *Identity) []Finding {
+	var all []Finding
+	for _, address := range d.Config.brokers() {
+		all = append(all, d.broker(ctx, id, address))
+	}
+	for _, address := range d.Config.primaries() {
+		if f, ok := d.clock(ctx, id, address); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// examiner is the type of client that tries a server: it does not supersede the agent.
+const examiner = "doctor"
+
+func (d Doctor) broker(ctx context.Context, id *Identity, address string) Finding {
+	check := "server " + address
+	link, err := pcp.New(pcp.Config{
+		URLs: []string{address}, Version: wire.Version(d.Config.PCPVersion), URI: wire.NewURI(string(id.Name()), examiner),
+		TLS: id.TLS, UserAgent: userAgent(d.Version), ConnectTimeout: d.Config.ConnectTimeout, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return broken(check, err)
+	}
+	begun := time.Now()
+	if err := link.Try(ctx); err != nil {
+		return Finding{Check: check, State: Broken, Found: err.Error(), Mend: mendConnection(err), Unreachable: true}
+	}
+	return good(check, "lets this node in, in %s", time.Since(begun).Round(time.Millisecond))
+}
+
+// mendConnection is advice for what goes wrong with connections.
+func mendConnection(err error) string {
+	if name, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Sprintf("name it in agent.yaml as its certificate does (%v), or add this name to dns_alt_names on the server", name.Certificate.DNSNames)
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "it is not the server that this node joined, or the clock is wrong"
+	}
+	if remote, ok := errors.AsType[*net.OpError](err); ok && remote.Op == "remote error" {
+		return "the server does not accept the certificate; on the server, `tutti ca show` says whether it was revoked"
+	}
+	return "is the server running, is the address right, and does a firewall let the port through?"
+}
+
+// skew is how far clocks may be apart.
+const skew = 2 * time.Minute
+
+// clock asks a server for the time; false if it has none to give.
+func (d Doctor) clock(ctx context.Context, id *Identity, address string) (Finding, bool) {
+	config, err := id.TLS()
+	if err != nil {
+		return Finding{}, false
+	}
+	client := &http.Client{Timeout: d.Config.ConnectTimeout, Transport: &http.Transport{TLSClientConfig: config.Clone(), DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/status/v1/simple", nil)
+	if err != nil {
+		return Finding{}, false
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return Finding{}, false // the finding about the server says why
+	}
+	_ = response.Body.Close()
+	there, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return Finding{}, false
+	}
+	apart := time.Since(there).Abs().Round(time.Second)
+	if apart > skew {
+		return Finding{Check: "clock", State: Broken, Found: fmt.Sprintf("%s apart from that of %s", apart, address),
+			Mend: "set both machines' clocks by NTP: certificates are good between two times"}, true
+	}
+	return good("clock", "as that of %s", address), true
+}
+
+func (d Doctor) data() Finding {
+	data := d.Config.Data
+	there, err := exists(data)
+	if err == nil && !there {
+		return Finding{Check: "data", State: Warning, Found: data + " is not there yet", Mend: "the agent makes it when it starts"}
+	}
+	file, err := os.CreateTemp(data, ".doctor-*")
+	if err != nil {
+		return Finding{Check: "data", State: Broken, Found: fmt.Sprintf("%s cannot be written: %v", data, cause(err)),
+			Mend: "run this as the user that the agent runs as, or mend the directory's owner and mode"}
+	}
+	_ = file.Close()
+	_ = os.Remove(file.Name())
+	return good("data", "%s can be written", data)
+}
+
+// little is how much room is worth a warning.
+const little = 200 << 20
+
+func (d Doctor) space() Finding {
+	dir := d.Config.Data
+	for there, _ := exists(dir); !there && dir != filepath.Dir(dir); there, _ = exists(dir) {
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeBytes(dir)
+	switch {
+	case err != nil:
+		return Finding{Check: "disk", State: Warning, Found: fmt.Sprintf("nobody knows how much room there is: %v", err), Mend: "look for it yourself"}
+	case free < little:
+		return Finding{Check: "disk", State: Broken, Found: fmt.Sprintf("%d MB are free for %s", free>>20, d.Config.Data), Mend: "make room: results that cannot be kept are not accepted"}
+	}
+	return good("disk", "%d MB are free", free>>20)
+}
+
+func (d Doctor) policy() Finding {
+	path, text, err := d.Config.policy()
+	switch {
+	case err != nil:
+		return Finding{Check: "policy", State: Broken, Found: fault.Detail(err), Mend: "mend the file: without it the agent does not start"}
+	case path == "":
+		return good("policy", "none: this node does what the server lets be done")
+	}
+	if _, err := errand.ParsePolicy(path, text); err != nil {
+		return Finding{Check: "policy", State: Broken, Found: fault.Detail(err), Mend: "mend the file: the agent does not start with it"}
+	}
+	return good("policy", "%s", path)
+}
+
+func (d Doctor) puppet(ctx context.Context) Finding {
+	path, err := findPuppet(d.Config.Puppet)
+	if err != nil {
+		return Finding{Check: "puppet", State: Warning, Found: fault.Detail(err), Mend: "without it there are no Puppet runs; commands, scripts and tasks work"}
+	}
+	version, err := puppetSays(ctx, path, "--version")
+	if err != nil {
+		return Finding{Check: "puppet", State: Broken, Found: fault.Detail(err), Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml"}
+	}
+	return good("puppet", "%s is %s", path, version)
+}
+
+func (d Doctor) agent(ctx context.Context) Finding {
+	status, err := AskStatus(ctx, d.Config.Data)
+	switch {
+	case err != nil:
+		return Finding{Check: "agent", State: Warning, Found: fault.Detail(err), Mend: "start it, or ask for its log: journalctl -u tutti-agent"}
+	case !status.Connection.Connected:
+		return Finding{Check: "agent", State: Broken, Found: "it runs, but is not connected: " + status.Connection.Problem, Mend: "mend what is found above", Unreachable: true}
+	}
+	return good("agent", "runs, connected to %s", status.Connection.Server)
+}

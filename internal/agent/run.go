@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pcp"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Options is what an agent gets from its caller besides its settings.
+type Options struct {
+	Version string
+	Binary  string    // this program: it watches over what it runs
+	Err     io.Writer // the log
+}
+
+// agentType is the type of client that agents are.
+const agentType = "agent"
+
+func userAgent(version string) string { return "tutti-agent/" + version }
+
+// daemon is an agent that runs.
+type daemon struct {
+	Config
+	Options
+	log     *slog.Logger
+	id      *Identity
+	uri     wire.URI
+	spool   errand.Spool
+	runner  errand.Runner
+	cache   errand.Cache
+	engine  *errand.Engine
+	link    *pcp.Link
+	started time.Time
+}
+
+// Run is the life of an agent: until ctx is done.
+func Run(ctx context.Context, c Config, o Options) (err error) {
+	log := newLogger(c, o.Err)
+	id, err := LoadIdentity(c)
+	if err != nil {
+		return err
+	}
+	id.Log = log
+	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC()}
+	if err := makeDir(c.Data); err != nil {
+		return err
+	}
+	end, err := d.assemble()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	door, err := openSocket(ctx, c.Data, d.status)
+	if err != nil {
+		return err
+	}
+	log.InfoContext(ctx, "agent started", "node", id.Name(), "servers", strings.Join(c.brokers(), " "), "data", c.Data, "version", o.Version)
+	return d.serve(ctx, door)
+}
+
+// serve runs the parts, and ends them outside in: no more orders, then the engine lets go of its programs, then
+// the connection is closed.
+func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
+	if err := d.engine.Start(ctx); err != nil {
+		return err
+	}
+	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
+	defer unlink()
+	ending, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var parts sync.WaitGroup
+	start := func(of context.Context, run func(context.Context) error) {
+		parts.Go(func() {
+			if err := run(of); err != nil {
+				end(err)
+			}
+		})
+	}
+	start(linked, d.link.Run)
+	start(ending, door.run)
+	start(ending, d.keepHouse)
+	start(ending, d.keepCertificates)
+	<-ending.Done()
+	d.log.Info("agent ends; programs that run go on")
+	d.engine.Close()
+	unlink()
+	parts.Wait()
+	if ctx.Err() == nil {
+		return context.Cause(ending)
+	}
+	return nil
+}
+
+// connected is told by the link.
+func (d *daemon) connected() { d.engine.Connected(d.send) }
+
+// send writes a message of the engine. What is too large for the server can never be sent: its
+// requester is told so instead.
+func (d *daemon) send(m wire.Message) error {
+	err := d.link.Send(m)
+	if fault.Of(err) != fault.Invalid || err == nil {
+		return err
+	}
+	d.log.Warn("message cannot be sent", "message_type", m.Type, "bytes", len(m.Data), "err", err)
+	response, unread := pxp.ParseResponse(m.Data)
+	if unread != nil {
+		return nil //nolint:nilerr // nothing that is waited for
+	}
+	return d.link.Send(wire.Message{Type: wire.RPCError, Target: m.Target, Data: pxp.Data(pxp.Failure{
+		Transaction: response.Transaction, ID: m.ID, Description: "the outcome cannot be sent: " + fault.Detail(err),
+	})})
+}
+
+// keepHouse throws away what is too old from time to time.
+func (d *daemon) keepHouse(ctx context.Context) error {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		d.engine.Purge(ctx)
+		if files, err := d.cache.Purge(ctx, time.Now().Add(-d.CacheTTL)); err != nil {
+			d.log.WarnContext(ctx, "old files not removed, will retry", "err", err)
+		} else if files > 0 {
+			d.log.InfoContext(ctx, "old files removed", "count", files)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// status is how the agent stands now.
+func (d *daemon) status() (Status, error) {
+	records, err := d.spool.List()
+	if err != nil {
+		return Status{}, err
+	}
+	link := d.link.State()
+	s := Status{
+		Name: string(d.id.Name()), Version: d.Version, Process: os.Getpid(), Started: d.started, Servers: d.brokers(), Data: d.Data,
+		Connection: Connection{
+			Connected: link.Connected, Server: link.Server, Attempts: link.Attempts, Problem: link.Problem, Lost: link.Lost,
+		},
+		CertificateExpires: d.id.Certificate().NotAfter.UTC(),
+	}
+	if !link.Since.IsZero() {
+		since := link.Since.UTC()
+		s.Connection.Since = &since
+	}
+	s.count(records, func(r errand.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
+	return s, nil
+}
+
+// count looks through what is kept.
+func (s *Status) count(records []errand.Record, alive func(errand.Record) bool) {
+	s.Transactions.Kept = len(records)
+	for _, r := range records {
+		switch {
+		case r.Status.Over() && !r.Delivered:
+			s.Transactions.Undelivered++
+		case r.Status.Over():
+		case alive(r):
+			s.Transactions.Running++
+		default:
+			s.Transactions.Waiting++
+		}
+		if r.Module != pxp.Puppet || s.LastPuppetRun != nil && r.Start.Before(s.LastPuppetRun.Start) {
+			continue
+		}
+		s.LastPuppetRun = &LastRun{Transaction: r.Transaction, Status: string(r.Status), Start: r.Start}
+		if r.Status.Over() {
+			s.LastPuppetRun.End = &r.End
+		}
+	}
+}
+
+func newLogger(c Config, out io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // Check has seen it
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(out, options))
+	}
+	return slog.New(slog.NewTextHandler(out, options))
+}

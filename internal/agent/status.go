@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Status is how an agent stands.
+type Status struct {
+	Name               string       `json:"name"`
+	Version            string       `json:"version"`
+	Process            int          `json:"process"`
+	Started            time.Time    `json:"started"`
+	Servers            []string     `json:"servers"`
+	Connection         Connection   `json:"connection"`
+	Transactions       Transactions `json:"transactions"`
+	LastPuppetRun      *LastRun     `json:"last_puppet_run,omitempty"` // of those that were ordered
+	CertificateExpires time.Time    `json:"certificate_expires"`
+	Data               string       `json:"data"`
+}
+
+// Connection is that to the servers.
+type Connection struct {
+	Connected bool       `json:"connected"`
+	Server    string     `json:"server,omitempty"`  // HOST:PORT that is connected, or was tried last
+	Since     *time.Time `json:"since,omitempty"`   // of the connection, or of its loss
+	Attempts  int        `json:"attempts"`          // that failed since then
+	Problem   string     `json:"problem,omitempty"` // why the last attempt failed, or the last connection ended
+	Lost      int        `json:"lost"`              // connections since the agent started
+}
+
+// Transactions counts the orders that the agent keeps.
+type Transactions struct {
+	Running     int `json:"running"`
+	Waiting     int `json:"waiting"`     // for their turn, or for files
+	Undelivered int `json:"undelivered"` // outcomes that no server has taken yet
+	Kept        int `json:"kept"`        // all of them
+}
+
+// LastRun is the last Puppet run that was ordered.
+type LastRun struct {
+	Transaction string     `json:"transaction"`
+	Status      string     `json:"status"` // running, success, failure, undetermined
+	Start       time.Time  `json:"start"`
+	End         *time.Time `json:"end,omitempty"`
+}
+
+// socketName is where a running agent answers, in its data directory.
+const socketName = "agent.sock"
+
+// Bounds of an answer on the socket.
+const (
+	maxStatusBytes = 1 << 20
+	statusTime     = 10 * time.Second
+)
+
+// doorkeeper answers everybody on the socket with the status. Only the owner of the
+// data directory gets to it.
+type doorkeeper struct {
+	listener net.Listener
+	status   func() (Status, error)
+}
+
+// openSocket takes the socket's place. The caller holds the data directory, so what is there is old.
+func openSocket(ctx context.Context, data string, status func() (Status, error)) (*doorkeeper, error) {
+	path := filepath.Join(data, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unwritable(path, err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "the status socket %s cannot be made: %v; a shorter path for data may help", path, cause(err))
+	}
+	return &doorkeeper{listener, status}, nil
+}
+
+// run answers until ctx is done.
+func (d *doorkeeper) run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = d.listener.Close() })
+	defer stop()
+	for {
+		c, err := d.listener.Accept()
+		if err != nil {
+			return nil //nolint:nilerr // it was closed
+		}
+		d.answer(c)
+	}
+}
+
+func (d *doorkeeper) answer(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(statusTime))
+	status, err := d.status()
+	text, encoding := json.Marshal(status)
+	if err == nil && encoding == nil {
+		_, _ = c.Write(text) // who asked has gone
+	}
+}
+
+// AskStatus asks the agent that runs on a data directory; NotFound if none does.
+func AskStatus(ctx context.Context, data string) (Status, error) {
+	var s Status
+	path := filepath.Join(data, socketName)
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if errors.Is(err, fs.ErrPermission) {
+		return s, fault.New(fault.Denied, "%s may be read by its owner only; run this as the user that the agent runs as", path)
+	}
+	if err != nil {
+		return s, fault.Wrap(fault.NotFound, err, "no agent runs on %s; start it with `tutti agent run`", data)
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(statusTime))
+	text, err := io.ReadAll(io.LimitReader(c, maxStatusBytes))
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return s, fault.Wrap(fault.Unavailable, err, "the agent on %s does not answer; its log may say why", data)
+	}
+	return s, nil
+}

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// write replaces a file: the old or the new content is there, never half.
+func write(path string, content []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return unwritable(path, err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // unless it was renamed
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+// unwritable words what the system says about a file or directory.
+func unwritable(path string, err error) error {
+	hint := "make room, or name another directory with --dir and --data"
+	if errors.Is(err, fs.ErrPermission) {
+		hint = "run it as root, or name directories of your own with --dir and --data"
+	}
+	return fault.Wrap(fault.Invalid, err, "%s cannot be written: %v; %s", path, cause(err), hint)
+}
+
+// cause is the system's own word for what went wrong.
+func cause(err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		return inner.Err
+	}
+	return err
+}
+
+// makeDir makes a directory that only its owner can read.
+func makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, fmt.Errorf("look for %s: %w", path, err)
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/agent"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	return noun("agent", "Join a node to a server, and run its agent",
+		a.agentJoin(), a.agentRun(), a.agentStatus(), a.agentDoctor(), a.agentInstall(), a.agentWatch(), a.agentPuppetRun())
+}
+
+// agentSettings are those of the agent.
+func agentSettings() settings {
+	return settings{
+		defaults: agent.Default(), command: "tutti agent run", prefix: "TUTTI_AGENT_",
+		foreign: []string{"TUTTI_AGENT_CONFIG", "TUTTI_AGENT_TOKEN"}, rewrite: agent.PXPAgentNames,
+	}
+}
+
+// agentDir is where a node's settings and certificates are.
+func (a *app) agentDir(flags *pflag.FlagSet) string {
+	dir, _ := flags.GetString("dir")
+	if flags.Changed("dir") {
+		return dir
+	}
+	return first(a.system.Getenv("TUTTI_AGENT_DIR"), agent.Default().Dir)
+}
+
+// agentConfig reads the agent's settings: the file that was named, else agent.yaml in the directory if
+// it is there.
+func (a *app) agentConfig(named string, flags *pflag.FlagSet) (agent.Config, error) {
+	config := agent.Default()
+	path := first(named, a.system.Getenv("TUTTI_AGENT_CONFIG"))
+	if usual := filepath.Join(a.agentDir(flags), agent.ConfigFile); path == "" && isFile(usual) {
+		path = usual
+	}
+	if err := agentSettings().load(a, path, flags, &config); err != nil {
+		return config, err
+	}
+	config = config.Filled()
+	return config, config.Check()
+}
+
+// dirFlag is on every command that reads the agent's settings, or writes them.
+func (a *app) dirFlag(cmd *cobra.Command) {
+	cmd.Flags().String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
+}
+
+// configFlags let a command find the settings without changing them.
+func (a *app) configFlags(cmd *cobra.Command, path *string) {
+	a.dirFlag(cmd)
+	cmd.Flags().StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
+}
+
+// textOrJSON is the --output of commands that have two forms.
+func (a *app) textOrJSON(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&a.output, "output", "o", "table", "how to print: table or json")
+}
+
+// joined is a list in one line.
+func joined(texts []string) string { return strings.Join(texts, ", ") }

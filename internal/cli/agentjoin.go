@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// joinFlags are what a node is told when it joins.
+type joinFlags struct {
+	name, token, tokenFile, fingerprint, caFile string
+	puppet                                      bool
+	ssldir                                      string
+	wait                                        time.Duration
+}
+
+func (a *app) agentJoin() *cobra.Command {
+	var f joinFlags
+	cmd := &cobra.Command{
+		Use: "join URL", Short: "Join this node to a server: get its certificate and write agent.yaml", Args: exactly(1),
+		Long: `Join this node to a server. ` + "`tutti ca token`" + ` on the server prints the whole command: with the token the certificate is signed
+at once, and by the fingerprint of the CA the node knows that it speaks to the right server. Without a token somebody has to sign
+the request on the server.
+
+The CA's certificate and revocation list, the node's key and certificate, and agent.yaml are written into the directory. Running
+the command again is safe: what is there is used.
+
+With --use-puppet-certificates the node takes the certificate that its puppet agent has, and nothing is asked for.`,
+		Example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
+  tutti agent join tutti.example.test --certname web-1 --ca-file ca.pem --wait 1h
+  tutti agent join tutti.example.test --use-puppet-certificates`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.checkTextOrJSON(); err != nil {
+				return err
+			}
+			result, err := a.join(cmd, args[0], f)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(result)
+			}
+			if result.Before {
+				a.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))
+			} else {
+				a.say(string(result.Name) + " has joined " + result.Server + "; its certificate is good until " + result.Expires.Format(time.DateOnly))
+			}
+			a.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", result.Dir), withDir("tutti agent install", result.Dir))
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "certname", "", "name of this node; its host name if not given")
+	flags.StringVar(&f.token, "token", "", "one-time password of `tutti ca token` (TUTTI_AGENT_TOKEN)")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the token; - is standard input")
+	flags.StringVar(&f.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as `tutti ca token` prints it")
+	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
+	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
+	flags.BoolVar(&f.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
+	flags.StringVar(&f.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
+	cmd.MarkFlagsMutuallyExclusive("token", "token-file")
+	cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
+	for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
+		cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
+	}
+	a.dirFlag(cmd)
+	a.textOrJSON(cmd)
+	return cmd
+}
+
+func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {
+	address, err := agent.ParseServer(server)
+	if err != nil {
+		return agent.Joined{}, usageError{err}
+	}
+	name, err := f.certname()
+	if err != nil {
+		return agent.Joined{}, err
+	}
+	if f.ssldir != "" && !f.puppet {
+		return agent.Joined{}, usageError{fault.New(fault.Invalid, "--puppet-ssldir says where the certificates are that --use-puppet-certificates uses; give both")}
+	}
+	dir := a.agentDir(cmd.Flags())
+	if f.puppet {
+		return agent.PuppetJoin{Server: address, SSLDir: f.ssldir, Name: name, Dir: dir, Say: a.hint}.Run(cmd.Context())
+	}
+	if name == "" {
+		if name, err = agent.HostName(); err != nil {
+			return agent.Joined{}, err
+		}
+	}
+	token, err := a.joinToken(f)
+	if err != nil {
+		return agent.Joined{}, err
+	}
+	join := agent.Join{Server: address, Name: name, Token: token, Fingerprint: f.fingerprint, Dir: dir, Wait: f.wait, Say: a.hint}
+	if f.caFile != "" {
+		if join.CA, err = readOr(f.caFile, "", "ca-file"); err != nil {
+			return agent.Joined{}, err
+		}
+	}
+	return join.Run(cmd.Context())
+}
+
+func (f joinFlags) certname() (fleet.Certname, error) {
+	if f.name == "" {
+		return "", nil
+	}
+	name, err := fleet.ParseCertname(f.name)
+	if err != nil {
+		return "", usageError{fault.New(fault.Invalid, "--certname: %s", fault.Detail(err))}
+	}
+	return name, nil
+}
+
+// maxTokenBytes is more than any token has.
+const maxTokenBytes = 4096
+
+// joinToken is the one that was given, in one of three ways; empty: none.
+func (a *app) joinToken(f joinFlags) (string, error) {
+	switch f.tokenFile {
+	case "":
+		return first(f.token, a.system.Getenv("TUTTI_AGENT_TOKEN")), nil
+	case "-":
+		text, err := io.ReadAll(io.LimitReader(a.system.In, maxTokenBytes))
+		return strings.TrimSpace(string(text)), err
+	}
+	text, err := readOr(f.tokenFile, "", "token-file")
+	return strings.TrimSpace(string(text)), err
+}
+
+// withDir is a command for an agent that is not at the usual place.
+func withDir(command, dir string) string {
+	if dir == agent.Default().Dir {
+		return command
+	}
+	return command + " --dir " + dir
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// checkTextOrJSON is checkOutput for commands that have two forms.
+func (a *app) checkTextOrJSON() error {
+	if a.output != "table" && a.output != "json" {
+		return usageError{fault.New(fault.Invalid, "--output %q is none of table, json", a.output)}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) agentStatus() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show how the agent of this node stands", Args: exactly(0),
+		Long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
+user that the agent runs as.`,
+		Example: "  tutti agent status\n  tutti agent status -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.checkTextOrJSON(); err != nil {
+				return err
+			}
+			config, err := a.agentConfig(path, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			status, err := agent.AskStatus(cmd.Context(), config.Data)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(status)
+			}
+			return a.printRows(nil, statusRows(status, time.Now()))
+		},
+	}
+	a.configFlags(cmd, &path)
+	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+	a.textOrJSON(cmd)
+	return cmd
+}
+
+func statusRows(s agent.Status, now time.Time) [][]string {
+	c, t := s.Connection, s.Transactions
+	rows := [][]string{
+		{"Node", s.Name},
+		{"Agent", fmt.Sprintf("%s, process %d, started %s", s.Version, s.Process, ago(s.Started, now))},
+	}
+	switch {
+	case c.Connected:
+		rows = append(rows, []string{"Connected", fmt.Sprintf("to %s, since %s", c.Server, ago(*c.Since, now))})
+	case c.Since == nil:
+		rows = append(rows, []string{"Connected", fmt.Sprintf("no, never; %d attempts", c.Attempts)})
+	default:
+		rows = append(rows, []string{"Connected", fmt.Sprintf("no, since %s; %d attempts", ago(*c.Since, now), c.Attempts)})
+	}
+	if !c.Connected && c.Problem != "" {
+		rows = append(rows, []string{"Problem", c.Problem})
+	}
+	rows = append(rows, []string{"Servers", joined(s.Servers)},
+		[]string{"Orders", fmt.Sprintf("%d running, %d waiting, %d to be delivered, %d kept", t.Running, t.Waiting, t.Undelivered, t.Kept)})
+	run := "none was ordered"
+	if last := s.LastPuppetRun; last != nil {
+		run = fmt.Sprintf("%s, %s (transaction %s)", last.Status, ago(last.Start, now), last.Transaction)
+	}
+	return append(rows, []string{"Last Puppet run", run}, []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
+}
+
+func (a *app) agentDoctor() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look for what keeps the agent of this node from its work", Args: exactly(0),
+		Long: `Check the certificate and its key, the revocation list, every server (it has to let this node in), the clock, the data
+directory and its room, the policy, puppet, and the agent itself, and say how to mend what is broken. Nothing is changed.
+
+Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a server cannot be reached.`,
+		Example: "  tutti agent doctor\n  tutti agent doctor -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.checkTextOrJSON(); err != nil {
+				return err
+			}
+			config, err := a.agentConfig(path, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			findings := agent.Doctor{Config: config, Version: version()}.Examine(cmd.Context())
+			if a.asJSON() {
+				err = a.printJSON(map[string]any{"checks": findings})
+			} else {
+				err = a.printFindings(findings)
+			}
+			if err != nil {
+				return err
+			}
+			return verdict(findings)
+		},
+	}
+	a.configFlags(cmd, &path)
+	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+	a.textOrJSON(cmd)
+	return cmd
+}
+
+// printFindings prints a line for each, and below it how to mend what is not good.
+func (a *app) printFindings(findings []agent.Finding) error {
+	for _, f := range findings {
+		text := fmt.Sprintf("%-8s %s: %s\n", f.State, f.Check, f.Found)
+		if f.Mend != "" {
+			text += fmt.Sprintf("         → %s\n", f.Mend)
+		}
+		if _, err := fmt.Fprint(a.system.Out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdict is the error that all findings together are.
+func verdict(findings []agent.Finding) error {
+	count, reachable := 0, false
+	for _, f := range findings {
+		if f.State == agent.Broken {
+			count++
+			reachable = reachable || !f.Unreachable
+		}
+	}
+	switch {
+	case count == 0:
+		return nil
+	case reachable:
+		return fault.New(fault.Invalid, "%d of %d checks found something broken", count, len(findings))
+	}
+	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %d checks found a server that is away", count, len(findings)), Err: api.ErrUnreachable}
+}
