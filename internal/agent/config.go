@@ -68,8 +68,11 @@ func Default() Config {
 // ConfigFile is the name of the settings' file in the directory.
 const ConfigFile = "agent.yaml"
 
-// Filled returns c with the paths that follow from others.
+// Filled returns c with the paths that follow from others. All are absolute: programs run elsewhere.
 func (c Config) Filled() Config {
+	if dir, err := filepath.Abs(c.Dir); err == nil {
+		c.Dir = dir
+	}
 	if c.Data == "" {
 		c.Data = filepath.Join(c.Dir, "data")
 		if filepath.Clean(c.Dir) == defaultDir() {
@@ -79,6 +82,11 @@ func (c Config) Filled() Config {
 	for path, name := range map[*string]string{&c.CAFile: caName, &c.CertificateFile: certificateName, &c.KeyFile: keyName, &c.CRLFile: crlName} {
 		if *path == "" {
 			*path = filepath.Join(c.Dir, name)
+		}
+	}
+	for _, path := range []*string{&c.Data, &c.CAFile, &c.CertificateFile, &c.KeyFile, &c.CRLFile} {
+		if absolute, err := filepath.Abs(*path); err == nil {
+			*path = absolute
 		}
 	}
 	return c

@@ -215,9 +215,9 @@ func (j Join) await(ctx context.Context, ca *authority, refused error) ([]byte, 
 		case fault.Of(err) != fault.NotFound:
 			return nil, err
 		case time.Now().Add(pause).After(end):
-			return nil, fault.New(fault.Unavailable, "the request of %s waits for its signature. Sign it on the server with `tutti ca sign %s`, and run this command again", j.Name, j.Name)
+			return nil, fault.New(fault.Unavailable, "the request of %s waits for its signature%s. Sign it on the server with `tutti ca sign %s`, and run this command again", j.Name, j.despite(), j.Name)
 		case pause == firstLook:
-			j.Say("The request of %s waits for its signature. Sign it on the server: tutti ca sign %s", j.Name, j.Name)
+			j.Say("The request of %s waits for its signature%s. Sign it on the server: tutti ca sign %s", j.Name, j.despite(), j.Name)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -227,6 +227,14 @@ func (j Join) await(ctx context.Context, ca *authority, refused error) ([]byte, 
 		case <-timer.C:
 		}
 	}
+}
+
+// despite is said of a request that waits though it carries a token.
+func (j Join) despite() string {
+	if j.Token == "" {
+		return ""
+	}
+	return ", for the token is none that this CA made"
 }
 
 // refusal says what to do about the CA's no.

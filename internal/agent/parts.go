@@ -1,5 +1,71 @@
 package agent
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"time"
 
-func (d *daemon) assemble() (func() error, error) { return nil, errors.New("not yet") }
+	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pcp"
+	"github.com/tutti-project/tutti/internal/process"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/spool"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// assemble makes the parts of an agent; end gives back what they hold.
+func (d *daemon) assemble() (end func() error, err error) {
+	policy, err := policyOf(d.Config)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := spool.Open(filepath.Join(d.Data, "spool"), d.log)
+	if err != nil {
+		return nil, err
+	}
+	d.spool, d.cache = kept, noCache{}
+	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
+	d.engine = errand.New(errand.Config{
+		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: d.modules(), Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
+		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
+	})
+	d.link, err = pcp.New(pcp.Config{
+		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
+		Receive: func(m wire.Message) { d.engine.Handle(context.Background(), m) }, Connected: d.connected,
+		ConnectTimeout: d.ConnectTimeout, PingInterval: d.PingInterval, ReturnAfter: d.ReturnAfter, MaxMessageBytes: d.MaxMessageBytes, Log: d.log,
+	})
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	return kept.Close, nil
+}
+
+// envelopeBytes is the room that a message needs beside its data.
+func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
+
+// modules are what this node can do.
+func (d *daemon) modules() []errand.Module {
+	n := errand.Node{OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache}
+	if puppet, err := findPuppet(d.Puppet); err == nil {
+		n.Puppet = puppet
+	} else {
+		n.Puppet = d.Puppet // it may be installed later
+	}
+	return errand.Modules(n)
+}
+
+// noCache fetches nothing.
+type noCache struct{}
+
+var errNoFiles = fault.New(fault.Unavailable, "this agent cannot fetch files")
+
+func (noCache) File(context.Context, pxp.FileSource) (string, error) { return "", errNoFiles }
+func (noCache) Install(context.Context, string, map[string]pxp.FileSource) error {
+	return errNoFiles
+}
+func (noCache) Make(context.Context, pxp.FileEntry) error     { return errNoFiles }
+func (noCache) Purge(context.Context, time.Time) (int, error) { return 0, nil }
