@@ -15,6 +15,7 @@ type Config struct {
 	URI     wire.URI // who sends the answers; empty: who owns the connection
 	Spool   Spool
 	Runner  Runner
+	Cache   Cache // what was not used for long is thrown away; nil: there is none
 	Modules []Module
 	Policy  Policy // zero: everything is allowed
 	Log     *slog.Logger
@@ -26,6 +27,7 @@ type Config struct {
 	MaxRun           time.Duration // of one order, from its turn to its end; 24 hours
 	MaxMessageBytes  int           // of the data of an answer; 64 MB
 	Retention        time.Duration // of what is over; 14 days
+	CacheRetention   time.Duration // of files since they were used; 14 days
 }
 
 func (c *Config) fill() {
@@ -42,6 +44,9 @@ func (c *Config) fill() {
 	}
 	if c.Retention <= 0 {
 		c.Retention = 14 * 24 * time.Hour
+	}
+	if c.CacheRetention <= 0 {
+		c.CacheRetention = 14 * 24 * time.Hour
 	}
 	if c.Audit == nil {
 		c.Audit = c.Log
@@ -99,14 +104,22 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// Purge forgets what ended longer ago than the retention. Run does it by itself.
+// Purge throws away what ended, or was used, longer ago than its retention. Run does
+// it by itself.
 func (e *Engine) Purge(ctx context.Context) {
-	gone, err := e.cfg.Spool.Purge(time.Now().Add(-e.cfg.Retention), e.isActive)
+	now := time.Now()
+	transactions, err := e.cfg.Spool.Purge(now.Add(-e.cfg.Retention), e.isActive)
 	if err != nil {
 		e.cfg.Log.ErrorContext(ctx, "spool not purged, will retry", "err", err)
 	}
-	if gone > 0 {
-		e.cfg.Log.InfoContext(ctx, "old transactions forgotten", "count", gone)
+	files := 0
+	if e.cfg.Cache != nil {
+		if files, err = e.cfg.Cache.Purge(ctx, now.Add(-e.cfg.CacheRetention)); err != nil {
+			e.cfg.Log.ErrorContext(ctx, "cache not purged, will retry", "err", err)
+		}
+	}
+	if transactions+files > 0 {
+		e.cfg.Log.InfoContext(ctx, "old transactions and files thrown away", "transactions", transactions, "files", files)
 	}
 }
 

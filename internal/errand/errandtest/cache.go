@@ -74,6 +74,9 @@ func (c *Cache) Purge(_ context.Context, before time.Time) (int, error) {
 }
 
 func (c *Cache) get(ctx context.Context, digest string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if c.Delay > 0 {
 		timer := time.NewTimer(c.Delay)
 		defer timer.Stop()

@@ -1,10 +1,14 @@
 package errandtest_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/errand/errandtest"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pxp"
 )
 
 func TestSpool(t *testing.T) {
@@ -31,6 +35,22 @@ func TestRunner(t *testing.T) {
 			Command: func(e errandtest.Ending) errand.Command {
 				next = e
 				return errand.Command{Path: "/bin/program"}
+			},
+		}
+	})
+}
+
+func TestCache(t *testing.T) {
+	t.Parallel()
+	errandtest.RunCache(t, func(*testing.T) errandtest.Store {
+		missing := pxp.FileSource{Filename: "missing", SHA256: "0"}
+		return errandtest.Store{
+			Cache:   &errandtest.Cache{Missing: map[string]error{"0": fault.New(fault.Unavailable, "Failed to download file with: it is missing")}},
+			Missing: missing,
+			Dir:     "/dir",
+			Offer: func(filename, content string) pxp.FileSource {
+				sum := sha256.Sum256([]byte(content))
+				return pxp.FileSource{Filename: filename, SHA256: hex.EncodeToString(sum[:])}
 			},
 		}
 	})
