@@ -9,10 +9,10 @@ import (
 // Advance steps one of the job's runs through an event, and the job with it. Nothing begins in
 // a job that stops.
 func (j Job) Advance(r Run, e Event) (Job, Run, Verdict) {
-	if e.What == WasSent && j.Status == Stopping {
-		return j, r, Same
-	}
 	after, verdict := r.Step(e)
+	if verdict == Took && e.What == WasSent && j.Status == Stopping {
+		verdict = Same
+	}
 	if verdict != Took {
 		return j, r, verdict
 	}
