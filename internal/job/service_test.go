@@ -62,7 +62,8 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.Service, w.fleet.Tell, w.fleet.Came = service, service.Observe, service.Came
+	w.Service = service
+	w.fleet.Know(service)
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.ended = stop, make(chan error, 1)
 	go func() { w.ended <- service.Run(ctx) }()

@@ -32,12 +32,10 @@ type Manner struct {
 }
 
 // Fleet is nodes that run what they are ordered to, each transaction once. It is the
-// fake of job.Sender. Its nodes tell their answers to Tell.
+// fake of job.Sender. Its nodes tell their answers to the server that they know.
 type Fleet struct {
-	Tell func(ctx context.Context, a job.Answer) error
-	Came func(nodes ...fleet.Certname) // may be nil
-
 	mu    sync.Mutex
+	knows Server
 	nodes map[fleet.Certname]*node
 	tells sync.WaitGroup
 }
@@ -51,6 +49,25 @@ type node struct {
 	begun     map[string]int // how often each transaction began
 	over      map[string]pxp.Outcome
 	requests  []pxp.Request
+}
+
+// Server is to whom nodes speak.
+type Server interface {
+	Observe(ctx context.Context, a job.Answer) error
+	Came(nodes ...fleet.Certname)
+}
+
+// Know makes nodes speak to a server, from now on.
+func (f *Fleet) Know(s Server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.knows = s
+}
+
+func (f *Fleet) server() Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.knows
 }
 
 // NewFleet returns nodes that are connected.
@@ -74,9 +91,7 @@ func (f *Fleet) Connect(name fleet.Certname) {
 	f.mu.Lock()
 	f.nodes[name].connected = true
 	f.mu.Unlock()
-	if f.Came != nil {
-		f.Came(name)
-	}
+	f.server().Came(name)
 }
 
 // Disconnect ends a node's connection; what runs there goes on.
@@ -185,7 +200,7 @@ func (f *Fleet) tell(name fleet.Certname, n *node, lag time.Duration, a job.Answ
 		f.tells.Go(func() {
 			<-time.After(lag)
 			if _, connected := f.Connected(name); connected {
-				_ = f.Tell(context.Background(), a) // as an agent: what the server says to it is its own business
+				_ = f.server().Observe(context.Background(), a) // as an agent: what the server says to it is its own business
 			}
 		})
 	}
