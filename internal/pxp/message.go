@@ -121,6 +121,17 @@ func CheckTransaction(id string) error {
 	return nil
 }
 
+// BlockingData is the data of a blocking request. It must not say notify_outcome: the original agent
+// takes no field that it does not know, and answers with an error message that names no transaction.
+func BlockingData(r Request) jsontext.Value {
+	return Data(struct {
+		Transaction string         `json:"transaction_id"`
+		Module      string         `json:"module"`
+		Action      string         `json:"action"`
+		Params      jsontext.Value `json:"params,omitzero"`
+	}{r.Transaction, r.Module, r.Action, r.Params})
+}
+
 // Data is the JSON of a type of this package.
 func Data(of any) jsontext.Value {
 	text, err := json.Marshal(of)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -107,6 +108,9 @@ func (l *line) read() {
 		r, err := pxp.ParseRequest(m.Data)
 		if err != nil {
 			panic(err) // the server sends good requests
+		}
+		if notify := bytes.Contains(m.Data, []byte(`"notify_outcome"`)); notify != (m.Type == wire.NonBlockingRequest) {
+			panic("the original agent refuses a blocking request with notify_outcome, and a non-blocking one without")
 		}
 		l.mu.Lock()
 		l.requests = append(l.requests, r)

@@ -45,7 +45,7 @@ func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) err
 
 // Ask implements job.Sender.
 func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
-	return s.broker.Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
+	return s.broker.Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
 }
 
 // Connected implements job.Sender.
