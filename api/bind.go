@@ -82,8 +82,8 @@ func bindBody(r *http.Request, value reflect.Value) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return fault.New(fault.Invalid, "something follows the JSON object in the body")
 	}
-	for field, into := range value.Fields() { // a body cannot overrule the path
-		if _, ok := field.Tag.Lookup("json"); !ok {
+	for field, into := range value.Fields() { // a body cannot overrule the path; an embedded part is all body
+		if _, ok := field.Tag.Lookup("json"); !ok && !field.Anonymous {
 			into.Set(before.FieldByIndex(field.Index))
 		}
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -97,7 +98,7 @@ func (op Operation) Changes() bool {
 
 // Operations is every operation, in the order of the reference.
 func Operations() []Operation {
-	return []Operation{
+	return slices.Concat([]Operation{
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog,
@@ -106,8 +107,9 @@ func Operations() []Operation {
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,
+	}, jobOperations(), []Operation{
 		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
 		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
 		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,
-	}
+	})
 }

@@ -16,8 +16,23 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)                     // a second Ctrl-C ends us without waiting
-	width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 for what is no terminal
-	code := cli.Run(ctx, os.Args[1:], cli.System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width})
+	code := cli.Run(ctx, os.Args[1:], cli.System{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width(os.Stdout), ErrWidth: width(os.Stderr),
+		Asks: term.IsTerminal(int(os.Stdin.Fd())), Interrupts: interrupts,
+	})
 	stop()
 	os.Exit(code)
+}
+
+// width of a terminal; 0 for what is none.
+func width(file *os.File) int {
+	columns, _, _ := term.GetSize(int(file.Fd()))
+	return columns
+}
+
+// interrupts hears of each Ctrl-C.
+func interrupts() (<-chan os.Signal, func()) {
+	each := make(chan os.Signal, 2)
+	signal.Notify(each, os.Interrupt)
+	return each, func() { signal.Stop(each) }
 }

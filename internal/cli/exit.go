@@ -14,7 +14,9 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // failed for another reason
 	exitUsage       = 2   // the command line is wrong
-	exitRefused     = 5   // the server refuses: it conflicts with what is there
+	exitSomeFailed  = 4   // a job failed on some of its nodes
+	exitRefused     = 5   // the server refuses: it conflicts with what is there; or nodes refuse
+	exitLate        = 6   // nodes were offline or took too long
 	exitDenied      = 7   // not logged in, or no right
 	exitUnreachable = 8   // no answer from the server
 	exitInterrupted = 130 // Ctrl-C
@@ -27,6 +29,9 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
 		return exitUsage
+	}
+	if outcome, ok := errors.AsType[jobOutcome](err); ok {
+		return outcome.code
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -29,7 +29,7 @@ const generated = "<!-- Written by `make generate`; do not edit. -->\n\n"
 func commandReference() string {
 	var text strings.Builder
 	text.WriteString("# Command line\n\n" + generated)
-	text.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage, 5 refused because it conflicts with what is there, 7 no right, 8 server not reachable, 130 interrupted.\n")
+	text.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage, 4 some nodes of a job failed, 5 refused because it conflicts with what is there, or by nodes, 6 nodes were offline or took too long, 7 no right, 8 server not reachable, 130 interrupted.\n")
 	a := &app{}
 	describe(&text, a.root())
 	return text.String()
@@ -137,7 +137,15 @@ func typeName(t reflect.Type, types map[string]reflect.Type) string {
 
 func writeType(text *strings.Builder, name string, t reflect.Type, types map[string]reflect.Type) {
 	fmt.Fprintf(text, "\n### %s\n\n| field | in | type |\n|---|---|---|\n", name)
+	writeFields(text, t, types)
+}
+
+// writeFields lists fields, those of embedded types, too.
+func writeFields(text *strings.Builder, t reflect.Type, types map[string]reflect.Type) {
 	for field := range t.Fields() {
+		if field.Anonymous {
+			writeFields(text, field.Type, types)
+		}
 		for _, where := range []string{"path", "query", "json"} {
 			if tag, ok := field.Tag.Lookup(where); ok {
 				key, _, _ := strings.Cut(tag, ",")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"strings"
 
@@ -16,18 +17,38 @@ type System struct {
 	Out, Err io.Writer
 	Env      []string // KEY=value
 	Width    int      // of the terminal that Out is; 0: it is none
+	ErrWidth int      // the same of Err
+	Asks     bool     // In is a terminal with somebody at it
+	// Interrupts tells of each Ctrl-C until stop is called; nil: there are none.
+	Interrupts func() (each <-chan os.Signal, stop func())
 }
 
 // Getenv returns the value of an environment variable; empty when it is not set.
 func (s System) Getenv(name string) string {
-	value := ""
-	for _, entry := range s.Env {
-		if key, rest, ok := strings.Cut(entry, "="); ok && key == name {
-			value = rest
-		}
-	}
+	value, _ := s.lookup(name)
 	return value
 }
+
+// lookup returns the value of an environment variable, and whether it is set.
+func (s System) lookup(name string) (value string, there bool) {
+	for _, entry := range s.Env {
+		if key, rest, ok := strings.Cut(entry, "="); ok && key == name {
+			value, there = rest, true
+		}
+	}
+	return value, there
+}
+
+// animates says whether lines on Err may be written over.
+func (s System) animates() bool {
+	return s.ErrWidth > 0 && s.Getenv("TERM") != "dumb" && s.Getenv("CI") == ""
+}
+
+// canAsk says whether there is somebody who can be asked.
+func (s System) canAsk() bool { return s.Asks && s.ErrWidth > 0 && s.Getenv("CI") == "" }
+
+// colours says whether Err shows colours.
+func (s System) colours() bool { return s.animates() && s.Getenv("NO_COLOR") == "" }
 
 // app is one invocation: what every command shares.
 type app struct {
@@ -79,7 +100,8 @@ From another machine, give the address and the CA's certificate, and log in:
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
 	root.AddCommand(a.hostCommands()...)
 	root.AddCommand(a.agentCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(),
-		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(), a.taskCommand(),
+		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.queryCommand(),
+		a.runCommand(), a.taskCommand(), a.commandCommand(), a.scriptCommand(), a.fileCommand(), a.jobCommand(),
 		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand(), a.errandCommand())
 	return root
 }

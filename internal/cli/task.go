@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	return a.withAccess(noun("task", "See the tasks of the deployed code", a.taskList(), a.taskShow()))
+	return a.withAccess(noun("task", "See and run the tasks of the deployed code", a.taskList(), a.taskShow(), a.taskRun()))
 }
 
 const taskEnvironment = "environment whose code is looked at"
@@ -57,7 +57,7 @@ func taskSummary(t api.Task) string {
 func (a *app) taskShow() *cobra.Command {
 	var environment string
 	cmd := &cobra.Command{
-		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1),
+		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: a.completeTask,
 		Example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := ask[api.Task](cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})

@@ -22,6 +22,13 @@ const (
 	QueryRun         Permission = "query:run"
 	InventoryWrite   Permission = "inventory:write" // PuppetDB's commands: facts, catalogs and reports of any node
 	TaskRead         Permission = "task:read"
+	PuppetRun        Permission = "puppet:run"
+	TaskRun          Permission = "task:run"
+	CommandRun       Permission = "command:run"
+	ScriptRun        Permission = "script:run"
+	FileSend         Permission = "file:send"
+	JobRead          Permission = "job:read"
+	JobStop          Permission = "job:stop"
 	MetricsRead      Permission = "metrics:read"
 	TokenRead        Permission = "token:read" // of others
 	TokenWrite       Permission = "token:write"
@@ -43,7 +50,8 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, QueryRun, InventoryWrite, TaskRead, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
+		ReportRead, CatalogRead, QueryRun, InventoryWrite, TaskRead,
+		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }
 

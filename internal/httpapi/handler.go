@@ -31,6 +31,8 @@ type Config struct {
 	Inventory    inventory.Asker
 	Groups       classify.Store
 	Tasks        Tasks
+	Jobs         Jobs
+	JobFiles     JobFiles
 	Classifier   Classifier
 	Access       *rbac.Access
 	Audit        *rbac.Audit
@@ -40,6 +42,7 @@ type Config struct {
 	Entry        func(context.Context) rbac.Entry   // when, from where, under which reference
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
+	Stopping     <-chan struct{}                    // closed when the server begins to stop: streams end then, too
 	Log          *slog.Logger
 }
 
@@ -114,6 +117,19 @@ func (h *Handler) actions() map[string]action {
 		api.TaskShow.Name:          typed(h.showTask),
 		api.ResourceVariants.Name:  typed(h.compareResources),
 		api.QueryRun.Name:          h.runQuery,
+		api.JobPuppet.Name:         ordering(h, api.JobPuppet, func(r api.JobPuppetRequest) api.JobOrder { return r.JobOrder }, h.puppetSpec),
+		api.JobTask.Name:           ordering(h, api.JobTask, func(r api.JobTaskRequest) api.JobOrder { return r.JobOrder }, h.taskSpec),
+		api.JobCommand.Name:        ordering(h, api.JobCommand, func(r api.JobCommandRequest) api.JobOrder { return r.JobOrder }, h.commandSpec),
+		api.JobScript.Name:         ordering(h, api.JobScript, func(r api.JobScriptRequest) api.JobOrder { return r.JobOrder }, h.scriptSpec),
+		api.JobFile.Name:           ordering(h, api.JobFile, func(r api.JobFileRequest) api.JobOrder { return r.JobOrder }, h.fileSpec),
+		api.JobUpload.Name:         h.uploadJobFile,
+		api.JobList.Name:           typed(h.listJobs),
+		api.JobShow.Name:           typed(h.showJob),
+		api.JobRuns.Name:           typed(h.listRuns),
+		api.JobOutput.Name:         typed(h.listOutput),
+		api.JobEvents.Name:         h.streamJob,
+		api.JobStop.Name:           typed(h.stopJob),
+		api.JobRerun.Name:          h.rerunJob,
 		api.SessionOpen.Name:       typed(h.openSession),
 		api.SessionShow.Name:       typed(h.showSession),
 		api.SessionClose.Name:      typed(h.closeSession),

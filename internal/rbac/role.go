@@ -27,6 +27,9 @@ var reading = []fleet.Permission{
 	fleet.TaskRead,
 }
 
+// working is what it takes to have nodes do what the deployed code says.
+var working = []fleet.Permission{fleet.PuppetRun, fleet.TaskRun, fleet.JobRead, fleet.JobStop}
+
 // BuiltIn is the roles that are always there.
 func BuiltIn() []Role {
 	role := func(name, description string, permissions ...[]fleet.Permission) Role {
@@ -41,7 +44,9 @@ func BuiltIn() []Role {
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
 		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy}),
-		role("operator", "runs the fleet: certificates, groups, nodes", reading,
+		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
+			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
+		role("operator", "runs the fleet: certificates, groups, nodes, Puppet and tasks", reading, working,
 			[]fleet.Permission{fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.MetricsRead}),
 		role("viewer", "sees nodes, code, groups, reports and certificates", reading),
 	}

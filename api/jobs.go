@@ -1,0 +1,279 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Jobs: one order over many nodes. Each kind is an operation of its own, so that
+// each names its permission. Whoever may not do it on one of the nodes is told
+// which, and nothing starts.
+var (
+	JobPuppet  = Operation{"job.puppet", http.MethodPost, "/jobs/puppet", fleet.PuppetRun, "Run Puppet on nodes", JobPuppetRequest{}, JobStarted{}, false}
+	JobTask    = Operation{"job.task", http.MethodPost, "/jobs/task", fleet.TaskRun, "Run a task of the deployed code on nodes", JobTaskRequest{}, JobStarted{}, false}
+	JobCommand = Operation{"job.command", http.MethodPost, "/jobs/command", fleet.CommandRun, "Run a command on nodes", JobCommandRequest{}, JobStarted{}, false}
+	JobScript  = Operation{"job.script", http.MethodPost, "/jobs/script", fleet.ScriptRun, "Run an uploaded script on nodes", JobScriptRequest{}, JobStarted{}, false}
+	JobFile    = Operation{"job.file", http.MethodPost, "/jobs/file", fleet.FileSend, "Put uploaded files on nodes", JobFileRequest{}, JobStarted{}, false}
+	JobUpload  = Operation{"job.upload", http.MethodPost, "/job-files", fleet.FileSend, "Store a file for a job; script:run will do, too", nil, JobUploaded{}, true}
+
+	JobList   = Operation{"job.list", http.MethodGet, "/jobs", fleet.JobRead, "List jobs, newest first", JobListRequest{}, List[Job]{}, false}
+	JobShow   = Operation{"job.show", http.MethodGet, "/jobs/{job}", fleet.JobRead, "Show a job", JobRequest{}, Job{}, false}
+	JobRuns   = Operation{"job.runs", http.MethodGet, "/jobs/{job}/runs", fleet.JobRead, "List a job's runs by node", JobRunsRequest{}, List[JobRun]{}, false}
+	JobOutput = Operation{"job.output", http.MethodGet, "/jobs/{job}/output", fleet.JobRead, "List the lines that a job's runs wrote, by node", JobOutputRequest{}, List[JobLine]{}, false}
+	JobEvents = Operation{"job.events", http.MethodGet, "/jobs/{job}/events", fleet.JobRead, "Stream what becomes of a job and its runs, as server-sent events", JobEventsRequest{}, JobEvent{}, false}
+	JobStop   = Operation{"job.stop", http.MethodPost, "/jobs/{job}/stop", fleet.JobStop, "Begin no more runs of a job; with kill, end those that run", JobStopRequest{}, Job{}, false}
+	JobRerun  = Operation{"job.rerun", http.MethodPost, "/jobs/{job}/rerun", fleet.JobRead, "Order a job once more, for all of its nodes or the failed ones; the permission of its kind is needed, too", JobRerunRequest{}, JobStarted{}, false}
+)
+
+// jobOperations is the operations of this file, in the order of the reference.
+func jobOperations() []Operation {
+	return []Operation{
+		JobPuppet, JobTask, JobCommand, JobScript, JobFile, JobUpload,
+		JobList, JobShow, JobRuns, JobOutput, JobEvents, JobStop, JobRerun,
+	}
+}
+
+// JobTargets says which nodes; what is given adds up. All stands alone.
+type JobTargets struct {
+	Nodes   []string `json:"nodes,omitempty"`
+	Group   string   `json:"group,omitempty"`   // name or id
+	Query   string   `json:"query,omitempty"`   // PQL that answers with a column certname, or a condition on nodes
+	All     bool     `json:"all,omitempty"`     // every active node
+	Exclude []string `json:"exclude,omitempty"` // of all these, not those
+}
+
+// JobOrder is what all kinds of job have in common.
+type JobOrder struct {
+	Targets     JobTargets `json:"targets"`
+	Concurrency int        `json:"concurrency,omitempty"`  // how many runs at the same time; 0: no bound of the job's own
+	MaxFailures *int       `json:"max_failures,omitempty"` // more failures than this, and no more runs begin; missing: no bound
+	Timeout     int64      `json:"timeout,omitempty"`      // seconds that a run may take; 0: the server's setting
+	WaitOffline int64      `json:"wait_offline,omitempty"` // seconds that a node may take to connect; 0: it must be there
+	Description string     `json:"description,omitempty"`
+	DryRun      bool       `json:"dry_run,omitempty"`     // answer with the plan, start nothing
+	SkipDenied  bool       `json:"skip_denied,omitempty"` // leave out nodes that the caller may not touch
+	// Expect is the digest of a plan: if the nodes are others by now, nothing is started.
+	Expect string `json:"expect,omitempty"`
+}
+
+// JobPuppetRequest orders Puppet runs.
+type JobPuppetRequest struct {
+	JobOrder
+	Environment   string   `json:"environment,omitempty"` // empty: each node's own
+	Noop          *bool    `json:"noop,omitempty"`        // missing: as the node is set
+	Tags          []string `json:"tags,omitempty"`
+	SkipTags      []string `json:"skip_tags,omitempty"`
+	Debug         bool     `json:"debug,omitempty"`
+	Trace         bool     `json:"trace,omitempty"`
+	EvalTrace     bool     `json:"evaltrace,omitempty"`
+	ShowDiff      bool     `json:"show_diff,omitempty"`
+	CachedCatalog bool     `json:"use_cached_catalog,omitempty"`
+}
+
+// JobTaskRequest orders a task.
+type JobTaskRequest struct {
+	JobOrder
+	Environment string          `json:"environment,omitempty"` // whose code has the task; empty: production
+	Task        string          `json:"task"`
+	Params      json.RawMessage `json:"params,omitempty"` // an object
+	// Texts are parameters as somebody typed them: the task's metadata says whether
+	// "7" is a number or a text.
+	Texts map[string]string `json:"texts,omitempty"`
+	Noop  bool              `json:"noop,omitempty"`
+}
+
+// JobCommandRequest orders a command.
+type JobCommandRequest struct {
+	JobOrder
+	Command string `json:"command"` // for the shell of the node
+}
+
+// JobScriptRequest orders a script.
+type JobScriptRequest struct {
+	JobOrder
+	Name      string   `json:"name"`   // of the file; the node may choose by its ending how to run it
+	Digest    string   `json:"digest"` // of job.upload
+	Arguments []string `json:"arguments,omitempty"`
+}
+
+// JobFileRequest sends files.
+type JobFileRequest struct {
+	JobOrder
+	Files []JobFileEntry `json:"files"` // made in this order
+}
+
+// JobFileEntry is one thing that a node makes.
+type JobFileEntry struct {
+	Kind        string `json:"kind,omitempty"`   // file (if empty), directory, symlink
+	Destination string `json:"destination"`      // absolute path on the node
+	Digest      string `json:"digest,omitempty"` // of a file: of job.upload
+	Source      string `json:"source,omitempty"` // of a symlink: what it points to
+}
+
+// JobUploaded is a stored file.
+type JobUploaded struct {
+	Digest string `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// JobStarted is a job that was ordered, or the plan of a dry run.
+type JobStarted struct {
+	Job  *Job    `json:"job,omitempty"` // missing in a dry run
+	Plan JobPlan `json:"plan"`          // the targets are listed in a dry run only
+}
+
+// JobPlan is what a job would do.
+type JobPlan struct {
+	Digest  string      `json:"digest"` // of the nodes; see JobOrder.Expect
+	Nodes   int         `json:"nodes"`
+	Offline []string    `json:"offline,omitempty"` // those of the nodes that are not connected
+	Denied  []string    `json:"denied,omitempty"`  // nodes that the caller may not touch: they are not in the plan
+	Targets []JobTarget `json:"targets,omitempty"`
+}
+
+// JobTarget is a node of a plan.
+type JobTarget struct {
+	Node      string     `json:"node"`
+	Connected *Connected `json:"connected,omitempty"` // missing: it is not
+}
+
+// JobListRequest narrows the list of jobs.
+type JobListRequest struct {
+	State string `query:"state"` // queued, running, stopping, finished, failed, stopped; active: the first three
+	Kind  string `query:"kind"`  // puppet, task, command, script, file
+	Actor string `query:"actor"`
+	Node  string `query:"node"` // that have a run on this node
+	Task  string `query:"task"`
+	After string `query:"after"`
+	Limit int    `query:"limit"`
+}
+
+// JobRequest names a job.
+type JobRequest struct {
+	Job string `path:"job"`
+}
+
+// JobRunsRequest asks for runs.
+type JobRunsRequest struct {
+	Job   string `path:"job"`
+	State string `query:"state"` // one state; final: all that are over; failing: all that are over and did not succeed
+	Node  string `query:"node"`
+	After string `query:"after"`
+	Limit int    `query:"limit"`
+}
+
+// JobOutputRequest asks for output.
+type JobOutputRequest struct {
+	Job   string `path:"job"`
+	Node  string `query:"node"` // empty: of all, by name
+	After string `query:"after"`
+	Limit int    `query:"limit"`
+}
+
+// JobEventsRequest asks for a stream. A header Last-Event-ID wins over After.
+type JobEventsRequest struct {
+	Job   string `path:"job"`
+	After string `query:"after"` // the number of the last event that is known
+}
+
+// JobStopRequest stops a job.
+type JobStopRequest struct {
+	Job  string `path:"job"`
+	Kill bool   `json:"kill,omitempty"` // also end what runs
+}
+
+// JobRerunRequest orders a job again. What is missing stays as it was.
+type JobRerunRequest struct {
+	Job         string            `path:"job"`
+	Only        string            `json:"only,omitempty"`   // failed (if empty), all
+	Params      json.RawMessage   `json:"params,omitempty"` // of a task: an object, added to what was given; hidden ones must be given again
+	Texts       map[string]string `json:"texts,omitempty"`  // see JobTaskRequest
+	Concurrency *int              `json:"concurrency,omitempty"`
+	MaxFailures *int              `json:"max_failures,omitempty"`
+	Timeout     *int64            `json:"timeout,omitempty"`
+	WaitOffline *int64            `json:"wait_offline,omitempty"`
+	Noop        *bool             `json:"noop,omitempty"`
+	Description string            `json:"description,omitempty"`
+	DryRun      bool              `json:"dry_run,omitempty"`
+	SkipDenied  bool              `json:"skip_denied,omitempty"`
+	Expect      string            `json:"expect,omitempty"`
+}
+
+// Job is one order over many nodes.
+type Job struct {
+	ID          string          `json:"id"`
+	Kind        string          `json:"kind"`             // puppet, task, command, script, file
+	Title       string          `json:"title"`            // what it does, in a word or two: the task, the command
+	State       string          `json:"state"`            // queued, running, stopping, finished, failed, stopped
+	Reason      string          `json:"reason,omitempty"` // why it was stopped
+	Actor       string          `json:"actor"`
+	Description string          `json:"description,omitempty"`
+	Environment string          `json:"environment,omitempty"`
+	Version     string          `json:"version,omitempty"` // of the code that the task is of
+	Targets     JobTargets      `json:"targets"`           // as they were asked for
+	Order       json.RawMessage `json:"order,omitempty"`   // what every node is asked to do; sensitive values are "(hidden)"
+	Noop        bool            `json:"noop,omitempty"`
+	Concurrency int             `json:"concurrency,omitempty"`
+	MaxFailures *int            `json:"max_failures,omitempty"`
+	Timeout     int64           `json:"timeout,omitempty"`
+	WaitOffline int64           `json:"wait_offline,omitempty"`
+	RerunOf     string          `json:"rerun_of,omitempty"`
+	CreatedAt   time.Time       `json:"created_at"`
+	StartedAt   *time.Time      `json:"started_at,omitempty"`
+	FinishedAt  *time.Time      `json:"finished_at,omitempty"`
+	Nodes       int             `json:"nodes"`
+	Counts      map[string]int  `json:"counts"` // of runs, by state; they add up to Nodes
+}
+
+// JobRun is one node's share of a job.
+type JobRun struct {
+	Job         string        `json:"job"`
+	Node        string        `json:"node"`
+	Transaction string        `json:"transaction"`
+	State       string        `json:"state"`            // waiting, sent, running; or final: succeeded, failed, errored, timed_out, killed, refused, offline, skipped, lost
+	Reason      string        `json:"reason,omitempty"` // of every final state
+	ExitCode    *int          `json:"exit_code,omitempty"`
+	Puppet      *JobRunPuppet `json:"puppet,omitempty"` // of a Puppet run that ended
+	Output      JobRunOutput  `json:"output"`
+	SentAt      *time.Time    `json:"sent_at,omitempty"`
+	StartedAt   *time.Time    `json:"started_at,omitempty"`
+	FinishedAt  *time.Time    `json:"finished_at,omitempty"`
+}
+
+// JobRunPuppet is what a Puppet run says of itself.
+type JobRunPuppet struct {
+	Status      string         `json:"status"`                     // changed, unchanged, failed, unknown
+	Transaction string         `json:"transaction_uuid,omitempty"` // of its report
+	Environment string         `json:"environment,omitempty"`
+	Metrics     map[string]int `json:"metrics,omitempty"`
+	ErrorType   string         `json:"error_type,omitempty"`
+}
+
+// JobRunOutput is how much a run wrote; job.output has the lines.
+type JobRunOutput struct {
+	Lines  int    `json:"lines"`
+	Bytes  int64  `json:"bytes"`
+	Digest string `json:"digest,omitempty"` // the same for the same output; missing: there is none
+	Cut    bool   `json:"cut,omitempty"`    // there was more than is kept
+}
+
+// JobLine is one line of output, without its end.
+type JobLine struct {
+	Node   string    `json:"node"`
+	Stream string    `json:"stream"` // stdout, stderr
+	Number int       `json:"number"` // from 1, within a run; standard output first
+	At     time.Time `json:"at"`     // when the server had it
+	Text   string    `json:"text"`
+	More   bool      `json:"more,omitempty"` // the line is long, and goes on in the next one
+}
+
+// JobEvent is a change of a job or of one of its runs: how it is now. A change that was
+// followed by another one may be left out. The stream ends after the job is over.
+type JobEvent struct {
+	Number int64   `json:"number"` // grows; the stream can be resumed after it
+	Job    *Job    `json:"job,omitempty"`
+	Run    *JobRun `json:"run,omitempty"`
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// The stream of job.events is server-sent events: "id" is the number of the event,
+// "data" a JobEvent. A comment comes every JobHeartbeat when there is nothing else,
+// and JobEnded is the type of the last event of a job that is over.
+const (
+	JobHeartbeat = 15 * time.Second
+	JobEnded     = "end"
+	JobChanged   = "change"
+)
+
+// The patience of FollowJob.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	giveUp     = 10 * time.Minute // without one event or heartbeat
+)
+
+// FollowJob hands over the events of a job after the given number until the job is
+// over or each returns an error. It connects again when the connection is lost, and goes on where it
+// was: no event is left out, none comes twice. lost is told each time; back is called with the first
+// thing heard after that.
+func (c *Client) FollowJob(ctx context.Context, job string, after int64, each func(JobEvent) error, lost func(error), back func()) error {
+	f := follower{client: c, job: job, after: after, each: each, heardAt: time.Now(), back: back}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := f.connect(ctx)
+		switch {
+		case f.ended, f.asked != nil:
+			return f.asked
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case permanent(err) || time.Since(f.heardAt) > giveUp:
+			return err
+		}
+		if f.heard {
+			wait = firstRetry
+		}
+		if !f.away {
+			lost(err)
+		}
+		f.away, f.heard = true, false
+		pause := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-pause.C:
+		}
+	}
+}
+
+// permanent says whether asking again is of no use.
+func permanent(err error) bool {
+	switch fault.Of(err) {
+	case fault.Invalid, fault.NotFound, fault.Denied, fault.Conflict:
+		return true
+	case fault.Internal, fault.Unavailable: // a server that is stopping, or a proxy before it
+	}
+	return false
+}
+
+// follower reads one stream after the other.
+type follower struct {
+	client  *Client
+	job     string
+	after   int64
+	each    func(JobEvent) error
+	back    func()
+	asked   error // of each
+	ended   bool
+	heard   bool // something, over this connection
+	away    bool // the last connection was lost, and nothing was heard since
+	heardAt time.Time
+}
+
+// connect reads a stream until it breaks off or ends.
+func (f *follower) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(3*JobHeartbeat, cancel) // a dead connection says nothing, not even that
+	defer silent.Stop()
+	answer, err := f.client.open(ctx, JobEvents, JobEventsRequest{Job: f.job, After: strconv.FormatInt(f.after, 10)}, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	err = readEvents(answer.Body, func(kind, data string) error {
+		silent.Reset(3 * JobHeartbeat)
+		f.hear()
+		if kind == JobEnded {
+			f.ended = true
+			return io.EOF
+		}
+		if kind != JobChanged { // a heartbeat, or something of a newer server
+			return nil
+		}
+		var event JobEvent
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return err
+		}
+		if event.Number <= f.after {
+			return nil
+		}
+		f.after = event.Number
+		f.asked = f.each(event)
+		return f.asked
+	})
+	if f.ended || f.asked != nil {
+		return f.asked
+	}
+	return fault.Wrap(fault.Unavailable, err, "the connection to %s was lost", f.client.server.Host)
+}
+
+func (f *follower) hear() {
+	f.heard, f.heardAt = true, time.Now()
+	if f.away {
+		f.away = false
+		f.back()
+	}
+}
+
+// maxEvent is the longest line of a stream, in bytes.
+const maxEvent = 1 << 20
+
+// readEvents hands over each event of a stream of server-sent events; a comment is
+// an event without kind. It returns io.EOF at the end.
+func readEvents(from io.Reader, each func(kind, data string) error) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 64<<10), maxEvent)
+	kind, data := "", []string(nil)
+	for lines.Scan() {
+		line := lines.Text()
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		var err error
+		switch {
+		case line == "" && kind+strings.Join(data, "") != "":
+			err = each(kind, strings.Join(data, "\n"))
+			kind, data = "", nil
+		case line != "" && field == "":
+			err = each("", "")
+		case field == "event":
+			kind = value
+		case field == "data":
+			data = append(data, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return io.EOF
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) jobCommand() *cobra.Command {
+	return a.withAccess(noun("job", "See, follow and stop what nodes were ordered to do",
+		a.jobList(), a.jobShow(), a.jobWatch(), a.jobOutput(), a.jobStop(), a.jobRerun()))
+}
+
+// oneJob wants the id of a job.
+func oneJob(cmd *cobra.Command, args []string) error {
+	if err := exactly(1)(cmd, args); err != nil {
+		return err
+	}
+	if id, err := strconv.ParseInt(args[0], 10, 64); err != nil || id <= 0 {
+		return usageError{fault.New(fault.Invalid, "a job's id is a number such as 12, not %.80q; see `tutti job list`", args[0])}
+	}
+	return nil
+}
+
+func (a *app) jobList() *cobra.Command {
+	var request api.JobListRequest
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List jobs, the newest first", Args: exactly(0),
+		Example: "  tutti job list\n  tutti job list --state active\n  tutti job list --kind task --by ann --limit 200 -o json\n  tutti job list --node web-1.example.test",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usageError{fault.New(fault.Invalid, "--limit is a number of jobs, 1 or more, not %d", limit)}
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			l, left := newListing(a, jobTable(time.Now())), limit
+			for after := ""; left > 0; {
+				page := request
+				page.After, page.Limit = after, min(left, 1000)
+				var jobs api.List[api.Job]
+				if err := client.Call(cmd.Context(), api.JobList, page, &jobs); err != nil {
+					return wrongInput(err)
+				}
+				for _, job := range jobs.Items {
+					if err := l.add(job); err != nil {
+						return err
+					}
+				}
+				if left -= len(jobs.Items); jobs.Next == "" {
+					break
+				}
+				after = jobs.Next
+			}
+			return l.end()
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.State, "state", "", "only jobs that are queued, running, stopping, finished, failed or stopped; or active: that go on")
+	flags.StringVar(&request.Kind, "kind", "", "only jobs of this kind: puppet, task, command, script, file")
+	flags.StringVar(&request.Actor, "by", "", "only jobs that this user ordered")
+	flags.StringVar(&request.Node, "node", "", "only jobs with a run on this node")
+	flags.StringVar(&request.Task, "task", "", "only jobs of this task")
+	flags.IntVar(&limit, "limit", 50, "how many")
+	a.completes(cmd, "state", cobra.FixedCompletions([]string{"active", "queued", "running", "stopping", "finished", "failed", "stopped"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completes(cmd, "kind", cobra.FixedCompletions([]string{"puppet", "task", "command", "script", "file"}, cobra.ShellCompDirectiveNoFileComp))
+	a.completes(cmd, "node", a.completeNodes)
+	return cmd
+}
+
+func jobTable(now time.Time) table[api.Job] {
+	return table[api.Job]{
+		columns: []string{"id", "state", "what", "nodes", "succeeded", "created", "by", "description"},
+		row: func(j api.Job) []string {
+			return []string{j.ID, j.State, jobText(j), strconv.Itoa(j.Nodes), strconv.Itoa(j.Counts["succeeded"]), ago(j.CreatedAt, now), j.Actor, j.Description}
+		},
+		name:  func(j api.Job) string { return j.ID },
+		empty: "No such jobs. `tutti run`, `tutti task run` and `tutti command run` make one.",
+	}
+}
+
+// jobText is what a job does.
+func jobText(j api.Job) string {
+	text := j.Kind
+	if j.Title != "" {
+		text += " " + j.Title
+	}
+	if j.Noop {
+		text += " (noop)"
+	}
+	return text
+}
+
+// manyRuns is from how many runs on only those are listed that did not succeed.
+const manyRuns = 50
+
+func (a *app) jobShow() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use: "show JOB", Short: "Show a job and its runs", Args: oneJob,
+		Long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
+others: a state, final, failing (over, without success) or all.`,
+		Example:           "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
+		ValidArgsFunction: a.completeJob(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			var job api.Job
+			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+				return err
+			}
+			if a.asJSON() && state == "" {
+				return a.printJSON(job)
+			}
+			runs, err := runsOf(cmd.Context(), client, job, state)
+			if err != nil {
+				return wrongInput(err)
+			}
+			if a.output == "table" {
+				if err := a.printJob(job); err != nil {
+					return err
+				}
+			}
+			return printList(a, runs, runTable())
+		},
+	}
+	cmd.Flags().StringVar(&state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
+	a.completes(cmd, "runs", cobra.FixedCompletions(append([]string{"all", "final", "failing"}, stateOrder...), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// runsOf reads runs of a job; without a state, those that matter.
+func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) (runs []api.JobRun, err error) {
+	states := []string{state}
+	switch {
+	case state == "all" || state == "" && job.Nodes <= manyRuns:
+		states = []string{""}
+	case state == "":
+		states = []string{"waiting", "sent", "running", "failing"}
+	}
+	for _, s := range states {
+		err = api.All(ctx, client, api.JobRuns, func(after string) any {
+			return api.JobRunsRequest{Job: job.ID, State: s, After: after, Limit: 1000}
+		}, func(r api.JobRun) error {
+			runs = append(runs, r)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(runs, func(a, b api.JobRun) int { return strings.Compare(a.Node, b.Node) })
+	return runs, nil
+}
+
+func (a *app) printJob(j api.Job) error {
+	now := time.Now()
+	rows := [][]string{
+		{"Job", j.ID + ", " + jobText(j)},
+		{"State", strings.TrimSuffix(j.State+": "+j.Reason, ": ")},
+		{"Ordered", ago(j.CreatedAt, now) + " by " + j.Actor},
+		{"Nodes", fmt.Sprintf("%d: %s", j.Nodes, countsText(j.Counts))},
+		{"Targets", targetsText(j.Targets)},
+	}
+	for _, more := range [][]string{
+		{"Description", j.Description}, {"Environment", j.Environment}, {"Version", short(j.Version)}, {"Order", string(j.Order)}, {"Rerun of", j.RerunOf},
+		{"Concurrency", numberText(j.Concurrency)}, {"Max failures", numberOf(j.MaxFailures)}, {"Timeout", secondsText(j.Timeout)}, {"Wait offline", secondsText(j.WaitOffline)},
+	} {
+		if more[1] != "" {
+			rows = append(rows, more)
+		}
+	}
+	if j.FinishedAt != nil {
+		rows = append(rows, []string{"Ended", agoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
+	}
+	if err := a.printRows(nil, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(a.system.Out)
+	return err
+}
+
+func numberText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func secondsText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return durationText(time.Duration(n) * time.Second)
+}
+
+// targetsText is which nodes were asked for.
+func targetsText(t api.JobTargets) string {
+	var words []string
+	if t.All {
+		words = append(words, "all nodes")
+	}
+	if len(t.Nodes) > 0 {
+		words = append(words, someNames(t.Nodes, shownNames))
+	}
+	if t.Group != "" {
+		words = append(words, "group "+t.Group)
+	}
+	if t.Query != "" {
+		words = append(words, "query "+t.Query)
+	}
+	text := strings.Join(words, "; ")
+	if len(t.Exclude) > 0 {
+		text += "; not " + someNames(t.Exclude, shownNames)
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) jobWatch() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch JOB", Short: "Follow a job to its end, and print what came out", Args: oneJob,
+		Long: `Follow a job to its end, and print what came out, as the command that started it does. A job that is over is
+printed at once.
+
+` + exitHelp,
+		Example:           "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
+		ValidArgsFunction: a.completeJob(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			var job api.Job
+			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+				return err
+			}
+			return a.watch(cmd.Context(), client, job)
+		},
+	}
+}
+
+func (a *app) jobStop() *cobra.Command {
+	var kill bool
+	cmd := &cobra.Command{
+		Use: "stop JOB", Short: "Begin no more runs of a job", Args: oneJob,
+		Long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
+agent can do that. A job that is over stays as it is.`,
+		Example:           "  tutti job stop 12\n  tutti job stop 12 --kill",
+		ValidArgsFunction: a.completeJob(true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := ask[api.Job](cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(job)
+			}
+			_, err = fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&kill, "kill", false, "end the runs that go on, too")
+	return cmd
+}
+
+func (a *app) jobOutput() *cobra.Command {
+	var node string
+	cmd := &cobra.Command{
+		Use: "output JOB", Short: "Print what the runs of a job wrote", Args: oneJob,
+		Long: `Print what the runs of a job wrote: once for all nodes with the same result. With --node it is the output of that
+node as it was, standard output and error each to its own.`,
+		Example:           "  tutti job output 12\n  tutti job output 12 --node web-1.example.test\n  tutti job output 12 -o jsonl",
+		ValidArgsFunction: a.completeJob(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			switch {
+			case a.output != "table":
+				return a.listOutput(cmd.Context(), client, args[0], node)
+			case node != "":
+				return a.rawOutput(cmd.Context(), client, args[0], node)
+			}
+			runs, err := runsOf(cmd.Context(), client, api.Job{ID: args[0]}, "all")
+			if err != nil {
+				return err
+			}
+			return a.printGroups(cmd.Context(), client, args[0], runs)
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "only of this node")
+	a.completes(cmd, "node", a.completeNodes)
+	return cmd
+}
+
+// rawOutput prints the output of a node as it was.
+func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node string) error {
+	return outputOf(ctx, client, job, node, func(line api.JobLine) error {
+		to := a.system.Out
+		if line.Stream == "stderr" {
+			to = a.system.Err
+		}
+		end := "\n"
+		if line.More {
+			end = ""
+		}
+		text := line.Text
+		if a.system.Width > 0 {
+			text = printable(text)
+		}
+		_, err := fmt.Fprint(to, text+end)
+		return err
+	})
+}
+
+// listOutput prints lines of output for programs.
+func (a *app) listOutput(ctx context.Context, client *api.Client, job, node string) error {
+	l := newListing(a, table[api.JobLine]{
+		columns: []string{"node", "stream", "number", "text"},
+		row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
+		name:    func(l api.JobLine) string { return l.Node },
+		empty:   "No output.",
+	})
+	if err := outputOf(ctx, client, job, node, l.add); err != nil {
+		return err
+	}
+	return l.end()
+}
+
+func (a *app) jobRerun() *cobra.Command {
+	o, p := orderFlags{}, paramFlags{}
+	var all, noop bool
+	cmd := &cobra.Command{
+		Use: "rerun JOB [NAME=VALUE]...", Short: "Order a job once more, for the nodes on which it did not succeed",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return oneJob(cmd, args)
+			}
+			return oneJob(cmd, args[:1])
+		},
+		Long: `Order a job once more: for the nodes on which it did not succeed, or with --all for all of its nodes, as they were. What
+flags and parameters say is changed. Parameters that were hidden must be given again.
+
+` + exitHelp,
+		Example:           "  tutti job rerun 12\n  tutti job rerun 12 --all --concurrency 5\n  tutti job rerun 12 --ask password --wait-offline 1h",
+		ValidArgsFunction: a.completeJob(false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			n, request, err := a.rerun(cmd.Context(), args[0], args[1:], p)
+			if err != nil {
+				return err
+			}
+			n.flags = o
+			changed := cmd.Flags().Changed
+			if all {
+				request.Only = "all"
+			}
+			if changed("concurrency") {
+				request.Concurrency = &o.concurrency
+			}
+			if changed("timeout") {
+				request.Timeout = new(api.WholeSeconds(o.timeout))
+			}
+			if changed("wait-offline") {
+				request.WaitOffline = new(api.WholeSeconds(o.waitOffline))
+			}
+			if changed("noop") {
+				request.Noop = &noop
+			}
+			request.MaxFailures, request.Description, request.SkipDenied = o.maxFailures.limit, o.description, o.skipDenied
+			n.order.SkipDenied, n.order.WaitOffline = o.skipDenied, api.WholeSeconds(o.waitOffline)
+			n.request = func(order api.JobOrder) any {
+				request.DryRun, request.Expect = order.DryRun, order.Expect
+				return request
+			}
+			return n.run(cmd.Context())
+		},
+	}
+	a.paceFlags(cmd, &o)
+	a.startFlags(cmd, &o)
+	p.add(cmd)
+	cmd.Flags().StringVar(&o.description, "description", "", "why, for those who look at the job later; empty: as it was")
+	cmd.Flags().BoolVar(&all, "all", false, "for all of its nodes, not only those without success")
+	cmd.Flags().BoolVar(&noop, "noop", false, "change nothing, only say what would be changed; --noop=false: change it")
+	return cmd
+}
+
+// rerun looks at the job that is ordered again.
+func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
+	n = newJob{app: a, op: api.JobRerun}
+	request.Job = id
+	if n.client, err = a.client(); err != nil {
+		return n, request, err
+	}
+	var job api.Job
+	if err := n.client.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job); err != nil {
+		return n, request, err
+	}
+	n.does = jobText(job)
+	if len(words)+len(p.params)+len(p.env)+len(p.ask) == 0 {
+		return n, request, nil
+	}
+	if job.Kind != "task" {
+		return n, request, usageError{fault.New(fault.Invalid, "job %s is no task and has no parameters", id)}
+	}
+	var t api.Task
+	if err := n.client.Call(ctx, api.TaskShow, api.TaskRequest{Environment: job.Environment, Task: job.Title}, &t); err != nil {
+		return n, request, wrongTask(err)
+	}
+	given, err := a.readParams(words, p, t)
+	if err != nil {
+		return n, request, err
+	}
+	request.Texts = given.texts
+	request.Params, err = given.json()
+	return n, request, err
+}

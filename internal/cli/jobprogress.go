@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// progress is lines that are written over on a terminal, and plain lines elsewhere.
+func (a *app) progress() progress {
+	switch {
+	case a.quiet:
+		return silence{}
+	case a.system.animates():
+		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.system.colours()}
+	}
+	return &plainProgress{out: a.system.Err}
+}
+
+// silence is no progress at all.
+type silence struct{}
+
+func (silence) ended(api.JobRun)     {}
+func (silence) note(string)          {}
+func (silence) draw(jobStanding)     {}
+func (silence) pause() time.Duration { return time.Minute }
+func (silence) close()               {}
+
+// plainProgress writes a line for each run that ended, and how the job stands
+// every 30 seconds.
+type plainProgress struct{ out io.Writer }
+
+func (p *plainProgress) ended(r api.JobRun) { p.note(runLine(r)) }
+
+func (p *plainProgress) note(text string) { _, _ = fmt.Fprintln(p.out, oneLine(text)) }
+
+func (p *plainProgress) draw(s jobStanding) {
+	if !jobOver(s.job.State) {
+		p.note(s.text())
+	}
+}
+
+func (p *plainProgress) pause() time.Duration { return 30 * time.Second }
+
+func (p *plainProgress) close() {}
+
+// jobOver says whether a job in this state has ended.
+func jobOver(state string) bool {
+	return state == "finished" || state == "failed" || state == "stopped"
+}
+
+// runLine is one line about a run.
+func runLine(r api.JobRun) string {
+	return r.Node + ": " + runText(r) + tookText(r)
+}
+
+// runText is how a run stands, in words.
+func runText(r api.JobRun) string {
+	state := stateText(r.State)
+	if r.Puppet != nil && r.State == "succeeded" && r.Puppet.Status != "" {
+		state = r.Puppet.Status
+	}
+	if r.Reason != "" && r.State != "succeeded" {
+		return state + ": " + r.Reason
+	}
+	return state
+}
+
+// tookText is how long a run took.
+func tookText(r api.JobRun) string {
+	if r.FinishedAt == nil || r.StartedAt == nil {
+		return ""
+	}
+	return " (" + durationText(r.FinishedAt.Sub(*r.StartedAt)) + ")"
+}
+
+func stateText(state string) string { return strings.ReplaceAll(state, "_", " ") }
+
+// durationText is a duration for people: 6m12s, 3.2s, 10m.
+func durationText(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	text := d.Round(time.Second).String()
+	for _, nothing := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, nothing) {
+			text = strings.TrimSuffix(text, nothing[1:])
+		}
+	}
+	return text
+}
+
+// stateOrder is the states of runs as they are counted for people.
+var stateOrder = []string{
+	"succeeded", "failed", "errored", "timed_out", "killed", "refused", "offline", "lost", "skipped", "running", "sent", "waiting",
+}
+
+// countsText is the counts that are not zero.
+func countsText(counts map[string]int) string {
+	var words []string
+	for _, state := range stateOrder {
+		if n := counts[state]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, stateText(state)))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// done counts the runs that are over.
+func (s jobStanding) done() (n int) {
+	for state, count := range s.counts {
+		if final(state) {
+			n += count
+		}
+	}
+	return n
+}
+
+func (s jobStanding) text() string {
+	return fmt.Sprintf("Job %s %s: %d of %d done (%s) after %s", s.job.ID, s.job.State, s.done(), s.job.Nodes, countsText(s.counts), durationText(s.now.Sub(s.job.CreatedAt)))
+}
+
+// liveProgress is a line with counts and a bar that is written over, and below it the last
+// runs that did not succeed.
+type liveProgress struct {
+	out      io.Writer
+	width    int
+	colours  bool
+	drawn    int // lines
+	failures []string
+	noted    string
+}
+
+// shownFailures is how many of the last failures are shown.
+const shownFailures = 5
+
+func (p *liveProgress) ended(r api.JobRun) {
+	if r.State == "succeeded" {
+		return
+	}
+	p.failures = append(p.failures, runLine(r))
+	p.failures = p.failures[max(0, len(p.failures)-shownFailures):]
+}
+
+func (p *liveProgress) note(text string) { p.noted = text }
+
+func (p *liveProgress) pause() time.Duration { return 250 * time.Millisecond }
+
+// close leaves what is drawn standing; the cursor is below.
+func (p *liveProgress) close() {}
+
+func (p *liveProgress) draw(s jobStanding) {
+	lines := []string{bar(s.done(), s.job.Nodes) + " " + s.text()}
+	if p.noted != "" {
+		lines = append(lines, p.noted)
+	}
+	fresh := len(lines)
+	lines = append(lines, slices.Clone(p.failures)...)
+	var b strings.Builder
+	if p.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
+	}
+	for i, line := range lines {
+		line = shortened(oneLine(line), max(20, p.width-1)) // a line that wraps would be two
+		if i >= fresh && p.colours {
+			line = "\x1b[31m" + line + "\x1b[0m"
+		}
+		b.WriteString("\r\x1b[2K" + line + "\n")
+	}
+	if len(lines) < p.drawn {
+		b.WriteString("\x1b[J")
+	}
+	p.drawn = len(lines)
+	_, _ = io.WriteString(p.out, b.String())
+}
+
+// barWidth is how many characters a bar has.
+const barWidth = 20
+
+func bar(done, of int) string {
+	full := 0
+	if of > 0 {
+		full = done * barWidth / of
+	}
+	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// newJob is a job that is about to be ordered.
+type newJob struct {
+	*app
+	client  *api.Client
+	flags   orderFlags
+	does    string                      // what it does, to go on with "on 3 nodes"
+	op      api.Operation               //
+	request func(plan api.JobOrder) any // the request with what changes between plan and start
+	prepare func(context.Context) error // before the start; may be nil
+	order   api.JobOrder
+}
+
+// run shows which nodes are meant, asks if they are many, starts the job and follows it.
+func (n *newJob) run(ctx context.Context) error {
+	plan, err := n.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if n.flags.dryRun {
+		return n.printPlan(plan)
+	}
+	if len(plan.Denied) == 0 || n.flags.skipDenied { // otherwise the server says no, and why
+		n.showPlan(plan)
+		if err := n.confirm(plan); err != nil {
+			return err
+		}
+	}
+	if n.prepare != nil {
+		if err := n.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	job, err := n.start(ctx)
+	if err != nil {
+		return err
+	}
+	if n.flags.noWait {
+		return n.printStarted(job)
+	}
+	n.hint("Job %s: %s on %s", job.ID, n.does, count(job.Nodes, "node"))
+	return n.watch(ctx, n.client, job)
+}
+
+// plan asks what the job would do.
+func (n *newJob) plan(ctx context.Context) (api.JobPlan, error) {
+	asked := n.order
+	asked.DryRun = true
+	var answer api.JobStarted
+	err := n.client.Call(ctx, n.op, n.request(asked), &answer)
+	return answer.Plan, wrongInput(err)
+}
+
+func (n *newJob) start(ctx context.Context) (api.Job, error) {
+	var answer api.JobStarted
+	if err := n.client.Call(ctx, n.op, n.request(n.order), &answer); err != nil {
+		return api.Job{}, wrongInput(err)
+	}
+	if answer.Job == nil {
+		return api.Job{}, fault.New(fault.Internal, "the server started no job and gave no reason")
+	}
+	return *answer.Job, nil
+}
+
+// wrongInput says that what the server cannot use was given on the command line.
+func wrongInput(err error) error {
+	if err != nil && fault.Of(err) == fault.Invalid {
+		return usageError{err}
+	}
+	return err
+}
+
+// shownNames is how many nodes are named before a job starts.
+const shownNames = 10
+
+// showPlan says which nodes are meant, before anything is done with them.
+func (n *newJob) showPlan(plan api.JobPlan) {
+	names := make([]string, len(plan.Targets))
+	for i, t := range plan.Targets {
+		names[i] = t.Node
+	}
+	n.hint("%s: %s", count(plan.Nodes, "node"), someNames(names, shownNames))
+	if len(plan.Denied) > 0 {
+		n.hint("Left out, because you may not touch them: %s", someNames(plan.Denied, shownNames))
+	}
+	if len(plan.Offline) == 0 {
+		return
+	}
+	fate := "they end as offline; --wait-offline 10m waits for them"
+	if n.order.WaitOffline > 0 {
+		fate = "they have " + n.flags.waitText() + " to connect"
+	}
+	n.hint("Not connected, %s: %s", fate, someNames(plan.Offline, shownNames))
+}
+
+// waitText is how long offline nodes are waited for.
+func (o orderFlags) waitText() string { return durationText(o.waitOffline) }
+
+// askedAbove is how many nodes a job may have before somebody at a terminal is asked.
+const askedAbove = 20
+
+// confirm lets somebody at a terminal think again before many nodes are touched. What
+// was confirmed is what starts.
+func (n *newJob) confirm(plan api.JobPlan) error {
+	if n.flags.yes || !n.system.canAsk() || plan.Nodes <= askedAbove {
+		return nil
+	}
+	_, _ = fmt.Fprintf(n.system.Err, "This does %s on %d nodes. Type %d to go on: ", n.does, plan.Nodes, plan.Nodes)
+	answer, _ := bufio.NewReader(n.system.In).ReadString('\n') // an end of input is no confirmation
+	if strings.TrimSpace(answer) != strconv.Itoa(plan.Nodes) {
+		return usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
+	}
+	n.order.Expect = plan.Digest
+	return nil
+}
+
+func (n *newJob) printPlan(plan api.JobPlan) error {
+	if n.asJSON() {
+		return n.printJSON(plan)
+	}
+	if len(plan.Denied) > 0 {
+		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
+	}
+	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
+	return printList(n.app, plan.Targets, table[api.JobTarget]{
+		columns: []string{"node", "agent"},
+		row: func(t api.JobTarget) []string {
+			if t.Connected == nil {
+				return []string{t.Node, "not connected"}
+			}
+			return []string{t.Node, first(t.Connected.Agent, "connected")}
+		},
+		name:  func(t api.JobTarget) string { return t.Node },
+		empty: "No nodes.",
+	})
+}
+
+// printStarted prints what is needed to find the job again.
+func (n *newJob) printStarted(job api.Job) error {
+	n.hint("Follow it: tutti job watch %s", job.ID)
+	if n.asJSON() {
+		return n.printJSON(job)
+	}
+	_, err := fmt.Fprintln(n.system.Out, job.ID)
+	return err
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// targetFlags say which nodes a job is for.
+type targetFlags struct {
+	names   []string // each a name, several with commas, @FILE or -
+	group   string
+	where   string
+	query   string
+	all     bool
+	exclude []string
+}
+
+// targetHelp is what the help of every job says of nodes.
+const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group,
+a condition or query in PQL, or --all; what is given adds up, --exclude takes away.
+The nodes are shown before anything starts, and --dry-run starts nothing.`
+
+func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
+	flags.StringArrayVarP(&t.names, "nodes", "n", nil, "the same as --targets, as in `puppet job`")
+	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
+	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
+	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
+	flags.BoolVar(&t.all, "all", false, "every active node")
+	flags.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
+	flags.Lookup("nodes").DefValue, flags.Lookup("targets").DefValue, flags.Lookup("exclude").DefValue = "", "", ""
+	a.completes(cmd, "targets", a.completeNodes)
+	a.completes(cmd, "nodes", a.completeNodes)
+	a.completes(cmd, "exclude", a.completeNodes)
+	a.completes(cmd, "group", a.completeGroup)
+	a.completes(cmd, "where", completeCondition)
+}
+
+// read makes the targets of a request of flags.
+func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
+	targets = api.JobTargets{Group: t.group, All: t.all}
+	if targets.Nodes, err = a.nodeNames("targets", t.names); err != nil {
+		return targets, err
+	}
+	if targets.Exclude, err = a.nodeNames("exclude", t.exclude); err != nil {
+		return targets, err
+	}
+	if targets.Query, err = a.targetQuery(t); err != nil {
+		return targets, err
+	}
+	some := len(targets.Nodes) > 0 || t.group != "" || targets.Query != ""
+	switch {
+	case t.all && some:
+		return targets, usageError{fault.New(fault.Invalid, "--all is every node: give it alone, or name the nodes without it")}
+	case !t.all && !some && len(t.names) > 0:
+		return targets, usageError{fault.New(fault.Invalid, "the list of nodes is empty")}
+	case !t.all && !some:
+		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query or --all")}
+	}
+	return targets, nil
+}
+
+// targetQuery is the one question of --where and --query.
+func (a *app) targetQuery(t targetFlags) (string, error) {
+	switch {
+	case t.where != "" && t.query != "":
+		return "", usageError{fault.New(fault.Invalid, "--where and --query are two ways to ask one question: give one of them")}
+	case t.where != "":
+		_, err := readCondition("where", t.where)
+		return t.where, err
+	case t.query == "":
+		return "", nil
+	}
+	text, err := a.queryText(t.query)
+	if err != nil {
+		return "", err
+	}
+	q, err := readQuery(text)
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(q.Names(), "certname") {
+		return "", usageError{fault.New(fault.Invalid, "--query must answer with the column certname, such as nodes[certname]{latest_report_status = \"failed\"}")}
+	}
+	return text, nil
+}
+
+// maxNodeList is the largest list of nodes that is read, in bytes.
+const maxNodeList = 16 << 20
+
+// nodeNames reads names, files of names, and standard input.
+func (a *app) nodeNames(flag string, given []string) (names []string, err error) {
+	for _, word := range given {
+		file, isFile := strings.CutPrefix(word, "@")
+		var more []string
+		switch {
+		case word == "-":
+			more, err = namesIn("standard input", a.system.In)
+		case isFile:
+			more, err = namesOf(file)
+		default:
+			more = strings.Split(word, ",")
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range more {
+			if name = strings.TrimSpace(name); name == "" {
+				return nil, usageError{fault.New(fault.Invalid, "--%s %.100q: a name is empty; names are separated by commas, without spaces", flag, word)}
+			}
+			if _, err := fleet.ParseCertname(name); err != nil {
+				return nil, usageError{fault.New(fault.Invalid, "--%s: %s", flag, fault.Detail(err))}
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func namesOf(path string) ([]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read the list of nodes: %v", err)}
+	}
+	defer func() { _ = file.Close() }()
+	return namesIn(path, file)
+}
+
+// namesIn reads one name a line; empty lines and what follows # are passed over.
+func namesIn(what string, from io.Reader) (names []string, err error) {
+	lines := bufio.NewScanner(io.LimitReader(from, maxNodeList+1))
+	read := 0
+	for lines.Scan() {
+		read += len(lines.Bytes()) + 1
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		names = append(names, strings.Fields(strings.ReplaceAll(line, ",", " "))...)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "%s holds no list of nodes, one a line: %v", what, err)}
+	}
+	if read > maxNodeList {
+		return nil, usageError{fault.New(fault.Invalid, "%s: a list of nodes has at most %d bytes", what, maxNodeList)}
+	}
+	if len(names) == 0 {
+		return nil, usageError{fault.New(fault.Invalid, "%s names no node", what)}
+	}
+	return names, nil
+}
+
+// someNames lists names, the first few of them.
+func someNames(names []string, limit int) string {
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … (%d more)", strings.Join(names[:limit], ", "), len(names)-limit)
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

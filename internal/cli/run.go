@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// puppetFlags are those of a Puppet run.
+type puppetFlags struct {
+	noop, noNoop bool
+	request      api.JobPuppetRequest
+}
+
+func (p *puppetFlags) add(flags *pflag.FlagSet) {
+	r := &p.request
+	flags.StringVarP(&r.Environment, "environment", "e", "", "environment that the nodes use; empty: each its own")
+	flags.BoolVar(&p.noop, "noop", false, "change nothing, only say what would be changed")
+	flags.BoolVar(&p.noNoop, "no-noop", false, "change what is to be changed, also on nodes that are set to noop")
+	flags.StringSliceVar(&r.Tags, "tags", nil, "only resources with one of these tags")
+	flags.StringSliceVar(&r.SkipTags, "skip-tags", nil, "no resources with one of these tags")
+	flags.BoolVar(&r.Debug, "debug", false, "the node logs all that it does")
+	flags.BoolVar(&r.Trace, "trace", false, "the node logs where in Puppet errors come from")
+	flags.BoolVar(&r.EvalTrace, "evaltrace", false, "the node logs each resource")
+	flags.BoolVar(&r.ShowDiff, "show-diff", false, "the node logs differences of files")
+	flags.BoolVar(&r.CachedCatalog, "use-cached-catalog", false, "apply the catalog that the node has, and ask for no new one")
+	for _, name := range []string{"tags", "skip-tags"} {
+		flags.Lookup(name).DefValue = ""
+	}
+}
+
+func (p *puppetFlags) make(order api.JobOrder) api.JobPuppetRequest {
+	request := p.request
+	request.JobOrder = order
+	if p.noop || p.noNoop {
+		request.Noop = &p.noop
+	}
+	return request
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o, p := orderFlags{}, puppetFlags{}
+	cmd := a.withAccess(&cobra.Command{
+		Use: "run [NODE|@FILE|-]...", Short: "Run Puppet on nodes, now",
+		Long: `Run Puppet on nodes, and follow the runs to their end.
+
+` + targetHelp + `
+
+A node that is not connected ends as offline, unless --wait-offline gives it time. One Puppet run is
+on a node at a time: a second one waits for the first. Ctrl-C leaves the job to go on; "tutti job watch" comes back to it.
+
+` + exitHelp,
+		Example: `  tutti run web-1.example.test web-2.example.test
+  tutti run --where 'facts.os.family = "Debian"' --noop
+  tutti run --group 'Web servers' --concurrency 20 --max-failures 3
+  tutti run --all --exclude db-1.example.test --tags ntp,ssh --yes
+  tutti run @nodes.txt --environment canary --wait-offline 30m --no-wait`,
+		ValidArgsFunction: a.completeNodes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = append(o.names, args...)
+			if p.noop && p.noNoop {
+				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+			}
+			return a.launch(cmd, o, newJob{
+				does: p.does(), op: api.JobPuppet, request: func(order api.JobOrder) any { return p.make(order) },
+			})
+		},
+	})
+	a.orderFlags(cmd, &o)
+	p.add(cmd.Flags())
+	return cmd
+}
+
+// does is what the job does, in words.
+func (p *puppetFlags) does() string {
+	if p.noop {
+		return "Puppet run (noop)"
+	}
+	return "Puppet run"
+}
+
+const exitHelp = `Exit code: 0 all succeeded, 4 some failed, 5 refused by the server or by nodes, 6 nodes were offline or took too
+long, 7 no right, 8 server not reachable, 130 interrupted (the job goes on).`
+
+// launch completes a job with what its flags say, and runs it.
+func (a *app) launch(cmd *cobra.Command, o orderFlags, n newJob) (err error) {
+	n.app, n.flags = a, o
+	if n.order, err = a.order(o); err != nil {
+		return err
+	}
+	if n.client == nil {
+		if n.client, err = a.client(); err != nil {
+			return err
+		}
+	}
+	return n.run(cmd.Context())
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) scriptCommand() *cobra.Command {
+	return a.withAccess(noun("script", "Run scripts on nodes", a.scriptRun()))
+}
+
+func (a *app) scriptRun() *cobra.Command {
+	o := orderFlags{}
+	cmd := &cobra.Command{
+		Use: "run FILE [ARGUMENT]...", Short: "Run a script of yours on nodes", Args: atLeastOne("which script?"),
+		Long: `Send a script to nodes and run it there with the given arguments. Flags of the script itself come after --.
+
+` + targetHelp + `
+
+` + exitHelp,
+		Example: `  tutti script run ./mend.sh --targets web-1.example.test
+  tutti script run ./rotate.rb --where 'facts.role = "log"' -- --keep 7`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			upload, err := a.localFile(args[0])
+			if err != nil {
+				return err
+			}
+			return a.launch(cmd, o, newJob{
+				does: "script " + upload.name, op: api.JobScript, client: upload.client, prepare: upload.send,
+				request: func(order api.JobOrder) any {
+					return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: args[1:]}
+				},
+			})
+		},
+	}
+	a.orderFlags(cmd, &o)
+	return cmd
+}
+
+// atLeastOne wants an argument.
+func atLeastOne(question string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fault.New(fault.Invalid, "%s usage: %s", question, cmd.UseLine())}
+		}
+		return nil
+	}
+}
+
+// localFile is a file on this machine that nodes are to have.
+type localFile struct {
+	client     *api.Client
+	path, name string
+	digest     string
+}
+
+// localFile reads a file's digest.
+func (a *app) localFile(path string) (*localFile, error) {
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	f := &localFile{client: client, path: path, name: filepath.Base(path)}
+	file, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read %s: %v", path, err)}
+	}
+	f.digest = hex.EncodeToString(sum.Sum(nil))
+	return f, nil
+}
+
+func openFile(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "cannot read the file: %v", err)}
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = file.Close()
+		return nil, usageError{fault.New(fault.Invalid, "%s is no file: one regular file is sent at a time", path)}
+	}
+	return file, nil
+}
+
+// send stores the file on the server. It must still be the one that was planned with.
+func (f *localFile) send(ctx context.Context) error {
+	file, err := openFile(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	var stored api.JobUploaded
+	if err := f.client.Upload(ctx, api.JobUpload, file, &stored); err != nil {
+		return err
+	}
+	if stored.Digest != f.digest {
+		return fault.New(fault.Conflict, "%s was changed while it was read; nothing was started", f.path)
+	}
+	return nil
+}

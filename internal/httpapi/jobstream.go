@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+)
+
+// The pace of a stream of events.
+const (
+	eventsAtOnce = 500                    // runs that are read together
+	eventPause   = 100 * time.Millisecond // at least between two reads that found little: more comes together then
+)
+
+// streamJob sends what changes in a job as server-sent events, until the job is over,
+// the caller is gone, the server stops, or the caller may not see it any more. The
+// number of an event is that of the change in the job's rows: who comes back with it
+// gets what changed behind it.
+func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+	var request api.JobEventsRequest
+	if err := api.Bind(r, &request); err != nil {
+		return nil, err
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		request.After = last
+	}
+	after, err := afterOf(request.After)
+	if err != nil {
+		return nil, err
+	}
+	if err := begin(request); err != nil {
+		return nil, err
+	}
+	j, err := h.job(r.Context(), fleet.JobRead, request.Job)
+	if err != nil {
+		return nil, err
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies hold nothing back
+	w.WriteHeader(http.StatusOK)
+	s := eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), id: j.ID, after: int64(after), checked: time.Now()}
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
+	if err := s.run(); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
+		h.Log.WarnContext(r.Context(), "stream of events broken off", "job", j.ID, "err", err)
+	}
+	return streamed{}, nil
+}
+
+// eventStream is one caller who follows a job.
+type eventStream struct {
+	*Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	control *http.ResponseController
+	id      int64
+	after   int64     // all changes up to here were sent
+	spokeAt time.Time // something was sent
+	checked time.Time // that the caller may see the job
+}
+
+func (s *eventStream) run() error {
+	ctx := s.r.Context()
+	if err := s.send(": follow\n\n"); err != nil { // so that the answer begins
+		return err
+	}
+	for {
+		changes, err := s.Jobs.Changes(ctx, s.id, s.after, eventsAtOnce)
+		if err != nil {
+			return err
+		}
+		if err := s.tell(changes); err != nil {
+			return err
+		}
+		if changes.Job.Status.Final() && changes.Last >= changes.Job.Change {
+			return s.send("event: " + api.JobEnded + "\ndata: {}\n\n")
+		}
+		if len(changes.Runs) == eventsAtOnce {
+			continue
+		}
+		if err := s.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits for more, and meanwhile shows that the connection is alive and looks whether
+// the caller may still see the job.
+func (s *eventStream) rest(ctx context.Context) error {
+	pause := time.NewTimer(eventPause)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.Stopping: // the wait below is short
+		return fault.New(fault.Unavailable, "the server is stopping")
+	case <-pause.C:
+	}
+	if err := s.Jobs.Wait(ctx, s.id, s.after); err != nil {
+		return err
+	}
+	if time.Since(s.spokeAt) > api.JobHeartbeat {
+		if err := s.send(": still there\n\n"); err != nil {
+			return err
+		}
+	}
+	if time.Since(s.checked) < time.Minute {
+		return nil
+	}
+	s.checked = time.Now()
+	return s.mayStill(ctx)
+}
+
+// mayStill asks again what was asked at the beginning: a token may have been revoked.
+func (s *eventStream) mayStill(ctx context.Context) error {
+	actor, err := s.shown(s.r)
+	if err != nil {
+		return err
+	}
+	_, err = s.job(fleet.WithActor(ctx, actor), fleet.JobRead, strconv.FormatInt(s.id, 10))
+	return err
+}
+
+// tell sends changes in the order of their numbers.
+func (s *eventStream) tell(c job.Changes) error {
+	events := make([]api.JobEvent, 0, len(c.Runs)+1)
+	for _, r := range c.Runs {
+		events = append(events, api.JobEvent{Number: r.Change, Run: new(runOf(s.id, r))})
+	}
+	if c.Own {
+		events = append(events, api.JobEvent{Number: c.Job.OwnChange, Job: new(jobOf(c.Job))})
+		slices.SortStableFunc(events, func(a, b api.JobEvent) int { return int(a.Number - b.Number) })
+	}
+	text := make([]byte, 0, 512*len(events))
+	for _, event := range events {
+		data, err := json.Marshal(event)
+		if err != nil {
+			return err
+		}
+		text = fmt.Appendf(text, "id: %d\nevent: %s\ndata: %s\n\n", event.Number, api.JobChanged, data)
+	}
+	s.after = max(s.after, c.Last)
+	if len(text) == 0 {
+		return nil
+	}
+	return s.send(string(text))
+}
+
+// send hands over text now; a caller who does not take it holds nobody up for long.
+func (s *eventStream) send(text string) error {
+	s.spokeAt = time.Now()
+	_ = s.control.SetWriteDeadline(time.Now().Add(pieceTime)) // a connection that cannot has bounds of its own
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
