@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -147,7 +148,7 @@ func (w *watcher) standing() jobStanding {
 	return jobStanding{job: w.job, counts: counts, now: time.Now()}
 }
 
-// secondChance is how long a second Ctrl-C is waited for.
+// secondChance is how long a second Ctrl-C is waited for, if the system does not say.
 const secondChance = 5 * time.Second
 
 // leave says how to come back. Another Ctrl-C asks the server to stop the job.
@@ -157,8 +158,9 @@ func (w *watcher) leave(ctx context.Context, interrupts <-chan os.Signal) error 
 		return context.Canceled
 	}
 	if w.system.animates() {
-		w.hint("Press Ctrl-C once more within %d seconds to stop it.", int(secondChance.Seconds()))
-		if hears(interrupts, secondChance) {
+		patience := cmp.Or(w.system.SecondChance, secondChance)
+		w.hint("Press Ctrl-C once more within %s to stop it.", durationText(patience))
+		if hears(interrupts, patience) {
 			return w.stopNow(ctx)
 		}
 	}

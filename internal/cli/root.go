@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,6 +22,8 @@ type System struct {
 	Asks     bool     // In is a terminal with somebody at it
 	// Interrupts tells of each Ctrl-C until stop is called; nil: there are none.
 	Interrupts func() (each <-chan os.Signal, stop func())
+	// SecondChance is how long a second Ctrl-C is waited for; 0: 5 seconds.
+	SecondChance time.Duration
 }
 
 // Getenv returns the value of an environment variable; empty when it is not set.
