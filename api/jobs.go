@@ -214,7 +214,7 @@ type Job struct {
 	Environment string          `json:"environment,omitempty"`
 	Version     string          `json:"version,omitempty"` // of the code that the task is of
 	Targets     JobTargets      `json:"targets"`           // as they were asked for
-	Order       json.RawMessage `json:"order,omitempty"`   // what every node is asked to do; sensitive values are "(hidden)"
+	Order       json.RawMessage `json:"order,omitempty"`   // in job.show: what every node is asked to do; sensitive values are "(hidden)"
 	Noop        bool            `json:"noop,omitempty"`
 	Concurrency int             `json:"concurrency,omitempty"`
 	MaxFailures *int            `json:"max_failures,omitempty"`

@@ -115,6 +115,9 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
+	if err := w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job); err != nil { // events do not have all of it
+		return err
+	}
 	if err := w.part("{\n  \"job\": ", w.job, "  "); err != nil {
 		return err
 	}

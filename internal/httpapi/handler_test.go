@@ -27,11 +27,12 @@ import (
 	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
-	"github.com/tutti-project/tutti/internal/task"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -40,13 +41,6 @@ var update = flag.Bool("update", false, "write testdata anew")
 type codeParts struct {
 	*code.Library
 	*codetest.Store
-}
-
-// noTasks is httpapi.Tasks without any code.
-type noTasks struct{}
-
-func (noTasks) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
-	return "", nil, fault.New(fault.NotFound, "environment %s has no code", env)
 }
 
 // asker answers every question with one node, or with the rows it has for its PQL;
@@ -131,6 +125,10 @@ type bench struct {
 	access  *rbac.Access
 	report  string // of web-1
 	known   *inventorytest.Fake
+	jobs    *job.Service
+	records *jobtest.Store // of jobs
+	blobs   *castest.Store
+	stop    chan struct{}
 }
 
 // fakeScopes holds one condition to be true of the nodes whose names begin with web.
@@ -160,7 +158,8 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	log := slog.New(slog.DiscardHandler)
 	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
 	check(t, err)
-	b := bench{store: people(t)}
+	b := bench{store: people(t), blobs: blobs, stop: make(chan struct{})}
+	b.jobs, b.records = newJobs(t)
 	b.access = rbac.NewAccess(rbac.AccessParts{
 		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
@@ -170,7 +169,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked},
-		Groups: groups, Classifier: classifier{groups, known}, Tasks: noTasks{},
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Stopping: b.stop,
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {
 			return rbac.Entry{At: time.Now(), Remote: "192.0.2.7", RequestID: "req-1"}

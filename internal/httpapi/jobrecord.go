@@ -39,7 +39,7 @@ func (h *Handler) showJob(ctx context.Context, request api.JobRequest) (api.Job,
 	if err != nil {
 		return api.Job{}, err
 	}
-	return jobOf(j), nil
+	return wholeJob(j), nil
 }
 
 // active stands for the states of jobs that go on.

@@ -154,7 +154,7 @@ func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.
 		return api.JobStarted{}, d.whoHelps(ctx, err)
 	}
 	shown.Targets = nil
-	return api.JobStarted{Job: new(jobOf(created)), Plan: shown}, nil
+	return api.JobStarted{Job: new(wholeJob(created)), Plan: shown}, nil
 }
 
 // whoHelps says of a refusal who could help.

@@ -12,12 +12,19 @@ import (
 	"github.com/tutti-project/tutti/internal/job"
 )
 
-// jobOf is a job as the API shows it.
+// wholeJob is a job with what every node is asked to do.
+func wholeJob(j job.Job) api.Job {
+	shown := jobOf(j)
+	shown.Order = orderOf(j.Spec)
+	return shown
+}
+
+// jobOf is a job as the API lists it.
 func jobOf(j job.Job) api.Job {
 	s := j.Spec
 	shown := api.Job{
 		ID: strconv.FormatInt(j.ID, 10), Kind: string(s.Kind), Title: titleOf(s), State: string(j.Status), Reason: j.Reason, Actor: j.Actor,
-		Description: s.Description, Environment: string(s.Environment), Order: orderOf(s), Noop: isNoop(s),
+		Description: s.Description, Environment: string(s.Environment), Noop: isNoop(s),
 		Targets: api.JobTargets{
 			Nodes: certnames(s.Targets.Nodes), Group: s.Targets.Group, Query: s.Targets.Query, All: s.Targets.All, Exclude: certnames(s.Targets.Exclude),
 		},

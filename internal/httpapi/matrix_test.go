@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 )
@@ -34,6 +35,7 @@ var callers = []who{
 	{name: "auditor", token: "auditor"},
 	{name: "deployer", token: "deployer"},
 	{name: "operator", token: "operator"},
+	{name: "commander", token: "commander"},
 	{name: "web team", token: "web"},    // everything, but of production and web nodes only
 	{name: "people", token: "people"},   // user:write and token:write, nothing else
 	{name: "narrowed", token: "narrow"}, // an administrator's token that is narrowed to viewer
@@ -63,7 +65,7 @@ func people(t *testing.T) *rbactest.Fake {
 	check(t, s.CreateRole(ctx, rbac.Role{Name: "web", Grants: scoped}))
 	check(t, s.CreateRole(ctx, rbac.Role{Name: "people", Grants: []fleet.Grant{{Permission: fleet.UserWrite}, {Permission: fleet.TokenWrite}}}))
 	roles := map[string]string{"old": rbac.Administrator, "gone": rbac.Administrator, "narrow": rbac.Administrator, "admin": rbac.Administrator, "plain": ""}
-	for _, name := range []string{"viewer", "auditor", "deployer", "operator", "web", "people"} {
+	for _, name := range []string{"viewer", "auditor", "deployer", "operator", "commander", "web", "people"} {
 		roles[name] = name
 	}
 	for name, role := range roles {
@@ -99,6 +101,25 @@ func (b bench) path(op api.Operation, caller who, own bool, foreign string) stri
 	return api.Prefix + strings.NewReplacer("{name}", node, "{environment}", env, "{id}", report, "{user}", user, "{token}", "none", "{role}", "none", "{group}", "none", "{task}", "none", "{type}", "File").Replace(op.Path)
 }
 
+// pastJob is a job that is over, which the caller ordered, or somebody else.
+func (b bench) pastJob(t *testing.T, caller who, own bool) string {
+	t.Helper()
+	actor := fleet.Actor{Kind: fleet.UserActor, Name: "zed"}
+	if own {
+		actor.Name = caller.token
+		if caller.token == "" {
+			actor = caller.actor
+		}
+	}
+	j, err := b.records.CreateJob(t.Context(), job.Job{
+		Spec:  job.Spec{Kind: job.Command, Command: &job.CommandSpec{Command: "uptime"}, Targets: job.Targets{Nodes: []fleet.Certname{"web-1"}}},
+		Actor: actor.Name, ActorKind: actor.Kind, Status: job.Queued, Counts: job.Counts{job.Waiting: 1},
+	}, []job.Run{{ID: fmt.Sprintf("past-%s-%v-%d", actor.Name, own, time.Now().UnixNano()), Number: 1, Node: "web-1", State: job.Waiting}}, nil)
+	check(t, err)
+	end(t, b.records, j.ID, func(fleet.Certname) (int, string) { return 1, "" })
+	return fmt.Sprint(j.ID)
+}
+
 // body is one that is refused as invalid where it can be: an allowed call may fail,
 // but not with 403.
 func body(op api.Operation) []byte {
@@ -128,7 +149,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 			fmt.Fprintf(&matrix, "\n%-46s", fmt.Sprintf("%-18s %-17s  %s", op.Name, op.Permission, whose))
 			for _, caller := range callers {
 				verdict := "x"
-				if w := b.call(caller, op.Method, b.path(op, caller, own, foreign), body(op)); w.Code == http.StatusForbidden {
+				path := b.path(op, caller, own, foreign)
+				if strings.Contains(path, "{job}") {
+					path = strings.Replace(path, "{job}", b.pastJob(t, caller, own), 1)
+				}
+				if w := b.call(caller, op.Method, path, body(op)); w.Code == http.StatusForbidden {
 					verdict = "-"
 				}
 				fmt.Fprintf(&matrix, " %-*s", len(caller.name), verdict)
