@@ -111,11 +111,15 @@ func end(t *testing.T, store *jobtest.Store, id int64, outcome func(node fleet.C
 	var events []job.Event
 	for _, r := range runs {
 		code, text := outcome(r.Node)
+		state := job.Succeeded
+		if code != 0 {
+			state = job.RunFailed
+		}
 		output, chunks := job.EncodeLines(text, strings.Repeat("warning\n", code), time.Now())
 		events = append(events,
 			job.Event{Run: r.ID, What: job.WasSent, At: time.Now(), Due: time.Now().Add(time.Hour)},
 			job.Event{Run: r.ID, Node: r.Node, What: job.Accepted, At: time.Now(), Due: time.Now().Add(time.Hour)},
-			job.Event{Run: r.ID, Node: r.Node, What: job.Ended, At: time.Now(), Reason: fmt.Sprintf("exit code %d", code), Outcome: &job.Outcome{ExitCode: code, Failed: code != 0, Output: output, Chunks: chunks}})
+			job.Event{Run: r.ID, Node: r.Node, What: job.Ended, At: time.Now(), State: state, Reason: fmt.Sprintf("exit code %d", code), Outcome: &job.Outcome{ExitCode: code, Output: output, Chunks: chunks}})
 	}
 	_, err = store.Apply(t.Context(), events)
 	check(t, err)
