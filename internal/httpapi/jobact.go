@@ -13,11 +13,6 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-// kindPermission is what it takes to order a kind of job.
-var kindPermission = map[job.Kind]fleet.Permission{
-	job.Puppet: fleet.PuppetRun, job.Task: fleet.TaskRun, job.Command: fleet.CommandRun, job.Script: fleet.ScriptRun, job.File: fleet.FileSend,
-}
-
 func (h *Handler) stopJob(ctx context.Context, request api.JobStopRequest) (api.Job, error) {
 	j, err := h.job(ctx, fleet.JobStop, request.Job)
 	if err != nil {
@@ -42,7 +37,7 @@ func (h *Handler) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(an
 		h.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err
 	}
-	permission := kindPermission[old.Spec.Kind]
+	permission := JobPermissions()[old.Spec.Kind]
 	if err := h.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission)); err != nil {
 		h.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pxp"
@@ -37,17 +38,7 @@ func (jobParts) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, err
 			nodes = append(nodes, node)
 		}
 	}
-	for _, node := range t.Nodes {
-		if !slices.Contains(all, node) {
-			return nil, fault.New(fault.Invalid, "field targets: there is no node %s", node)
-		}
-	}
 	return slices.DeleteFunc(nodes, func(n fleet.Certname) bool { return slices.Contains(t.Exclude, n) }), nil
-}
-
-// kindPermission is what each kind takes.
-var kindPermission = map[job.Kind]fleet.Permission{
-	job.Puppet: fleet.PuppetRun, job.Task: fleet.TaskRun, job.Command: fleet.CommandRun, job.Script: fleet.ScriptRun, job.File: fleet.FileSend,
 }
 
 func (jobParts) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
@@ -58,7 +49,7 @@ func (jobParts) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, node
 		if inside[node] {
 			object.Inside = []string{webCondition}
 		}
-		if err := rbac.Allow(actor, kindPermission[s.Kind], object); err != nil {
+		if err := rbac.Allow(actor, httpapi.JobPermissions()[s.Kind], object); err != nil {
 			refused[node] = fault.Detail(err)
 		}
 	}

@@ -15,6 +15,13 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// JobPermissions is what it takes to order each kind of job.
+func JobPermissions() map[job.Kind]fleet.Permission {
+	return map[job.Kind]fleet.Permission{
+		job.Puppet: fleet.PuppetRun, job.Task: fleet.TaskRun, job.Command: fleet.CommandRun, job.Script: fleet.ScriptRun, job.File: fleet.FileSend,
+	}
+}
+
 // Jobs orders and knows jobs: job.Service.
 type Jobs interface {
 	JobOrders
@@ -64,6 +71,9 @@ func ordering[Request any](h *Handler, op api.Operation, common func(Request) ap
 			return nil, err
 		}
 		if err := fill(&s, order); err != nil {
+			return nil, err
+		}
+		if err := h.checkNodes(ctx, s.Targets.Nodes); err != nil {
 			return nil, err
 		}
 		d := door{Handler: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}

@@ -20,6 +20,15 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// jobBench is a bench that knows three nodes.
+func jobBench(t *testing.T) bench {
+	t.Helper()
+	b := newBench(t)
+	b.seed(t, "web-2", "production")
+	b.seed(t, "db-1", "other")
+	return b
+}
+
 // order sends an order as somebody, and returns the status and the answer.
 func (b bench) order(t *testing.T, name, path, body string) (int, api.JobStarted, string) {
 	t.Helper()
@@ -48,7 +57,7 @@ func (b bench) upload(t *testing.T, content string) string {
 
 func TestEachKindOfJobIsOrdered(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	digest := b.upload(t, "#!/bin/sh\n")
 	for name, c := range map[string]struct{ path, body, title, order string }{
 		"puppet":              {"/jobs/puppet", `"environment":"production","noop":true,"tags":["ntp"],"debug":true`, "", `{"noop":true,"tags":["ntp"],"debug":true}`},
@@ -90,7 +99,7 @@ func TestEachKindOfJobIsOrdered(t *testing.T) {
 // What is secret is sealed with the job, and nowhere else.
 func TestSecretsOfTasksAreSealed(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	_, started, problem := b.order(t, "admin", "/jobs/task", `{"targets":{"all":true},"task":"db::passwd","params":{"user":"app","password":"s3cret"},"noop":true}`)
 	if started.Job == nil {
 		t.Fatal(problem)
@@ -111,7 +120,7 @@ func TestSecretsOfTasksAreSealed(t *testing.T) {
 
 func TestWrongOrdersAreRefused(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	digest := b.upload(t, "x")
 	missing := string(fleet.DigestOf([]byte("never uploaded")))
 	one := `"targets":{"nodes":["web-1"]}`
@@ -121,7 +130,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		want       string
 	}{
 		"nobody":               {"puppet", `{}`, 400, "targets"},
-		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 400, "there is no node web-9"},
+		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 400, "no node is called web-9 (1 of 1 names are not known)"},
 		"bad name":             {"puppet", `{"targets":{"nodes":["Web 9"]}}`, 400, "Web 9"},
 		"bad excluded name":    {"puppet", `{"targets":{"all":true,"exclude":["/"]}}`, 400, "/"},
 		"nobody left":          {"puppet", `{"targets":{"nodes":["web-1"],"exclude":["web-1"]}}`, 400, "no node is meant"},
@@ -184,7 +193,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 // those are to be left out.
 func TestDeniedNodes(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	status, plan, _ := b.order(t, "web team", "/jobs/command", `{"targets":{"all":true},"command":"id","dry_run":true}`)
 	want := api.JobPlan{
 		Nodes: 2, Offline: []string{"web-2"}, Denied: []string{"db-1"}, Digest: string(fleet.DigestOf([]byte("web-1\nweb-2"))),
@@ -218,7 +227,7 @@ func TestDeniedNodes(t *testing.T) {
 
 func TestWhatWasPlannedIsWhatStarts(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	_, plan, _ := b.order(t, "admin", "/jobs/puppet", `{"targets":{"nodes":["web-1"]},"dry_run":true}`)
 	order := `{"targets":{"nodes":["web-1"%s]},"expect":"` + plan.Plan.Digest + `"}`
 	if status, _, problem := b.order(t, "admin", "/jobs/puppet", fmt.Sprintf(order, `,"db-1"`)); status != http.StatusConflict || !strings.Contains(problem, "not those of the plan") {
@@ -256,7 +265,7 @@ func endedJob(t *testing.T, b bench) {
 
 func TestWhatBecameOfAJob(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	endedJob(t, b)
 	shown := get[api.Job](t, b, "operator", "/jobs/1")
 	if diff := cmp.Diff(map[string]int{"succeeded": 2, "failed": 1}, shown.Counts); diff != "" || shown.State != "failed" || shown.FinishedAt == nil {
@@ -304,7 +313,7 @@ func TestWhatBecameOfAJob(t *testing.T) {
 
 func TestQuestionsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	endedJob(t, b)
 	for path, want := range map[string]int{
 		"/jobs/x": 400, "/jobs/0": 400, "/jobs/-1": 400, "/jobs/99999999999999999999": 400, "/jobs/7": 404, "/jobs/7/runs": 404, "/jobs/7/output": 404, "/jobs/7/events": 404,
@@ -321,7 +330,7 @@ func TestQuestionsThatMakeNoSense(t *testing.T) {
 // With the permission for some nodes only, one sees one's own jobs.
 func TestJobsOfOthers(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	endedJob(t, b)
 	if _, started, problem := b.order(t, "web team", "/jobs/command", `{"targets":{"group":"Web"},"command":"id"}`); started.Job == nil {
 		t.Fatal(problem)
@@ -338,7 +347,7 @@ func TestJobsOfOthers(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
 	for _, body := range []string{`{}`, `{"kill":true}`, `{"kill":true}`} {
 		w := b.call(caller(t, "operator"), http.MethodPost, api.Prefix+"/jobs/1/stop", []byte(body))
@@ -357,7 +366,7 @@ func TestStop(t *testing.T) {
 
 func TestRerun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	if status, _, problem := b.order(t, "admin", "/jobs/9/rerun", `{}`); status != http.StatusNotFound {
 		t.Errorf("%d %s", status, problem)
 	}
@@ -402,7 +411,7 @@ func TestRerun(t *testing.T) {
 // Who may read a job needs the right to its kind to order it again.
 func TestRerunNeedsThePermissionOfTheKind(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	endedJob(t, b)
 	status, _, problem := b.order(t, "operator", "/jobs/1/rerun", `{}`)
 	if status != http.StatusForbidden || !strings.Contains(problem, "does not have the permission command:run") {
@@ -472,7 +481,7 @@ func seenUntil(t *testing.T, lines *bufio.Scanner, until string) (seen []string)
 
 func TestTheStreamOfAJob(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
 	server := serving(t, b)
 	early := followed(t, server, "", nil)
@@ -495,7 +504,7 @@ func TestTheStreamOfAJob(t *testing.T) {
 // A server that stops ends its streams, and says nothing that looks like the end of the job.
 func TestAStoppingServerEndsItsStreams(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
 	lines := followed(t, serving(t, b), "", nil)
 	seenUntil(t, lines, ": follow")
@@ -510,7 +519,7 @@ func TestAStoppingServerEndsItsStreams(t *testing.T) {
 // Nodes get the files of their jobs, and no others.
 func TestFilesOfJobs(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	digest, other := b.upload(t, "#!/bin/sh\necho\n"), b.upload(t, "not sent")
 	if _, started, problem := b.order(t, "admin", "/jobs/script", `{"targets":{"nodes":["web-1"]},"name":"x.sh","digest":"`+digest+`"}`); started.Job == nil {
 		t.Fatal(problem)
@@ -556,7 +565,7 @@ func TestFilesOfJobs(t *testing.T) {
 // An upload that breaks off, or is too long, is the sender's mistake.
 func TestUploadsThatBreakOff(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := jobBench(t)
 	r := httptest.NewRequest(http.MethodPost, api.Prefix+"/job-files", &brokenBody{})
 	r.Header.Set("Authorization", "Bearer "+secret("commander"))
 	w := httptest.NewRecorder()
