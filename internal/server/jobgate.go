@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
@@ -13,14 +14,9 @@ import (
 // jobGate is job.Gate: who orders needs the permission of the kind of job for every node.
 type jobGate struct{ *parts }
 
-// orders is the permission that each kind of job asks for.
-var orders = map[job.Kind]fleet.Permission{
-	job.Puppet: "puppet:run", job.Task: "task:run", job.Command: "command:run", job.Script: "script:run", job.File: "file:send",
-}
-
 // Refused implements job.Gate.
 func (g jobGate) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
-	permission := orders[s.Kind]
+	permission := httpapi.JobPermissions()[s.Kind]
 	refused := map[fleet.Certname]string{}
 	if !rbac.Scoped(actor, permission) {
 		if err := rbac.Allow(actor, permission, fleet.Object{}); err != nil {

@@ -52,6 +52,7 @@ type parts struct {
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
 
+	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
 	stored    chan error         // how it ended
 }
@@ -59,7 +60,7 @@ type parts struct {
 // open opens the parts in the order in which they need each other. What was
 // opened before a failure is closed.
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
-	p = &parts{log: log, metrics: newMetrics()}
+	p = &parts{log: log, metrics: newMetrics(), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	defer func() {
 		if err != nil {

@@ -23,9 +23,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Facts: p.store, Catalogs: p.store, Reports: p.store,
-		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p},
+		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store,
 		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
-		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Log: p.log.Logger,
+		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Stopping: p.stopping, Log: p.log.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -69,6 +69,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		// The channel to agents: PCP 1 and 2 over websockets.
 		ws.PathV1: p.sockets,
 		ws.PathV2: p.sockets,
+
+		// The files of jobs, for the nodes that they send them to.
+		httpapi.JobFilePath: own.JobFileRoute(),
 
 		// What PuppetDB answers and takes.
 		"/pdb/query/v4":  questions,

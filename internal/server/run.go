@@ -203,6 +203,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 	case cause = <-serving:
 	}
 	d.health.stopping.Store(true)
+	close(p.stopping)
 	p.drain(d) //nolint:contextcheck // ctx is done, and requests go on
 	err := crew.stop(cause)
 	p.log.InfoContext(ctx, "stopped")
