@@ -13,22 +13,24 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tutti-project/tutti/internal/sim"
 )
 
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
 // for the rest of the story, and TUTTI_DATA points to it. `checkin NODE [FACTS]` is a node
 // that gets its certificate, sends these facts (a JSON object, or a file of one) and
-// fetches its catalog. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
+// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/stories",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(binary)+":"+os.Getenv("PATH"))
-			env.Values[storyServer{}] = &storyServer{}
+			env.Values[storyKey{}] = &storyServer{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes},
 	})
 }
 
@@ -64,8 +66,15 @@ func documented(script *testscript.TestScript, not bool, args []string) {
 // docs are the pages, from where tests run.
 const docs = "../docs"
 
+// storyKey is what a story's server is found by.
+type storyKey struct{}
+
 // storyServer is the server of a story.
-type storyServer struct{ *server }
+type storyServer struct {
+	*server
+	enroller *sim.Enroller
+	fleets   []*fleet
+}
 
 // serve starts a server with the given flags and ends it with the story.
 func serve(script *testscript.TestScript, not bool, flags []string) {
@@ -77,7 +86,7 @@ func serve(script *testscript.TestScript, not bool, flags []string) {
 	script.Check(s.start())
 	script.Defer(func() { script.Check(s.stop()) })
 	script.Setenv("TUTTI_DATA", s.data)
-	script.Value(storyServer{}).(*storyServer).server = s
+	script.Value(storyKey{}).(*storyServer).server = s
 }
 
 // checkIn is a node's first run, without an agent.
@@ -93,7 +102,7 @@ func checkIn(script *testscript.TestScript, not bool, args []string) {
 		}
 		script.Check(json.Unmarshal(text, &facts))
 	}
-	script.Check(script.Value(storyServer{}).(*storyServer).checkIn(args[0], facts))
+	script.Check(script.Value(storyKey{}).(*storyServer).checkIn(args[0], facts))
 }
 
 func (s *server) checkIn(name string, facts map[string]any) error {

@@ -45,7 +45,7 @@ func mixed(t *testing.T) *jobServer {
 func TestARunOfACommand(t *testing.T) {
 	t.Parallel()
 	s := mixed(t)
-	got := s.tutti(t.Context(), "", nil, "command", "run", "uptime", "--targets", "a,b", "-t", "c", "--group", "Web", "--max-failures", "2", "--concurrency", "3",
+	got := s.tutti(t.Context(), "", nil, "command", "run", "uptime", "--targets", "a,b", "-n", "c", "--group", "Web", "--max-failures", "2", "--concurrency", "3",
 		"--timeout", "90s", "--wait-offline", "1m", "--description", "why", "--exclude", "x")
 	want := result{code: exitSomeFailed, out: `same on 2 nodes: a, c: succeeded
   up

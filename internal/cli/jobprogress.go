@@ -82,7 +82,10 @@ func stateText(state string) string { return strings.ReplaceAll(state, "_", " ")
 
 // durationText is a duration for people: 6m12s, 3.2s, 10m.
 func durationText(d time.Duration) string {
-	if d < 10*time.Second {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
 		return d.Round(100 * time.Millisecond).String()
 	}
 	text := d.Round(time.Second).String()

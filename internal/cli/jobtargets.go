@@ -18,6 +18,7 @@ import (
 // targetFlags say which nodes a job is for.
 type targetFlags struct {
 	names   []string // each a name, several with commas, @FILE or -
+	nodes   []string // the same, by the other flag
 	group   string
 	where   string
 	query   string
@@ -33,7 +34,7 @@ The nodes are shown before anything starts, and --dry-run starts nothing.`
 func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
-	flags.StringArrayVarP(&t.names, "nodes", "n", nil, "the same as --targets, as in `puppet job`")
+	flags.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in `puppet job`")
 	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
 	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
 	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
@@ -50,7 +51,7 @@ func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
 // read makes the targets of a request of flags.
 func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
 	targets = api.JobTargets{Group: t.group, All: t.all}
-	if targets.Nodes, err = a.nodeNames("targets", t.names); err != nil {
+	if targets.Nodes, err = a.nodeNames("targets", slices.Concat(t.names, t.nodes)); err != nil {
 		return targets, err
 	}
 	if targets.Exclude, err = a.nodeNames("exclude", t.exclude); err != nil {
@@ -63,8 +64,6 @@ func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
 	switch {
 	case t.all && some:
 		return targets, usageError{fault.New(fault.Invalid, "--all is every node: give it alone, or name the nodes without it")}
-	case !t.all && !some && len(t.names) > 0:
-		return targets, usageError{fault.New(fault.Invalid, "the list of nodes is empty")}
 	case !t.all && !some:
 		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query or --all")}
 	}

@@ -73,7 +73,7 @@ func wrongTask(err error) error {
 // stdinTwice says whether standard input would be read for two things.
 func stdinTwice(o orderFlags, p paramFlags) bool {
 	n := 0
-	for _, word := range slices.Concat(o.names, o.exclude, p.params) {
+	for _, word := range slices.Concat(o.names, o.nodes, o.exclude, p.params) {
 		if word == "-" {
 			n++
 		}

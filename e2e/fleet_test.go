@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tutti-project/tutti/internal/sim"
+)
+
+// fleet is simulated nodes whose agents are connected: an agent's own code on machines that
+// are made up. They stay until it is closed.
+type fleet struct {
+	stop func()
+	done chan error
+}
+
+// newEnroller gets certificates from a server that signs at once.
+func newEnroller(s *server) (*sim.Enroller, error) {
+	roots, err := s.pool()
+	if err != nil {
+		return nil, err
+	}
+	return sim.NewEnroller("https://localhost:"+s.port(), roots)
+}
+
+// startFleet makes nodes, sends their facts and returns when all of them are connected.
+func startFleet(s *server, enroller *sim.Enroller, names ...string) (*fleet, error) {
+	nodes := sim.New(sim.Config{
+		URLs: []string{"wss://localhost:" + s.port()}, Names: names, LongestPause: time.Second,
+		Identity: func(ctx context.Context, name string) (*tls.Config, error) { return enroller.Enrol(ctx, name) },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	starting, started := context.WithTimeout(ctx, 2*time.Minute)
+	defer started()
+	f := &fleet{stop: sync.OnceFunc(cancel), done: make(chan error, 1)}
+	if err := nodes.Enrol(starting); err != nil {
+		f.stop()
+		return nil, err
+	}
+	if err := nodes.SendFacts(starting, "https://localhost:"+s.port()); err != nil {
+		f.stop()
+		return nil, err
+	}
+	go func() { f.done <- nodes.Run(ctx) }()
+	if err := nodes.AwaitConnected(starting, time.Time{}); err != nil {
+		return nil, fmt.Errorf("%w; %w", err, f.close())
+	}
+	return f, nil
+}
+
+// close ends the nodes' agents and waits for them.
+func (f *fleet) close() error {
+	f.stop()
+	err := <-f.done
+	f.done <- err
+	return err
+}
+
+// connectNodes is the command `fleet NODE...` of stories; `! fleet` disconnects them all.
+func connectNodes(script *testscript.TestScript, not bool, names []string) {
+	story := script.Value(storyKey{}).(*storyServer)
+	if not {
+		for _, f := range story.fleets {
+			script.Check(f.close())
+		}
+		story.fleets = nil
+		return
+	}
+	if story.enroller == nil { // nodes that come back have the key that they had
+		enroller, err := newEnroller(story.server)
+		script.Check(err)
+		script.Defer(enroller.Close)
+		story.enroller = enroller
+	}
+	f, err := startFleet(story.server, story.enroller, names...)
+	script.Check(err)
+	script.Defer(func() { script.Check(f.close()) })
+	story.fleets = append(story.fleets, f)
+}
