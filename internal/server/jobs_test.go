@@ -356,14 +356,14 @@ func TestWhoMayOrderWhat(t *testing.T) {
 		refused int
 	}{
 		"everything":               {fleet.Grant{Permission: fleet.Everything}, uptime(), 0},
-		"the kind":                 {fleet.Grant{Permission: orders[job.Command]}, uptime(), 0},
-		"another kind":             {fleet.Grant{Permission: orders[job.Task]}, uptime(), 4},
-		"some nodes":               {fleet.Grant{Permission: orders[job.Command], Nodes: `certname ~ "^web"`}, uptime(), 2},
-		"an environment":           {fleet.Grant{Permission: orders[job.Puppet], Environments: []string{"testing"}}, puppet(""), 3},
-		"into another environment": {fleet.Grant{Permission: orders[job.Puppet], Environments: []string{"testing"}}, puppet("production"), 4},
-		"from another environment": {fleet.Grant{Permission: orders[job.Puppet], Environments: []string{"testing"}}, puppet("testing"), 3},
-		"a task":                   {fleet.Grant{Permission: orders[job.Task], Tasks: []string{"m::*"}}, task, 0},
-		"another task":             {fleet.Grant{Permission: orders[job.Task], Tasks: []string{"x"}}, task, 4},
+		"the kind":                 {fleet.Grant{Permission: fleet.CommandRun}, uptime(), 0},
+		"another kind":             {fleet.Grant{Permission: fleet.TaskRun}, uptime(), 4},
+		"some nodes":               {fleet.Grant{Permission: fleet.CommandRun, Nodes: `certname ~ "^web"`}, uptime(), 2},
+		"an environment":           {fleet.Grant{Permission: fleet.PuppetRun, Environments: []string{"testing"}}, puppet(""), 3},
+		"into another environment": {fleet.Grant{Permission: fleet.PuppetRun, Environments: []string{"testing"}}, puppet("production"), 4},
+		"from another environment": {fleet.Grant{Permission: fleet.PuppetRun, Environments: []string{"testing"}}, puppet("testing"), 3},
+		"a task":                   {fleet.Grant{Permission: fleet.TaskRun, Tasks: []string{"m::*"}}, task, 0},
+		"another task":             {fleet.Grant{Permission: fleet.TaskRun, Tasks: []string{"x"}}, task, 4},
 	} {
 		actor := fleet.Actor{Kind: fleet.UserActor, Name: "bob", Grants: []fleet.Grant{c.grant}}
 		refused, err := jobGate{s.parts}.Refused(t.Context(), actor, c.spec, all)
