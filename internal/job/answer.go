@@ -1,12 +1,12 @@
 package job
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tutti-project/tutti/internal/fleet"

@@ -13,7 +13,7 @@ import (
 
 // Store keeps jobs, their runs and what these wrote. Every method is one
 // transaction; what a method that writes has returned survives a crash. The
-// parameters of a job's task are only in what Archive.Job returns.
+// bulk of a job's spec (Spec.Apart) is only in what Archive.Job returns.
 type Store interface {
 	Ledger
 	Archive

@@ -153,13 +153,31 @@ func (s Spec) Files() []FileRef {
 	return nil
 }
 
-// Apart is an order without the parameters of its task, which may be large, and these.
-func (s Spec) Apart() (Spec, json.RawMessage) {
-	if s.Kind != Task {
-		return s, nil
+// Bulk is what may be large in an order.
+type Bulk struct {
+	Parameters json.RawMessage  `json:"parameters,omitempty"` // of a task
+	Nodes      []fleet.Certname `json:"nodes,omitempty"`      // that are targets by their name
+	Exclude    []fleet.Certname `json:"exclude,omitempty"`
+}
+
+// Apart is an order without its bulk, and that.
+func (s Spec) Apart() (Spec, Bulk) {
+	bulk := Bulk{Nodes: s.Targets.Nodes, Exclude: s.Targets.Exclude}
+	s.Targets.Nodes, s.Targets.Exclude = nil, nil
+	if s.Kind == Task {
+		t := *s.Task
+		bulk.Parameters = t.Parameters
+		t.Parameters, s.Task = nil, &t
 	}
-	t := *s.Task
-	parameters := t.Parameters
-	t.Parameters, s.Task = nil, &t
-	return s, parameters
+	return s, bulk
+}
+
+// With is the inverse of Apart.
+func (s Spec) With(bulk Bulk) Spec {
+	s.Targets.Nodes, s.Targets.Exclude = bulk.Nodes, bulk.Exclude
+	if s.Kind == Task {
+		t := *s.Task
+		t.Parameters, s.Task = bulk.Parameters, &t
+	}
+	return s
 }

@@ -65,7 +65,7 @@ func (l *line) Close(broker.Farewell) { l.Drop() }
 func (l *line) Drop() { l.once.Do(func() { close(l.gone) }) }
 
 // join connects an agent; it serves until the connection or the test ends.
-func (a *agent) join(t *testing.T, b *broker.Broker, serving *sync.WaitGroup) *line {
+func (a *agent) join(t testing.TB, b *broker.Broker, serving *sync.WaitGroup) *line {
 	t.Helper()
 	l := &line{agent: a, woken: make(chan struct{}, 1), gone: make(chan struct{})}
 	who := broker.Presence{URI: agentOf(a.name), Certname: a.name, Version: wire.V2, Agent: "test-agent/1", Remote: "192.0.2.1:1"}

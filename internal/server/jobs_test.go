@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ import (
 // order is a server's job core with a real broker and a real database, without a listener.
 type orderer struct {
 	*parts
-	t       *testing.T
+	t       testing.TB
 	config  Config
 	out     io.Writer
 	stop    context.CancelFunc
@@ -34,7 +35,7 @@ type orderer struct {
 	serving sync.WaitGroup
 }
 
-func newOrderer(t *testing.T, out io.Writer) *orderer {
+func newOrderer(t testing.TB, out io.Writer) *orderer {
 	t.Helper()
 	c := Default()
 	c.Data, c.JobReconnect, c.LogLevel = filepath.Join(t.TempDir(), "data"), time.Millisecond, "debug"
@@ -87,8 +88,8 @@ func admin() fleet.Actor {
 // until waits for a job, as long as tests may take.
 func (s *orderer) until(id int64, enough func(job.Job) bool) (job.Job, []job.Run) {
 	s.t.Helper()
-	for after := int64(-1); ; {
-		c, err := s.jobs.Changes(s.t.Context(), id, 0, 100_000)
+	for {
+		c, err := s.jobs.Changes(s.t.Context(), id, math.MaxInt64, 1)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -99,10 +100,10 @@ func (s *orderer) until(id int64, enough func(job.Job) bool) (job.Job, []job.Run
 			}
 			return c.Job, runs
 		}
-		if after = c.Job.Change; c.Job.Status.Final() {
+		if c.Job.Status.Final() {
 			s.t.Fatalf("the job is %s: %v", c.Job.Status, c.Job.Counts)
 		}
-		if err := s.jobs.Wait(s.t.Context(), id, after); err != nil {
+		if err := s.jobs.Wait(s.t.Context(), id, c.Job.Change); err != nil {
 			s.t.Fatal(err)
 		}
 	}

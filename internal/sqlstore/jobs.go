@@ -28,22 +28,35 @@ func (s *Store) scanJob(row scanner, more ...any) (j job.Job, err error) {
 	if err := json.Unmarshal([]byte(counts), &j.Counts); err != nil {
 		return j, fmt.Errorf("counts of job %d: %w", j.ID, err)
 	}
-	text, err := s.packer.unpack(spec)
-	if err == nil {
-		err = json.Unmarshal(text, &j.Spec)
-	}
-	if err != nil {
+	if err := s.unpackJSON(spec, &j.Spec); err != nil {
 		return j, fmt.Errorf("spec of job %d: %w", j.ID, err)
 	}
 	return j, nil
+}
+
+func (s *Store) packJSON(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	return s.packer.pack(text), err
+}
+
+func (s *Store) unpackJSON(packed []byte, to any) error {
+	text, err := s.packer.unpack(packed)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
 }
 
 func (s *Store) scanListedJob(row scanner) (job.Job, error) { return s.scanJob(row) }
 
 // CreateJob implements job.Ledger.
 func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed []byte) (job.Job, error) {
-	spec, parameters := j.Spec.Apart()
-	text, err := json.Marshal(spec)
+	spec, bulk := j.Spec.Apart()
+	text, err := s.packJSON(spec)
+	if err != nil {
+		return job.Job{}, explain(err, "create a job")
+	}
+	rest, err := s.packJSON(bulk)
 	if err != nil {
 		return job.Job{}, explain(err, "create a job")
 	}
@@ -51,20 +64,15 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 	if err != nil {
 		return job.Job{}, explain(err, "create a job")
 	}
-	var packed []byte // of the parameters; nil is null
-	if parameters != nil {
-		packed = s.packer.pack(parameters)
-	}
 	task := ""
 	if spec.Kind == job.Task {
 		task = spec.Task.Name
 	}
-	text = s.packer.pack(text)
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (kind, task, spec, parameters, sealed, actor, actor_kind, status, reason, halted, killed,
+		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (kind, task, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
 			rerun_of, created_at, started_at, finished_at, counts, change, own_change)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`,
-			j.Spec.Kind, task, text, packed, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
+			j.Spec.Kind, task, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
 			j.RerunOf, micros(j.CreatedAt), micros(j.StartedAt), micros(j.FinishedAt), string(counts), j.Change, j.OwnChange))
 		if err != nil {
 			return err
@@ -100,15 +108,14 @@ func (s *Store) insertJobFiles(ctx context.Context, q querier, id int64, files [
 // Job implements job.Archive.
 func (s *Store) Job(ctx context.Context, id int64) (job.Job, error) {
 	var packed []byte
-	j, err := s.scanJob(s.reads.row(ctx, "SELECT "+jobColumns+", parameters FROM jobs WHERE id = $1", id), &packed)
-	if err != nil || packed == nil {
+	j, err := s.scanJob(s.reads.row(ctx, "SELECT "+jobColumns+", bulk FROM jobs WHERE id = $1", id), &packed)
+	if err != nil {
 		return j, explain(missing(err, "there is no job %d", id), "read job %d", id)
 	}
-	parameters, err := s.packer.unpack(packed)
-	if err == nil {
-		j.Spec.Task.Parameters = parameters
-	}
-	return j, explain(err, "read the parameters of job %d", id)
+	var bulk job.Bulk
+	err = s.unpackJSON(packed, &bulk)
+	j.Spec = j.Spec.With(bulk)
+	return j, explain(err, "read the bulk of job %d", id)
 }
 
 // Jobs implements job.Archive. The statement has only the conditions that are asked

@@ -1,11 +1,11 @@
--- Orders over many nodes. A job's spec and what its runs wrote are compressed; what
--- is secret in a job is sealed, and goes when it has ended.
+-- Orders over many nodes. A job's spec, what is large in it, and what its runs wrote are
+-- compressed; what is secret in a job is sealed, and goes when it has ended.
 CREATE TABLE jobs (
   id          @id,
   kind        @text NOT NULL,
   task        @text NOT NULL,
   spec        @bytes NOT NULL,
-  parameters  @bytes,
+  bulk        @bytes NOT NULL,
   sealed      @bytes,
   actor       @text NOT NULL,
   actor_kind  @text NOT NULL,
