@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -156,7 +157,7 @@ func (b *bells) ring(id int64) {
 // about a second: what it waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
 	bell := s.bells.of(id)
-	j, err := s.Store.Job(ctx, id)
+	j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
 	if err != nil || j.Change > after || j.Status.Final() {
 		return err
 	}

@@ -18,8 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
-// childMain saves facts and reports until somebody kills it, and says of each what
-// was acknowledged.
+// childMain writes until somebody kills it, and says of each write what was acknowledged.
 func childMain(dir string) {
 	ctx := context.Background()
 	s, err := Open(ctx, Config{Path: filepath.Join(dir, "tutti.db")}, slog.New(slog.DiscardHandler))
@@ -27,6 +26,14 @@ func childMain(dir string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
+	if os.Getenv("SQLSTORE_CHILD_WRITES") == "jobs" {
+		childJobs(ctx, s)
+	}
+	childInventory(ctx, s)
+}
+
+// childInventory saves facts and reports.
+func childInventory(ctx context.Context, s *Store) {
 	var wg sync.WaitGroup
 	var out sync.Mutex
 	for worker := range 8 {
@@ -59,7 +66,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	facts, reports := map[string]int64{}, map[string]bool{}
 	for range 5 {
-		killChild(t, dir, 20+rand.IntN(600), func(line string) {
+		killChild(t, "inventory", dir, 20+rand.IntN(600), func(line string) {
 			var node, id string
 			var n int64
 			if _, err := fmt.Sscanf(line, "facts %s %d", &node, &n); err == nil {
@@ -79,10 +86,10 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 
 // killChild starts a child, hears lines of it and kills it with -9; what it still
 // managed to say counts too.
-func killChild(t *testing.T, dir string, lines int, hear func(string)) {
+func killChild(t *testing.T, what, dir string, lines int, hear func(string)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), "SQLSTORE_CHILD="+dir)
+	cmd.Env = append(os.Environ(), "SQLSTORE_CHILD="+dir, "SQLSTORE_CHILD_WRITES="+what)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
