@@ -64,10 +64,10 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// add writes a line of our own, which no limit cuts.
+// add writes a line of our own, which no limit cuts. On a full disk there is a reserve for it.
 func (l *limited) add(text string) {
-	if l.failed == nil {
-		_, l.failed = l.file.WriteString(text)
+	if _, err := l.file.WriteString(text); err != nil && l.failed == nil {
+		l.failed = err
 	}
 }
 

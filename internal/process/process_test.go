@@ -16,12 +16,18 @@ import (
 
 	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/errand/errandtest"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/process"
+	"github.com/tutti-project/tutti/internal/puppetrun"
 	"github.com/tutti-project/tutti/internal/spool"
 )
 
-// The test binary is its own watcher, and the agent that is killed.
+// The test binary is its own watcher, the program that does Puppet runs, and the agent
+// that is killed.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "puppet" {
+		os.Exit(puppetrun.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) == 3 && (os.Args[1] == "watch" || os.Args[1] == "agent") {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
@@ -287,5 +293,55 @@ func TestHalfAnOrder(t *testing.T) {
 	}
 	if _, err := os.Lstat(place + "/ran"); err == nil {
 		t.Error("it was run")
+	}
+}
+
+// full puts a full disk in the place of a file.
+func full(t *testing.T, place, name string) {
+	t.Helper()
+	if err := os.Symlink("/dev/full", filepath.Join(place, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// There is no room for an exit code: nothing is run.
+func TestDiskThatIsFull(t *testing.T) {
+	t.Parallel()
+	s, place := begun(t)
+	full(t, place, "exitcode.new")
+	err := newRunner(nil).Start(t.Context(), place, sh("touch "+place+"/ran"))
+	if fault.Of(err) != fault.Unavailable || !strings.Contains(fault.Detail(err), "no space left on device") {
+		t.Errorf("got %v", err)
+	}
+	if o, err := s.Output("t1"); err != nil || o.Begun || o.Exit != nil {
+		t.Errorf("it left %+v, %v", o, err)
+	}
+	if _, err := os.Lstat(place + "/ran"); err == nil {
+		t.Error("it was run")
+	}
+}
+
+// The disk fills while a program runs: it goes on, and what is missing is said.
+func TestDiskThatFills(t *testing.T) {
+	t.Parallel()
+	s, place := begun(t)
+	full(t, place, "stdout")
+	r := newRunner(nil)
+	if err := r.Start(t.Context(), place, sh("echo out; echo err >&2; touch "+place+"/ran; exit 3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Wait(t.Context(), place); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(place + "/ran"); err != nil {
+		t.Errorf("the program did not go on: %v", err)
+	}
+	if err := os.Remove(filepath.Join(place, "stdout")); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.Output("t1")
+	want := "err\ntutti: the rest of stdout was not kept: write " + place + "/stdout: no space left on device\n"
+	if err != nil || *o.Exit != 3 || string(o.Stderr) != want {
+		t.Errorf("it left %d, %s, %v", *o.Exit, o.Stderr, err)
 	}
 }

@@ -72,11 +72,20 @@ func watchOver(place string) (*watch, error) {
 	if err := w.exit.Sync(); err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(w.path(reserveFile), make([]byte, reserveBytes), 0o600); err != nil {
+		return nil, err
+	}
 	return w, w.writePID()
 }
 
 // blank is room for any exit code.
 const blank = "                \n"
+
+// The reserve is room on the disk for what is to be said when the program has filled it.
+const (
+	reserveFile  = "reserve"
+	reserveBytes = 16 << 10
+)
 
 func (w *watch) path(name string) string { return filepath.Join(w.place, name) }
 
@@ -119,6 +128,9 @@ func (w *watch) run(ctx context.Context, o order) ending {
 	}
 	defer group.close()
 	e := w.await(ctx, cmd, group, o)
+	if err := os.Remove(w.path(reserveFile)); err != nil {
+		e.notes = append(e.notes, err.Error())
+	}
 	for _, cut := range []*limited{stdout, stderr} {
 		if note := cut.note(); note != "" {
 			e.notes = append(e.notes, note)
