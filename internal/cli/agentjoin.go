@@ -58,9 +58,9 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "certname", "", "name of this node; its host name if not given")
-	flags.StringVar(&f.token, "token", "", "one-time password of `tutti ca token` (TUTTI_AGENT_TOKEN)")
+	flags.StringVar(&f.token, "token", "", "one-time password, as tutti ca token prints it (TUTTI_AGENT_TOKEN)")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the token; - is standard input")
-	flags.StringVar(&f.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as `tutti ca token` prints it")
+	flags.StringVar(&f.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
 	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
 	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
 	flags.BoolVar(&f.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")

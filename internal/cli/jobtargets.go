@@ -34,13 +34,12 @@ The nodes are shown before anything starts, and --dry-run starts nothing.`
 func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
-	flags.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in `puppet job`")
+	flags.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
 	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
 	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
 	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
 	flags.BoolVar(&t.all, "all", false, "every active node")
 	flags.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
-	flags.Lookup("nodes").DefValue, flags.Lookup("targets").DefValue, flags.Lookup("exclude").DefValue = "", "", ""
 	a.completes(cmd, "targets", a.completeNodes)
 	a.completes(cmd, "nodes", a.completeNodes)
 	a.completes(cmd, "exclude", a.completeNodes)

@@ -26,9 +26,6 @@ func (p *puppetFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.EvalTrace, "evaltrace", false, "the node logs each resource")
 	flags.BoolVar(&r.ShowDiff, "show-diff", false, "the node logs differences of files")
 	flags.BoolVar(&r.CachedCatalog, "use-cached-catalog", false, "apply the catalog that the node has, and ask for no new one")
-	for _, name := range []string{"tags", "skip-tags"} {
-		flags.Lookup(name).DefValue = ""
-	}
 }
 
 func (p *puppetFlags) make(order api.JobOrder) api.JobPuppetRequest {

@@ -36,9 +36,6 @@ func (p *paramFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVarP(&p.params, "params", "p", nil, "parameters: NAME=VALUE, an object of JSON, @FILE or - (standard input); may be given many times")
 	flags.StringArrayVar(&p.env, "env", nil, "take a parameter from the environment: NAME=VARIABLE, or NAME for PT_NAME")
 	flags.StringArrayVar(&p.ask, "ask", nil, "ask for the parameter NAME at the terminal, without showing it")
-	for _, name := range []string{"params", "env", "ask"} {
-		flags.Lookup(name).DefValue = ""
-	}
 }
 
 // taskParams is what was given: texts as typed, and objects of JSON.
