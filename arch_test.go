@@ -32,6 +32,7 @@ var ranks = map[string]int{
 	"internal/code":      10,
 	"internal/datatype":  9, // tasks are checked with it
 	"internal/compile":   10,
+	"internal/diff":      10,
 	"internal/errand":    10,
 	"internal/inventory": 10,
 	"internal/job":       10,
