@@ -85,7 +85,7 @@ func (p *printer) resource(r api.ResourceDifference, order bool) {
 		p.line("%s %s%s", head, placeText(shown[0]), where)
 		shown = nil
 	} else {
-		p.line("%s%s%s", head, remains(r.Change, r.Type), where)
+		p.line("%s%s%s", head, remains(r.Change, r.Type, r.Exported), where)
 	}
 	for _, q := range shown {
 		p.parameter(q, r.Change)
@@ -107,15 +107,15 @@ func nameText(kind, title string, exported bool) string {
 }
 
 // remains says that what leaves a catalog is not undone on the node.
-func remains(change, kind string) string {
+func remains(change, kind string, exported bool) string {
+	if change != "removed" || exported || strings.Contains(kind, "::") {
+		return ""
+	}
 	switch kind {
 	case "Class", "Stage", "Notify", "Exec", "Schedule", "Filebucket", "Whit", "Anchor":
 		return ""
 	}
-	if change == "removed" && !strings.Contains(kind, "::") {
-		return "   stays on disk"
-	}
-	return ""
+	return "   stays on disk"
 }
 
 func (p *printer) parameter(q api.ParameterDifference, of string) {

@@ -117,7 +117,7 @@ func familyNote(f family) string {
 	case f.variants > 1:
 		return countOf(f.variants, "variant", "variants")
 	default:
-		return strings.TrimSpace(remains(f.Change, f.Type))
+		return strings.TrimSpace(remains(f.Change, f.Type, f.Exported))
 	}
 }
 

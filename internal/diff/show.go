@@ -3,6 +3,7 @@ package diff
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -239,12 +240,21 @@ func below(path string) string {
 	return "/" + path
 }
 
+// octal is a mode as people write it.
+func octal(mode string) string {
+	n, err := strconv.ParseUint(mode, 10, 16)
+	if err != nil {
+		return mode
+	}
+	return fmt.Sprintf("%04o", n)
+}
+
 // attributes shows what else the metadata say.
 func (s *Shower) attributes(f *fileChange) []api.ParameterDifference {
 	var all []api.ParameterDifference
 	for _, a := range [][3]string{
 		{"type", f.old.Type, f.new.Type}, {"destination", f.old.Destination, f.new.Destination},
-		{"owner", f.old.Owner, f.new.Owner}, {"group", f.old.Group, f.new.Group}, {"mode", f.old.Mode, f.new.Mode},
+		{"owner", f.old.Owner, f.new.Owner}, {"group", f.old.Group, f.new.Group}, {"mode", octal(f.old.Mode), octal(f.new.Mode)},
 	} {
 		if a[1] == a[2] || f.kind != changed {
 			continue
