@@ -8,7 +8,7 @@ import (
 // CatalogDiffRequest compares a node's newest catalog, the old side, with exactly one
 // other: another node's newest, a stored one, or one that is sent.
 type CatalogDiffRequest struct {
-	Name     string          `path:"name"     json:"-"`
+	Name     string          `path:"name"`
 	Node     string          `json:"node,omitempty"`     // the newest catalog of this node
 	Digest   string          `json:"digest,omitempty"`   // a stored catalog; needs the permission for all nodes
 	Document json.RawMessage `json:"document,omitempty"` // a catalog as agents are given it; no file that it names is read

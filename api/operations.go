@@ -44,6 +44,7 @@ var (
 	NodeDeactivate = Operation{"node.deactivate", http.MethodPost, "/nodes/{name}/deactivate", fleet.NodePurge, "Say that a node is gone: queries leave it out, and it is purged later unless it comes back", NameRequest{}, nil, false}
 	NodePurge      = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
 	NodeCatalog    = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
+	CatalogDiff    = Operation{"catalog.diff", http.MethodPost, "/nodes/{name}/catalog/diff", fleet.CatalogRead, "Say how a node's newest catalog differs from another one", CatalogDiffRequest{}, CatalogDifference{}, false}
 
 	GroupList    = Operation{"group.list", http.MethodGet, "/groups", fleet.GroupRead, "List classification groups, parents before children", nil, List[Group]{}, false}
 	GroupShow    = Operation{"group.show", http.MethodGet, "/groups/{group}", fleet.GroupRead, "Show one group, by name or id", GroupRequest{}, Group{}, false}
@@ -93,7 +94,7 @@ var (
 
 // Changes says whether op is an act, which is recorded, and not only a question.
 func (op Operation) Changes() bool {
-	return op.Method != http.MethodGet && op.Name != QueryRun.Name && op.Name != BlobMissing.Name
+	return op.Method != http.MethodGet && op.Name != QueryRun.Name && op.Name != BlobMissing.Name && op.Name != CatalogDiff.Name
 }
 
 // Operations is every operation, in the order of the reference.
@@ -101,7 +102,7 @@ func Operations() []Operation {
 	return slices.Concat([]Operation{
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
-		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog,
+		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, CatalogDiff,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
 		ReportList, ReportShow,
 		TaskList, TaskShow,

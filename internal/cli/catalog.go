@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 func (a *app) catalogCommand() *cobra.Command {
-	return a.withAccess(noun("catalog", "See compiled catalogs", a.catalogShow()))
+	return a.withAccess(noun("catalog", "See compiled catalogs", a.catalogShow(), a.catalogDiff()))
 }
 
 func (a *app) catalogShow() *cobra.Command {
@@ -31,7 +32,7 @@ func (a *app) catalogShow() *cobra.Command {
 			return printList(a, catalog.Resources, table[api.Resource]{
 				columns: []string{"resource", "where"},
 				row: func(r api.Resource) []string {
-					return []string{resourceName(r), place(r.File, r.Line)}
+					return []string{resourceName(r), fleet.Place(r.File, r.Line)}
 				},
 				name:  resourceName,
 				empty: "The catalog has no resources.",

@@ -14,6 +14,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // failed for another reason
 	exitUsage       = 2   // the command line is wrong
+	exitDiffers     = 3   // there is a difference; only with --exit-code
 	exitSomeFailed  = 4   // a job failed on some of its nodes
 	exitRefused     = 5   // the server refuses: it conflicts with what is there; or nodes refuse
 	exitLate        = 6   // nodes were offline or took too long
@@ -34,6 +35,8 @@ func exitCode(err error) int {
 		return outcome.code
 	}
 	switch {
+	case errors.Is(err, errDiffers):
+		return exitDiffers
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, api.ErrUnreachable):
@@ -49,6 +52,10 @@ func exitCode(err error) int {
 	}
 	return exitFailed
 }
+
+// errDiffers ends a command that has printed a difference. It is an answer, and
+// nothing more is said.
+var errDiffers = errors.New("there is a difference")
 
 // explain is err in words for the person at the terminal.
 func explain(err error) string {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -105,7 +105,7 @@ func (a *app) printReport(r api.Report, all bool) error {
 	var rows [][]string
 	for _, resource := range r.Resources {
 		if all || resource.Status != "unchanged" {
-			rows = append(rows, []string{resource.Status, resource.Type + "[" + resource.Title + "]", firstMessage(resource), place(resource.File, resource.Line)})
+			rows = append(rows, []string{resource.Status, resource.Type + "[" + resource.Title + "]", firstMessage(resource), fleet.Place(resource.File, resource.Line)})
 		}
 	}
 	if len(rows) > 0 {
@@ -150,14 +150,3 @@ var longDigest = regexp.MustCompile(`(\{[a-z0-9]+\}[0-9a-f]{12})[0-9a-f]{20,}`)
 
 // shortDigests keeps only the beginning of checksums: people compare no more.
 func shortDigests(text string) string { return longDigest.ReplaceAllString(text, "$1…") }
-
-// place is where in an environment's code something is declared.
-func place(file string, line int) string {
-	if file == "" {
-		return ""
-	}
-	if rest, ok := strings.CutPrefix(file, "/etc/puppetlabs/code/environments/"); ok {
-		_, file, _ = strings.Cut(rest, "/")
-	}
-	return fmt.Sprintf("%s:%d", file, line)
-}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +71,7 @@ func Run(ctx context.Context, args []string, system System) int {
 	root.SetOut(system.Out)
 	root.SetErr(system.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errDiffers) {
 		_, _ = fmt.Fprintln(system.Err, "tutti:", explain(err))
 	}
 	return exitCode(err)

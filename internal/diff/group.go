@@ -190,7 +190,7 @@ func (d *Difference) looseClasses() []string {
 	}
 	known := map[string]bool{}
 	for _, r := range d.resources {
-		if r.typ == "Class" {
+		if r.typ == "Class" || r.typ == "Node" {
 			known[strings.ToLower(r.title)] = true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // WriteText prints a difference for people. Without order, what differs in order
@@ -19,6 +20,9 @@ func WriteText(w io.Writer, d api.CatalogDifference, order bool) error {
 	p.line("+++ %s", sideText(d.New))
 	if d.Old.Environment != d.New.Environment {
 		p.line("~ environment %s → %s", clean(d.Old.Environment), clean(d.New.Environment))
+	}
+	if added, removed := loose(d); len(added)+len(removed) > 0 {
+		p.line("~ classes %s", setText(added, removed))
 	}
 	for _, r := range d.Resources {
 		if order || !r.OrderOnly {
@@ -76,8 +80,8 @@ var signs = map[string]string{"added": "+", "removed": "-", "changed": "~", "err
 
 func (p *printer) resource(r api.ResourceDifference, order bool) {
 	where := ""
-	if r.File != "" {
-		where = fmt.Sprintf("   %s:%d", clean(r.File), r.Line)
+	if place := fleet.Place(r.File, r.Line); place != "" {
+		where = "   " + clean(place)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.Parameters), func(q api.ParameterDifference) bool { return q.OrderOnly && !order })
 	head := fmt.Sprintf("%s %s", signs[r.Change], nameText(r.Type, r.Title, r.Exported))
@@ -178,9 +182,12 @@ func (p *printer) order(o api.OrderDifference) {
 }
 
 func (p *printer) set(name string, added, removed []string) {
-	if len(added)+len(removed) == 0 {
-		return
+	if len(added)+len(removed) > 0 {
+		p.line("    ~ %s %s", name, setText(added, removed))
 	}
+}
+
+func setText(added, removed []string) string {
 	var words []string
 	for _, word := range removed {
 		words = append(words, "-"+word)
@@ -188,7 +195,19 @@ func (p *printer) set(name string, added, removed []string) {
 	for _, word := range added {
 		words = append(words, "+"+word)
 	}
-	p.line("    ~ %s %s", name, clean(strings.Join(words, " ")))
+	return clean(strings.Join(words, " "))
+}
+
+// loose are the classes that came or went without a resource of their name.
+func loose(d api.CatalogDifference) (added, removed []string) {
+	known := map[string]bool{}
+	for _, r := range d.Resources {
+		if r.Type == "Class" || r.Type == "Node" {
+			known[strings.ToLower(r.Title)] = true
+		}
+	}
+	named := func(class string) bool { return known[strings.ToLower(class)] }
+	return slices.DeleteFunc(slices.Clone(d.ClassesAdded), named), slices.DeleteFunc(slices.Clone(d.ClassesRemoved), named)
 }
 
 // clean makes what a terminal would act on visible: what is printed comes from

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // family is one line of a summary: groups that change the same thing in different
@@ -113,7 +114,7 @@ func onlyPlace(f family) string {
 func familyNote(f family) string {
 	switch {
 	case f.Change == "error" && f.File != "":
-		return fmt.Sprintf("%s:%d", clean(f.File), f.Line)
+		return clean(fleet.Place(f.File, f.Line))
 	case f.variants > 1:
 		return countOf(f.variants, "variant", "variants")
 	default:

@@ -49,7 +49,8 @@ type Config struct {
 // Handler serves /api/v1.
 type Handler struct {
 	Config
-	mux *http.ServeMux
+	mux       *http.ServeMux
+	comparing chan struct{} // has room for as many catalogs as are compared at once
 }
 
 // streamed is the answer of an action that has written it.
@@ -62,7 +63,7 @@ type action func(w http.ResponseWriter, r *http.Request, begin func(request any)
 // New wires every operation to its action. It returns an error when an
 // operation has none, or an action has no operation.
 func New(c Config) (*Handler, error) {
-	h := &Handler{Config: c, mux: http.NewServeMux()}
+	h := &Handler{Config: c, mux: http.NewServeMux(), comparing: make(chan struct{}, maxComparing)}
 	actions := h.actions()
 	for _, op := range api.Operations() {
 		act, ok := actions[op.Name]
@@ -103,6 +104,7 @@ func (h *Handler) actions() map[string]action {
 		api.NodeDeactivate.Name:    typed(h.deactivateNode),
 		api.NodePurge.Name:         typed(h.purgeNode),
 		api.NodeCatalog.Name:       typed(h.showCatalog),
+		api.CatalogDiff.Name:       typed(h.diffCatalogs),
 		api.GroupList.Name:         typed(h.listGroups),
 		api.GroupShow.Name:         typed(h.showGroup),
 		api.GroupCreate.Name:       typed(h.createGroup),
