@@ -3,8 +3,14 @@ package e2e_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -81,4 +87,42 @@ func connectNodes(script *testscript.TestScript, not bool, names []string) {
 	script.Check(err)
 	script.Defer(func() { script.Check(f.close()) })
 	story.fleets = append(story.fleets, f)
+}
+
+// runAgents is the command `agent NODE...` of stories: real agents on this machine, each in a
+// directory of its own, agent-NODE. They end with the story.
+func runAgents(script *testscript.TestScript, not bool, names []string) {
+	if not || len(names) == 0 {
+		script.Fatalf("usage: agent NODE...")
+	}
+	story := script.Value(storyKey{}).(*storyServer)
+	for _, name := range names {
+		dir := script.MkAbs("agent-" + name)
+		script.Check(script.Exec("tutti", "agent", "join", "https://localhost:"+story.port(), "--certname", name, "--ca-file", filepath.Join(story.data, "ca", "ca_crt.pem"), "--dir", dir))
+		script.Check(story.runAgent(script, dir))
+	}
+	for _, name := range names {
+		if !within(startTimeout, func() bool { return strings.Contains(story.logText(), "uri=pcp://"+name+"/agent") }) {
+			script.Fatalf("the agent of %s did not connect:\n%s", name, script.ReadFile("agent-"+name+"/log"))
+		}
+	}
+}
+
+// runAgent starts an agent that ends with the story.
+func (s *storyServer) runAgent(script *testscript.TestScript, dir string) error {
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(binary, "agent", "run", "--dir", dir) //nolint:noctx // the story ends it
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, log, log
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	script.Defer(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		script.Check(cmd.Wait())
+		script.Check(log.Close())
+	})
+	return nil
 }

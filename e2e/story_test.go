@@ -20,7 +20,7 @@ import (
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
 // for the rest of the story, and TUTTI_DATA points to it. `checkin NODE [FACTS]` is a node
 // that gets its certificate, sends these facts (a JSON object, or a file of one) and
-// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
+// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -30,7 +30,7 @@ func TestStories(t *testing.T) {
 			env.Values[storyKey{}] = &storyServer{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents},
 	})
 }
 

@@ -160,7 +160,8 @@ type sameResult struct {
 }
 
 func resultKey(r api.JobRun) sameResult {
-	key := sameResult{state: r.State, reason: r.Reason, output: r.Output.Digest}
+	key := sameResult{state: r.State, output: r.Output.Digest}
+	key.reason = strings.ReplaceAll(r.Reason, r.Transaction, "") // agents name it; it is no two runs' the same
 	if r.ExitCode != nil {
 		key.exit = *r.ExitCode
 	}
