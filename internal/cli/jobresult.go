@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // runResult is a run with what it wrote, for programs.
@@ -38,12 +39,44 @@ func (s *runStream) print(ctx context.Context, r api.JobRun) error {
 	return encodeJSON(s.system.Out, result)
 }
 
-// resultOf reads what a run wrote.
-func resultOf(ctx context.Context, client *api.Client, job string, r api.JobRun) (runResult, error) {
-	result := runResult{JobRun: r}
+// resultOf reads what a run wrote. A server that is away for a while is asked again, as
+// for the job's events.
+func resultOf(ctx context.Context, client *api.Client, job string, r api.JobRun) (result runResult, err error) {
 	if r.Output.Lines == 0 {
-		return result, nil
+		return runResult{JobRun: r}, nil
 	}
+	err = patiently(ctx, func() (err error) {
+		result, err = readResult(ctx, client, job, r)
+		return err
+	})
+	return result, err
+}
+
+// The patience with a server that is away.
+const (
+	retryPause = 500 * time.Millisecond
+	retries    = 240
+)
+
+// patiently tries again what failed because the server is not there.
+func patiently(ctx context.Context, try func() error) error {
+	for n := 0; ; n++ {
+		err := try()
+		if err == nil || fault.Of(err) != fault.Unavailable || n == retries {
+			return err
+		}
+		pause := time.NewTimer(retryPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-pause.C:
+		}
+	}
+}
+
+func readResult(ctx context.Context, client *api.Client, job string, r api.JobRun) (runResult, error) {
+	result := runResult{JobRun: r}
 	var texts [2]strings.Builder
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		to := &texts[0]
@@ -115,7 +148,10 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	if err := w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job); err != nil { // events do not have all of it
+	err := patiently(ctx, func() error { // events do not have all of it
+		return w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job)
+	})
+	if err != nil {
 		return err
 	}
 	if err := w.part("{\n  \"job\": ", w.job, "  "); err != nil {
@@ -135,7 +171,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	if len(runs) == 0 {
 		_, _ = io.WriteString(w.system.Out, begin)
 	}
-	_, err := io.WriteString(w.system.Out, "\n  ]\n}\n")
+	_, err = io.WriteString(w.system.Out, "\n  ]\n}\n")
 	return err
 }
 
