@@ -35,10 +35,13 @@ type orderer struct {
 	serving sync.WaitGroup
 }
 
-func newOrderer(t testing.TB, out io.Writer) *orderer {
+func newOrderer(t testing.TB, out io.Writer, changes ...func(*Config)) *orderer {
 	t.Helper()
 	c := Default()
 	c.Data, c.JobReconnect, c.LogLevel = filepath.Join(t.TempDir(), "data"), time.Millisecond, "debug"
+	for _, change := range changes {
+		change(&c)
+	}
 	s := &orderer{t: t, config: c, out: out}
 	s.start()
 	t.Cleanup(func() { s.halt() })
