@@ -25,12 +25,12 @@ var (
 func Facts(name string) map[string]any {
 	hash := fnv.New32a()
 	_, _ = io.WriteString(hash, name)
-	n := hash.Sum32()
+	n := int(hash.Sum32())
 	host, domain, _ := strings.Cut(name, ".")
-	os := systems[n%uint32(len(systems))]
+	os := systems[n%len(systems)]
 	major, _, _ := strings.Cut(os.release, ".")
 	return map[string]any{
-		"simulated": true, "role": roles[n/8%uint32(len(roles))], "kernel": "Linux", "clientcert": name,
+		"simulated": true, "role": roles[n/8%len(roles)], "kernel": "Linux", "clientcert": name,
 		"os":         map[string]any{"family": os.family, "name": os.name, "release": map[string]any{"full": os.release, "major": major}},
 		"networking": map[string]any{"hostname": host, "domain": domain, "fqdn": name, "ip": fmt.Sprintf("10.%d.%d.%d", n>>16&0xff, n>>8&0xff, n&0xff)},
 		"processors": map[string]any{"count": 1 << (n >> 4 & 3)}, "memory": map[string]any{"system": map[string]any{"total_bytes": 1 << (31 + n>>6&3)}},

@@ -42,7 +42,9 @@ func open(t *testing.T) *house {
 	t.Helper()
 	c := server.Default()
 	c.Data, c.Listen, c.Autosign, c.BrokerControllers = filepath.Join(t.TempDir(), "data"), "127.0.0.1:0", "all", []string{"ctl"}
-	while(t, func(ctx context.Context) error { return server.Run(ctx, c, server.Options{Out: io.Discard, Err: io.Discard}) })
+	while(t, func(ctx context.Context) error {
+		return server.Run(ctx, c, server.Options{Out: io.Discard, Err: io.Discard})
+	})
 	h := &house{seen: map[string]wire.Message{}, news: make(chan struct{}, 1), roots: x509.NewCertPool()}
 	address := ""
 	eventually(t, "the server answers", func() bool {

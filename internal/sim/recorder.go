@@ -19,7 +19,8 @@ type Execution struct{ Node, Transaction string }
 type Count struct {
 	Begun    int  // times it was executed: more than once is what must never be
 	ExitCode int  // with which it ends if nobody ends it before
-	Vanished bool // it was surely gone before its end
+	Vanished bool // its node was started anew, surely before its end
+	Rebooted bool // the same, or about at its end
 }
 
 type count struct {
@@ -43,18 +44,24 @@ func (r *Recorder) begin(e Execution, exitCode int, takes time.Duration) {
 	c.ExitCode, c.end = exitCode, time.Now().Add(takes)
 }
 
-// surely is by how much a program must have missed its end: timers are not exact.
-const surely = 50 * time.Millisecond
+// Timers are not exact: by how much a program must have missed its end to be surely gone, and by how much
+// a busy machine may be late with it.
+const (
+	surely = 50 * time.Millisecond
+	late   = 2 * time.Second
+)
 
 // reboot notes that everything ended that runs on a node.
 func (r *Recorder) reboot(node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	soon := time.Now().Add(surely)
+	now := time.Now()
 	for e, c := range r.done {
-		if e.Node == node && c.end.After(soon) {
-			c.Vanished, c.end = true, time.Time{}
+		if e.Node != node || c.end.Add(late).Before(now) {
+			continue
 		}
+		c.Rebooted = true
+		c.Vanished = c.Vanished || c.end.After(now.Add(surely))
 	}
 }
 

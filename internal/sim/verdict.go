@@ -13,7 +13,7 @@ type Verdict struct {
 type limits struct{ least, most int }
 
 // finals are the states in which a run ends. A run may time out, be killed or get lost before
-// or after it began; one that succeeded or failed was executed, and ended.
+// or after it began, lost only with its node's programs; one that succeeded or failed was executed, and ended.
 var finals = map[string]limits{
 	"succeeded": {1, 1}, "failed": {1, 1},
 	"errored": {0, 1}, "timed_out": {0, 1}, "killed": {0, 1}, "lost": {0, 1},
@@ -37,6 +37,8 @@ func Judge(v Verdict, did Count) string {
 		return fmt.Sprintf("%s on %s is %s and was executed %d times", v.Transaction, v.Node, v.State, did.Begun)
 	case did.Begun < allowed.least:
 		return fmt.Sprintf("%s on %s is %s and was never executed", v.Transaction, v.Node, v.State)
+	case v.State == "lost" && !did.Rebooted:
+		return fmt.Sprintf("%s on %s is lost, and its node knows better", v.Transaction, v.Node)
 	case allowed.least > 0 && did.Vanished:
 		return fmt.Sprintf("%s on %s is %s and vanished on the node before its end", v.Transaction, v.Node, v.State)
 	case v.State == "succeeded" && did.ExitCode != 0, v.State == "failed" && did.ExitCode == 0:

@@ -17,8 +17,10 @@ func TestJudge(t *testing.T) {
 	}{
 		"succeeded":               {"succeeded", nil, Count{Begun: 1}, ""},
 		"failed with its code":    {"failed", &three, Count{Begun: 1, ExitCode: 3}, ""},
-		"lost before it began":    {"lost", nil, Count{}, ""},
-		"lost after it began":     {"lost", nil, Count{Begun: 1}, ""},
+		"lost with its program":   {"lost", nil, Count{Begun: 1, Rebooted: true}, ""},
+		"lost, yet there":         {"lost", nil, Count{Begun: 1}, "its node knows better"},
+		"lost before it began":    {"lost", nil, Count{}, "its node knows better"},
+		"timed out before":        {"timed_out", nil, Count{}, ""},
 		"skipped":                 {"skipped", nil, Count{}, ""},
 		"not over":                {"sent", nil, Count{}, "not over: sent"},
 		"unknown word":            {"done", nil, Count{}, "not over: done"},
@@ -50,7 +52,8 @@ func TestRecorderCountsExecutions(t *testing.T) {
 	r.begin(Execution{"a", "2"}, 0, 0)
 	r.reboot("a")
 	for e, want := range map[Execution]Count{
-		once: {1, 4, true}, twice: {2, 4, false}, {"a", "2"}: {1, 0, false}, {"c", "1"}: {},
+		once: {Begun: 1, ExitCode: 4, Vanished: true, Rebooted: true}, twice: {Begun: 2, ExitCode: 4},
+		{"a", "2"}: {Begun: 1, Rebooted: true}, {"c", "1"}: {},
 	} {
 		if got := r.Count(e); got != want {
 			t.Errorf("%v: %+v, want %+v", e, got, want)
