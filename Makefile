@@ -22,7 +22,7 @@ deps: ## install Debian's packages that the demo uses
 test-deps: ## install Debian's packages that the tests use
 	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/ruby/testdata/modules.txt
 
-demo: deps build ## a server and two real puppet agents, shown once and cleaned up
+demo: deps build ## a server, two real nodes and a simulated fleet, shown once and cleaned up
 	$(BIN)/tutti demo
 
 run: deps build ## the same, and it stays up until Ctrl-C
@@ -39,7 +39,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -58,6 +58,9 @@ bench-query: bench-deps build ## what people ask of 20 000 nodes, against puppet
 
 bench-broker: build ## agents' connections: memory, connections per second, orders
 	$(GO) run ./bench/broker
+
+bench-jobs: build ## orders to 10 000 simulated agents: pings, jobs, output, a reconnect storm
+	$(GO) run ./bench/jobs
 
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
@@ -82,4 +85,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-go lint fmt generate verify check

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/bench/internal/authority"
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/internal/sim"
+)
+
+// bench is a server, a fleet, and somebody who orders it.
+type bench struct {
+	settings
+	tutti  *peers.Tutti
+	ca     *authority.Authority
+	api    *api.Client
+	names  []string
+	fleet  *sim.Fleet
+	stop   context.CancelFunc
+	ended  chan error
+	dialed atomic.Int64
+}
+
+// controllerName may order agents over the broker.
+const controllerName = "controller"
+
+// open makes the fleet; nobody is connected yet.
+func (s settings) open(ctx context.Context, tutti *peers.Tutti, dir string) (*bench, error) {
+	b := &bench{settings: s, tutti: tutti, names: sim.Names(s.Agents, "bench.test")}
+	var err error
+	if b.ca, err = authority.Open(filepath.Join(dir, "server", "data")); err != nil {
+		return nil, err
+	}
+	if b.api, err = newClient(tutti); err != nil {
+		return nil, err
+	}
+	if err := deployTask(ctx, tutti, filepath.Join(dir, "code")); err != nil {
+		return nil, err
+	}
+	b.fleet = sim.New(sim.Config{
+		URLs: []string{b.broker()}, Names: b.names, Dial: b.dial, ConnectTimeout: 2 * time.Minute,
+		Identity: func(_ context.Context, name string) (*tls.Config, error) { return b.ca.Client(name) },
+	})
+	if err := b.fleet.Enrol(ctx); err != nil {
+		return nil, err
+	}
+	return b, b.fleet.SendFacts(ctx, tutti.LocalhostURL())
+}
+
+func (b *bench) broker() string { return "wss" + strings.TrimPrefix(b.tutti.LocalhostURL(), "https") }
+
+// newClient asks as the administrator.
+func newClient(tutti *peers.Tutti) (*api.Client, error) {
+	token, err := os.ReadFile(tutti.TokenPath())
+	if err != nil {
+		return nil, err
+	}
+	ca, err := os.ReadFile(tutti.CAPath())
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(api.ClientConfig{Server: tutti.LocalhostURL(), Token: string(token), CAPEM: ca})
+}
+
+// dial spreads connections over source addresses: one has too few ports for all and for
+// those that linger.
+func (b *bench) dial(ctx context.Context, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	from := net.IPv4(127, 0, 0, byte(2+b.dialed.Add(1)%8)) //nolint:gosec // below ten
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
+	return dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
+}
+
+// close ends the fleet, and waits for it.
+func (b *bench) close() error {
+	if b.stop == nil {
+		return nil
+	}
+	b.stop()
+	return <-b.ended
+}
+
+// cases is what is measured, in order.
+func (b *bench) cases() []func(context.Context) (measure.Row, error) {
+	works := []func(context.Context) (measure.Row, error){b.connect}
+	add := func(name string, work func(context.Context) (measure.Row, error)) {
+		if strings.Contains(name, b.only) {
+			works = append(works, work)
+		}
+	}
+	add("idle", b.memory("idle"))
+	add("ping", b.ping(b.Targets))
+	add("ping", b.ping(b.Agents))
+	add("job", b.smallJob)
+	add("job", b.allJob)
+	add("job", b.memory("idle after jobs"))
+	add("output", b.output)
+	add("output", b.memory("idle after output"))
+	add("storm", b.storm)
+	add("storm", b.memory("idle after storm"))
+	return works
+}
+
+// connect is all agents coming at once.
+func (b *bench) connect(ctx context.Context) (measure.Row, error) {
+	living, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b.stop, b.ended = stop, make(chan error, 1)
+	return b.watched(ctx, "connect", b.Agents, func() (map[string]float64, error) {
+		start := time.Now()
+		go func() { b.ended <- b.fleet.Run(living) }()
+		err := b.fleet.AwaitConnected(ctx, start)
+		return map[string]float64{"done_s": time.Since(start).Seconds()}, err
+	})
+}
+
+// storm is all connections broken at once; agents come back by themselves.
+func (b *bench) storm(ctx context.Context) (measure.Row, error) {
+	return b.watched(ctx, "reconnect storm", b.Agents, func() (map[string]float64, error) {
+		start := time.Now()
+		b.fleet.Do(sim.Step{Kind: sim.Storm})
+		err := b.fleet.AwaitConnected(ctx, start)
+		return map[string]float64{"done_s": time.Since(start).Seconds()}, err
+	})
+}
+
+// memory is what the server takes after a while in which nothing happens.
+func (b *bench) memory(name string) func(context.Context) (measure.Row, error) {
+	return func(ctx context.Context) (measure.Row, error) {
+		if err := wait(ctx, b.Settle); err != nil {
+			return measure.Row{}, err
+		}
+		usage, err := b.tutti.Usage()
+		return row(name, map[string]float64{"agents": float64(b.Agents), "rss_mb": float64(usage.RSSBytes) / 1e6}), err
+	}
+}
+
+// watched does work for a number of agents and adds what it cost.
+func (b *bench) watched(ctx context.Context, name string, agents int, work func() (map[string]float64, error)) (measure.Row, error) {
+	watch, err := measure.Start(ctx, b.tutti.Usage)
+	if err != nil {
+		return measure.Row{}, err
+	}
+	figures, err := work()
+	span, err := watch.Stop(err)
+	if err != nil {
+		return measure.Row{}, fmt.Errorf("%s: %w", name, err)
+	}
+	figures["agents"] = float64(agents)
+	figures["server_cores"], figures["client_cores"], figures["others_cores"] = span.Cores(span.Server), span.Cores(span.Clients), span.Cores(span.Others)
+	figures["server_cpu_ms_each"] = span.Server.Seconds() * 1e3 / float64(agents)
+	figures["peak_rss_mb"] = float64(span.PeakRSS) / 1e6
+	return row(name, figures), nil
+}
+
+func row(name string, figures map[string]float64) measure.Row {
+	return measure.Row{Server: "tutti", Case: name, Figures: figures}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,141 @@
+// Jobs measures orders to a fleet of simulated agents, which lives in this process: how
+// long a ping of 2 000 and of all agents takes until all have answered, how long a job over
+// all of them takes until everybody has the order and until all rows say how it
+// ended, what the API's other users feel of that, what 200 tasks with 1 MB of output each
+// do to the server's memory, and how long all agents need to come back after
+// their connections broke. Method and figures: docs/benchmarks.md.
+//
+//	go run ./bench/jobs [-agents 10000] [-targets 2000]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
+)
+
+// settings are the knobs; they go into the report as they were.
+type settings struct {
+	Agents      int           `json:"agents"`
+	Targets     int           `json:"targets"`
+	Rounds      int           `json:"rounds"`
+	Writers     int           `json:"writers"`
+	OutputBytes int           `json:"output_bytes"`
+	Asks        int           `json:"asks_per_s"`
+	Settle      time.Duration `json:"settle_ns"`
+
+	limit time.Duration
+	keep  bool
+	out   string
+	only  string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.Agents, "agents", 10_000, "simulated agents, each with a certificate of its own")
+	flag.IntVar(&s.Targets, "targets", 2000, "how many of them the smaller orders go to")
+	flag.IntVar(&s.Rounds, "rounds", 5, "orders of a kind, one after the other")
+	flag.IntVar(&s.Writers, "writers", 200, "how many agents run a task with much output")
+	flag.IntVar(&s.OutputBytes, "output", 1_000_000, "how much each of them writes, in bytes")
+	flag.IntVar(&s.Asks, "asks", 20, "questions to the API in a second while jobs run")
+	flag.DurationVar(&s.Settle, "settle", 10*time.Second, "time before memory is measured")
+	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
+	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and logs")
+	flag.StringVar(&s.only, "only", "", "idle, ping, job, output or storm: these cases alone")
+	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	flag.Parse()
+	peers.Main("jobs", s.limit, s.keep, s.run)
+}
+
+var columns = []string{
+	"agents", "sent_s", "done_s", "p50_s", "max_s", "api_asks", "api_p50_ms", "api_p99_ms", "api_max_ms", "server_cpu_ms_each",
+	"server_cores", "client_cores", "others_cores", "rss_mb", "peak_rss_mb",
+}
+
+func (s settings) run(ctx context.Context, dir string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	report := &measure.Report{Name: "jobs", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
+	var err error
+	if report.Rows, err = s.measure(ctx, dir); err != nil {
+		return report.Incomplete(os.Stdout, columns, err)
+	}
+	report.Notes = s.judge(report.Rows)
+	if err := report.Print(os.Stdout, columns); err != nil {
+		return err
+	}
+	return report.Write(s.out)
+}
+
+// check looks at what the system has to allow before anything is started.
+func (s settings) check() error {
+	if s.Targets > s.Agents || s.Writers > s.Agents || s.Targets < 1 || s.Writers < 1 {
+		return fmt.Errorf("-targets and -writers are at most -agents")
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if need := s.Agents + 500; limit.Max < uint64(need) { //nolint:gosec // a small number
+		return fmt.Errorf("%d connections need %d open files, the limit is %d: ulimit -Hn %d", s.Agents, need, limit.Max, need)
+	}
+	return nil
+}
+
+// measure starts a server and a fleet and takes them through every case.
+func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
+	binary, err := peers.BuildTutti(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--broker-controllers", controllerName)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stop := tutti.Stop(); err == nil {
+			err = stop
+		}
+	}()
+	b, err := s.open(ctx, tutti, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stop := b.close(); err == nil {
+			err = stop
+		}
+	}()
+	for _, work := range b.cases() {
+		row, err := work(ctx)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// judge compares with the aims of the design.
+func (s settings) judge(rows []measure.Row) []string {
+	var notes []string
+	aim := func(name, figure string, most float64, text string) {
+		for _, row := range rows {
+			if got, there := row.Figures[figure]; there && row.Case == name {
+				notes = append(notes, fmt.Sprintf("aim: %s: %.3g; met: %t", text, got, got < most))
+			}
+		}
+	}
+	aim(pingCase(s.Targets), "max_s", 1, fmt.Sprintf("an action on %d nodes, all answers in, below 1 s", s.Targets))
+	aim(allCase, "sent_s", 10, fmt.Sprintf("a job over %d nodes all sent below 10 s", s.Agents))
+	aim(allCase, "api_p99_ms", 100, "p99 of the API meanwhile below 100 ms")
+	return notes
+}
