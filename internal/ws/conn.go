@@ -37,6 +37,7 @@ type conn struct {
 	broken   bool // what comes makes no sense any more
 	ended    bool
 	held     int64 // bytes of an unfinished message
+	admitted int64 // of the room for large messages
 	limit    *time.Timer
 }
 
@@ -149,6 +150,7 @@ func (c *conn) end(f broker.Farewell) {
 	session := c.session
 	c.giveBack()
 	c.mu.Unlock()
+	c.leaveRoom()
 	if session != nil {
 		session.Leave(f)
 	}
@@ -169,8 +171,9 @@ func (c *conn) reserve(n int) bool {
 
 func (c *conn) release() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.giveBack()
+	c.mu.Unlock()
+	c.leaveRoom()
 }
 
 // giveBack is called with mu held.
@@ -194,6 +197,7 @@ func (c *conn) take(ctx context.Context, data []byte) bool {
 	f.skip = f.skip || closing
 	f.reserve, f.release, f.refuse = c.reserve, c.release, c.farewell
 	f.control = c.control
+	f.admit = func(bytes int64) bool { return c.admit(ctx, bytes) }
 	f.message = func(payload []byte, binary bool) {
 		c.heard.Store(time.Now().UnixNano())
 		if s := c.whose(); s != nil {
@@ -201,7 +205,7 @@ func (c *conn) take(ctx context.Context, data []byte) bool {
 		}
 	}
 	err := f.feed(data)
-	f.reserve, f.release, f.refuse, f.control, f.message = nil, nil, nil, nil, nil // an idle connection keeps no closures
+	f.reserve, f.release, f.refuse, f.control, f.message, f.admit = nil, nil, nil, nil, nil, nil // an idle connection keeps no closures
 	if err == nil {
 		return true
 	}

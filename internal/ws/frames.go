@@ -15,6 +15,7 @@ import (
 // come. Between messages it holds no memory.
 type frames struct {
 	max     int64                 // bytes of a message
+	admit   func(n int64) bool    // waits for the turn of a large message; false: it need not
 	reserve func(n int) bool      // asks for room for a part of a message
 	release func()                // gives it all back
 	message func([]byte, bool)    // a whole message, and whether it is binary; it is not kept
@@ -73,8 +74,11 @@ func (f *frames) readHeader(data []byte) (rest []byte, whole bool, err error) {
 		return nil, false, violation(err)
 	}
 	f.header, f.inFrame, f.at = header, true, 0
-	if header.OpCode.IsControl() {
+	switch {
+	case header.OpCode.IsControl():
 		f.inner, f.parts = f.parts, nil
+	case !f.skip && f.begun == 0 && header.Length >= largeBytes && f.admit(header.Length):
+		f.parts = make([]byte, 0, min(header.Length, largeRoom)) // it would grow to that, with copies
 	}
 	return data[used:], true, nil
 }

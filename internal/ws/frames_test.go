@@ -27,6 +27,7 @@ func listen(limit int64, room int) *heard {
 	h := &heard{}
 	h.frames = frames{
 		max:     limit,
+		admit:   func(int64) bool { return true },
 		reserve: func(n int) bool { h.held += n; return h.held <= room },
 		release: func() { h.held = 0 },
 		message: func(p []byte, binary bool) { h.messages = append(h.messages, fmt.Sprintf("%v %s", binary, p)) },

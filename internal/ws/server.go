@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -59,6 +60,7 @@ type Server struct {
 	writers *crew
 	parking *parking // nil: connections cannot be parked
 	partial atomic.Int64
+	large   *semaphore.Weighted
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -71,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Broker == nil || cfg.Log == nil {
 		return nil, fault.New(fault.Invalid, "a websocket server needs a broker and a log")
 	}
-	s := &Server{cfg: cfg.withDefaults(), conns: map[*conn]struct{}{}, empty: make(chan struct{})}
+	s := &Server{cfg: cfg.withDefaults(), large: newLargeRoom(), conns: map[*conn]struct{}{}, empty: make(chan struct{})}
 	workers := 2 * runtime.GOMAXPROCS(0)
 	s.readers, s.writers = newCrew(workers, patience), newCrew(workers, patience)
 	if cfg.Goroutines {
