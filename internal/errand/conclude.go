@@ -63,7 +63,7 @@ func cancelled(reason string) string {
 // for the requester.
 func resultsOf(label string, action Action, o Output) (jsontext.Value, error) {
 	if !utf8.Valid(o.Stdout) || bytes.IndexByte(o.Stdout, 0) >= 0 {
-		return nil, fmt.Errorf("The task executed for the %s returned invalid UTF-8 on stdout", label) //nolint:staticcheck,revive // the original's words
+		return nil, fmt.Errorf("The task executed for the %s returned invalid UTF-8 on stdout", label) //nolint:staticcheck // the original's words
 	}
 	if action.Results == nil {
 		return outcome(o)
@@ -77,7 +77,7 @@ func resultsOf(label string, action Action, o Output) (jsontext.Value, error) {
 	case o.Ended == pxp.EndedByTime:
 		return nil, errors.New(pxp.TimedOut)
 	default:
-		return nil, fmt.Errorf("The task executed for the %s %w", label, err) //nolint:staticcheck,revive // the original's words
+		return nil, fmt.Errorf("The task executed for the %s %w", label, err) //nolint:staticcheck // the original's words
 	}
 }
 

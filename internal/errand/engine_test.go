@@ -164,15 +164,13 @@ func (n *node) program(e errandtest.Ending) {
 	n.machine.Program = func(string, errand.Command) errandtest.Ending { return e }
 }
 
-func bubble(t *testing.T, test func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
-}
+// pass lets time pass, which in a bubble costs none.
+func pass(d time.Duration) { <-time.After(d) }
 
 // The order of checks, and the words of the original agent.
 func TestAnswers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.request(wire.BlockingRequest, "")
 		n.request(wire.BlockingRequest, "null")
@@ -209,7 +207,8 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		var ran errand.Command
 		n.machine.Program = func(_ string, c errand.Command) errandtest.Ending {
@@ -220,7 +219,7 @@ func TestCommand(t *testing.T) {
 		n.want("rpc_provisional_response")
 		n.ask("s", "status", "query", `{"transaction_id":"t1"}`)
 		n.want(`rpc_blocking_response {"transaction_id":"t1","status":"running"}`)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.want(`rpc_non_blocking_response {"exitcode":3,"stdout":"out\n","stderr":"err�"}`)
 		n.ask("s", "status", "query", `{"transaction_id":"t1"}`)
 		n.want(`rpc_blocking_response {"transaction_id":"t1","status":"failure","exitcode":3,"stdout":"out\n","stderr":"err�"}`)
@@ -231,12 +230,13 @@ func TestCommand(t *testing.T) {
 }
 
 func TestBlockingCommandLeavesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.program(errandtest.Ending{After: time.Second, Stdout: "x"})
 		for range 2 { // not deduplicated either
 			n.ask("t1", "command", "run", `{"command":"date"}`)
-			time.Sleep(2 * time.Second)
+			pass(2 * time.Second)
 			n.want(`rpc_blocking_response {"exitcode":0,"stdout":"x"}`)
 		}
 		n.ask("s", "status", "query", `{"transaction_id":"t1"}`)
@@ -247,7 +247,8 @@ func TestBlockingCommandLeavesNothing(t *testing.T) {
 }
 
 func TestReplayedTransaction(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.program(errandtest.Ending{After: time.Minute})
 		n.command("t1")
@@ -256,7 +257,7 @@ func TestReplayedTransaction(t *testing.T) {
 		n.restart()
 		n.command("t1")
 		n.want("rpc_provisional_response")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.want(`rpc_non_blocking_response {"exitcode":0}`)
 		n.command("t1")
 		n.restart()
@@ -271,13 +272,14 @@ func TestReplayedTransaction(t *testing.T) {
 }
 
 func TestOutcomeWaitsForConnection(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.program(errandtest.Ending{After: time.Minute, Stdout: "late"})
 		n.command("t1")
 		n.want("rpc_provisional_response")
 		n.disconnect(true)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		n.restart()
 		n.want()
 		n.disconnect(false)
@@ -291,20 +293,22 @@ func TestOutcomeWaitsForConnection(t *testing.T) {
 
 // A connection that is too busy gets the outcome later, without a new one.
 func TestOutcomeIsTriedAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.disconnect(true)
 		n.command("t1")
 		synctest.Wait()
 		n.disconnect(false)
 		n.want()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.want(`rpc_non_blocking_response {"exitcode":0}`)
 	})
 }
 
 func TestWithoutNotifyOutcome(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.request(wire.NonBlockingRequest, `{"transaction_id":"t1","module":"command","action":"run","params":{"command":"date"},"notify_outcome":false}`)
 		n.want("rpc_provisional_response")
@@ -316,7 +320,8 @@ func TestWithoutNotifyOutcome(t *testing.T) {
 }
 
 func TestRestarts(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *errand.Config) { c.MaxConcurrent = 1 })
 		n.program(errandtest.Ending{After: time.Minute, Vanish: true})
 		n.command("vanishes")
@@ -324,7 +329,7 @@ func TestRestarts(t *testing.T) {
 		n.want("rpc_provisional_response", "rpc_provisional_response")
 		n.restart()
 		n.want("rpc_error_message Failed to execute the task for the non blocking 'command run' request (transaction waits). Error: the agent was restarted before this began; it will not begin any more")
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.want("rpc_error_message task process is not running, but no output is available")
 		n.ask("s", "status", "query", `{"transaction_id":"vanishes"}`)
 		if told := n.told(); len(told) != 1 || !strings.Contains(told[0], `"status":"unknown"`) || !strings.Contains(told[0], "task process is not running") {
@@ -337,7 +342,8 @@ func TestRestarts(t *testing.T) {
 }
 
 func TestPuppetRunsOneAtATime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *errand.Config) { c.MaxPuppetWaiting = 1 })
 		n.program(errandtest.Ending{After: time.Minute, Stdout: `{"status":"unchanged"}` + "\n"})
 		for _, id := range []string{"p1", "p2", "p3"} {
@@ -353,10 +359,10 @@ func TestPuppetRunsOneAtATime(t *testing.T) {
 		if n.machine.Busy() != 2 {
 			t.Errorf("a command waits for a Puppet run")
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.wantAnyOrder("rpc_provisional_response", `rpc_non_blocking_response {"status":"unchanged"}`, `rpc_non_blocking_response {"exitcode":0,"stdout":"{\"status\":\"unchanged\"}\n"}`)
 		n.order("p3", "pxp-module-puppet", "run", `{"flags":[]}`) // a copy that came late
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		n.want("rpc_provisional_response", `rpc_non_blocking_response {"status":"unchanged"}`)
 		if diff := cmp.Diff(map[string]int{"p1": 1, "p2": 1, "c1": 1}, n.machine.Started()); diff != "" {
 			t.Errorf("started (-want +got):\n%s", diff)
@@ -365,7 +371,8 @@ func TestPuppetRunsOneAtATime(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *errand.Config) { c.MaxConcurrent = 1 })
 		cancel := func(id string) { n.ask("c", "transaction", "cancel", `{"transaction_id":"`+id+`","reason":"lunch"}`) }
 		n.program(errandtest.Ending{After: time.Hour, Stdout: "half", Deaf: true})
@@ -379,7 +386,7 @@ func TestCancel(t *testing.T) {
 		n.restart() // what was asked is not forgotten
 		cancel("runs")
 		n.want(`rpc_blocking_response {"transaction_id":"runs","status":"running"}`)
-		time.Sleep(errandtest.Grace)
+		pass(errandtest.Grace)
 		n.want(`rpc_non_blocking_response {"exitcode":137,"stdout":"half","ended":"cancelled"}`)
 		cancel("runs")
 		cancel("nobody")
@@ -391,7 +398,8 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCancelWhileItPrepares(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.cache.Delay = time.Hour
 		n.order("t1", "script", "run", `{"script":`+file("a.sh")+`,"arguments":[]}`)
@@ -405,21 +413,23 @@ func TestCancelWhileItPrepares(t *testing.T) {
 }
 
 func TestLongestTime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *errand.Config) { c.MaxRun = time.Hour })
 		n.program(errandtest.Ending{After: 2 * time.Hour})
 		n.command("t1")
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		n.want("rpc_provisional_response", `rpc_non_blocking_response {"exitcode":143,"ended":"timeout"}`)
 		n.cache.Delay = 2 * time.Hour
 		n.order("t2", "script", "run", `{"script":`+file("a.sh")+`,"arguments":[]}`)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		n.want("rpc_provisional_response", "rpc_error_message stopped after its longest time: it had not begun by then")
 	})
 }
 
 func TestOutputThatIsNotText(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		for id, stdout := range map[string]string{"t1": "\xff", "t2": "a\x00b"} {
 			n.program(errandtest.Ending{Stdout: stdout, Stderr: "fine\xff"})
@@ -433,7 +443,8 @@ func TestOutputThatIsNotText(t *testing.T) {
 }
 
 func TestAnswerThatIsTooBig(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, func(c *errand.Config) { c.MaxMessageBytes = 100 })
 		n.program(errandtest.Ending{Stdout: strings.Repeat("x", 100)})
 		n.command("t1")
@@ -443,7 +454,8 @@ func TestAnswerThatIsTooBig(t *testing.T) {
 
 // A full disk: the order is refused, and a copy of it is not run when there is room again.
 func TestFullSpool(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		refused := "rpc_error_message Failed to execute the task for the non blocking 'command run' request (transaction t1). Error: the spool's disk is full"
 		n.machine.Fill(true)
@@ -457,7 +469,7 @@ func TestFullSpool(t *testing.T) {
 		n.command("t2")
 		n.want("rpc_provisional_response")
 		n.machine.Fill(true) // its end cannot be kept; it is told all the same
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		n.want(`rpc_non_blocking_response {"exitcode":0}`)
 		if diff := cmp.Diff(1, n.machine.Started()["t2"]+n.machine.Started()["t1"]); diff != "" {
 			t.Errorf("started (-want +got):\n%s", diff)
@@ -466,7 +478,8 @@ func TestFullSpool(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.command("old")
 		n.command("spoilt")
@@ -479,7 +492,7 @@ func TestRetention(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- n.engine.Run(ctx) }()
-		time.Sleep(15 * 24 * time.Hour)
+		pass(15 * 24 * time.Hour)
 		n.told()
 		for _, id := range []string{"old", "spoilt"} {
 			n.ask("s", "status", "query", `{"transaction_id":"`+id+`"}`)
@@ -495,7 +508,8 @@ func TestRetention(t *testing.T) {
 }
 
 func TestPolicy(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		policy, err := errand.ParsePolicy("/etc/policy.yaml", []byte("requesters: ['pcp://ops.example.com/*']\nactions: [echo, task run]\ntasks: ['service', 'package::*']\n"))
 		if err != nil {
 			t.Fatal(err)

@@ -94,7 +94,7 @@ func (e *Engine) query(o Order) (jsontext.Value, error) {
 // statusOf says how far a transaction is. Only what is over has an exit code.
 func (e *Engine) statusOf(transaction string) (pxp.StatusResults, error) {
 	s := pxp.StatusResults{Transaction: transaction, Status: pxp.Unknown}
-	if pxp.CheckTransaction(transaction) != nil {
+	if possible := pxp.CheckTransaction(transaction) == nil; !possible {
 		s.Stdout = wrapped("found no results directory")
 		return s, nil
 	}
@@ -107,9 +107,9 @@ func (e *Engine) statusOf(transaction string) (pxp.StatusResults, error) {
 	case fault.Of(err) == fault.NotFound:
 		s.Stdout = wrapped("found no results directory")
 		return s, nil
-	case err != nil:
+	case err != nil: // unknown is the answer
 		s.Stdout = wrapped("the record of the transaction cannot be read")
-		return s, nil //nolint:nilerr // unknown is the answer
+		return s, nil //nolint:nilerr // see above
 	case e.modules[r.Module].Name == "":
 		s.Stdout = wrapped("the module " + r.Module + " is not there any more")
 		return s, nil

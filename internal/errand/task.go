@@ -130,13 +130,13 @@ func (n *Node) install(ctx context.Context, place string, p pxp.TaskParams, c ch
 func expand(files []pxp.FileSource, names []string) (map[string]pxp.FileSource, error) {
 	found := map[string]pxp.FileSource{}
 	for _, name := range names {
-		any := false
+		there := false
 		for _, f := range files {
 			if f.Filename == name || strings.HasSuffix(name, "/") && strings.HasPrefix(f.Filename, name) {
-				found[f.Filename], any = f, true
+				found[f.Filename], there = f, true
 			}
 		}
-		if !any {
+		if !there {
 			return nil, fault.New(fault.Invalid, "'%s' file requested as additional task dependency not found", name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -205,7 +206,8 @@ func TestOtherModules(t *testing.T) {
 }
 
 func TestFileDownload(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
 		n := start(t, nil)
 		n.cache.Missing = map[string]error{fmt.Sprintf("%064x", 9): fault.New(fault.Invalid, `The downloaded file "/x" has a SHA that differs from the provided SHA`)}
 		entry := func(kind string, sha int) string {

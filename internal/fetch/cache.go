@@ -242,7 +242,7 @@ func (c *Cache) purgeOne(ctx context.Context, digest string, before time.Time) (
 	dir := filepath.Join(c.cfg.Dir, digest)
 	info, err := os.Stat(dir)
 	if err != nil || !info.ModTime().Before(before) {
-		return false, nil //nolint:nilerr // it is gone by itself
+		return false, nil // not old, or gone by itself
 	}
 	return true, c.broken(os.RemoveAll(dir))
 }

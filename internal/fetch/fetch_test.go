@@ -36,8 +36,8 @@ type servers struct {
 func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.String())
-	answer, content, there := s.answer, s.files[r.URL.Path], false
-	_, there = s.files[r.URL.Path]
+	answer := s.answer
+	content, there := s.files[r.URL.Path]
 	s.mu.Unlock()
 	switch {
 	case r.Context().Err() != nil:
@@ -88,6 +88,7 @@ func newCache(t *testing.T, change func(*Config)) (*Cache, *servers) {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	errandtest.RunCache(t, func(t *testing.T) errandtest.Store {
+		t.Helper()
 		c, s := newCache(t, func(c *Config) { c.Servers = c.Servers[:1] })
 		c.pauses = []time.Duration{time.Millisecond} // the suite has no clock of its own
 		missing := pxp.FileSource{Filename: "missing", SHA256: strings.Repeat("0", 64), URI: pxp.Source{Path: "/nowhere"}}
@@ -288,7 +289,7 @@ func TestOneDownloadForEachDigest(t *testing.T) {
 		c, s := newCache(t, nil)
 		f := s.offer("a", "one")
 		s.answer = func(*http.Request) (*http.Response, error) {
-			time.Sleep(time.Minute) // a slow server
+			<-time.After(time.Minute) // a slow server
 			return respond(http.StatusOK, "one"), nil
 		}
 		var all sync.WaitGroup

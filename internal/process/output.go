@@ -53,15 +53,18 @@ func (w *watch) outputs(most int64) (stdout, stderr *limited, err error) {
 
 // Write implements io.Writer. It takes everything.
 func (l *limited) Write(p []byte) (int, error) {
-	if l.failed != nil || l.cut {
-		return len(p), nil
+	if l.failed == nil && !l.cut {
+		l.keep(p)
 	}
+	return len(p), nil
+}
+
+func (l *limited) keep(p []byte) {
 	allowed := l.budget.take(len(p))
 	l.cut = allowed < len(p)
 	if allowed > 0 {
 		_, l.failed = l.file.Write(p[:allowed])
 	}
-	return len(p), nil
 }
 
 // add writes a line of our own, which no limit cuts. On a full disk there is a reserve for it.

@@ -81,7 +81,7 @@ func find(bin string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("Puppet's executable %s is not there: %w", bin, err) //nolint:staticcheck,revive // a name
+	return "", fmt.Errorf("Puppet's executable %s is not there: %w", bin, err) //nolint:staticcheck // a name
 }
 
 func wrong(kind string, exit int, format string, args ...any) pxp.PuppetResults {

@@ -80,10 +80,8 @@ func Open(dir string, log *slog.Logger) (*Spool, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "the spool %s cannot be made", dir)
 	}
 	lock := flock.New(filepath.Join(dir, ".lock"), flock.SetPermissions(fileMode))
-	ctx, cancel := context.WithTimeout(context.Background(), leaving)
-	defer cancel()
-	mine, err := lock.TryLockContext(ctx, leaving/20)
-	if err != nil && ctx.Err() == nil {
+	mine, err := take(lock)
+	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the spool %s cannot be written to", dir)
 	}
 	if !mine {
@@ -91,6 +89,18 @@ func Open(dir string, log *slog.Logger) (*Spool, error) {
 	}
 	s := &Spool{dir: dir, log: log, lock: lock, write: replace}
 	return s, s.tidy()
+}
+
+// take locks, or waits a little for who has the lock.
+func take(lock *flock.Flock) (mine bool, err error) {
+	const tries = 20
+	for range tries {
+		if mine, err = lock.TryLock(); mine || err != nil {
+			return mine, err
+		}
+		<-time.After(leaving / tries)
+	}
+	return false, nil
 }
 
 // tidy removes what an earlier process was about to make.
@@ -298,10 +308,11 @@ func (s *Spool) List() ([]errand.Record, error) {
 	var list []errand.Record
 	err := s.each(func(transaction string, _ fs.DirEntry) error {
 		r, err := s.Load(transaction)
-		switch fault.Of(err) {
-		case fault.NotFound:
+		kind := fault.Of(err)
+		switch {
+		case err != nil && kind == fault.NotFound:
 			return nil
-		case fault.Invalid:
+		case err != nil && kind == fault.Invalid:
 			s.log.WarnContext(context.Background(), "transaction passed over, its record cannot be read", "transaction", transaction, "err", err)
 			return nil
 		}

@@ -30,6 +30,7 @@ func open(t *testing.T, dir string) *Spool {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	errandtest.RunSpool(t, func(t *testing.T) errandtest.Disk {
+		t.Helper()
 		dir := t.TempDir()
 		s := open(t, dir)
 		return errandtest.Disk{

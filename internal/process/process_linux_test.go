@@ -85,11 +85,13 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	errandtest.RunRunner(t, func(t *testing.T) errandtest.Programs {
+		t.Helper()
 		dir := t.TempDir()
 		s := openSpool(t, dir)
 		return errandtest.Programs{
 			Spool: s, Runner: newRunner(nil), Command: script,
 			Begun: func(t *testing.T, place string) {
+				t.Helper()
 				waitUntil(t, "the program wrote something", func() bool {
 					info, err := os.Stat(filepath.Join(place, "stdout"))
 					return err == nil && info.Size() > 0
