@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 )
 
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
-// for the rest of the story, and TUTTI_DATA points to it. `checkin NODE [FACTS]` is a node
+// for the rest of the story, and TUTTI_DATA and SERVER point to it. `reap FILE` ends, with the story, the process whose number will be in FILE. `checkin NODE [FACTS]` is a node
 // that gets its certificate, sends these facts (a JSON object, or a file of one) and
 // fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
 func TestStories(t *testing.T) {
@@ -30,7 +31,7 @@ func TestStories(t *testing.T) {
 			env.Values[storyKey{}] = &storyServer{}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},
 	})
 }
 
@@ -86,7 +87,24 @@ func serve(script *testscript.TestScript, not bool, flags []string) {
 	script.Check(s.start())
 	script.Defer(func() { script.Check(s.stop()) })
 	script.Setenv("TUTTI_DATA", s.data)
+	script.Setenv("SERVER", s.url)
 	script.Value(storyKey{}).(*storyServer).server = s
+}
+
+// reap ends a process that a command of the story leaves behind, whatever becomes of the story.
+func reap(script *testscript.TestScript, not bool, args []string) {
+	if not || len(args) != 1 {
+		script.Fatalf("usage: reap FILE")
+	}
+	path := script.MkAbs(args[0])
+	script.Defer(func() {
+		text, _ := os.ReadFile(path)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 1 {
+			if p, there := lookup(pid); there {
+				p.kill()
+			}
+		}
+	})
 }
 
 // checkIn is a node's first run, without an agent.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,11 +14,12 @@ import (
 
 func (a *app) agentStatus() *cobra.Command {
 	var path string
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show how the agent of this node stands", Args: exactly(0),
 		Long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
-user that the agent runs as.`,
-		Example: "  tutti agent status\n  tutti agent status -o json",
+user that the agent runs as. With --wait it waits until the agent is connected; exit code 8 says that it is not by then.`,
+		Example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkTextOrJSON(); err != nil {
 				return err
@@ -26,20 +28,44 @@ user that the agent runs as.`,
 			if err != nil {
 				return err
 			}
-			status, err := agent.AskStatus(cmd.Context(), config.Data)
+			status, err := awaitAgent(cmd.Context(), config.Data, wait)
 			if err != nil {
 				return err
 			}
 			if a.asJSON() {
-				return a.printJSON(status)
+				err = a.printJSON(status)
+			} else {
+				err = a.printRows(nil, statusRows(status, time.Now()))
 			}
-			return a.printRows(nil, statusRows(status, time.Now()))
+			if err == nil && wait > 0 && !status.Connection.Connected {
+				err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", wait), Err: api.ErrUnreachable}
+			}
+			return err
 		},
 	}
 	a.configFlags(cmd, &path)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the agent is connected")
 	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
 	a.textOrJSON(cmd)
 	return cmd
+}
+
+// awaitAgent asks until the agent is connected, or the time is over; then the last answer counts.
+func awaitAgent(ctx context.Context, data string, limit time.Duration) (agent.Status, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(limit)
+	for {
+		status, err := agent.AskStatus(ctx, data)
+		if err == nil && status.Connection.Connected || time.Now().After(end) || fault.Of(err) == fault.Denied {
+			return status, err
+		}
+		select {
+		case <-ctx.Done():
+			return status, ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 func statusRows(s agent.Status, now time.Time) [][]string {
