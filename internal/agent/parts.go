@@ -2,17 +2,19 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fetch"
 	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/process"
-	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/spool"
 	"github.com/tutti-project/tutti/internal/wire"
 )
@@ -27,7 +29,8 @@ func (d *daemon) assemble() (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.spool, d.cache = kept, noCache{}
+	d.spool = kept
+	d.cache = fetch.New(fetch.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
 	d.engine = errand.New(errand.Config{
 		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: d.modules(), Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
@@ -58,14 +61,19 @@ func (d *daemon) modules() []errand.Module {
 	return errand.Modules(n)
 }
 
-// noCache fetches nothing.
-type noCache struct{}
-
-var errNoFiles = fault.New(fault.Unavailable, "this agent cannot fetch files")
-
-func (noCache) File(context.Context, pxp.FileSource) (string, error) { return "", errNoFiles }
-func (noCache) Install(context.Context, string, map[string]pxp.FileSource) error {
-	return errNoFiles
+// filesClient fetches files, as this node.
+func (d *daemon) filesClient() *http.Client {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		config, err := d.id.TLS()
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{Config: config.Clone()}).DialContext(ctx, network, address)
+	}
+	return &http.Client{Transport: &http.Transport{
+		DialTLSContext: dial, TLSHandshakeTimeout: d.ConnectTimeout, ResponseHeaderTimeout: fileTime, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2,
+	}}
 }
-func (noCache) Make(context.Context, pxp.FileEntry) error     { return errNoFiles }
-func (noCache) Purge(context.Context, time.Time) (int, error) { return 0, nil }
+
+// fileTime is how long a server may take until a file begins to come.
+const fileTime = time.Minute
