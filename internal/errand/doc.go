@@ -35,6 +35,12 @@
 // a lane's queue is full the transaction fails at once, with a description that
 // begins with pxp.Full.
 //
+// # Full disks
+//
+// An order that cannot be kept is refused, and not run. A copy of it that comes when there is room is
+// refused too, by the same process: the newest 1000 such transactions are remembered. An
+// end that cannot be kept is told all the same; after a restart it is concluded, and told, again.
+//
 // # Concurrency
 //
 // An Engine is safe for concurrent use. It holds no goroutine and no timer while

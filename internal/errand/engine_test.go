@@ -341,6 +341,81 @@ func TestRestarts(t *testing.T) {
 	})
 }
 
+// Nobody waits for a blocking request of an agent that was killed: its program is stopped.
+func TestBlockingRequestOfAKilledAgent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, nil)
+		n.program(errandtest.Ending{After: time.Hour})
+		n.ask("t1", "command", "run", `{"command":"date"}`)
+		synctest.Wait()
+		n.restart()
+		n.want()
+		if busy := n.machine.Busy(); busy != 0 {
+			t.Errorf("%d programs run on", busy)
+		}
+		spool, _ := n.machine.Boot()
+		if list, err := spool.List(); err != nil || len(list) != 0 {
+			t.Errorf("left: %v %v", list, err)
+		}
+	})
+}
+
+// An engine that was closed takes nothing more.
+func TestClosedEngine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, nil)
+		n.engine.Close()
+		n.command("t1")
+		n.ask("t2", "ping", "ping", "{}")
+		n.want()
+		n.boot()
+		n.connect()
+		n.want()
+		n.command("t1") // asked again, it is run
+		n.want("rpc_provisional_response", `rpc_non_blocking_response {"exitcode":0}`)
+	})
+}
+
+// Engines that have nothing to do hold no goroutine, even if nobody closes them: the
+// bubble would not end with one left.
+func TestManyIdleEngines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		modules := errand.Modules(errand.Node{OS: "linux", Cache: &errandtest.Cache{}})
+		answers := 0
+		for range 1000 {
+			spool, runner := (&errandtest.Machine{}).Boot()
+			e := errand.New(errand.Config{Spool: spool, Runner: runner, Modules: modules, Log: log})
+			if err := e.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			e.Connected(func(wire.Message) error { answers++; return nil })
+			data := jsontext.Value(`{"transaction_id":"t1","module":"command","action":"run","params":{"command":"date"},"notify_outcome":true}`)
+			e.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.NonBlockingRequest, Data: data})
+			synctest.Wait()
+		}
+		if answers != 2000 {
+			t.Errorf("%d answers", answers)
+		}
+	})
+}
+
+// BenchmarkIdleEngine tells what an engine costs that has nothing to do.
+func BenchmarkIdleEngine(b *testing.B) {
+	log := slog.New(slog.DiscardHandler)
+	modules := errand.Modules(errand.Node{OS: "linux", Cache: &errandtest.Cache{}})
+	b.ReportAllocs()
+	var keep []*errand.Engine
+	for b.Loop() {
+		spool, runner := (&errandtest.Machine{}).Boot()
+		keep = append(keep, errand.New(errand.Config{Spool: spool, Runner: runner, Modules: modules, Log: log}))
+	}
+	b.ReportMetric(float64(len(keep)), "engines")
+}
+
 func TestPuppetRunsOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -483,10 +558,12 @@ func TestRetention(t *testing.T) {
 		n := start(t, nil)
 		n.command("old")
 		n.command("spoilt")
+		n.order("script", "script", "run", `{"script":`+file("a.sh")+`,"arguments":[]}`) // a file comes into the cache
 		synctest.Wait()
 		n.machine.Spoil("spoilt")
 		n.program(errandtest.Ending{After: 20 * 24 * time.Hour})
 		n.engine.Close()
+		n.change = func(c *errand.Config) { c.Cache = n.cache }
 		n.make()
 		n.connect()
 		ctx, stop := context.WithCancel(t.Context())
@@ -499,6 +576,9 @@ func TestRetention(t *testing.T) {
 			if told := n.told(); len(told) != 1 || !strings.Contains(told[0], "found no results directory") {
 				t.Errorf("%s is still there: %q", id, told)
 			}
+		}
+		if left, err := n.cache.Purge(ctx, time.Now()); err != nil || left != 0 {
+			t.Errorf("the cache still had %d files, %v", left, err)
 		}
 		stop()
 		if err := <-ended; err != nil {

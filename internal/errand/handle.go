@@ -14,6 +14,9 @@ import (
 // Handle takes a message that came for this node. Answers go out through the
 // connection; what takes time goes on after Handle returned, and after ctx is done.
 func (e *Engine) Handle(ctx context.Context, m wire.Message) {
+	if e.isClosed() {
+		return // who asked asks again, and the next agent answers
+	}
 	if m.Sender == "" {
 		m.Sender = wire.Broker
 	}
@@ -28,6 +31,12 @@ func (e *Engine) Handle(ctx context.Context, m wire.Message) {
 	default:
 		e.cfg.Log.InfoContext(ctx, "message of an unknown type dropped", "type", m.Type, "sender", m.Sender)
 	}
+}
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
 }
 
 func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
