@@ -113,10 +113,17 @@ func (e *Event) outcome(o pxp.Outcome) {
 	e.Outcome = &Outcome{ExitCode: o.ExitCode, Output: out, Chunks: chunks}
 }
 
+// maxMetrics is how many figures a Puppet run may have; Puppet has nine.
+const maxMetrics = 200
+
 // puppet reads the results of a Puppet run.
 func (e *Event) puppet(results []byte) {
 	var p pxp.PuppetResults
 	if err := json.Unmarshal(results, &p); err != nil {
+		e.unreadable()
+		return
+	}
+	if len(p.Metrics) > maxMetrics {
 		e.unreadable()
 		return
 	}

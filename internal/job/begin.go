@@ -22,7 +22,8 @@ func (d *dispatcher) serve(ctx context.Context, k *desk) (more bool, err error) 
 	if k.room() <= 0 {
 		return false, nil
 	}
-	runs, err := d.Store.WaitingRuns(ctx, k.job.ID, k.cursor, d.settings.Batch)
+	n := min(d.settings.Batch, max(k.room(), leastWaiting))
+	runs, err := d.Store.WaitingRuns(ctx, k.job.ID, k.cursor, n)
 	if err != nil {
 		return false, err
 	}
@@ -31,11 +32,14 @@ func (d *dispatcher) serve(ctx context.Context, k *desk) (more bool, err error) 
 		return false, err
 	}
 	k.cursor, k.full = max(k.cursor, last), k.full || full
-	if len(runs) < d.settings.Batch && !full {
+	if len(runs) < n && !full {
 		k.cursor = atEnd
 	}
 	return k.cursor != atEnd && k.room() > 0 && !k.crowd, nil
 }
+
+// leastWaiting is how many waiting runs are read at least: of some the node is not connected.
+const leastWaiting = 50
 
 // atEnd is the cursor of a desk whose waiting runs were all looked at.
 const atEnd = int(^uint(0) >> 1)
