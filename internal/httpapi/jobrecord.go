@@ -62,12 +62,12 @@ func (h *Handler) listJobs(ctx context.Context, request api.JobListRequest) (api
 }
 
 // jobPage is what a list asks for; with the permission for some nodes only, their own jobs.
-func (h *Handler) jobPage(ctx context.Context, request api.JobListRequest) (page job.JobPage, err error) {
+func (h *Handler) jobPage(ctx context.Context, request api.JobListRequest) (page job.Page, err error) {
 	paging, err := pageOf(request.After, request.Limit)
 	if err != nil {
 		return page, err
 	}
-	page = job.JobPage{Limit: paging.Limit, Actor: request.Actor, Task: request.Task}
+	page = job.Page{Limit: paging.Limit, Actor: request.Actor, Task: request.Task}
 	if request.After != "" {
 		if page.Before, err = jobID(request.After); err != nil {
 			return page, err

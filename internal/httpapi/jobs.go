@@ -43,7 +43,7 @@ type JobOrders interface {
 // JobRecords answers what became of jobs.
 type JobRecords interface {
 	Job(ctx context.Context, id int64) (job.Job, error)
-	Jobs(ctx context.Context, page job.JobPage) ([]job.Job, error)
+	Jobs(ctx context.Context, page job.Page) ([]job.Job, error)
 	Runs(ctx context.Context, id int64, page job.RunPage) ([]job.Run, error)
 	Output(ctx context.Context, id int64, page job.OutputPage) ([]job.Line, job.Place, error)
 	// Changes is what changed behind the change with a number, at most about n runs.

@@ -184,7 +184,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if jobs, err := b.jobs.Jobs(t.Context(), job.JobPage{Limit: 10}); err != nil || len(jobs) > 0 {
+	if jobs, err := b.jobs.Jobs(t.Context(), job.Page{Limit: 10}); err != nil || len(jobs) > 0 {
 		t.Errorf("%d jobs were started, %v", len(jobs), err)
 	}
 }

@@ -69,8 +69,12 @@ func failureState(description string) State {
 		begins string
 		state  State
 	}{
-		{pxp.UnknownModule, Refused}, {pxp.UnknownAction, Refused}, {pxp.Refused, Refused},
-		{pxp.Cancelled, Killed}, {pxp.TimedOut, TimedOut}, {pxp.Vanished, Lost},
+		{pxp.UnknownModule, Refused},
+		{pxp.UnknownAction, Refused},
+		{pxp.Refused, Refused},
+		{pxp.Cancelled, Killed},
+		{pxp.TimedOut, TimedOut},
+		{pxp.Vanished, Lost},
 	} {
 		if strings.HasPrefix(description, known.begins) {
 			return known.state

@@ -75,8 +75,8 @@ func TestLinesAreWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		write := func(name string) string {
-			piece := rapid.SampledFrom([]string{"", "a", "\n", "ä\n", "\n\n", "a line\n", "\r\n", "\xff", "𝄞"}).Draw(rt, name)
-			return strings.Repeat(piece, rapid.SampledFrom([]int{1, 2, 40_000}).Draw(rt, name+" times")) + rapid.StringN(0, 20, 80).Draw(rt, name+" end")
+			piece := rapid.SampledFrom([]string{"", "aaaa", "\n", "ä\n", "\n\n", "a line\n", "\r\n", "\xff", "𝄞"}).Draw(rt, name)
+			return strings.Repeat(piece, rapid.SampledFrom([]int{1, 2, 9_000}).Draw(rt, name+" times")) + rapid.StringN(0, 20, 80).Draw(rt, name+" end")
 		}
 		checkLines(t, write("stdout"), write("stderr"))
 		if t.Failed() {

@@ -85,9 +85,9 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 	id, _ := questionOf(a.Transaction)
 	r, err := s.Store.JobRun(ctx, id)
 	switch {
-	case fault.Of(err) == fault.NotFound && err != nil:
+	case err != nil && fault.Of(err) == fault.NotFound:
 		s.Log.DebugContext(ctx, "an answer of no run", "node", a.Node, "run", id)
-		return e, false, nil
+		return e, false, nil //nolint:nilerr // there is nobody to tell
 	case err != nil:
 		return e, false, err
 	case r.Node != a.Node:

@@ -101,13 +101,15 @@ func TestKindsAreOrderedAsAgentsWantThem(t *testing.T) {
 	}{
 		"command": {command(), "command", "run", `{"command":"uptime"}`},
 		"script": {
-			job.Spec{Kind: job.Script, Script: &job.ScriptSpec{Script: ref}}, "script", "run",
+			job.Spec{Kind: job.Script, Script: &job.ScriptSpec{Script: ref}},
+			"script", "run",
 			`{"script":{"filename":"fix.sh","sha256":"` + string(digest) + `","uri":` + uri + `,"size_bytes":7},"arguments":[]}`,
 		},
 		"file": {
 			job.Spec{Kind: job.File, File: &job.FileSpec{Entries: []job.FileEntry{
 				{Kind: "directory", Destination: "/opt/x"}, {Kind: "file", Destination: "/opt/x/fix.sh", File: ref}, {Kind: "symlink", Destination: "/opt/y", LinkSource: "x"},
-			}}}, "file", "download",
+			}}},
+			"file", "download",
 			`{"files":[{"kind":"directory","destination":"/opt/x","link_source":"","uri":{"path":"","params":{}},"sha256":""},` +
 				`{"kind":"file","destination":"/opt/x/fix.sh","link_source":"","uri":` + uri + `,"sha256":"` + string(digest) + `"},` +
 				`{"kind":"symlink","destination":"/opt/y","link_source":"x","uri":{"path":"","params":{}},"sha256":""}]}`,
@@ -141,7 +143,7 @@ func TestAPlanStartsNothing(t *testing.T) {
 		}
 		_, err = w.Create(w.t.Context(), ann, command())
 		wantKind(t, err, fault.Denied)
-		if jobs, err := w.Jobs(w.t.Context(), job.JobPage{Limit: 9}); err != nil || len(jobs) != 0 {
+		if jobs, err := w.Jobs(w.t.Context(), job.Page{Limit: 9}); err != nil || len(jobs) != 0 {
 			t.Errorf("jobs: %v, %v", jobs, err)
 		}
 	})

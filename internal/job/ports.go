@@ -53,7 +53,7 @@ type Archive interface {
 	// Job is one job; NotFound.
 	Job(ctx context.Context, id int64) (Job, error)
 	// Jobs is a page of jobs, the newest first.
-	Jobs(ctx context.Context, page JobPage) ([]Job, error)
+	Jobs(ctx context.Context, page Page) ([]Job, error)
 	// JobRun is the run with an ID; NotFound.
 	JobRun(ctx context.Context, id string) (Run, error)
 	// Runs is a page of a job's runs, by Number; none for a job that is not there.
@@ -71,8 +71,8 @@ type Archive interface {
 	MayFetch(ctx context.Context, node fleet.Certname, d fleet.Digest, endedAfter time.Time) (bool, error)
 }
 
-// JobPage is which jobs are wanted.
-type JobPage struct {
+// Page is which jobs are wanted.
+type Page struct {
 	Before   int64 // IDs below this; 0: from the newest
 	Limit    int
 	Statuses []Status       // none: all

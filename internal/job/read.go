@@ -10,7 +10,7 @@ import (
 func (s *Service) Job(ctx context.Context, id int64) (Job, error) { return s.Store.Job(ctx, id) }
 
 // Jobs is a page of jobs, the newest first.
-func (s *Service) Jobs(ctx context.Context, page JobPage) ([]Job, error) {
+func (s *Service) Jobs(ctx context.Context, page Page) ([]Job, error) {
 	return s.Store.Jobs(ctx, page)
 }
 

@@ -65,8 +65,8 @@ func (l *line) Close(broker.Farewell) { l.Drop() }
 func (l *line) Drop() { l.once.Do(func() { close(l.gone) }) }
 
 // join connects an agent; it serves until the connection or the test ends.
-func (a *agent) join(t testing.TB, b *broker.Broker, serving *sync.WaitGroup) *line {
-	t.Helper()
+func (a *agent) join(tb testing.TB, b *broker.Broker, serving *sync.WaitGroup) *line {
+	tb.Helper()
 	l := &line{agent: a, woken: make(chan struct{}, 1), gone: make(chan struct{})}
 	who := broker.Presence{URI: agentOf(a.name), Certname: a.name, Version: wire.V2, Agent: "test-agent/1", Remote: "192.0.2.1:1"}
 	ready := make(chan struct{})
@@ -83,17 +83,11 @@ func (a *agent) join(t testing.TB, b *broker.Broker, serving *sync.WaitGroup) *l
 	})
 	session, err := b.Join(who, false, l)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	l.session = session
 	close(ready)
 	return l
-}
-
-// leave ends a connection.
-func (l *line) leave() {
-	l.session.Leave(broker.Farewell{Code: 1000, Reason: "test"})
-	l.Drop()
 }
 
 func (l *line) read() {

@@ -35,16 +35,16 @@ type orderer struct {
 	serving sync.WaitGroup
 }
 
-func newOrderer(t testing.TB, out io.Writer, changes ...func(*Config)) *orderer {
-	t.Helper()
+func newOrderer(tb testing.TB, out io.Writer, changes ...func(*Config)) *orderer {
+	tb.Helper()
 	c := Default()
-	c.Data, c.JobReconnect, c.LogLevel = filepath.Join(t.TempDir(), "data"), time.Millisecond, "debug"
+	c.Data, c.JobReconnect, c.LogLevel = filepath.Join(tb.TempDir(), "data"), time.Millisecond, "debug"
 	for _, change := range changes {
 		change(&c)
 	}
-	s := &orderer{t: t, config: c, out: out}
+	s := &orderer{t: tb, config: c, out: out}
 	s.start()
-	t.Cleanup(func() { s.halt() })
+	tb.Cleanup(func() { s.halt() })
 	return s
 }
 

@@ -120,7 +120,7 @@ func (s *Store) Job(ctx context.Context, id int64) (job.Job, error) {
 
 // Jobs implements job.Archive. The statement has only the conditions that are asked
 // for, so that it can use its indexes.
-func (s *Store) Jobs(ctx context.Context, page job.JobPage) ([]job.Job, error) {
+func (s *Store) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
 	f := filter{dialect: s.dialect}
 	if page.Before > 0 {
 		f.add("id < ?", page.Before)

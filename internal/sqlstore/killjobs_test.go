@@ -111,7 +111,7 @@ func (a acknowledged) verify(t *testing.T, dir string) {
 			t.Errorf("acknowledged as ended: %s, %v, %v, %v", r.State, chunks, err, outErr)
 		}
 	}
-	jobs, err := s.Jobs(t.Context(), job.JobPage{Limit: 100_000})
+	jobs, err := s.Jobs(t.Context(), job.Page{Limit: 100_000})
 	if err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ func (s *Store) Job(_ context.Context, id int64) (job.Job, error) {
 }
 
 // Jobs implements job.Archive.
-func (s *Store) Jobs(_ context.Context, page job.JobPage) ([]job.Job, error) {
+func (s *Store) Jobs(_ context.Context, page job.Page) ([]job.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var jobs []job.Job
@@ -35,7 +35,7 @@ func (s *Store) Jobs(_ context.Context, page job.JobPage) ([]job.Job, error) {
 	return jobs, nil
 }
 
-func (k *kept) fits(page job.JobPage) bool {
+func (k *kept) fits(page job.Page) bool {
 	j := k.job
 	onNode := page.Node == "" || slices.ContainsFunc(k.runs, func(r job.Run) bool { return r.Node == page.Node })
 	return (page.Before == 0 || j.ID < page.Before) && in(page.Statuses, j.Status) && in(page.Kinds, j.Spec.Kind) &&

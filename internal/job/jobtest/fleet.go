@@ -3,6 +3,7 @@ package jobtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -112,11 +113,7 @@ func (f *Fleet) Requests(name fleet.Certname) []pxp.Request {
 func (f *Fleet) Begun(name fleet.Certname) map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	begun := map[string]int{}
-	for id, n := range f.nodes[name].begun {
-		begun[id] = n
-	}
-	return begun
+	return maps.Clone(f.nodes[name].begun)
 }
 
 // Wait returns when all that nodes began to tell is told.
@@ -131,7 +128,7 @@ func (f *Fleet) Connected(name fleet.Certname) (string, bool) {
 }
 
 // Order implements job.Sender.
-func (f *Fleet) Order(_ context.Context, name fleet.Certname, r pxp.Request) error {
+func (f *Fleet) Order(ctx context.Context, name fleet.Certname, r pxp.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, err := f.receive(name, r)
@@ -139,17 +136,17 @@ func (f *Fleet) Order(_ context.Context, name fleet.Certname, r pxp.Request) err
 		return err
 	}
 	if n.manner.Refuses != "" {
-		f.tell(name, n, n.manner.Lag, job.Answer{Kind: job.Failure, Transaction: r.Transaction, Description: n.manner.Refuses})
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Failure, Transaction: r.Transaction, Description: n.manner.Refuses})
 		return nil
 	}
-	f.tell(name, n, n.manner.Lag, job.Answer{Kind: job.Provisional, Transaction: r.Transaction})
+	f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Provisional, Transaction: r.Transaction})
 	if n.begun[r.Transaction] > 0 {
 		return nil // it has it already
 	}
 	n.begun[r.Transaction]++
 	f.tells.Go(func() {
 		<-time.After(n.manner.Takes)
-		f.end(name, r.Transaction, pxp.Outcome{ExitCode: n.manner.ExitCode, Stdout: n.manner.Stdout})
+		f.end(ctx, name, r.Transaction, pxp.Outcome{ExitCode: n.manner.ExitCode, Stdout: n.manner.Stdout})
 	})
 	return nil
 }
@@ -172,7 +169,7 @@ func (f *Fleet) receive(name fleet.Certname, r pxp.Request) (*node, error) {
 }
 
 // end ends a transaction, once.
-func (f *Fleet) end(name fleet.Certname, transaction string, o pxp.Outcome) {
+func (f *Fleet) end(ctx context.Context, name fleet.Certname, transaction string, o pxp.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.nodes[name]
@@ -181,12 +178,12 @@ func (f *Fleet) end(name fleet.Certname, transaction string, o pxp.Outcome) {
 	}
 	n.over[transaction] = o
 	if !n.manner.Mute {
-		f.tell(name, n, n.manner.Lag, job.Answer{Kind: job.Response, Transaction: transaction, Results: pxp.Data(o)})
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Response, Transaction: transaction, Results: pxp.Data(o)})
 	}
 }
 
 // tell says something, if the node is connected then. The caller holds f.mu.
-func (f *Fleet) tell(name fleet.Certname, n *node, lag time.Duration, a job.Answer) {
+func (f *Fleet) tell(ctx context.Context, name fleet.Certname, n *node, lag time.Duration, a job.Answer) {
 	a.Node = name
 	times := 1
 	if n.manner.Twice {
@@ -200,14 +197,14 @@ func (f *Fleet) tell(name fleet.Certname, n *node, lag time.Duration, a job.Answ
 		f.tells.Go(func() {
 			<-time.After(lag)
 			if _, connected := f.Connected(name); connected {
-				_ = f.server().Observe(context.Background(), a) // as an agent: what the server says to it is its own business
+				_ = f.server().Observe(context.WithoutCancel(ctx), a) // as an agent: what the server says to it is its own business
 			}
 		})
 	}
 }
 
 // Ask implements job.Sender.
-func (f *Fleet) Ask(_ context.Context, name fleet.Certname, r pxp.Request) error {
+func (f *Fleet) Ask(ctx context.Context, name fleet.Certname, r pxp.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, err := f.receive(name, r)
@@ -222,16 +219,16 @@ func (f *Fleet) Ask(_ context.Context, name fleet.Certname, r pxp.Request) error
 	}
 	switch {
 	case r.Module == pxp.Status:
-		f.tell(name, n, n.manner.Lag, job.Answer{Kind: job.Reply, Transaction: r.Transaction, Results: pxp.Data(n.status(about.Transaction))})
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Reply, Transaction: r.Transaction, Results: pxp.Data(n.status(about.Transaction))})
 	case n.manner.CannotEnd:
-		f.tell(name, n, n.manner.Lag, job.Answer{Kind: job.Failure, Transaction: r.Transaction, Description: pxp.UnknownModule + ": transaction"})
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Failure, Transaction: r.Transaction, Description: pxp.UnknownModule + ": transaction"})
 	default:
 		status := n.status(about.Transaction).Status
-		f.tell(name, n, n.manner.Lag, job.Answer{
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{
 			Kind: job.Reply, Transaction: r.Transaction, Results: pxp.Data(pxp.CancelResults{Transaction: about.Transaction, Status: status}),
 		})
 		if status == pxp.Running {
-			f.tells.Go(func() { f.end(name, about.Transaction, pxp.Outcome{ExitCode: 143, Ended: pxp.EndedByOrder}) })
+			f.tells.Go(func() { f.end(ctx, name, about.Transaction, pxp.Outcome{ExitCode: 143, Ended: pxp.EndedByOrder}) })
 		}
 	}
 	return nil

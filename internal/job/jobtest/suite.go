@@ -160,10 +160,10 @@ func sameChunk(a, b job.Chunk) bool {
 	return a.First == b.First && a.Count == b.Count && a.At.Equal(b.At) && bytes.Equal(a.Text, b.Text)
 }
 
-func wantKind(t *testing.T, err error, want fault.Kind) {
+func wantMissing(t *testing.T, err error) {
 	t.Helper()
-	if err == nil || fault.Of(err) != want {
-		t.Errorf("error = %v, want kind %s", err, want)
+	if err == nil || fault.Of(err) != fault.NotFound {
+		t.Errorf("error = %v, want not found", err)
 	}
 }
 

@@ -27,17 +27,17 @@ func readAsMade(t *testing.T, s job.Store) {
 
 	light := j
 	light.Spec, _ = j.Spec.Apart()
-	list, err := s.Jobs(t.Context(), job.JobPage{Limit: 10})
+	list, err := s.Jobs(t.Context(), job.Page{Limit: 10})
 	same(t, "listed without its bulk", []job.Job{light}, list)
 	if err != nil {
 		t.Error(err)
 	}
 	_, err = s.Job(t.Context(), j.ID+1)
-	wantKind(t, err, fault.NotFound)
+	wantMissing(t, err)
 	_, err = s.JobRun(t.Context(), uuid.NewString())
-	wantKind(t, err, fault.NotFound)
+	wantMissing(t, err)
 	_, _, err = s.Changes(t.Context(), j.ID+1, 0, 1)
-	wantKind(t, err, fault.NotFound)
+	wantMissing(t, err)
 	if none := readRuns(t, s, j.ID+1); len(none) > 0 {
 		t.Errorf("runs of no job: %v", none)
 	}
@@ -154,7 +154,7 @@ func secrets(t *testing.T, s job.Store) {
 		t.Errorf("when it has ended: %q", got)
 	}
 	_, err = s.Sealed(t.Context(), j.ID+1)
-	wantKind(t, err, fault.NotFound)
+	wantMissing(t, err)
 }
 
 func stopping(t *testing.T, s job.Store) {
@@ -179,7 +179,7 @@ func stopping(t *testing.T, s job.Store) {
 		t.Error(err)
 	}
 	_, err = s.Direct(t.Context(), j.ID+1, job.Direction{})
-	wantKind(t, err, fault.NotFound)
+	wantMissing(t, err)
 }
 
 func files(t *testing.T, s job.Store) {

@@ -72,19 +72,19 @@ func pagesOfJobs(t *testing.T, s job.Store) {
 		all = append(all, j)
 	}
 	for what, c := range map[string]struct {
-		page job.JobPage
+		page job.Page
 		want []int // places in all
 	}{
-		"all":             {job.JobPage{}, []int{5, 4, 3, 2, 1, 0}},
-		"before":          {job.JobPage{Before: all[2].ID}, []int{1, 0}},
-		"the newest":      {job.JobPage{Limit: 2}, []int{5, 4}},
-		"ended":           {job.JobPage{Statuses: []job.Status{job.Finished, job.Failed}}, []int{0}},
-		"of a kind":       {job.JobPage{Kinds: []job.Kind{job.Task}}, []int{5, 3, 1}},
-		"of somebody":     {job.JobPage{Actor: "bob"}, []int{5, 3, 1}},
-		"of a task":       {job.JobPage{Task: "m::t3"}, []int{3}},
-		"on a node":       {job.JobPage{Node: "n005.example"}, []int{5, 4}},
-		"all of it":       {job.JobPage{Node: "n005.example", Actor: "bob", Kinds: []job.Kind{job.Task}, Statuses: []job.Status{job.Queued}, Task: "m::t5"}, []int{5}},
-		"nothing of that": {job.JobPage{Actor: "eve"}, nil},
+		"all":             {job.Page{}, []int{5, 4, 3, 2, 1, 0}},
+		"before":          {job.Page{Before: all[2].ID}, []int{1, 0}},
+		"the newest":      {job.Page{Limit: 2}, []int{5, 4}},
+		"ended":           {job.Page{Statuses: []job.Status{job.Finished, job.Failed}}, []int{0}},
+		"of a kind":       {job.Page{Kinds: []job.Kind{job.Task}}, []int{5, 3, 1}},
+		"of somebody":     {job.Page{Actor: "bob"}, []int{5, 3, 1}},
+		"of a task":       {job.Page{Task: "m::t3"}, []int{3}},
+		"on a node":       {job.Page{Node: "n005.example"}, []int{5, 4}},
+		"all of it":       {job.Page{Node: "n005.example", Actor: "bob", Kinds: []job.Kind{job.Task}, Statuses: []job.Status{job.Queued}, Task: "m::t5"}, []int{5}},
+		"nothing of that": {job.Page{Actor: "eve"}, nil},
 	} {
 		if c.page.Limit == 0 {
 			c.page.Limit = 10
@@ -200,7 +200,7 @@ func prune(t *testing.T, s job.Store) {
 	if n, err := s.PruneJobs(t.Context(), when(5)); err != nil || n != 1 {
 		t.Errorf("got %d, %v", n, err)
 	}
-	list, err := s.Jobs(t.Context(), job.JobPage{Limit: 10})
+	list, err := s.Jobs(t.Context(), job.Page{Limit: 10})
 	same(t, "what is left", []int64{recent.ID, open.ID}, ids(list))
 	if err != nil {
 		t.Error(err)

@@ -92,7 +92,7 @@ func AnyEvent(runs []job.Run, second int) *rapid.Generator[job.Event] {
 	return rapid.Custom(func(t *rapid.T) job.Event {
 		r := rapid.SampledFrom(runs).Draw(t, "run")
 		e := job.Event{
-			Run: r.ID, What: job.What(rapid.IntRange(0, int(job.DroppedOut)).Draw(t, "what")), At: when(second), Due: when(second + 5),
+			Run: r.ID, What: job.What(rapid.Uint8Range(0, uint8(job.DroppedOut)).Draw(t, "what")), At: when(second), Due: when(second + 5),
 			Reason: rapid.SampledFrom([]string{"", "why"}).Draw(t, "reason"),
 		}
 		switch e.What {
