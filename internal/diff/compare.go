@@ -110,7 +110,7 @@ func Compare(old, new *Catalog) (*Difference, error) {
 	slices.SortFunc(d.resources, byIdentity)
 	d.edges = compareEdges(old.edges, new.edges, d.resources)
 	d.moved = moves(old.resources, after)
-	if err := d.hide(old, new); err != nil {
+	if err := d.hide(old, new, before); err != nil {
 		return nil, err
 	}
 	return d, nil

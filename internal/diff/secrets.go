@@ -2,7 +2,6 @@ package diff
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,30 +32,40 @@ func (s secrets) inValue(v *value) bool {
 // hide marks what may not be seen. Between stored catalogs, what one of them hides is
 // hidden in both. A catalog that was sent must not be a way to guess: what the
 // stored one hides is taken out of the difference, whether it differs or not.
-func (d *Difference) hide(old, new *Catalog) error {
+func (d *Difference) hide(old, new *Catalog, before map[identity]*indexed) error {
 	if len(d.resources) == 0 && !new.sent {
 		return nil
 	}
-	f, err := find(old)
-	if err != nil {
-		return err
-	}
-	g, err := find(new)
-	if err != nil {
-		return err
-	}
-	if new.sent {
-		d.secrets, d.uncompared = [2]secrets{f.secrets, g.secrets}, f.hides()
-		d.withhold(f)
-		f = g
-	} else {
-		f.join(g)
+	if !new.sent { // what both have word for word hides the same
+		f, err := find(old.resources, slices.DeleteFunc(slices.Clone(new.resources), func(r resource) bool {
+			known := before[r.identity]
+			return known != nil && bytes.Equal(known.raw, r.raw)
+		}))
+		if err != nil {
+			return err
+		}
 		d.secrets = [2]secrets{f.secrets, f.secrets}
+		d.mark(f)
+		return nil
 	}
+	stored, err := find(old.resources)
+	if err != nil {
+		return err
+	}
+	sent, err := find(new.resources)
+	if err != nil {
+		return err
+	}
+	d.secrets, d.uncompared = [2]secrets{stored.secrets, sent.secrets}, stored.hides()
+	d.withhold(stored)
+	d.mark(sent)
+	return nil
+}
+
+func (d *Difference) mark(f *finder) {
 	for i := range d.resources {
 		f.mark(&d.resources[i])
 	}
-	return nil
 }
 
 // withhold takes out what f hides of the old side.
@@ -84,50 +93,50 @@ type finder struct {
 	sensitive map[identity][]string // parameters that are marked, in either catalog
 	quiet     map[identity]bool     // resources that do not show what changes in them
 	targets   map[string]bool       // titles and paths of these
-	fragments []fragment            // may turn out to be of a quiet file
 }
 
-// fragment is a resource that is part of what another one writes.
-type fragment struct {
-	identity
-	declared
-	target string
+// Most resources have nothing of the kind in their text. A key may be spelt with
+// escapes.
+var (
+	markers       = [][]byte{[]byte(`sensitive_parameters`), []byte(ptype), []byte(`\u`)}
+	targetMarkers = [][]byte{[]byte(`"target"`), []byte(`\u`)}
+	showDiff      = []byte(`show_diff`)
+	showDiffTrue  = []byte(`show_diff":true`)
+)
+
+func has(text []byte, markers [][]byte) bool {
+	return slices.ContainsFunc(markers, func(m []byte) bool { return bytes.Contains(text, m) })
 }
 
-var markers = [][]byte{[]byte(`sensitive_parameters`), []byte(ptype), []byte(`show_diff`), []byte(`"target"`), []byte(`\u`)}
-
-// find looks through a catalog.
-func find(c *Catalog) (*finder, error) {
+// find looks through the resources of catalogs.
+func find(lists ...[]resource) (*finder, error) {
 	f := &finder{sensitive: map[identity][]string{}, quiet: map[identity]bool{}, targets: map[string]bool{}}
-	for _, r := range c.resources {
-		if err := f.look(r); err != nil {
-			return nil, broken(r.identity, err)
+	for _, list := range lists {
+		for _, r := range list {
+			if err := f.look(r); err != nil {
+				return nil, broken(r.identity, err)
+			}
 		}
 	}
-	for _, part := range f.fragments {
-		if f.targets[part.target] {
-			f.hush(part.identity, part.declared)
+	if len(f.targets) > 0 {
+		for _, list := range lists {
+			for _, r := range list {
+				if err := f.lookAtTarget(r); err != nil {
+					return nil, broken(r.identity, err)
+				}
+			}
 		}
 	}
 	f.secrets = setOf(f.secrets)
 	return f, nil
 }
 
-// join takes in what another catalog hides.
-func (f *finder) join(g *finder) {
-	for id, names := range g.sensitive {
-		f.sensitive[id] = append(f.sensitive[id], names...)
-	}
-	maps.Copy(f.quiet, g.quiet)
-	f.secrets = setOf(append(f.secrets, g.secrets...))
-}
-
 // hides says whether anything is hidden.
 func (f *finder) hides() bool { return len(f.sensitive)+len(f.quiet) > 0 }
 
-// look finds what a resource hides. Most have nothing of the kind in their text.
+// look finds what a resource hides.
 func (f *finder) look(r resource) error {
-	if !slices.ContainsFunc(markers, func(m []byte) bool { return bytes.Contains(r.raw, m) }) {
+	if !has(r.raw, markers) && bytes.Count(r.raw, showDiff) == bytes.Count(r.raw, showDiffTrue) {
 		return nil
 	}
 	d, err := declare(r.raw)
@@ -149,10 +158,20 @@ func (f *finder) look(r resource) error {
 	}
 	if shown, said := d.parameters["show_diff"]; said && !isTrue(shown) {
 		f.hush(r.identity, d)
-	} else if target := d.text("target"); target != "" {
-		f.fragments = append(f.fragments, fragment{r.identity, d, target})
 	}
 	return nil
+}
+
+// lookAtTarget finds a part of what a quiet resource writes.
+func (f *finder) lookAtTarget(r resource) error {
+	if !has(r.raw, targetMarkers) {
+		return nil
+	}
+	d, err := declare(r.raw)
+	if err == nil && f.targets[d.text("target")] {
+		f.hush(r.identity, d)
+	}
+	return err
 }
 
 // hush makes a resource quiet.
