@@ -55,6 +55,8 @@ func (a Answer) event(kind Kind, now, due time.Time) (Event, bool) {
 	case a.Kind == Failure && question == "":
 		e.What, e.Reason = NotRun, clean(a.Description)
 		e.State = failureState(a.Description)
+	case a.Kind == Failure && question == askStatus && strings.HasPrefix(a.Description, pxp.TooLarge): // it will be so each time
+		e.What, e.State, e.Reason = NotRun, Errored, "what it gave is too large for its agent to send: "+clean(a.Description)
 	case a.Kind == Failure && question == askCancel:
 		e.What, e.Reason = CannotStop, "its agent cannot stop it: "+clean(a.Description)
 	default:

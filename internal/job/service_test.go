@@ -312,6 +312,23 @@ func TestANodeThatConnectsAgainIsAsked(t *testing.T) {
 	})
 }
 
+// An agent that was restarted tells its outcomes only when it is asked, and cannot tell a large one.
+func TestAnOutcomeThatIsTooLargeToTellEndsTheRun(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(w *world) {
+		w.fleet.Behave("n001.example", jobtest.Manner{Takes: time.Hour})
+		j := w.order(command())
+		_, runs := w.after(time.Second, j.ID)
+		for _, description := range []string{"unknown action 'query' for module 'status'", pxp.TooLarge + "950112 exceeded max-message-size 900000"} {
+			w.states(time.Second, j.ID, job.Working, job.Running)
+			if err := w.Observe(w.t.Context(), job.Answer{Node: "n001.example", Kind: job.Failure, Transaction: runs[0].ID + "_q1", Description: description}); err != nil {
+				t.Error(err)
+			}
+		}
+		w.states(time.Second, j.ID, job.Failed, job.Errored)
+	})
+}
+
 func TestWordsOfRefusal(t *testing.T) {
 	t.Parallel()
 	for description, want := range map[string]job.State{

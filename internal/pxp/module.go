@@ -213,5 +213,6 @@ const (
 	Cancelled     = "cancelled"                            // by a transaction cancel, before it gave results
 	Vanished      = "task process is not running"          // and nobody knows how it ended
 	TimedOut      = "stopped after its longest time"       // before it gave results
+	TooLarge      = "Message size: "                       // of the answer; the agent keeps it to itself
 	Full          = "this node has too much to do already" // nothing ran; try again later with a new transaction
 )
