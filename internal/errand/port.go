@@ -95,7 +95,8 @@ type Runner interface {
 	// Start starts c; it leaves its output at place. When Start was called for a
 	// place, and the program may have begun, then from there on either Alive
 	// says true or the output there has an exit code, also after a crash of the agent;
-	// if neither is so, the program was ended from outside. After an error it does not run.
+	// if neither is so, the program was ended from outside, or, if the output is not begun, never
+	// began and never will. After an error it does not run.
 	Start(ctx context.Context, place string, c Command) error
 	// Alive says whether a program runs, or has yet to leave its exit code.
 	Alive(place string) bool

@@ -43,11 +43,7 @@ func (e *Engine) resume(ctx context.Context, r Record) {
 		e.begin(a)
 		return
 	}
-	output, err := e.cfg.Spool.Output(r.Transaction)
-	if err == nil && !output.Begun && output.Exit == nil {
-		err = fault.New(fault.Unavailable, "%s", interrupted(a.action))
-	}
-	e.settle(life, a, err)
+	e.settle(life, a, nil)
 }
 
 func interrupted(action Action) string {
@@ -73,6 +69,10 @@ func (e *Engine) adopted(ctx context.Context, a *active) {
 // one any more: its requester saw the connection end.
 func (e *Engine) settle(ctx context.Context, a *active, err error) {
 	if !a.record.Blocking {
+		output, readErr := e.cfg.Spool.Output(a.record.Transaction)
+		if err == nil && readErr == nil && !output.Begun && output.Exit == nil { // its order did not arrive whole, if it was given at all
+			err = fault.New(fault.Unavailable, "%s", interrupted(a.action))
+		}
 		e.finish(ctx, a, err)
 		return
 	}

@@ -278,3 +278,40 @@ func TestManyProgramsOnAWholeNode(t *testing.T) {
 		}
 	}
 }
+
+// A program that ignores SIGTERM is killed when its transaction is cancelled, and what
+// it wrote before is in the outcome.
+func TestDeafProgramOnAWholeNode(t *testing.T) {
+	t.Parallel()
+	n := newWhole(t)
+	command := "trap '' TERM; echo begun; touch " + n.path("begun") + "; while :; do sleep 0.1; done"
+	request := pxp.Request{Transaction: "deaf", Module: "command", Action: "run", NotifyOutcome: true, Params: pxp.Data(pxp.CommandParams{Command: command})}
+	n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.NonBlockingRequest, Sender: wire.Broker, Data: pxp.Data(request)})
+	waitUntil(t, "the program began", func() bool {
+		_, err := os.Lstat(n.path("begun"))
+		return err == nil
+	})
+	cancel := pxp.Request{Transaction: "c", Module: "transaction", Action: "cancel", Params: pxp.Data(pxp.CancelParams{Transaction: "deaf", Reason: "lunch"})}
+	n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.BlockingRequest, Sender: wire.Broker, Data: pxp.Data(cancel)})
+	for _, want := range []string{
+		`{"transaction_id":"deaf"}`,
+		`{"transaction_id":"c","results":{"transaction_id":"deaf","status":"running"}}`,
+		`{"transaction_id":"deaf","results":{"exitcode":137,"stdout":"begun\n","stderr":"tutti: ended because it was cancelled\ntutti: killed, because it did not end in 500ms\n","ended":"cancelled"}}`,
+	} {
+		if m := <-n.said; string(m.Data) != want {
+			t.Errorf("%s: %s, want %s", m.Type, m.Data, want)
+		}
+	}
+}
+
+func TestOutputThatIsNotTextOnAWholeNode(t *testing.T) {
+	t.Parallel()
+	n := newWhole(t)
+	kind, text := n.order("command", "run", pxp.CommandParams{Command: `printf 'a\377b'`})
+	if want := "The task executed for the non blocking 'command run' request (transaction T) returned invalid UTF-8 on stdout"; kind != wire.RPCError || string(text) != want {
+		t.Errorf("%s: %s", kind, text)
+	}
+	if o := n.succeeds("command", "run", pxp.CommandParams{Command: `printf 'a\377b' >&2`}); o.Stderr != "a\uFFFDb" {
+		t.Errorf("on stderr: %+v", o)
+	}
+}
