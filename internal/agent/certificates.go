@@ -108,6 +108,6 @@ func poolOf(bundle []*x509.Certificate) *x509.CertPool {
 
 // sameKey tells whether two public keys are one.
 func sameKey(a, b crypto.PublicKey) bool {
-	comparable, ok := a.(interface{ Equal(crypto.PublicKey) bool })
-	return ok && comparable.Equal(b)
+	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && key.Equal(b)
 }

@@ -72,20 +72,20 @@ func TestRequestsThatTheCAUnderstands(t *testing.T) {
 func TestFingerprintsProveABundle(t *testing.T) {
 	t.Parallel()
 	ours, theirs := bundleOf(t, pkitest.Open(t)), bundleOf(t, pkitest.Open(t))
-	print := fingerprint(ours[0])
-	for text, ok := range map[string]bool{
-		print: true, strings.ToLower(print): true, strings.ReplaceAll(print, ":", ""): true, "SHA256:" + print: true, " " + print + "\n": true,
-		print[:len(print)-3]: false, "": false, print + ":00": false, strings.Replace(print, ":", ":G", 1): false,
+	text := fingerprint(ours[0])
+	for form, ok := range map[string]bool{
+		text: true, strings.ToLower(text): true, strings.ReplaceAll(text, ":", ""): true, "SHA256:" + text: true, " " + text + "\n": true,
+		text[:len(text)-3]: false, "": false, text + ":00": false, strings.Replace(text, ":", ":G", 1): false,
 	} {
-		sum, err := parseFingerprint(text)
+		sum, err := parseFingerprint(form)
 		if (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: %v", form, err)
 		}
 		if ok {
 			must(t, proven(ours, sum))
 		}
 	}
-	sum, err := parseFingerprint(print)
+	sum, err := parseFingerprint(text)
 	must(t, err)
 	if err := proven(theirs, sum); fault.Of(err) != fault.Denied || !strings.Contains(err.Error(), fingerprint(theirs[0])) {
 		t.Errorf("another CA: %v", err)

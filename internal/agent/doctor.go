@@ -83,14 +83,20 @@ func (d Doctor) certificate(id *Identity) Finding {
 	left := time.Until(leaf.NotAfter)
 	switch {
 	case left <= 0:
-		return Finding{Check: "certificate", State: Broken, Found: fmt.Sprintf("%s ended on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
-			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile)}
+		return Finding{
+			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s ended on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
+			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile),
+		}
 	case err != nil:
-		return Finding{Check: "certificate", State: Broken, Found: fmt.Sprintf("%s does not come from the CA in %s: %v", id.Name(), d.Config.CAFile, err),
-			Mend: "put the certificates of one fleet there, or remove all of them and join again; if it is not good yet, set this machine's clock"}
+		return Finding{
+			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s does not come from the CA in %s: %v", id.Name(), d.Config.CAFile, err),
+			Mend: "put the certificates of one fleet there, or remove all of them and join again; if it is not good yet, set this machine's clock",
+		}
 	case left < soon:
-		return Finding{Check: "certificate", State: Warning, Found: fmt.Sprintf("%s ends on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
-			Mend: "a running agent renews it, unless renew is 0 or the certificate is Puppet's; see its log"}
+		return Finding{
+			Check: "certificate", State: Warning, Found: fmt.Sprintf("%s ends on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
+			Mend: "a running agent renews it, unless renew is 0 or the certificate is Puppet's; see its log",
+		}
 	}
 	root := chains[0][len(chains[0])-1]
 	return good("certificate", "%s, good until %s, by %s", id.Name(), leaf.NotAfter.Format(time.DateOnly), root.Subject.CommonName)
@@ -110,20 +116,26 @@ func (d Doctor) key() Finding {
 func (d Doctor) list(id *Identity) Finding {
 	text, err := os.ReadFile(d.Config.CRLFile)
 	if err != nil {
-		return Finding{Check: "revocation list", State: Warning, Found: fmt.Sprintf("%s cannot be read: %v", d.Config.CRLFile, cause(err)),
-			Mend: "join again: it is fetched then"}
+		return Finding{
+			Check: "revocation list", State: Warning, Found: fmt.Sprintf("%s cannot be read: %v", d.Config.CRLFile, cause(err)),
+			Mend: "join again: it is fetched then",
+		}
 	}
 	lists, err := parseLists(text)
 	if err != nil || len(lists) == 0 {
 		return Finding{Check: "revocation list", State: Broken, Found: d.Config.CRLFile + " holds no revocation list", Mend: "remove it and join again: it is fetched then"}
 	}
 	if revoked := revokedIn(append([]*x509.Certificate{id.Certificate()}, id.authorities()...), lists); revoked != nil {
-		return Finding{Check: "revocation list", State: Broken, Found: revoked.Error(),
-			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile)}
+		return Finding{
+			Check: "revocation list", State: Broken, Found: revoked.Error(),
+			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile),
+		}
 	}
 	if next := lists[0].NextUpdate; !next.IsZero() && time.Now().After(next) {
-		return Finding{Check: "revocation list", State: Warning, Found: "it should have been replaced by " + next.Format(time.DateOnly),
-			Mend: "a running agent that is connected fetches the new one, unless it is Puppet's"}
+		return Finding{
+			Check: "revocation list", State: Warning, Found: "it should have been replaced by " + next.Format(time.DateOnly),
+			Mend: "a running agent that is connected fetches the new one, unless it is Puppet's",
+		}
 	}
 	return good("revocation list", "of %s", lists[0].ThisUpdate.Format(time.DateOnly))
 }
@@ -200,8 +212,10 @@ func (d Doctor) clock(ctx context.Context, id *Identity, address string) (Findin
 	}
 	apart := time.Since(there).Abs().Round(time.Second)
 	if apart > skew {
-		return Finding{Check: "clock", State: Broken, Found: fmt.Sprintf("%s apart from that of %s", apart, address),
-			Mend: "set both machines' clocks by NTP: certificates are good between two times"}, true
+		return Finding{
+			Check: "clock", State: Broken, Found: fmt.Sprintf("%s apart from that of %s", apart, address),
+			Mend: "set both machines' clocks by NTP: certificates are good between two times",
+		}, true
 	}
 	return good("clock", "as that of %s", address), true
 }
@@ -214,8 +228,10 @@ func (d Doctor) data() Finding {
 	}
 	file, err := os.CreateTemp(data, ".doctor-*")
 	if err != nil {
-		return Finding{Check: "data", State: Broken, Found: fmt.Sprintf("%s cannot be written: %v", data, cause(err)),
-			Mend: "run this as the user that the agent runs as, or mend the directory's owner and mode"}
+		return Finding{
+			Check: "data", State: Broken, Found: fmt.Sprintf("%s cannot be written: %v", data, cause(err)),
+			Mend: "run this as the user that the agent runs as, or mend the directory's owner and mode",
+		}
 	}
 	_ = file.Close()
 	_ = os.Remove(file.Name())

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -34,10 +34,15 @@ type loaded struct {
 	name   fleet.Certname
 }
 
-// stamp tells one state of a file from another.
-type stamp struct {
-	at    time.Time
-	bytes int64
+// stamp tells one state of a file from another: a replaced one is another file, though it may be as large and as new.
+type stamp struct{ info os.FileInfo }
+
+func (s stamp) same(other stamp) bool {
+	a, b := s.info, other.info
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // LoadIdentity reads the files; its errors name the file and what to do.
@@ -66,7 +71,7 @@ func (i *Identity) current() loaded {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	stamps := i.stamps()
-	if stamps == i.stamp {
+	if slices.EqualFunc(stamps[:], i.stamp[:], stamp.same) {
 		return i.now
 	}
 	fresh, err := i.read()
@@ -86,7 +91,7 @@ func (i *Identity) current() loaded {
 func (i *Identity) stamps() (all [4]stamp) {
 	for n, path := range []string{i.ca, i.certificate, i.key, i.crl} {
 		if info, err := os.Stat(path); err == nil {
-			all[n] = stamp{info.ModTime(), info.Size()}
+			all[n] = stamp{info}
 		}
 	}
 	return all

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/external"
 	"github.com/tutti-project/tutti/internal/fetch"
 	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/process"
@@ -20,7 +21,7 @@ import (
 )
 
 // assemble makes the parts of an agent; end gives back what they hold.
-func (d *daemon) assemble() (end func() error, err error) {
+func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	policy, err := policyOf(d.Config)
 	if err != nil {
 		return nil, err
@@ -31,14 +32,19 @@ func (d *daemon) assemble() (end func() error, err error) {
 	}
 	d.spool = kept
 	d.cache = fetch.New(fetch.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
+	modules, err := d.modules(ctx)
+	if err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
 	d.engine = errand.New(errand.Config{
-		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: d.modules(), Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
+		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
+	life := context.WithoutCancel(ctx) // orders go on while the agent ends
 	d.link, err = pcp.New(pcp.Config{
 		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
-		Receive: func(m wire.Message) { d.engine.Handle(context.Background(), m) }, Connected: d.connected,
+		Receive: func(m wire.Message) { d.engine.Handle(life, m) }, Connected: d.connected,
 		ConnectTimeout: d.ConnectTimeout, PingInterval: d.PingInterval, ReturnAfter: d.ReturnAfter, MaxMessageBytes: d.MaxMessageBytes, Log: d.log,
 	})
 	if err != nil {
@@ -50,15 +56,20 @@ func (d *daemon) assemble() (end func() error, err error) {
 // envelopeBytes is the room that a message needs beside its data.
 func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 
-// modules are what this node can do.
-func (d *daemon) modules() []errand.Module {
+// modules are what this node can do: the agent's own, and an administrator's executables.
+func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
 	n := errand.Node{OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache}
 	if puppet, err := findPuppet(d.Puppet); err == nil {
 		n.Puppet = puppet
 	} else {
 		n.Puppet = d.Puppet // it may be installed later
 	}
-	return errand.Modules(n)
+	own := errand.Modules(n)
+	if d.ModulesDir == "" {
+		return own, nil
+	}
+	more, err := external.Load(ctx, external.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
+	return append(own, more...), err
 }
 
 // filesClient fetches files, as this node.

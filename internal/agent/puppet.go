@@ -88,13 +88,14 @@ func (j PuppetJoin) Run(ctx context.Context) (Joined, error) {
 	if err != nil {
 		return Joined{}, err
 	}
-	more := "# The certificate is Puppet's own.\n"
+	var more strings.Builder
+	more.WriteString("# The certificate is Puppet's own.\n")
 	for _, line := range [][2]string{{"ca_file", c.CAFile}, {"certificate_file", c.CertificateFile}, {"key_file", c.KeyFile}, {"crl_file", c.CRLFile}} {
-		more += line[0] + ": " + strconv.Quote(line[1]) + "\n"
+		more.WriteString(line[0] + ": " + strconv.Quote(line[1]) + "\n")
 	}
 	leaf := id.Certificate()
 	return Joined{j.Name, j.Server.String(), j.Dir, fingerprint(id.authorities()[0]), fingerprint(leaf), leaf.NotAfter.UTC(), before},
-		writeSettings(j.Dir, j.Server, more, j.Say)
+		writeSettings(j.Dir, j.Server, more.String(), j.Say)
 }
 
 // ask finds what was not given.

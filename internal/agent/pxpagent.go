@@ -14,13 +14,13 @@ func pxpNames() map[string]string {
 	return map[string]string{
 		"broker-ws-uri": "broker_uris", "broker-ws-uris": "broker_uris", "primary-uris": "primary_uris", "master-uris": "primary_uris",
 		"pcp-version": "pcp_version", "ssl-ca-cert": "ca_file", "ssl-cert": "certificate_file", "ssl-key": "key_file", "ssl-crl": "crl_file",
-		"modules-dir": "modules_dir", "loglevel": "log_level", "spool-dir-purge-ttl": "spool_ttl", "task-cache-dir-purge-ttl": "cache_ttl",
+		"modules-dir": "modules_dir", "modules-config-dir": "modules_config_dir", "loglevel": "log_level", "spool-dir-purge-ttl": "spool_ttl", "task-cache-dir-purge-ttl": "cache_ttl",
 		"max-message-size": "max_message_bytes", "ping-interval": "ping_interval", "connection-timeout": "connect_timeout",
 	}
 }
 
 // pxpIgnored are pxp-agent's settings that mean nothing here.
-const pxpIgnored = " primary-uri master-uri broker-ws-proxy master-proxy modules-config-dir task-cache-dir spool-dir logfile syslog-facility " +
+const pxpIgnored = " primary-uri master-uri broker-ws-proxy master-proxy task-cache-dir spool-dir logfile syslog-facility " +
 	"log-pcp-access pcp-access-logfile foreground pidfile association-timeout association-request-ttl pcp-message-ttl allowed-keepalive-timeouts " +
 	"task-download-connect-timeout task-download-timeout "
 

@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := makeDir(c.Data); err != nil {
 		return err
 	}
-	end, err := d.assemble()
+	end, err := d.assemble(ctx)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (d *doorkeeper) run(ctx context.Context) error {
 	for {
 		c, err := d.listener.Accept()
 		if err != nil {
-			return nil //nolint:nilerr // it was closed
+			return nil // it was closed
 		}
 		d.answer(c)
 	}

@@ -110,14 +110,14 @@ func (c *conn) message(payload []byte, binary bool) error {
 func (c *conn) association(m wire.Message) (ours bool, err error) {
 	switch {
 	case m.Type == wire.AssociateResponse:
-		answer, err := wire.ParseAssociation(m.Data)
-		if err != nil || answer.ID != c.request {
-			return true, nil // to nothing that was asked
-		}
-		if !answer.Success {
+		answer, unread := wire.ParseAssociation(m.Data)
+		switch {
+		case unread != nil || answer.ID != c.request: // to nothing that was asked
+		case !answer.Success:
 			return true, refusal{answer.Reason}
+		default:
+			c.associate()
 		}
-		c.associate()
 		return true, nil
 	case m.Type == wire.ErrorMessage && m.InReplyTo == c.request:
 		text, _ := wire.ParseError(m.Data)

@@ -28,6 +28,7 @@ func bothVersions(t *testing.T, test func(*testing.T, wire.Version)) {
 
 func TestMessagesBothWaysInOrder(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version wire.Version) {
+		t.Helper()
 		h := open(t, pkitest.Open(t), "", nil)
 		c := config(t, "web1", h)
 		c.Version = version
