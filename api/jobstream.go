@@ -52,7 +52,7 @@ func (c *Client) FollowJob(ctx context.Context, job string, after int64, each fu
 			lost(err)
 		}
 		f.away, f.heard = true, false
-		pause := time.NewTimer(wait/2 + rand.N(wait))
+		pause := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // so that not all come back at once
 		select {
 		case <-ctx.Done():
 			pause.Stop()

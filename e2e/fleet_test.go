@@ -114,7 +114,7 @@ func (s *storyServer) runAgent(script *testscript.TestScript, dir string) error 
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(binary, "agent", "run", "--dir", dir) //nolint:noctx // the story ends it
+	cmd := exec.Command(binary, "agent", "run", "--dir", dir)
 	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, log, log
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, log.Close())

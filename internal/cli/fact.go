@@ -112,7 +112,7 @@ func (a *app) whereFlag(cmd *cobra.Command, where *string) {
 
 // onNodes narrows q to the nodes that a condition holds for.
 func onNodes(q *pql.Query, condition string) error {
-	where, err := readCondition("where", condition)
+	where, err := readCondition(condition)
 	if err != nil || where == nil {
 		return err
 	}

@@ -175,8 +175,15 @@ func (a *app) printJob(j api.Job) error {
 		{"Targets", targetsText(j.Targets)},
 	}
 	for _, more := range [][]string{
-		{"Description", j.Description}, {"Environment", j.Environment}, {"Version", short(j.Version)}, {"Order", string(j.Order)}, {"Rerun of", j.RerunOf},
-		{"Concurrency", numberText(j.Concurrency)}, {"Max failures", numberOf(j.MaxFailures)}, {"Timeout", secondsText(j.Timeout)}, {"Wait offline", secondsText(j.WaitOffline)},
+		{"Description", j.Description},
+		{"Environment", j.Environment},
+		{"Version", short(j.Version)},
+		{"Order", string(j.Order)},
+		{"Rerun of", j.RerunOf},
+		{"Concurrency", numberText(j.Concurrency)},
+		{"Max failures", numberOf(j.MaxFailures)},
+		{"Timeout", secondsText(j.Timeout)},
+		{"Wait offline", secondsText(j.WaitOffline)},
 	} {
 		if more[1] != "" {
 			rows = append(rows, more)

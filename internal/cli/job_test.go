@@ -31,7 +31,8 @@ func mixed(t *testing.T) *jobServer {
 	}
 	s.runs = []api.JobRun{
 		run("a", "succeeded", "", "up\n"), run("c", "succeeded", "", "up\n"), run("b", "succeeded", "", "down\n"),
-		run("d", "failed", "exit code 3", "boom\n"), {Job: "12", Node: "away", State: "offline", Reason: "not connected"},
+		run("d", "failed", "exit code 3", "boom\n"),
+		{Job: "12", Node: "away", State: "offline", Reason: "not connected"},
 	}
 	three := 3
 	s.runs[3].ExitCode = &three
@@ -170,8 +171,10 @@ func TestADryRunStartsNothing(t *testing.T) {
 	s := mixed(t)
 	s.plan.Denied = []string{"db-1"}
 	got := s.tutti(t.Context(), "", nil, "command", "run", "x", "--all", "--dry-run")
-	want := result{out: "NODE  AGENT\na     not connected\naway  not connected\nb     not connected\nc     not connected\nd     tutti-agent/1\n",
-		err: "You may not touch: db-1\n5 nodes, 1 of them not connected. Nothing was started.\n"}
+	want := result{
+		out: "NODE  AGENT\na     not connected\naway  not connected\nb     not connected\nc     not connected\nd     tutti-agent/1\n",
+		err: "You may not touch: db-1\n5 nodes, 1 of them not connected. Nothing was started.\n",
+	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" || len(s.ordered) > 0 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -75,7 +75,7 @@ func (a *app) targetQuery(t targetFlags) (string, error) {
 	case t.where != "" && t.query != "":
 		return "", usageError{fault.New(fault.Invalid, "--where and --query are two ways to ask one question: give one of them")}
 	case t.where != "":
-		_, err := readCondition("where", t.where)
+		_, err := readCondition(t.where)
 		return t.where, err
 	case t.query == "":
 		return "", nil

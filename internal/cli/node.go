@@ -33,7 +33,7 @@ leaves them out.`,
   tutti node list --group 'Web servers' --status failed
   tutti node list --environment production -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := readCondition("where", request.Where); err != nil {
+			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
 			next := func(after string) any {

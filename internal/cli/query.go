@@ -100,14 +100,14 @@ func readQuery(text string) (*pql.Query, error) {
 	return q, pointed(text, err)
 }
 
-// readCondition does the same for a condition on nodes; nil for an empty one.
-func readCondition(flag, text string) (pql.Expr, error) {
+// readCondition does the same for the condition of --where; nil for an empty one.
+func readCondition(text string) (pql.Expr, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	e, err := pql.NodeCondition(text)
 	if err = pointed(text, err); err != nil {
-		return nil, usageError{fault.Wrap(fault.Invalid, err, "--%s: %s", flag, fault.Detail(err))}
+		return nil, usageError{fault.Wrap(fault.Invalid, err, "--where: %s", fault.Detail(err))}
 	}
 	return e, nil
 }

@@ -98,7 +98,7 @@ of the type is listed with the number of its variants.`,
   tutti resource variants Package -o csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Type, request.Title = spelled(args)
-			if _, err := readCondition("where", request.Where); err != nil {
+			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
 			found, err := ask[api.List[api.ResourceComparison]](cmd.Context(), a, api.ResourceVariants, request)

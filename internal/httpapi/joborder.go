@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
@@ -190,9 +191,7 @@ func again(old job.Job, request api.JobRerunRequest) (api.JobTaskRequest, error)
 			return fresh, fault.New(fault.Invalid, "field params: it must be an object")
 		}
 	}
-	for name, value := range changes {
-		values[name] = value
-	}
+	maps.Copy(values, changes)
 	for name := range request.Texts {
 		delete(values, name)
 	}

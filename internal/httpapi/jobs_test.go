@@ -1,12 +1,9 @@
 package httpapi_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +12,6 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
@@ -62,14 +58,20 @@ func TestEachKindOfJobIsOrdered(t *testing.T) {
 	for name, c := range map[string]struct{ path, body, title, order string }{
 		"puppet":              {"/jobs/puppet", `"environment":"production","noop":true,"tags":["ntp"],"debug":true`, "", `{"noop":true,"tags":["ntp"],"debug":true}`},
 		"puppet that changes": {"/jobs/puppet", `"noop":false`, "", `{"no_noop":true}`},
-		"task": {"/jobs/task", `"task":"db::passwd","params":{"user":"app"},"texts":{"password":"s3cret","tries":"7"}`, "db::passwd",
-			`{"task":"db::passwd","parameters":{"password":"(hidden)","salt":"(hidden)","tries":7,"user":"app"}}`},
+		"task": {
+			"/jobs/task", `"task":"db::passwd","params":{"user":"app"},"texts":{"password":"s3cret","tries":"7"}`, "db::passwd",
+			`{"task":"db::passwd","parameters":{"password":"(hidden)","salt":"(hidden)","tries":7,"user":"app"}}`,
+		},
 		"task without metadata": {"/jobs/task", `"task":"db::free","texts":{"a":"1","b":"true","c":"x","d":"01"}`, "db::free", `{"task":"db::free","parameters":{"a":1,"b":true,"c":"x","d":"01"}}`},
 		"command":               {"/jobs/command", `"command":"uptime"`, "uptime", `{"command":"uptime"}`},
-		"script": {"/jobs/script", `"name":"mend.sh","digest":"` + digest + `","arguments":["-x"]`, "mend.sh",
-			`{"script":{"name":"mend.sh","digest":"` + digest + `","bytes":10},"arguments":["-x"]}`},
-		"file": {"/jobs/file", `"files":[{"kind":"directory","destination":"/srv/x"},{"destination":"/srv/x/y","digest":"` + digest + `"}]`, "/srv/x/y and 1 more",
-			`{"entries":[{"kind":"directory","destination":"/srv/x"},{"kind":"file","destination":"/srv/x/y","file":{"name":"y","digest":"` + digest + `","bytes":10}}]}`},
+		"script": {
+			"/jobs/script", `"name":"mend.sh","digest":"` + digest + `","arguments":["-x"]`, "mend.sh",
+			`{"script":{"name":"mend.sh","digest":"` + digest + `","bytes":10},"arguments":["-x"]}`,
+		},
+		"file": {
+			"/jobs/file", `"files":[{"kind":"directory","destination":"/srv/x"},{"destination":"/srv/x/y","digest":"` + digest + `"}]`, "/srv/x/y and 1 more",
+			`{"entries":[{"kind":"directory","destination":"/srv/x"},{"kind":"file","destination":"/srv/x/y","file":{"name":"y","digest":"` + digest + `","bytes":10}}]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, started, problem := b.order(t, "admin", c.path, `{"targets":{"nodes":["web-2","web-1"]},"concurrency":1,"max_failures":0,"timeout":60,"wait_offline":5,"description":"why",`+c.body+`}`)
@@ -236,351 +238,4 @@ func TestWhatWasPlannedIsWhatStarts(t *testing.T) {
 	if status, _, problem := b.order(t, "admin", "/jobs/puppet", fmt.Sprintf(order, "")); status != http.StatusOK {
 		t.Errorf("%d %s", status, problem)
 	}
-}
-
-// get reads something as somebody.
-func get[T any](t *testing.T, b bench, name, path string) (answer T) {
-	t.Helper()
-	w := b.call(caller(t, name), http.MethodGet, api.Prefix+path, nil)
-	if w.Code != http.StatusOK {
-		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
-	}
-	check(t, json.Unmarshal(w.Body.Bytes(), &answer))
-	return answer
-}
-
-// endedJob is a command on three nodes, which fails on db-1.
-func endedJob(t *testing.T, b bench) {
-	t.Helper()
-	if _, started, problem := b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`); started.Job == nil {
-		t.Fatal(problem)
-	}
-	end(t, b.records, 1, func(node fleet.Certname) (int, string) {
-		if node == "db-1" {
-			return 2, "no\n"
-		}
-		return 0, "one\ntwo\n"
-	})
-}
-
-func TestWhatBecameOfAJob(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	endedJob(t, b)
-	shown := get[api.Job](t, b, "operator", "/jobs/1")
-	if diff := cmp.Diff(map[string]int{"succeeded": 2, "failed": 1}, shown.Counts); diff != "" || shown.State != "failed" || shown.FinishedAt == nil {
-		t.Errorf("%+v (-want +got):\n%s", shown, diff)
-	}
-	for query, want := range map[string]string{
-		"": "db-1 web-1 web-2", "?state=failing": "db-1", "?state=final&limit=2": "db-1 web-1", "?state=succeeded&after=2": "web-2", "?state=waiting": "", "?node=web-2": "web-2",
-	} {
-		runs := get[api.List[api.JobRun]](t, b, "operator", "/jobs/1/runs"+query)
-		var nodes []string
-		for _, r := range runs.Items {
-			nodes = append(nodes, r.Node)
-		}
-		if got := strings.Join(nodes, " "); got != want || (runs.Next != "") != strings.Contains(query, "limit") {
-			t.Errorf("runs%s: %q, next %q; want %q", query, got, runs.Next, want)
-		}
-	}
-	failed := get[api.List[api.JobRun]](t, b, "operator", "/jobs/1/runs?state=failed").Items[0]
-	if failed.ExitCode == nil || *failed.ExitCode != 2 || failed.Reason == "" || failed.Output.Lines != 3 || failed.Transaction != "run-1" {
-		t.Errorf("%+v", failed)
-	}
-	var all []string
-	for after := ""; ; {
-		page := get[api.List[api.JobLine]](t, b, "operator", "/jobs/1/output?limit=2&after="+after)
-		for _, l := range page.Items {
-			all = append(all, fmt.Sprintf("%s %s %d %s", l.Node, l.Stream, l.Number, l.Text))
-		}
-		if after = page.Next; after == "" {
-			break
-		}
-	}
-	want := []string{"db-1 stdout 1 no", "db-1 stderr 2 warning", "db-1 stderr 3 warning", "web-1 stdout 1 one", "web-1 stdout 2 two", "web-2 stdout 1 one", "web-2 stdout 2 two"}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	if one := get[api.List[api.JobLine]](t, b, "operator", "/jobs/1/output?node=web-2"); len(one.Items) != 2 || one.Items[0].Node != "web-2" {
-		t.Errorf("output of web-2: %+v", one)
-	}
-	for query, want := range map[string]int{"": 1, "?state=failed": 1, "?state=active": 0, "?kind=command": 1, "?kind=task": 0, "?actor=admin": 1, "?actor=zed": 0, "?node=web-1": 1, "?task=db": 0, "?after=1": 0} {
-		if jobs := get[api.List[api.Job]](t, b, "operator", "/jobs"+query); len(jobs.Items) != want {
-			t.Errorf("jobs%s: %d, want %d", query, len(jobs.Items), want)
-		}
-	}
-}
-
-func TestQuestionsThatMakeNoSense(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	endedJob(t, b)
-	for path, want := range map[string]int{
-		"/jobs/x": 400, "/jobs/0": 400, "/jobs/-1": 400, "/jobs/99999999999999999999": 400, "/jobs/7": 404, "/jobs/7/runs": 404, "/jobs/7/output": 404, "/jobs/7/events": 404,
-		"/jobs?state=odd": 400, "/jobs?kind=odd": 400, "/jobs?after=x": 400, "/jobs?limit=0x": 400, "/jobs?limit=1001": 400, "/jobs?node=A B": 400, "/jobs?odd=1": 400,
-		"/jobs/1/runs?state=odd": 400, "/jobs/1/runs?after=-1": 400, "/jobs/1/runs?node=nobody": 404, "/jobs/1/output?after=1": 400, "/jobs/1/output?after=1.x": 400,
-		"/jobs/1/output?after=-1.1": 400, "/jobs/1/output?node=nobody": 404, "/jobs/1/events?after=x": 400,
-	} {
-		if w := b.call(admin, http.MethodGet, api.Prefix+strings.ReplaceAll(path, " ", "%20"), nil); w.Code != want {
-			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
-		}
-	}
-}
-
-// With the permission for some nodes only, one sees one's own jobs.
-func TestJobsOfOthers(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	endedJob(t, b)
-	if _, started, problem := b.order(t, "web team", "/jobs/command", `{"targets":{"group":"Web"},"command":"id"}`); started.Job == nil {
-		t.Fatal(problem)
-	}
-	if jobs := get[api.List[api.Job]](t, b, "web team", "/jobs"); len(jobs.Items) != 1 || jobs.Items[0].ID != "2" {
-		t.Errorf("jobs: %+v", jobs.Items)
-	}
-	for path, want := range map[string]int{"/jobs/2": 200, "/jobs/1": 403, "/jobs/1/output": 403, "/jobs?actor=admin": 403, "/jobs?actor=web": 200} {
-		if w := b.call(caller(t, "web team"), http.MethodGet, api.Prefix+path, nil); w.Code != want {
-			t.Errorf("%s: %d %s, want %d", path, w.Code, w.Body, want)
-		}
-	}
-}
-
-func TestStop(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
-	for _, body := range []string{`{}`, `{"kill":true}`, `{"kill":true}`} {
-		w := b.call(caller(t, "operator"), http.MethodPost, api.Prefix+"/jobs/1/stop", []byte(body))
-		var stopped api.Job
-		check(t, json.Unmarshal(w.Body.Bytes(), &stopped))
-		if stopped.State != "stopping" || !strings.Contains(stopped.Reason, "by operator") {
-			t.Errorf("%s: %d %s", body, w.Code, w.Body)
-		}
-	}
-	entries, err := b.store.Acts(t.Context(), rbac.EntryFilter{Operation: "job.stop", Limit: 10})
-	check(t, err)
-	if len(entries) != 3 || entries[0].Object != "1" || entries[0].Outcome != rbac.Done {
-		t.Errorf("audit log: %+v", entries)
-	}
-}
-
-func TestRerun(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	if status, _, problem := b.order(t, "admin", "/jobs/9/rerun", `{}`); status != http.StatusNotFound {
-		t.Errorf("%d %s", status, problem)
-	}
-	order := `{"targets":{"all":true,"exclude":["web-2"]},"task":"db::passwd","params":{"user":"app","password":"s3cret"},"timeout":60,"description":"first"}`
-	if _, started, problem := b.order(t, "admin", "/jobs/task", order); started.Job == nil {
-		t.Fatal(problem)
-	}
-	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"}}`); status != http.StatusConflict || !strings.Contains(problem, "when it is over") {
-		t.Errorf("it goes on: %d %s", status, problem)
-	}
-	end(t, b.records, 1, func(node fleet.Certname) (int, string) { return len(node) % 2, "" }) // it succeeds on db-1
-	for body, want := range map[string]string{
-		`{}`: "password was hidden", `{"params":{"user":"x"}}`: "password was hidden", `{"only":"some","params":{"password":"n","salt":"s"}}`: "failed or all",
-		`{"params":{"password":7,"salt":"s"}}`: "password expects", `{"params":[]}`: "must be an object", `{"params":{"password":"n","salt":"s"},"timeout":-1}`: "timeout",
-		`{"params":{"password":"n","salt":"s"},"concurrency":-1}`: "concurrency",
-	} {
-		if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", body); status != http.StatusBadRequest || !strings.Contains(problem, want) {
-			t.Errorf("%s: %d %q, want %q", body, status, problem, want)
-		}
-	}
-	_, started, problem := b.order(t, "admin", "/jobs/1/rerun", `{"texts":{"password":"n","tries":"9","salt":"s"},"wait_offline":30,"max_failures":1}`)
-	if started.Job == nil {
-		t.Fatal(problem)
-	}
-	j := started.Job
-	if j.RerunOf != "1" || j.Nodes != 1 || j.Targets.Nodes[0] != "web-1" || j.Timeout != 60 || j.WaitOffline != 30 || *j.MaxFailures != 1 || j.Description != "first" ||
-		string(j.Order) != `{"task":"db::passwd","parameters":{"password":"(hidden)","salt":"(hidden)","tries":9,"user":"app"}}` {
-		t.Errorf("%+v %s", j, j.Order)
-	}
-	end(t, b.records, 2, func(fleet.Certname) (int, string) { return 0, "" })
-	if status, _, problem := b.order(t, "admin", "/jobs/2/rerun", `{"params":{"password":"n","salt":"s"}}`); status != http.StatusConflict || !strings.Contains(problem, "succeeded on all of its nodes") {
-		t.Errorf("%d %s", status, problem)
-	}
-	if status, started, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"},"dry_run":true}`); status != http.StatusOK || started.Plan.Nodes != 2 || started.Job != nil {
-		t.Errorf("%d %s", status, problem)
-	}
-	if status, _, problem := b.order(t, "admin", "/jobs/1/rerun", `{"only":"all","params":{"password":"n","salt":"s"},"expect":"other"}`); status != http.StatusConflict {
-		t.Errorf("%d %s", status, problem)
-	}
-}
-
-// Who may read a job needs the right to its kind to order it again.
-func TestRerunNeedsThePermissionOfTheKind(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	endedJob(t, b)
-	status, _, problem := b.order(t, "operator", "/jobs/1/rerun", `{}`)
-	if status != http.StatusForbidden || !strings.Contains(problem, "does not have the permission command:run") {
-		t.Errorf("%d %s", status, problem)
-	}
-	if status, _, problem = b.order(t, "commander", "/jobs/1/rerun", `{"noop":true}`); status != http.StatusBadRequest || !strings.Contains(problem, "noop") {
-		t.Errorf("%d %s", status, problem)
-	}
-	if status, started, problem := b.order(t, "commander", "/jobs/1/rerun", `{}`); status != http.StatusOK || started.Job.Actor != "commander" || started.Job.Nodes != 1 {
-		t.Errorf("%d %s", status, problem)
-	}
-	entries, err := b.store.Acts(t.Context(), rbac.EntryFilter{Operation: "job.rerun", Limit: 10})
-	check(t, err)
-	if len(entries) != 2 || entries[0].Outcome != rbac.Done || entries[0].Object != "1: command id on db-1" || entries[1].Outcome != rbac.Denied {
-		t.Errorf("audit log: %+v", entries)
-	}
-}
-
-// serving is the bench behind a real connection; the caller is who the header says.
-func serving(t *testing.T, b bench) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(b.handler)
-	t.Cleanup(server.Close)
-	return server
-}
-
-// followed reads a stream of events from a place.
-func followed(t *testing.T, server *httptest.Server, after string, header http.Header) *bufio.Scanner {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+api.Prefix+"/jobs/1/events?after="+after, nil)
-	check(t, err)
-	r.Header = header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
-	r.Header.Set("Authorization", "Bearer "+secret("operator"))
-	answer, err := server.Client().Do(r)
-	check(t, err)
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("%d %v", answer.StatusCode, answer.Header)
-	}
-	return bufio.NewScanner(answer.Body)
-}
-
-// seenUntil reads what events tell, until a line begins with a word or the stream ends.
-func seenUntil(t *testing.T, lines *bufio.Scanner, until string) (seen []string) {
-	t.Helper()
-	for lines.Scan() {
-		line := lines.Text()
-		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			var e api.JobEvent
-			check(t, json.Unmarshal([]byte(data), &e))
-			switch {
-			case e.Run != nil:
-				seen = append(seen, fmt.Sprintf("%d %s %s", e.Number, e.Run.Node, e.Run.State))
-			case e.Job != nil:
-				seen = append(seen, fmt.Sprintf("%d job %s", e.Number, e.Job.State))
-			}
-		}
-		if strings.HasPrefix(line, until) {
-			return seen
-		}
-	}
-	return seen
-}
-
-func TestTheStreamOfAJob(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
-	server := serving(t, b)
-	early := followed(t, server, "", nil)
-	seenUntil(t, early, ": follow")
-	end(t, b.records, 1, func(fleet.Certname) (int, string) { return 0, "" })
-	whole := seenUntil(t, early, "event: end")
-	n := len(whole)
-	if n < 4 || !strings.HasSuffix(whole[n-1], "job finished") {
-		t.Fatalf("events: %q", whole)
-	}
-	for i := range n { // resumed anywhere, nothing is missing and nothing twice
-		number, _, _ := strings.Cut(whole[i], " ")
-		rest := seenUntil(t, followed(t, server, "0", http.Header{"Last-Event-Id": {number}}), "event: end")
-		if diff := cmp.Diff(append([]string(nil), whole[i+1:]...), rest); diff != "" {
-			t.Errorf("after %s (-want +got):\n%s", number, diff)
-		}
-	}
-}
-
-// A server that stops ends its streams, and says nothing that looks like the end of the job.
-func TestAStoppingServerEndsItsStreams(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
-	lines := followed(t, serving(t, b), "", nil)
-	seenUntil(t, lines, ": follow")
-	close(b.stop)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "event: end") {
-			t.Error("the job is said to be over")
-		}
-	}
-}
-
-// Nodes get the files of their jobs, and no others.
-func TestFilesOfJobs(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	digest, other := b.upload(t, "#!/bin/sh\necho\n"), b.upload(t, "not sent")
-	if _, started, problem := b.order(t, "admin", "/jobs/script", `{"targets":{"nodes":["web-1"]},"name":"x.sh","digest":"`+digest+`"}`); started.Job == nil {
-		t.Fatal(problem)
-	}
-	route := b.handler.(*httpapi.Handler).JobFileRoute()
-	node := func(name string) fleet.Actor { return fleet.Actor{Kind: fleet.NodeActor, Name: name} }
-	for name, c := range map[string]struct {
-		actor                  fleet.Actor
-		method, digest, ranged string
-		status                 int
-		want                   string
-	}{
-		"its file":     {node("web-1"), "GET", digest, "", 200, "#!/bin/sh\necho\n"},
-		"a part":       {node("web-1"), "GET", digest, "bytes=2-4", 206, "/bi"},
-		"head":         {node("web-1"), "HEAD", digest, "", 200, ""},
-		"another node": {node("web-2"), "GET", digest, "", 403, "no job sends the file"},
-		"another file": {node("web-1"), "GET", other, "", 403, "no job sends the file"},
-		"no digest":    {node("web-1"), "GET", "x", "", 400, "digest"},
-		"a user":       {fleet.Actor{Kind: fleet.UserActor, Name: "web-1"}, "GET", digest, "", 403, "show the node's certificate"},
-		"a stranger":   {fleet.Actor{Kind: fleet.Anonymous}, "GET", digest, "", 403, "show the node's certificate"},
-		"not to write": {node("web-1"), "PUT", digest, "", 405, ""},
-	} {
-		r := httptest.NewRequest(c.method, httpapi.JobFilePath+c.digest+"/m/tasks/x.sh", bytes.NewReader(nil))
-		r = r.WithContext(fleet.WithActor(r.Context(), c.actor))
-		if c.ranged != "" {
-			r.Header.Set("Range", c.ranged)
-		}
-		w := httptest.NewRecorder()
-		route.ServeHTTP(w, r)
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) || c.status == 206 && w.Body.String() != c.want {
-			t.Errorf("%s: %d %q, want %d %q", name, w.Code, w.Body, c.status, c.want)
-		}
-	}
-	end(t, b.records, 1, func(fleet.Certname) (int, string) { return 0, "" })
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, httpapi.JobFilePath+digest+"/x.sh", nil)
-	route.ServeHTTP(w, r.WithContext(fleet.WithActor(r.Context(), node("web-1"))))
-	if w.Code != http.StatusOK {
-		t.Errorf("a moment after the run: %d %s", w.Code, w.Body)
-	}
-}
-
-// An upload that breaks off, or is too long, is the sender's mistake.
-func TestUploadsThatBreakOff(t *testing.T) {
-	t.Parallel()
-	b := jobBench(t)
-	r := httptest.NewRequest(http.MethodPost, api.Prefix+"/job-files", &brokenBody{})
-	r.Header.Set("Authorization", "Bearer "+secret("commander"))
-	w := httptest.NewRecorder()
-	b.handler.ServeHTTP(w, r)
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the upload broke off") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-type brokenBody struct{ read bool }
-
-func (b *brokenBody) Read(p []byte) (int, error) {
-	if b.read {
-		return 0, fmt.Errorf("connection reset")
-	}
-	b.read = true
-	return copy(p, "#!/bin"), nil
 }

@@ -50,7 +50,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	w.WriteHeader(http.StatusOK)
 	s := eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), id: j.ID, after: int64(after), checked: time.Now()}
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	if err := s.run(); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
+	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
 		h.Log.WarnContext(r.Context(), "stream of events broken off", "job", j.ID, "err", err)
 	}
 	return streamed{}, nil
@@ -68,8 +68,7 @@ type eventStream struct {
 	checked time.Time // that the caller may see the job
 }
 
-func (s *eventStream) run() error {
-	ctx := s.r.Context()
+func (s *eventStream) run(ctx context.Context) error {
 	if err := s.send(": follow\n\n"); err != nil { // so that the answer begins
 		return err
 	}
