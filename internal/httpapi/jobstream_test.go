@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -101,6 +103,28 @@ func TestAStoppingServerEndsItsStreams(t *testing.T) {
 			t.Error("the job is said to be over")
 		}
 	}
+}
+
+// Who loses the right to see a job does not see it to its end. Meanwhile the stream shows that it is alive.
+func TestAStreamEndsWithTheRightToSeeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := jobBench(t)
+		_, _, _ = b.order(t, "admin", "/jobs/command", `{"targets":{"all":true},"command":"id"}`)
+		time.AfterFunc(90*time.Second, func() {
+			if _, err := b.store.RevokeTokens(t.Context(), "operator", "", false); err != nil {
+				t.Error(err)
+			}
+		})
+		begun := time.Now()
+		text := b.call(caller(t, "operator"), http.MethodGet, api.Prefix+"/jobs/1/events", nil).Body.String()
+		if took := time.Since(begun); took < 90*time.Second || took > 3*time.Minute {
+			t.Errorf("the stream ended after %s", took)
+		}
+		if beats := strings.Count(text, ": still there"); beats < 5 || strings.Contains(text, "event:") {
+			t.Errorf("%d heartbeats:\n%s", beats, text)
+		}
+	})
 }
 
 // Nodes get the files of their jobs, and no others.
