@@ -31,6 +31,9 @@ run: deps build ## the same, and it stays up until Ctrl-C
 test: test-deps build ## every test, with the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout $(RACE_TIMEOUT) ./...
 
+soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
+	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server
+
 quick: ## the tests without the race detector and without real agents
 	$(GO) test -timeout 5m . ./api/... ./internal/...
 
@@ -85,4 +88,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-go lint fmt generate verify check

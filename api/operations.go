@@ -43,6 +43,7 @@ var (
 	NodeFacts      = Operation{"node.facts", http.MethodGet, "/nodes/{name}/facts", fleet.NodeRead, "Show a node's newest facts", NameRequest{}, Facts{}, false}
 	NodeDeactivate = Operation{"node.deactivate", http.MethodPost, "/nodes/{name}/deactivate", fleet.NodePurge, "Say that a node is gone: queries leave it out, and it is purged later unless it comes back", NameRequest{}, nil, false}
 	NodePurge      = Operation{"node.purge", http.MethodDelete, "/nodes/{name}", fleet.NodePurge, "Forget a node: facts, catalog and reports", NameRequest{}, nil, false}
+	NodeInputs     = Operation{"node.inputs", http.MethodGet, "/nodes/{name}/inputs", fleet.CatalogRead, "Say what a node's newest catalog was made of, and whether it still stands", NameRequest{}, CatalogInputs{}, false}
 	NodeCatalog    = Operation{"node.catalog", http.MethodGet, "/nodes/{name}/catalog", fleet.CatalogRead, "Show a node's newest catalog", NameRequest{}, Catalog{}, false}
 	CatalogDiff    = Operation{"catalog.diff", http.MethodPost, "/nodes/{name}/catalog/diff", fleet.CatalogRead, "Say how a node's newest catalog differs from another one", CatalogDiffRequest{}, CatalogDifference{}, false}
 
@@ -102,7 +103,7 @@ func Operations() []Operation {
 	return slices.Concat([]Operation{
 		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, VersionDeploy, BlobMissing, BlobUpload,
-		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, CatalogDiff,
+		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, NodeInputs, CatalogDiff,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
 		ReportList, ReportShow,
 		TaskList, TaskShow,

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) catalogCommand() *cobra.Command {
-	return a.withAccess(noun("catalog", "See compiled catalogs", a.catalogShow(), a.catalogDiff()))
+	return a.withAccess(noun("catalog", "See compiled catalogs", a.catalogShow(), a.catalogInputs(), a.catalogDiff()))
 }
 
 func (a *app) catalogShow() *cobra.Command {

@@ -1,6 +1,10 @@
 package code
 
-import "time"
+import (
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
 
 // Fnmatch is the matcher of ignore patterns.
 var Fnmatch = fnmatch
@@ -15,4 +19,13 @@ func (l *Library) Trees() int {
 // NewTestTree makes a tree that needs no blobs.
 func NewTestTree(m Manifest) *Tree {
 	return newTree("", "production", time.Time{}, m, newChecksums(nil))
+}
+
+// TreeOf makes a tree of a manifest, under its own name.
+func TreeOf(env fleet.Environment, m Manifest) (*Tree, error) {
+	canonical, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return newTree(fleet.DigestOf(canonical), env, time.Time{}, m, newChecksums(nil)), nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,13 +26,25 @@ import (
 // source that is not there, as the compiler does it, and when no checksum type
 // is known.
 func Inline(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []string) ([]byte, error) {
+	out, _, err := InlineUsing(ctx, tree, catalog, checksumTypes)
+	return out, err
+}
+
+// Used is what of a version became part of a catalog.
+type Used struct {
+	Trees   []string // files and directories, or where they were looked for
+	Modules []string // modules in which they were
+}
+
+// InlineUsing is Inline, and says what of the version it used.
+func InlineUsing(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []string) ([]byte, Used, error) {
 	checksumType, err := commonChecksum(checksumTypes)
 	if err != nil {
-		return nil, err
+		return nil, Used{}, err
 	}
 	members, err := splitObject(catalog)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "the catalog is not a JSON object")
+		return nil, Used{}, fault.Wrap(fault.Invalid, err, "the catalog is not a JSON object")
 	}
 	in := inliner{tree: tree, checksumType: checksumType}
 	for _, m := range members {
@@ -40,10 +53,11 @@ func Inline(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []str
 		}
 		err := eachFile(m.value, func(r inlineResource) error { return in.add(ctx, r) })
 		if err != nil {
-			return nil, err
+			return nil, Used{}, err
 		}
 	}
-	return in.join(members)
+	out, err := in.join(members)
+	return out, in.used, err
 }
 
 func commonChecksum(wanted []string) (string, error) {
@@ -189,6 +203,7 @@ type inliner struct {
 	checksumType string
 	single       []namedMetadata
 	recursive    []namedMetadata
+	used         Used
 }
 
 type namedMetadata struct {
@@ -208,10 +223,31 @@ func (in *inliner) add(ctx context.Context, r inlineResource) error {
 	if !ok {
 		return nil
 	}
+	in.use(sources, p)
 	if recurse := text(p.Recurse); recurse == "true" || recurse == "remote" {
 		return in.addRecursive(ctx, r.title, sources, p)
 	}
 	return in.addSingle(ctx, r.title, sources, p)
+}
+
+// use takes note of where sources are looked for: all of them, as one that is not
+// there yet may come.
+func (in *inliner) use(sources []source, p fileParameters) {
+	if c := text(p.Checksum); c == "mtime" || c == "ctime" {
+		in.used.Trees = append(in.used.Trees, ".") // they tell when the version was deployed
+	}
+	for _, s := range sources {
+		kind, single := moduleMounts[s.mount]
+		if !single {
+			in.used.Trees = append(in.used.Trees, in.tree.manifest.ModulePath...)
+			continue
+		}
+		name, rest, _ := strings.Cut(s.path, "/")
+		in.used.Modules = append(in.used.Modules, name)
+		if module := in.tree.byName[name]; module != nil {
+			in.used.Trees = append(in.used.Trees, path.Join(module.path, kind, rest))
+		}
+	}
 }
 
 // source is one source of a resource, split into what the file server needs.

@@ -23,6 +23,7 @@ type Tree struct {
 	modules   []Module
 	byName    map[string]*node // module directories
 	checksums *checksums
+	hasLinks  bool
 }
 
 // Module is a module that an environment sees.
@@ -42,6 +43,7 @@ type node struct {
 
 func newTree(id VersionID, env fleet.Environment, at time.Time, m Manifest, sums *checksums) *Tree {
 	t := &Tree{id: id, env: env, at: at, manifest: m, root: grow(m.Files), byName: map[string]*node{}, checksums: sums}
+	t.hasLinks = slices.ContainsFunc(m.Files, func(f File) bool { return f.Kind == Link })
 	for _, dir := range m.ModulePath {
 		t.addModules(dir)
 	}

@@ -64,6 +64,10 @@ func (d *Dispatcher) compile(parent context.Context, c Compilation) (Compilation
 // produce makes the catalog and stores all of it except the row. A crash before
 // the row is finished repeats it.
 func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, error) {
+	if done, ok := d.reuse(ctx, c); ok {
+		return done, nil
+	}
+	check := d.Reuser.recheck(ctx, c)
 	order, seq, err := d.Orders.Build(ctx, c)
 	if err != nil {
 		return c, err
@@ -73,7 +77,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, e
 	if err != nil {
 		return c, err
 	}
-	document, err := d.document(ctx, c, outcome)
+	document, used, err := d.document(ctx, c, outcome)
 	if err != nil {
 		return c, err
 	}
@@ -81,6 +85,8 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, e
 		return c, fmt.Errorf("store the catalog: %w", err)
 	}
 	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
+	c.Inputs = newInputSet(d.Compiler.Engine(), order, outcome, used)
+	check.compare(ctx, order, c, document)
 	if d.Results == nil {
 		return c, nil
 	}
@@ -93,28 +99,44 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, e
 	return c, nil
 }
 
+// reuse ends c with the catalog that is stored, if that stands. Its row then only
+// points to it.
+func (d *Dispatcher) reuse(ctx context.Context, c Compilation) (Compilation, bool) {
+	if d.Reuser == nil || c.Checks != 0 {
+		return c, false
+	}
+	found, ok := d.Reuser.Find(ctx, Wish{
+		Node: c.Node, Environment: c.Environment, Version: c.Version, Trusted: c.Trusted, Transaction: c.Transaction, Priority: c.Priority,
+	})
+	if ok {
+		c.State, c.FinishedAt, c.FactsSeq, c.Catalog, c.UUID = Done, time.Now(), max(c.FactsSeq, found.FactsSeq), found.Catalog, found.UUID
+	}
+	return c, ok
+}
+
 // document brings the outcome into its stored form. A compiler that gives no
 // catalog at all would do so again: that is a failed compilation.
-func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) ([]byte, error) {
+func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) (document []byte, used Sources, err error) {
 	if n := len(o.Catalog) + len(o.Exported); n > d.cfg.MaxBytes {
-		return nil, &Error{Cause: CauseMemory, Logs: o.Logs, Message: fmt.Sprintf(
+		return nil, used, &Error{Cause: CauseMemory, Logs: o.Logs, Message: fmt.Sprintf(
 			"the catalog has %d bytes, at most %d are allowed", n, d.cfg.MaxBytes)}
 	}
 	if d.Finisher != nil {
-		inlined, err := d.Finisher.Inline(ctx, c.Environment, c.Version, o.Catalog)
+		var inlined []byte
+		inlined, used, err = d.Finisher.Inline(ctx, c.Environment, c.Version, o.Catalog)
 		if fault.Of(err) == fault.Invalid && err != nil { // as with a source that does not exist: it stays wrong
-			return nil, &Error{Cause: CauseCode, Message: fault.Detail(err), Logs: o.Logs}
+			return nil, used, &Error{Cause: CauseCode, Message: fault.Detail(err), Logs: o.Logs}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("inline file metadata: %w", err)
+			return nil, used, fmt.Errorf("inline file metadata: %w", err)
 		}
 		o.Catalog = json.RawMessage(inlined)
 	}
-	document, _, err := Normalise(o)
+	document, _, err = Normalise(o)
 	if err != nil {
-		return nil, &Error{Cause: CauseCrash, Message: fault.Detail(err), Logs: o.Logs}
+		return nil, used, &Error{Cause: CauseCrash, Message: fault.Detail(err), Logs: o.Logs}
 	}
-	return document, nil
+	return document, used, nil
 }
 
 func asFailed(c Compilation, err *Error) Compilation {

@@ -34,6 +34,7 @@ type Outcome struct {
 	Exported  json.RawMessage
 	Collected []Collected // what the catalog holds of other nodes; no two are equal
 	Asked     []Question  // what the code asked of the inventory, in order, each once
+	Reads     *Reads      // what it read; nil: the compiler does not tell
 	Logs      []Log
 	Cost      Cost
 }
@@ -88,4 +89,7 @@ type Compiler interface {
 	// orders to learn from; it returns when the version is warm. A sample that
 	// does not compile is no error.
 	Warm(ctx context.Context, env fleet.Environment, version fleet.Digest, samples []Order) error
+	// Engine names the compiler and what it is made of: catalogs of another one are
+	// not used again. Empty: not known yet.
+	Engine() string
 }

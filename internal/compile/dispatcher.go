@@ -43,6 +43,7 @@ type DispatcherParts struct {
 	Finisher  Finisher // nil: catalogs stay as they are
 	Results   Results  // nil: nobody keeps resources
 	Gate      Gate     // nil: always open
+	Reuser    *Reuser  // nil: every catalog is compiled
 	// Finished is told of every row that this dispatcher finished; it must not
 	// block. Nil: nobody listens.
 	Finished func(Compilation)

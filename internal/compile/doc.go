@@ -50,6 +50,17 @@
 // to the Inventory. What was asked, with a digest of each answer, and what was
 // collected from whom are part of the Outcome; the second is stored with the catalog.
 //
+// # Inputs
+//
+// The Outcome also tells all that was read (Reads): values of facts, files of the
+// version that were read or looked for, what cannot be followed. With digests of the
+// values, the classification and the answers it is the compilation's InputSet, stored
+// with the row. Holds is the pure decision whether it still holds; the Reuser gathers
+// what is needed for that, cheapest first, and answers a Wish with the stored
+// catalog, for another version by a new row (Restate). The Service asks it before it
+// wants anything, the Dispatcher before it compiles. One in so many reuses is wanted
+// again with Checks set, compiled without it, and compared.
+//
 // # Documents
 //
 // A catalog is stored once, under the digest of its normalised form: see

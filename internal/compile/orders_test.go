@@ -27,8 +27,9 @@ func (f classify) Classify(_ context.Context, _ fleet.Certname, _ fleet.Environm
 // inline is a compile.Finisher.
 type inline func(document []byte) ([]byte, error)
 
-func (f inline) Inline(_ context.Context, _ fleet.Environment, _ fleet.Digest, document []byte) ([]byte, error) {
-	return f(document)
+func (f inline) Inline(_ context.Context, _ fleet.Environment, _ fleet.Digest, document []byte) ([]byte, compile.Sources, error) {
+	out, err := f(document)
+	return out, compile.Sources{}, err
 }
 
 func TestOrdersBuild(t *testing.T) {

@@ -33,8 +33,9 @@ type Classifier interface {
 // Finisher completes what the compiler gave.
 type Finisher interface {
 	// Inline adds the metadata of files to an agent's catalog (a static catalog).
-	// It may change document in place and return it.
-	Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error)
+	// It may change document in place and return it. used is what of the version it
+	// read for that.
+	Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) (out []byte, used Sources, err error)
 }
 
 // Documents keeps stored documents (see Normalise).

@@ -52,6 +52,8 @@ type Compilation struct {
 	UUID        string       // when done: catalog_uuid
 	Err         *Error       // when failed
 	Cost        Cost
+	Checks      int64     // a compilation whose catalog was used again, which this one checks; zero: none
+	Inputs      *InputSet // what it read; stored by Finish, read by Newest only
 }
 
 // Want asks for a compilation.
@@ -64,6 +66,7 @@ type Want struct {
 	Trusted     json.RawMessage
 	Priority    Priority
 	At          time.Time
+	Checks      int64 // see Compilation
 }
 
 // Queue is the table of compilations. Every method may be called concurrently,
@@ -81,7 +84,8 @@ type Queue interface {
 	// "At least these facts" means FactsSeq >= w.FactsSeq. Joining a wanted or
 	// leased row (2 and 3) takes over w's transaction and trusted data where they
 	// are not empty, the higher FactsSeq for a wanted row, and the better of both
-	// priorities; WantedAt stays.
+	// priorities; a wanted row that checks nothing takes over w's Checks; WantedAt
+	// stays.
 	Want(ctx context.Context, w Want) (Compilation, error)
 	// Lease takes at most n wanted rows whose priority is worst or better for
 	// worker until the given time: best priority first, then oldest (WantedAt,
@@ -93,7 +97,7 @@ type Queue interface {
 	// An early until gives a row back at that time.
 	Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error)
 	// Finish closes a leased row as Done or Failed and stores what c says of
-	// FactsSeq, FinishedAt, Catalog, UUID, Err and Cost. Conflict unless the row
+	// FactsSeq, FinishedAt, Catalog, UUID, Err, Cost and Inputs. Conflict unless the row
 	// is leased by c.LeasedBy for the c.Attempts-th time: then somebody else has
 	// it, or had it, and the result must be thrown away. A lease that ran out but
 	// was not yet returned still holds.
@@ -113,7 +117,8 @@ type Queue interface {
 	// (zero when nothing is wanted).
 	Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error)
 	// Prune forgets rows that finished before the given time, except each node's
-	// newest finished one (latest FinishedAt, then highest ID), and counts them.
+	// newest finished one (latest FinishedAt, then highest ID) and those that gave a
+	// node's newest catalog, and counts them. What only they read it forgets, too.
 	Prune(ctx context.Context, before time.Time) (int, error)
 }
 

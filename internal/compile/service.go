@@ -30,7 +30,8 @@ type ServiceParts struct {
 	Queue     Queue
 	Versions  Versions
 	Documents Documents
-	Wake      func() // hints to a dispatcher that something is wanted; nil: none is here
+	Reuser    *Reuser // nil: every catalog is compiled
+	Wake      func()  // hints to a dispatcher that something is wanted; nil: none is here
 	Log       *slog.Logger
 }
 
@@ -98,6 +99,9 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	patience, cancel := context.WithTimeout(ctx, cmp.Or(a.Patience, s.cfg.Patience))
 	defer cancel()
 	transaction := cmp.Or(a.Transaction, standIn(time.Now()))
+	if answer, ok := s.reuse(ctx, a); ok {
+		return answer, nil
+	}
 	for range 3 { // a row can vanish under a waiter, but not again and again
 		c, err := s.obtain(ctx, patience, a, transaction)
 		if fault.Of(err) == fault.NotFound && err != nil {
@@ -116,6 +120,25 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	}
 	s.count.later.Add(1)
 	return Answer{}, s.comeBack(ctx, a)
+}
+
+// reuse answers with the stored catalog, if that stands.
+func (s *Service) reuse(ctx context.Context, a Ask) (Answer, bool) {
+	if s.Reuser == nil {
+		return Answer{}, false
+	}
+	found, ok := s.Reuser.Find(ctx, Wish{
+		Node: a.Node, Environment: a.Environment, Version: a.Version, Trusted: a.Trusted, Transaction: a.Transaction, Priority: Waited,
+	})
+	if !ok {
+		return Answer{}, false
+	}
+	answer, err := s.answer(ctx, a, found)
+	if err != nil {
+		s.Log.ErrorContext(ctx, "stored catalog cannot be read, compiling it again", "node", a.Node, "compilation", found.ID, "err", err)
+		return Answer{}, false
+	}
+	return answer, true
 }
 
 // obtain wants the compilation and returns it when it has ended.

@@ -27,6 +27,7 @@ type Config struct {
 	Presences    inventory.Presences
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
+	Inputs       CatalogInputs
 	Reports      inventory.ReportStore
 	Inventory    inventory.Asker
 	Groups       classify.Store
@@ -104,6 +105,7 @@ func (h *Handler) actions() map[string]action {
 		api.NodeDeactivate.Name:    typed(h.deactivateNode),
 		api.NodePurge.Name:         typed(h.purgeNode),
 		api.NodeCatalog.Name:       typed(h.showCatalog),
+		api.NodeInputs.Name:        typed(h.showInputs),
 		api.CatalogDiff.Name:       typed(h.diffCatalogs),
 		api.GroupList.Name:         typed(h.listGroups),
 		api.GroupShow.Name:         typed(h.showGroup),

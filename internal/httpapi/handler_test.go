@@ -168,7 +168,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Reports: known, Inventory: asker{asked},
+		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Reports: known, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Stopping: b.stop,
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

@@ -134,14 +134,8 @@ func (a *asking) collect(ctx context.Context, m *message) (json.RawMessage, int,
 			a.collected = append(a.collected, c)
 		}
 	}
-	if found == nil {
-		found = []compile.Exported{}
-	}
-	var rows bytes.Buffer
-	encoder := json.NewEncoder(&rows)
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(found)
-	return bytes.TrimSpace(rows.Bytes()), len(found), err
+	rows, err := compile.EncodeExported(found)
+	return rows, len(found), err
 }
 
 func countRows(rows json.RawMessage) (int, error) {

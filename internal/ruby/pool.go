@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/code"
@@ -63,6 +64,8 @@ type Pool struct {
 	forking int              // workers about to be
 	serial  int
 	slow    map[key]bool // versions that do not bear learning
+
+	engine atomic.Pointer[string] // set when it is known
 }
 
 var _ compile.Compiler = (*Pool)(nil)
@@ -96,6 +99,11 @@ func (p *Pool) Run(ctx context.Context) error {
 	if !p.cfg.NoJIT {
 		p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
 	}
+	name, err := engine(ctx, interpreter)
+	if err != nil && ctx.Err() == nil {
+		p.log.ErrorContext(ctx, "the compiler's version is not known: no catalog is used again", "err", err)
+	}
+	p.engine.Store(&name)
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	ctx, cancel := context.WithCancel(ctx)

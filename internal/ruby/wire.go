@@ -88,6 +88,7 @@ type workerReply struct {
 	CatalogBytes  int64          `json:"catalog_bytes"`
 	ExportedBytes int64          `json:"exported_bytes"`
 	Logs          []compile.Log  `json:"logs"`
+	Inputs        *wireInputs    `json:"inputs"`
 	CPUNanos      int64          `json:"cpu_ns"`
 	PeakBytes     int64          `json:"peak_bytes"`
 	ResidentBytes int64          `json:"resident_bytes"`

@@ -154,7 +154,7 @@ func (w *worker) converse(order compile.Order, answer func(*message) error) (*wo
 	}
 	w.newTypes, w.resident = reply.NewTypes, reply.ResidentBytes
 	outcome := compile.Outcome{
-		Logs: reply.Logs,
+		Logs: reply.Logs, Reads: reply.Inputs.reads(),
 		Cost: compile.Cost{CPU: time.Duration(reply.CPUNanos), PeakBytes: reply.PeakBytes},
 	}
 	if reply.Error != nil {

@@ -39,12 +39,13 @@ func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessag
 const inlinedChecksum = "sha256"
 
 // Inline is compile.Finisher: files of the version become part of the catalog.
-func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, error) {
+func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, compile.Sources, error) {
 	tree, err := a.library.Tree(ctx, env, version)
 	if err != nil {
-		return nil, err
+		return nil, compile.Sources{}, err
 	}
-	return code.Inline(ctx, tree, document, []string{inlinedChecksum})
+	out, used, err := code.InlineUsing(ctx, tree, document, []string{inlinedChecksum})
+	return out, compile.Sources{Trees: used.Trees, Modules: used.Modules}, err
 }
 
 // SaveDocument is compile.Documents.

@@ -55,6 +55,8 @@ type Config struct {
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
+	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
+	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
 	JobTimeout      time.Duration `koanf:"job_timeout" help:"how long one node's run of a job may take, if the job says nothing else"`
@@ -103,6 +105,8 @@ func Default() Config {
 		CompileTimeout:        5 * time.Minute,
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
+		VolatileTTL:           10 * time.Minute,
+		ReuseCheck:            100,
 		JobTimeout:            time.Hour,
 		JobPollInterval:       time.Minute,
 		JobReconnect:          time.Minute,
@@ -191,7 +195,7 @@ func (c Config) checkNumbers() error {
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
 		}
 	}
-	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL} {
+	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL, "volatile_ttl": c.VolatileTTL} {
 		if value != 0 && value < time.Millisecond {
 			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}
@@ -205,6 +209,8 @@ func (c Config) checkNumbers() error {
 		return bad("token_lifetime", "%s is longer than token_max_lifetime, %s", c.TokenLifetime, c.TokenMaxLifetime)
 	case c.CompileWorkers < 0:
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
+	case c.ReuseCheck < 0:
+		return bad("reuse_check", "it must not be negative; 0 means that no reused catalog is checked")
 	case c.MaxLoad < 0:
 		return bad("max_load", "it must not be negative; 0 means no limit")
 	}

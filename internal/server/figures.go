@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
 )
 
 // figures registers what the parts can be asked for.
@@ -28,5 +30,16 @@ func (p *parts) figures() {
 	p.metrics.counter("tutti_compile_failed_total", "Compilations that gave an error.", func() float64 { return float64(p.dispatch.Stats().Failed) })
 	p.metrics.counter("tutti_compile_seconds_total", "Time that compilations took.", func() float64 { return p.dispatch.Stats().Wall.Seconds() })
 	p.metrics.counter("tutti_catalog_asked_total", "Catalogs that nodes asked for.", func() float64 { return float64(p.catalogs.Stats().Asked) })
+	for name, figure := range map[string]struct {
+		help string
+		of   func(compile.ReuserStats) uint64
+	}{
+		"tutti_catalog_reused_total":   {"Catalogs that were used again without a compilation.", func(s compile.ReuserStats) uint64 { return s.Reused }},
+		"tutti_catalog_restated_total": {"Of them, catalogs that stand for another version than they were compiled of.", func(s compile.ReuserStats) uint64 { return s.Restated }},
+		"tutti_reuse_checked_total":    {"Reused catalogs that were compared with a fresh compilation.", func(s compile.ReuserStats) uint64 { return s.Checked }},
+		"tutti_reuse_wrong_total":      {"Of them, catalogs that differed. Each is an alarm: see the log and `tutti catalog inputs`.", func(s compile.ReuserStats) uint64 { return s.Wrong }},
+	} {
+		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.reuser.Stats())) })
+	}
 	p.metrics.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(p.catalogs.Stats().Later + p.catalogs.Stats().Shed) })
 }

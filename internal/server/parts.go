@@ -45,6 +45,7 @@ type parts struct {
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
 	warmer   *compile.Warmer
+	reuser   *compile.Reuser
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
@@ -157,10 +158,11 @@ func (p *parts) openCompiler(c Config) (err error) {
 	known := adapter{p}
 	p.groups = &classifier{parts: p}
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	p.reuser = p.newReuser(orders)
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad},
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad}, Reuser: p.reuser,
 		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -169,7 +171,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service := compile.DefaultService()
 	service.Patience = c.CompilePatience
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Queue: p.store, Versions: known, Documents: known, Reuser: p.reuser, Wake: p.dispatch.Wake, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err

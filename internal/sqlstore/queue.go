@@ -13,12 +13,12 @@ import (
 )
 
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
-	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes`
+	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks`
 
 func scanCompilation(row scanner) (c compile.Compilation, err error) {
 	var trusted, failure string
 	err = row.Scan(&c.ID, &c.Node, &c.Environment, &c.Version, &c.FactsSeq, &c.Transaction, &trusted, &c.Priority, &c.State, at(&c.WantedAt),
-		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes)
+		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks)
 	if err != nil {
 		return c, err
 	}
@@ -70,9 +70,9 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 		return c, nil
 	}
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
-		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8) RETURNING `+compilationColumns,
-		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At)))
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9) RETURNING `+compilationColumns,
+		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks))
 }
 
 // answer finds the row that answers w in rows of its key, newest first.
@@ -107,8 +107,11 @@ func join(ctx context.Context, q querier, c *compile.Compilation, w compile.Want
 		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
 	}
 	c.Priority = min(c.Priority, w.Priority)
-	_, err := q.exec(ctx, "UPDATE compilations SET transaction_uuid = $1, trusted = $2, facts_seq = $3, priority = $4 WHERE id = $5",
-		c.Transaction, string(c.Trusted), c.FactsSeq, c.Priority, c.ID)
+	if c.State == compile.Wanted && c.Checks == 0 {
+		c.Checks = w.Checks
+	}
+	_, err := q.exec(ctx, "UPDATE compilations SET transaction_uuid = $1, trusted = $2, facts_seq = $3, priority = $4, checks = $5 WHERE id = $6",
+		c.Transaction, string(c.Trusted), c.FactsSeq, c.Priority, c.Checks, c.ID)
 	return err
 }
 
@@ -166,7 +169,10 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 		if err == nil && count == 0 {
 			return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.putInputs(ctx, q, c.ID, c.Inputs, c.FinishedAt)
 	})
 	return explain(err, "finish compilation %d", c.ID)
 }
@@ -243,8 +249,12 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM compilations WHERE state IN ('done', 'failed') AND finished_at < $1 AND EXISTS (
 			SELECT 1 FROM compilations n WHERE n.certname = compilations.certname AND n.state IN ('done', 'failed')
-			AND (n.finished_at, n.id) > (compilations.finished_at, compilations.id))`, micros(before))
-		return err
+			AND (n.finished_at, n.id) > (compilations.finished_at, compilations.id))
+			AND NOT EXISTS (SELECT 1 FROM catalogs k WHERE k.compilation = compilations.id)`, micros(before))
+		if err != nil {
+			return err
+		}
+		return s.pruneInputs(ctx, q, before)
 	})
 	return int(count), explain(err, "prune compilations")
 }

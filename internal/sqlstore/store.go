@@ -32,6 +32,7 @@ type Store struct {
 	file      *sqliteFile
 	claimed   *sql.Conn // PostgreSQL: whose session holds the claim
 	packer    *compressor
+	groups    groupCache
 	paths     pathCache
 	asking    chan struct{} // a place for each query that runs
 	compiling chan struct{} // the same, of compilations

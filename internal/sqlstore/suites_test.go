@@ -8,6 +8,7 @@ import (
 	"github.com/tutti-project/tutti/internal/bucket/buckettest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -98,6 +99,29 @@ func TestQueue(t *testing.T) {
 			t.Helper()
 			s := open(t)
 			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
+		})
+	})
+}
+
+func TestReusables(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		compiletest.RunReusables(t, func(t *testing.T) compiletest.ReuseBackend {
+			t.Helper()
+			s := open(t)
+			return compiletest.ReuseBackend{
+				Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
+				Reusables: s,
+				Gave: func(c compile.Compilation) {
+					err := s.SaveCatalog(t.Context(), inventory.Catalog{
+						Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				},
+			}
 		})
 	})
 }

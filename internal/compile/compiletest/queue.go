@@ -20,16 +20,24 @@ type Queue struct {
 	rows  map[int64]*compile.Compilation
 	facts map[fleet.Certname]int64
 	fail  error
+
+	inputs map[int64]*compile.InputSet
+	given  map[fleet.Certname]int64 // which compilation gave the newest catalog
+	stops  []compile.ReuseStop
 }
 
 var (
-	_ compile.Queue   = (*Queue)(nil)
-	_ compile.History = (*Queue)(nil)
+	_ compile.Queue     = (*Queue)(nil)
+	_ compile.History   = (*Queue)(nil)
+	_ compile.Reusables = (*Queue)(nil)
 )
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue {
-	return &Queue{rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{}}
+	return &Queue{
+		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
+		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{},
+	}
 }
 
 // SetFacts makes seq the node's current facts.
@@ -72,7 +80,7 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 	c := &compile.Compilation{
 		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
 		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
-		State: compile.Wanted, WantedAt: w.At,
+		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks,
 	}
 	q.rows[c.ID] = c
 	return *c, nil
@@ -109,6 +117,9 @@ func join(c *compile.Compilation, w compile.Want) {
 		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
 	}
 	c.Priority = min(c.Priority, w.Priority)
+	if c.State == compile.Wanted && c.Checks == 0 {
+		c.Checks = w.Checks
+	}
 }
 
 // Lease implements compile.Queue.
@@ -164,6 +175,12 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	}
 	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
 	row.Catalog, row.UUID, row.Err, row.Cost = c.Catalog, c.UUID, c.Err, c.Cost
+	if c.State == compile.Done {
+		q.given[c.Node] = c.ID
+		if c.Inputs != nil {
+			q.inputs[c.ID] = c.Inputs
+		}
+	}
 	return nil
 }
 
@@ -256,7 +273,7 @@ func (q *Queue) Prune(_ context.Context, before time.Time) (int, error) {
 	slices.SortFunc(rows, latestFirst)
 	newest, pruned := map[fleet.Certname]bool{}, 0
 	for _, c := range rows {
-		if newest[c.Node] && c.FinishedAt.Before(before) {
+		if newest[c.Node] && c.FinishedAt.Before(before) && q.given[c.Node] != c.ID {
 			delete(q.rows, c.ID)
 			pruned++
 		}

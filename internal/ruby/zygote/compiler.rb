@@ -8,6 +8,12 @@ require 'fileutils'
 
 require 'version_environment'
 require 'paths'
+require 'inputs'
+require 'places'
+require 'outside'
+require 'fact_reads'
+require 'file_reads'
+require 'lookups'
 require 'templates'
 require 'single_thread'
 require 'shortcuts'
@@ -37,6 +43,7 @@ module Tutti
       @paths = Paths.new(shown(root))
       settle
       @environment = Puppet.lookup(:environments).get(@name)
+      observe(root)
     end
 
     # Parses what every compile needs. A mistake in the code shows itself again
@@ -71,15 +78,24 @@ module Tutti
 
     # A stray throw or exit in a module's Ruby ends the compile, not us.
     def answer(order, logs)
-      catalog, exported = Compilation.new(order, @environment, @version, @paths).run
-      documents = [catalog, exported].map { |document| @paths.show(JSON.generate(document)) }
+      documents, inputs = compiled(order)
       return too_large(documents, logs) if documents.sum(&:bytesize) > @limit
 
-      header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a }
+      header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a, 'inputs' => inputs }
       { header: header, documents: documents }
     rescue StandardError, ScriptError, SystemExit, NoMemoryError, SystemStackError, UncaughtThrowError => e
       failure = Failure.new(e, @paths)
       { header: { 'error' => failure.to_h, 'logs' => logs.to_a, 'spent' => failure.spent? }, documents: [] }
+    end
+
+    # The documents, and what was read for them.
+    def compiled(order)
+      facts = FactReads.new(order)
+      documents = nil
+      notes = Inputs.of_compile(facts) do
+        documents = Compilation.new(order, @environment, @version, @paths).run.map { |document| @paths.show(JSON.generate(document)) }
+      end
+      [documents, Logs.clean_all(notes.merge(facts.to_h))]
     end
 
     def too_large(documents, logs)
@@ -116,6 +132,16 @@ module Tutti
       StoredQueries.install
       Collecting.install
       ShownSettings.install(@paths)
+    end
+
+    # From here on all that is read is noted.
+    def observe(root)
+      places = Places.new(root: root, link: @link, modules: @environment.modulepath, own: [@dir])
+      Lookups.install(@environment, places)
+      FactReads.install
+      FileReads.install
+      Outside.install
+      Inputs.places = places
     end
 
     def arguments

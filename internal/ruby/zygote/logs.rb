@@ -40,6 +40,11 @@ module Tutti
       data
     end
 
+    # Lists of texts that JSON can carry.
+    def self.clean_all(lists)
+      lists.transform_values { |texts| texts.map { |text| text.valid_encoding? && text.encoding == Encoding::UTF_8 ? text : clean(text) } }
+    end
+
     # Text that JSON can carry, of at most MAX_BYTES.
     def self.clean(text)
       text = text.dup.force_encoding(Encoding::UTF_8)

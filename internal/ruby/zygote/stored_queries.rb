@@ -42,7 +42,8 @@ module Tutti
       def initialize(environment, *others)
         super
         root = Puppet.lookup(:environments).get_conf(environment.name)&.path_to_env
-        @puppet_system_loader.extend(StoredQueries.brought?(environment, root) ? Hidden : Offered)
+        brought = Inputs.deaf { StoredQueries.brought?(environment, root) }
+        @puppet_system_loader.extend(brought ? Hidden : Offered)
       end
     end
 

@@ -18,6 +18,7 @@ module Tutti
       PARSED = {}
 
       def parse_file(path)
+        FileReads.seen('file', path)
         PARSED[path] ||= super
       end
 
@@ -45,7 +46,7 @@ module Tutti
       def self.plain?(top)
         unless @top == top.object_id # not the scope itself: it would keep a whole compile alive
           @top = top.object_id
-          @plain = top.to_hash.each_key.none? { |name| name.match?(/\W/) }
+          @plain = Inputs.deaf { top.to_hash }.each_key.none? { |name| name.match?(/\W/) }
         end
         @plain
       end
@@ -85,12 +86,17 @@ module Tutti
     module Erb
       Compiled = Struct.new(:render, :variables)
       COMPILED = {}
+      # What is Ruby in a template.
+      CODE = /<%(?!%).*?%>/m.freeze
       # What could reach a variable without writing its name.
       INDIRECT = /instance_variable|binding|eval|send|@\#|local_variables/.freeze
       NAME = /@([a-zA-Z_]\w*)/.freeze
+      # A variable that is asked for one of its members.
+      MEMBER = /\G\s*(?:\[|&?\.(?:dig|fetch|key\?|has_key\?|include\?)\b)/.freeze
 
       def result(string = nil)
         key = string || @__file__
+        FileReads.seen('file', @__file__) if @__file__
         COMPILED.clear if COMPILED.size > MAX_INLINE && !COMPILED.key?(key)
         compiled = COMPILED.fetch(key) { COMPILED[key] = Erb.compile(key, string, @__file__) }
         return super unless compiled
@@ -102,22 +108,36 @@ module Tutti
       # nil for a template that only the stock way understands.
       def self.compile(_key, string, file)
         text = string || Puppet::FileSystem.read_preserve_line_endings(file)
-        return nil if text.match?(INDIRECT)
+        code = text.scan(CODE).join("\n")
+        return nil if code.match?(INDIRECT)
 
         erb = Puppet::Util.create_erb(text)
         holder = Puppet::Parser::TemplateWrapper
         erb.def_method(holder, '__tutti_render', file || '(erb)')
         render = holder.instance_method(:__tutti_render)
         holder.send(:remove_method, :__tutti_render)
-        Compiled.new(render, text.scan(NAME).to_h { |name,| [name, true] })
+        Compiled.new(render, variables(code))
       rescue SyntaxError
         nil
+      end
+
+      # The names, and whether each is only ever asked for members.
+      def self.variables(code)
+        found = {}
+        code.scan(NAME) do |name,|
+          members = code.match?(MEMBER, Regexp.last_match.end(0))
+          found[name] = found[name] == :whole || !members ? :whole : :members
+        end
+        found
       end
 
       private
 
       def bind(wanted)
-        Variables.of(scope, wanted).each { |name, value| instance_variable_set("@#{name}", value) }
+        Variables.of(scope, wanted).each do |name, value|
+          Inputs.facts&.whole(value) if value.is_a?(Hash) && wanted[name] == :whole
+          instance_variable_set("@#{name}", value)
+        end
       end
     end
   end

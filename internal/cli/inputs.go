@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) catalogInputs() *cobra.Command {
+	return &cobra.Command{
+		Use: "inputs NODE", Short: "Show what a node's newest catalog was made of, and whether it still stands", Args: exactly(1),
+		Long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
+			"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
+		Example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := ask[api.CatalogInputs](cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(in)
+			}
+			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
+				ago(in.CompiledAt, time.Now()))
+			a.hintStanding(in)
+			return printList(a, inputRows(in), table[inputRow]{
+				columns: []string{"kind", "what"},
+				row:     func(r inputRow) []string { return []string{r.kind, r.what} },
+				name:    func(r inputRow) string { return r.what },
+				empty:   "Nothing was read.",
+			})
+		},
+	}
+}
+
+// hintStanding says whether the catalog is used again, and what was wrong with
+// others.
+func (a *app) hintStanding(in api.CatalogInputs) {
+	if in.Stands {
+		a.hint("It stands: a node that asks now is given it")
+	} else {
+		a.hint("It does not stand, a node that asks now has one compiled: %s", in.Why)
+	}
+	if len(in.Volatile) > 0 {
+		a.hint("It is volatile, and used again only for the time that the setting volatile_ttl gives: %s", strings.Join(in.Volatile, "; "))
+	}
+	for _, stop := range in.Stops {
+		a.hint("ALARM: catalog %s of version %s was used again at %s, but a compilation gave %s; different: %s. No catalog of this version is used again",
+			short(stop.Reused), short(stop.Version), stampOf(&stop.At), short(stop.Fresh), strings.Join(stop.Differs, ", "))
+	}
+}
+
+// inputRow is one thing that was read.
+type inputRow struct{ kind, what string }
+
+func inputRows(in api.CatalogInputs) (rows []inputRow) {
+	for _, v := range in.Values {
+		root, rest, _ := strings.Cut(strings.TrimPrefix(v.Pointer, "/"), "/")
+		row := inputRow{kind: map[string]string{"facts": "fact", "server_facts": "server fact"}[root], what: factPath(rest)}
+		if row.kind == "" {
+			row.kind = root
+		}
+		switch {
+		case v.Seen && (strings.HasSuffix(v.Pointer, "/") || rest == ""):
+			row.what = strings.TrimSuffix(factPath(rest), ".") + " (which there are)"
+		case rest == "":
+			row.what = "(all)"
+		case v.Seen:
+			row.what += " (whether it is there)"
+		case !v.There:
+			row.what += " (not there)"
+		}
+		rows = append(rows, row)
+	}
+	for _, q := range in.Questions {
+		rows = append(rows, inputRow{q.Kind, fmt.Sprintf("%s (%d rows)", q.Text, q.Rows)})
+	}
+	for _, kind := range []struct {
+		name  string
+		paths []string
+	}{
+		{"file", in.Sources.Files},
+		{"names in", in.Sources.Lists},
+		{"names below", in.Sources.Names},
+		{"all of", in.Sources.Trees},
+		{"module", in.Sources.Modules},
+		{"in modules", in.Sources.Anywhere},
+	} {
+		for _, path := range kind.paths {
+			rows = append(rows, inputRow{kind.name, path})
+		}
+	}
+	return rows
+}
+
+// factPath is a JSON pointer's rest as people write paths of facts.
+func factPath(rest string) string {
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		if strings.Contains(part, ".") {
+			part = fmt.Sprintf("%q", part)
+		}
+		parts[i] = part
+	}
+	return strings.Join(parts, ".")
+}

@@ -1,0 +1,86 @@
+package compiletest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Newest implements compile.Reusables. A done compilation gave its node's newest
+// catalog.
+func (q *Queue) Newest(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	return q.newest(node, env)
+}
+
+func (q *Queue) newest(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+	c := q.rows[q.given[node]]
+	if c == nil || c.Environment != env || q.inputs[c.ID] == nil {
+		return compile.Compilation{}, fault.New(fault.NotFound, "%s has no catalog in %s that could be used again", node, env)
+	}
+	found := *c
+	found.Inputs = q.inputs[c.ID]
+	return found, nil
+}
+
+// Restate implements compile.Reusables.
+func (q *Queue) Restate(_ context.Context, from int64, c compile.Compilation) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	was, err := q.newest(c.Node, c.Environment)
+	if err != nil {
+		return compile.Compilation{}, err
+	}
+	if was.ID != from {
+		return compile.Compilation{}, fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
+	}
+	q.last++
+	made := c
+	made.ID, made.State, made.Catalog, made.Inputs = q.last, compile.Done, was.Catalog, nil
+	q.rows[made.ID], q.inputs[made.ID], q.given[c.Node] = &made, was.Inputs, made.ID
+	return made, nil
+}
+
+// StopReuse implements compile.Reusables.
+func (q *Queue) StopReuse(_ context.Context, s compile.ReuseStop) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	q.stops = slices.DeleteFunc(q.stops, func(o compile.ReuseStop) bool {
+		return o.Node == s.Node && o.Environment == s.Environment && o.Version == s.Version
+	})
+	q.stops = append(q.stops, s)
+	return nil
+}
+
+// ReuseStops implements compile.Reusables.
+func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return nil, q.fail
+	}
+	var found []compile.ReuseStop
+	for _, s := range q.stops {
+		if s.Node == node && s.Environment == env {
+			found = append(found, s)
+		}
+	}
+	slices.SortFunc(found, func(a, b compile.ReuseStop) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Version, b.Version))
+	})
+	return found, nil
+}

@@ -1,0 +1,41 @@
+package compile
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Reusables keeps what compilations read. Whoever implements Queue implements it
+// too: Finish stores Compilation.Inputs with the row. Every method may be called
+// concurrently and is one transaction.
+type Reusables interface {
+	// Newest returns the compilation in env that gave the newest catalog of a node,
+	// with its inputs. NotFound if there is none, if its inputs are not known, or if
+	// the node's newest catalog is not of it.
+	Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (Compilation, error)
+	// Restate says that the catalog of compilation from stands for another version:
+	// it adds a done row of c, with its version, UUID, FactsSeq, FinishedAt and the
+	// rest as from has it, makes that the one that gave the node's newest catalog, and
+	// returns it. NotFound unless from is still what Newest returns.
+	Restate(ctx context.Context, from int64, c Compilation) (Compilation, error)
+	// StopReuse remembers that a reused catalog of a node was wrong. One more for the
+	// same node, environment and version replaces the first.
+	StopReuse(ctx context.Context, s ReuseStop) error
+	// ReuseStops lists those of a node in env, the latest first.
+	ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]ReuseStop, error)
+}
+
+// ReuseStop says that a reused catalog was not what a fresh compilation gave: for
+// this node and version no catalog is used again.
+type ReuseStop struct {
+	Node        fleet.Certname
+	Environment fleet.Environment
+	Version     fleet.Digest
+	At          time.Time
+	Reused      fleet.Digest // the catalog that was used again
+	Fresh       fleet.Digest // the one that should have been
+	Differs     []string     // resources that differ, as Type[title]; not all of many
+	Inputs      fleet.Digest // of the set that was taken to hold
+}

@@ -1,0 +1,195 @@
+package compile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Differ compares versions.
+type Differ interface {
+	// Changes says how two versions of an environment differ; NotFound when one of
+	// them is not stored any more. The caller changes nothing.
+	Changes(ctx context.Context, env fleet.Environment, from, to fleet.Digest) (*Changes, error)
+}
+
+// ReuserParts is what a reuser works with. The settings are asked for each time.
+type ReuserParts struct {
+	Store       Reusables
+	Queue       Queue
+	Orders      Orders
+	Inventory   Inventory
+	Versions    Differ
+	Documents   Documents
+	Engine      func() string
+	Wake        func()               // hints that something is wanted
+	VolatileTTL func() time.Duration // how long a volatile catalog is used again
+	CheckOneIn  func() int           // one in so many reuses is compiled again and compared; 0: none
+	Log         *slog.Logger
+}
+
+// Reuser answers for catalogs without compiling them: the stored one stands while
+// all that was read for it is as it was. It may be used concurrently.
+type Reuser struct {
+	ReuserParts
+	count struct{ reused, restated, checked, wrong atomic.Uint64 }
+}
+
+// NewReuser returns a reuser.
+func NewReuser(parts ReuserParts) *Reuser {
+	if parts.Log == nil {
+		parts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Reuser{ReuserParts: parts}
+}
+
+// Wish is a catalog that somebody wants.
+type Wish struct {
+	Node        fleet.Certname
+	Environment fleet.Environment
+	Version     fleet.Digest
+	Trusted     json.RawMessage
+	Transaction string
+	Priority    Priority
+}
+
+// Verdict is whether a stored catalog stands.
+type Verdict struct {
+	From  Compilation // the one that gave the stored catalog, with its inputs
+	Holds bool
+	Why   string // it does not
+	seq   int64  // of the facts that it was held against
+}
+
+// Find returns a finished compilation whose catalog is what w would be given, or
+// false. One that was compiled of another version is restated for w's. Whatever goes
+// wrong on the way is a reason to compile, and no error.
+func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
+	log := r.Log.With("node", w.Node, "environment", w.Environment, "version", w.Version.Short())
+	verdict, err := r.Judge(ctx, w)
+	if err != nil {
+		if fault.Of(err) != fault.NotFound {
+			log.WarnContext(ctx, "catalog is compiled, whether the stored one stands is not known", "err", err)
+		}
+		return Compilation{}, false
+	}
+	if !verdict.Holds {
+		log.DebugContext(ctx, "catalog is compiled, the stored one does not stand", "why", verdict.Why)
+		return Compilation{}, false
+	}
+	found := verdict.From
+	if found.Version != w.Version {
+		if found, err = r.restate(ctx, w, verdict); err != nil {
+			log.WarnContext(ctx, "catalog is compiled, the stored one could not be restated", "err", err)
+			return Compilation{}, false
+		}
+		r.count.restated.Add(1)
+	}
+	r.count.reused.Add(1)
+	found.Inputs = nil
+	r.sample(ctx, w, found)
+	return found, true
+}
+
+// Judge decides whether the stored catalog of a node stands. NotFound if it has none
+// in that environment.
+func (r *Reuser) Judge(ctx context.Context, w Wish) (Verdict, error) {
+	from, err := r.Store.Newest(ctx, w.Node, w.Environment)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{From: from}
+	if v.Why, err = r.barred(ctx, from, w.Version); v.Why != "" || err != nil {
+		return v, err
+	}
+	order, seq, err := r.Orders.Build(ctx, Compilation{
+		Node: w.Node, Environment: w.Environment, Version: w.Version, Trusted: w.Trusted,
+	})
+	if err != nil {
+		return v, err
+	}
+	v.seq = seq
+	now := Now{Engine: r.Engine(), Order: order}
+	if from.Version != w.Version {
+		if now.Changes, err = r.Versions.Changes(ctx, w.Environment, from.Version, w.Version); err != nil {
+			return v, err
+		}
+	}
+	quiet := *from.Inputs
+	quiet.Asked = nil
+	if v.Holds, v.Why = Holds(&quiet, now); !v.Holds || len(from.Inputs.Asked) == 0 {
+		return v, nil
+	}
+	if now.Asked, err = again(ctx, r.Inventory, w.Node, from.Inputs.Asked); err != nil {
+		v.Holds = false
+		return v, err
+	}
+	v.Holds, v.Why = Holds(from.Inputs, now)
+	return v, nil
+}
+
+// barred says why a catalog must not be used again whatever its inputs are.
+func (r *Reuser) barred(ctx context.Context, from Compilation, version fleet.Digest) (why string, err error) {
+	if ttl, age := r.VolatileTTL(), time.Since(from.Inputs.At); len(from.Inputs.Volatile) > 0 && age >= ttl {
+		return fmt.Sprintf("it is volatile (%s) and older than %s", from.Inputs.Volatile[0], ttl), nil
+	}
+	stops, err := r.Store.ReuseStops(ctx, from.Node, from.Environment)
+	for _, stop := range stops {
+		if stop.Version == from.Version || stop.Version == version {
+			return fmt.Sprintf("a reused catalog of version %s was wrong", stop.Version.Short()), err
+		}
+	}
+	return "", err
+}
+
+func (r *Reuser) restate(ctx context.Context, w Wish, v Verdict) (Compilation, error) {
+	now := time.Now()
+	return r.Store.Restate(ctx, v.From.ID, Compilation{
+		Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: v.seq, Transaction: w.Transaction, Trusted: w.Trusted,
+		Priority: w.Priority, State: Done, WantedAt: now, FinishedAt: now, Catalog: v.From.Catalog, UUID: uuid.NewString(),
+	})
+}
+
+// sample has one in so many reuses compiled and compared, when nothing else is to be
+// done.
+func (r *Reuser) sample(ctx context.Context, w Wish, c Compilation) {
+	n := r.CheckOneIn()
+	if n <= 0 || rand.IntN(n) != 0 { //nolint:gosec // only picks samples
+		return
+	}
+	_, err := r.Queue.Want(ctx, Want{
+		Node: c.Node, Environment: c.Environment, Version: c.Version, FactsSeq: c.FactsSeq, Trusted: w.Trusted,
+		Priority: Background, At: time.Now(), Checks: c.ID,
+	})
+	if err != nil {
+		r.Log.WarnContext(ctx, "a reused catalog is not checked", "node", c.Node, "err", err)
+		return
+	}
+	r.Wake()
+}
+
+// ReuserStats counts since the start.
+type ReuserStats struct {
+	Reused   uint64 // answers without a compilation
+	Restated uint64 // of them, for another version than was compiled
+	Checked  uint64 // compared with a fresh compilation
+	Wrong    uint64 // of them, different: each is a fault of Tutti or of the code
+}
+
+// Stats may be called at any time.
+func (r *Reuser) Stats() ReuserStats {
+	if r == nil {
+		return ReuserStats{}
+	}
+	n := &r.count
+	return ReuserStats{Reused: n.reused.Load(), Restated: n.restated.Load(), Checked: n.checked.Load(), Wrong: n.wrong.Load()}
+}

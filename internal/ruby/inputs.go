@@ -1,0 +1,79 @@
+package ruby
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/compile"
+)
+
+// wireInputs is what a worker says it read.
+type wireInputs struct {
+	File     []string `json:"file"`
+	List     []string `json:"list"`
+	Names    []string `json:"names"`
+	Tree     []string `json:"tree"`
+	Module   []string `json:"module"`
+	Anywhere []string `json:"anywhere"`
+	Values   []string `json:"values"`
+	Present  []string `json:"present"`
+	Volatile []string `json:"volatile"`
+}
+
+func (w *wireInputs) reads() *compile.Reads {
+	if w == nil {
+		return nil
+	}
+	reads := &compile.Reads{Values: w.Values, Present: w.Present, Volatile: w.Volatile}
+	reads.Sources.Add(compile.Sources{
+		Files: paths(w.File), Lists: paths(w.List), Names: paths(w.Names), Trees: paths(w.Tree), Modules: paths(w.Module), Anywhere: paths(w.Anywhere),
+	})
+	return reads
+}
+
+// paths leaves out what no file can be called: a line of text could not hold it.
+func paths(list []string) []string {
+	return slices.DeleteFunc(list, func(path string) bool { return strings.ContainsAny(path, "\n\x00") || path == "" })
+}
+
+// engine names all that a catalog depends on besides its order and its code: Ruby,
+// Puppet, our own part of the compiler, and the variables that it sees.
+func engine(ctx context.Context, interpreter string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL`
+	cmd := exec.CommandContext(ctx, interpreter, "-e", ask) //nolint:gosec // the interpreter is the operator's choice
+	cmd.Env = environ(os.TempDir())
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask %s for Puppet's version: %w", interpreter, err)
+	}
+	sum := sha256.New()
+	for _, variable := range environ("") {
+		_, _ = fmt.Fprintln(sum, variable)
+	}
+	err = fs.WalkDir(zygoteCode, "zygote", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := zygoteCode.ReadFile(path)
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	return fmt.Sprintf("%s, %s", out, hex.EncodeToString(sum.Sum(nil))[:12]), err
+}
+
+// Engine implements compile.Compiler.
+func (p *Pool) Engine() string {
+	if name := p.engine.Load(); name != nil {
+		return *name
+	}
+	return ""
+}

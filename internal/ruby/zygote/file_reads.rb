@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+module Tutti
+  # Notes of files that Ruby code opens, lists or looks for. What is outside of the
+  # environment cannot be followed, except for what Ruby and Puppet are made of.
+  module FileReads
+    OPENING = %i[open new read binread readlines foreach].freeze
+    ASKING = %i[exist? file? directory? readable? executable? symlink? size size? zero? empty? stat lstat mtime ctime atime
+                ftype realpath realdirpath readlink world_readable? readable_real?].freeze
+    LISTING = %i[entries children each_child foreach open new empty?].freeze
+
+    class << self
+      def install
+        prepend_to(File.singleton_class, OPENING | ASKING, 'file')
+        prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen], 'file')
+        prepend_to(FileTest.singleton_class, ASKING, 'file')
+        prepend_to(Dir.singleton_class, LISTING, 'list')
+        prepend_to(Dir.singleton_class, %i[exist?], 'file')
+        Dir.singleton_class.prepend(Globs)
+        Outside.implicitly(Requires)
+      end
+
+      def seen(kind, path)
+        return unless Inputs.listening? && Inputs.places
+
+        path = path.to_path if path.respond_to?(:to_path)
+        return unless path.is_a?(String)
+
+        inside = Inputs.places.below(path)
+        return inside.match?(Outside::HARMLESS) || Inputs.note("#{kind}:#{inside}") if inside
+
+        path = File.expand_path(path)
+        Outside.seen("#{kind == 'file' ? 'reads' : 'lists'} #{path}") unless Inputs.places.known?(path)
+      end
+
+      # The directory that a pattern begins with, with all that is below.
+      def seen_pattern(pattern)
+        pattern = pattern.to_path if pattern.respond_to?(:to_path)
+        return unless pattern.is_a?(String)
+
+        plain = pattern[/\A[^*?\[{\\]*/]
+        plain == pattern ? seen('file', plain) : seen('names', plain[%r{\A.*/}] || '.')
+      end
+
+      private
+
+      def prepend_to(singleton, names, kind)
+        hooks = Module.new
+        names.each do |name|
+          next unless singleton.method_defined?(name) || singleton.private_method_defined?(name)
+
+          hooks.class_eval("def #{name}(*args, **options, &block); ::Tutti::FileReads.seen('#{kind}', args[0]); super; end", __FILE__, __LINE__)
+        end
+        singleton.prepend(hooks)
+      end
+    end
+
+    # Dir.glob and Dir[].
+    module Globs
+      def glob(patterns, *args, base: nil, **options, &block)
+        Globs.note(base ? [base.to_s + '/*'] : patterns)
+        base.nil? ? super(patterns, *args, **options, &block) : super
+      end
+
+      def [](*patterns, **options)
+        Globs.note(options[:base] ? [options[:base].to_s + '/*'] : patterns)
+        super
+      end
+
+      def self.note(patterns)
+        patterns = [patterns] unless patterns.is_a?(Array)
+        patterns.flatten.each { |pattern| FileReads.seen_pattern(pattern) }
+      end
+    end
+
+    # Ruby that is loaded: it belongs to the lookup that loads it, and may be part of
+    # whatever uses its module.
+    module Requires
+      def self.note(path)
+        return unless Inputs.listening? && Inputs.places
+
+        path = path.to_path if path.respond_to?(:to_path)
+        return unless path.is_a?(String)
+
+        inside = Inputs.places.below(path)
+        inside ||= Inputs.places.below(resolved(path).to_s) unless path.start_with?('/')
+        Inputs.note(inside.sub(%r{\A(.*?/lib)/.*}) { "tree:#{Regexp.last_match(1)}" }.then { |note| note.start_with?('tree:') ? note : "file:#{note}" }) if inside
+      end
+
+      def self.resolved(path)
+        $LOAD_PATH.resolve_feature_path(path)&.last
+      rescue LoadError
+        nil
+      end
+
+      def require(path)
+        Requires.note(path)
+        super
+      end
+
+      # Ruby's own would look beside this file.
+      def require_relative(path)
+        at = caller_locations(1, 1).first
+        require(File.expand_path(path, File.dirname(at.absolute_path || at.path)))
+      end
+
+      def load(path, *)
+        Requires.note(path)
+        super
+      end
+    end
+  end
+end

@@ -1,0 +1,179 @@
+# frozen_string_literal: true
+
+require 'puppet/pops'
+
+module Tutti
+  # Notes of what Puppet looks up by name and keeps: classes, defined types,
+  # functions, data types, native types, templates, modules. Names say where Puppet
+  # looks, so the notes hold also for what another compile has loaded before.
+  module Lookups
+    FUNCTIONS = %w[lib/puppet/functions lib/puppet/parser/functions].freeze
+    TYPES = %w[lib/puppet/type lib/puppet/datatypes].freeze
+    # Where Puppet's loaders look.
+    BY_NAME = %r{\A(?:.*/)?(?:lib/puppet/(?:functions|parser/functions|type|datatypes)|functions|types)(?:/[^/]+\.(?:rb|pp))?\z}.freeze
+
+    class << self
+      def install(environment, places)
+        @environment = environment
+        @places = places
+        @owners = Hash.new { |all, path| all[path] = [] }
+        modules.each { |name, dir| index(name, dir) }
+        { Puppet::Resource::TypeCollection => Manifests, Puppet::Node::Environment => Environments,
+          Puppet::Pops::Loader::Loader => Loaded, Puppet::Pops::Types::PTypeAliasType => Aliases }.each { |there, ours| there.prepend(ours) }
+        Puppet::Type.singleton_class.prepend(NativeTypes)
+        Puppet::Util::Autoload.singleton_class.prepend(Autoloads)
+        Puppet::Parser::Functions.singleton_class.prepend(OldFunctions)
+      end
+
+      # Whether the names that were looked up say more than a look at this path.
+      def covered?(path)
+        @dirs ||= modules.values
+        @covered ||= Hash.new { |known, one| known[one] = one.match?(BY_NAME) && (!one.include?('/') || one.start_with?('lib/') || @dirs.any? { |dir| one.start_with?("#{dir}/") }) }
+        @covered.clear if @covered.size > 50_000
+        @covered[path]
+      end
+
+      # What every compile reads.
+      def always
+        ['file:environment.conf', 'file:hiera.yaml', 'list:.base_modules', 'tree:.resource_types']
+      end
+
+      # The directory of a module, below the environment.
+      def dir(name)
+        modules[name]
+      end
+
+      def of_module(name)
+        dir = dir(name)
+        ["module:#{name}"] + (dir ? ["file:#{dir}/metadata.json", "file:#{dir}/hiera.yaml"] : [])
+      end
+
+      # A class or defined type a::b::c may be in init.pp, b.pp and b/c.pp of module a.
+      def of_manifest(name)
+        first, *rest = name.to_s.downcase.sub(/\A::/, '').split('::')
+        return [] if first.nil?
+
+        dir = dir(first)
+        return ["module:#{first}"] unless dir
+
+        files = ['init'] + (1..rest.size).map { |count| rest.first(count).join('/') }
+        ["module:#{first}"] + files.map { |file| "file:#{dir}/manifests/#{file}.pp" }
+      end
+
+      def of_entity(type, name)
+        first, *rest = name.to_s.downcase.sub(/\A::/, '').split('::')
+        return [] if first.nil?
+
+        notes = rest.empty? ? of_global(type, first) : []
+        notes << 'volatile:generate() runs a program' if type == :function && name == 'generate'
+        return notes + ['tree:lib', "tree:#{type == :function ? 'functions' : 'types'}"] if first == 'environment'
+        return notes if rest.empty? && type == :function
+
+        notes + of_namespace(type, first)
+      end
+
+      # A native type, or the types that are called like it.
+      def of_native(name)
+        of_global(:type, name.to_s.downcase)
+      end
+
+      private
+
+      def modules
+        @modules ||= Inputs.deaf { @environment.modules.to_h { |mod| [mod.name, @places.below(mod.path)] } }
+      end
+
+      # Ruby that any module's code may use by a name without a namespace.
+      def index(name, dir)
+        (FUNCTIONS + TYPES).each do |kind|
+          root = @places.here(dir)
+          Dir.glob("#{root}/#{kind}/*.rb").each { |file| @owners["#{kind}/#{File.basename(file)}"] << name }
+        end
+      end
+
+      def of_global(type, name)
+        kinds = type == :function ? FUNCTIONS : TYPES
+        ruby = kinds.map { |kind| "#{kind}/#{name}.rb" }
+        puppet = type == :function ? "functions/#{name}.pp" : "types/#{name}.pp"
+        owners = ruby.flat_map { |path| @owners.key?(path) ? @owners[path] : [] }
+        (ruby + [puppet]).flat_map { |path| ["anywhere:#{path}", "file:#{path}"] } + owners.uniq.flat_map { |owner| of_code(owner) }
+      end
+
+      def of_namespace(type, name)
+        dir = dir(name)
+        return ["module:#{name}"] unless dir
+
+        kind = { function: 'functions', plan: 'plans', task: 'tasks' }.fetch(type, 'types')
+        ["tree:#{dir}/#{kind}"] + (type == :function || File.directory?("#{@places.here(dir)}/lib/puppet/datatypes") ? of_code(name) : of_module(name))
+      end
+
+      def of_code(name)
+        of_module(name) + ["tree:#{dir(name)}/lib"]
+      end
+    end
+
+    # Classes and defined types.
+    module Manifests
+      def find_or_load(name, type)
+        found = Inputs.look(type, name, -> { Lookups.of_manifest(name) }) { super }
+        Inputs.look(:file, found.file, -> { Inputs.places.noted(found.file) }) {} if found && found.file
+        found
+      end
+    end
+
+    # Modules, and the manifest that everything begins with.
+    module Environments
+      # Whom Puppet asks for all modules wants one by its name; other code may want all.
+      def modules
+        Inputs.note_list(modulepath) unless Outside.puppet?(caller_locations(1, 1).first.path)
+        Inputs.deaf { super }
+      end
+
+      def module(name)
+        Inputs.look(:module, name, -> { Lookups.of_module(name) }) { super }
+      end
+
+      def perform_initial_import
+        Inputs.look(:main, '', -> { Inputs.places.noted(manifest, 'tree') }) { super }
+      end
+    end
+
+    # Functions and data types.
+    module Loaded
+      def load(type, name)
+        found = Inputs.look(type, name, -> { Lookups.of_entity(type, name) }) { super }
+        Inputs.again(:alias, found.name) if found.is_a?(Puppet::Pops::Types::PTypeAliasType)
+        found
+      end
+    end
+
+    # An alias is resolved once; what it names belongs to it.
+    module Aliases
+      def resolve(loader)
+        Inputs.look(:alias, name, -> { [] }) { super }
+      end
+    end
+
+    # Types written in Ruby.
+    module NativeTypes
+      def type(name)
+        key = name.is_a?(Symbol) ? name : name.to_s.downcase.intern
+        Inputs.look(:native, key, -> { Lookups.of_native(key) }) { super }
+      end
+    end
+
+    # Where all modules have Ruby: who loads some has its name noted.
+    module Autoloads
+      def module_directories(environment)
+        Inputs.deaf { super }
+      end
+    end
+
+    # Functions of the old kind.
+    module OldFunctions
+      def function(name, *args)
+        Inputs.look(:old_function, name, -> { Lookups.of_entity(:function, name) }) { super }
+      end
+    end
+  end
+end

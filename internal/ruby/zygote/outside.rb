@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+module Tutti
+  # What no list of inputs can hold: time, chance, other programs, the network, the
+  # server's own facts and variables. A catalog in which code of the environment
+  # used them is volatile.
+  #
+  # Only code of the environment counts: Puppet looks at the clock for its log. And
+  # only code that can shape a catalog: types and providers do their work on nodes; a
+  # compile takes names of parameters from types.
+  module Outside
+    HARMLESS = %r{/(?:puppet/(?:type|provider|application|face|reports|feature|confine|util/(?:feature|network_device))|facter)(?:/|\.rb)}.freeze
+    # Puppet's functions that pass on what they are told.
+    PASSING = %r{/puppet/(?:functions|parser/functions|pops/time)/}.freeze
+
+    # Where to find what every object can do: Ruby 2 does not see modules that are
+    # prepended to one that is included already.
+    IMPLICIT = RUBY_VERSION < '3' ? Object : Kernel
+
+    class << self
+      def install
+        @puppet = File.dirname($LOADED_FEATURES.grep(%r{/puppet/pops\.rb\z}).first.to_s)
+        clocks
+        chances
+        programs
+        network
+        surroundings
+      end
+
+      # Whatever the code is that does it, except for what never shapes a catalog.
+      def seen(what)
+        where = place
+        Inputs.note("volatile:#{what}#{where.empty? ? '' : " in #{where}"}") if where
+      end
+
+      # Only if code of the environment does it.
+      def seen_by_code(what)
+        return unless Inputs.listening? && Inputs.places
+
+        caller = caller_locations(2, 6).map(&:path).find { |path| path && !path.start_with?(__dir__, '<internal:') }.to_s
+        return if puppet?(caller)
+
+        where = place
+        Inputs.note("volatile:#{what}#{where.empty? ? '' : " in #{where}"}") if where && (!where.empty? || caller.match?(PASSING))
+      end
+
+      def seeded
+        @seeded = true
+      end
+
+      def unseeded
+        @seeded = false
+      end
+
+      def chance
+        seen_by_code('uses random numbers') unless @seeded
+      end
+
+      # Whether a file is Puppet's own, or ours.
+      def puppet?(path)
+        path.start_with?(@puppet, __dir__, '<internal:') && !path.match?(PASSING)
+      end
+
+      # Hooks functions that every object has as private methods, and Kernel as public ones.
+      def implicitly(hooks)
+        Kernel.singleton_class.prepend(hooks)
+        IMPLICIT.prepend(hooks.dup.tap { |copy| copy.send(:private, *copy.instance_methods(false)) })
+      end
+
+      private
+
+      # The line of the environment's code that is running; empty when there is none;
+      # nil when what runs can only matter to nodes.
+      def place
+        caller_locations(2).each do |at|
+          path = at.path or next
+          return nil if path.match?(HARMLESS)
+
+          inside = path.start_with?('(erb)') ? 'a template' : Inputs.places.below(path)
+          return "#{inside}:#{at.lineno}" if inside
+        end
+        ''
+      end
+
+      def watch(target, names, what, report = 'seen_by_code')
+        hooks = Module.new
+        names.each do |name|
+          next unless target.method_defined?(name) || target.private_method_defined?(name)
+
+          hooks.class_eval("def #{name}(*args, **options, &block); ::Tutti::Outside.#{report}(#{what.dump}); super; end", __FILE__, __LINE__)
+          hooks.send(:private, name) if target.private_method_defined?(name)
+        end
+        target.prepend(hooks)
+      end
+
+      def clocks
+        require 'date'
+        watch(Time.singleton_class, %i[now], 'reads the clock')
+        watch(Date.singleton_class, %i[today], 'reads the clock')
+        watch(DateTime.singleton_class, %i[now], 'reads the clock')
+        watch(Process.singleton_class, %i[clock_gettime pid times], 'reads the clock or the process')
+        Puppet::Pops::Time::Timestamp.singleton_class.prepend(Module.new do
+          def now
+            Inputs.note('volatile:reads the clock (Timestamp)')
+            super
+          end
+        end)
+      end
+
+      def chances
+        require 'securerandom'
+        implicitly(Dice)
+        Random.singleton_class.prepend(Dice)
+        watch(Random.singleton_class, %i[bytes random_number new_seed urandom seed], 'uses random numbers', 'seen_by_code')
+        watch(SecureRandom.singleton_class, %i[gen_random bytes], 'uses random numbers', 'seen_by_code')
+        Random.prepend(Module.new do
+          def initialize(*seed)
+            Outside.chance if seed.empty?
+            super
+          end
+        end)
+        Array.prepend(Shuffles)
+      end
+
+      def programs
+        [IMPLICIT, Kernel.singleton_class].each { |target| watch(target, %i[` system spawn exec fork], 'runs a program') }
+        watch(Process.singleton_class, %i[spawn exec fork], 'runs a program')
+        watch(IO.singleton_class, %i[popen], 'runs a program')
+      end
+
+      def network
+        watch(Socket.singleton_class, %i[new open tcp udp getaddrinfo gethostbyname gethostname getifaddrs ip_address_list], 'uses the network')
+        [TCPSocket, UDPSocket, UNIXSocket, TCPServer].each { |kind| watch(kind.singleton_class, %i[new open], 'uses the network') }
+        watch(Addrinfo.singleton_class, %i[getaddrinfo tcp udp], 'uses the network')
+        watch(IPSocket.singleton_class, %i[getaddress], 'uses the network')
+      end
+
+      def surroundings
+        require 'etc'
+        watch(Etc.singleton_class, %i[getlogin getpwnam getpwuid getgrnam getgrgid passwd group uname nprocessors], "asks the server's system")
+        # The server gives every process the same variables, but for the directory.
+        ENV.singleton_class.prepend(Variables)
+        watch(ENV.singleton_class, %i[to_h to_hash each each_pair values select filter slice values_at], "reads the server's variables")
+        return unless Object.autoload?(:Facter) || defined?(::Facter) || optional('facter')
+
+        watch(::Facter.singleton_class, %i[value fact [] to_hash to_user_output collection list], "reads the server's own facts")
+      end
+
+      def optional(library)
+        require library
+      rescue LoadError
+        false
+      end
+    end
+
+    # The only variable that differs between processes.
+    module Variables
+      %i[[] fetch key].each do |name|
+        define_method(name) do |key, *default, &block|
+          Outside.seen_by_code("reads the server's variables") if key == 'HOME'
+          super(key, *default, &block)
+        end
+      end
+    end
+
+    # Random numbers without a seed of the code's own.
+    module Dice
+      def rand(*)
+        Outside.chance
+        super
+      end
+
+      def srand(*seed)
+        seed.empty? ? Outside.unseeded : Outside.seeded
+        super
+      end
+    end
+
+    # What Array does by chance.
+    module Shuffles
+      %i[shuffle shuffle! sample].each do |name|
+        define_method(name) do |*args, **options|
+          Outside.chance unless options.key?(:random)
+          super(*args, **options)
+        end
+      end
+    end
+  end
+end
