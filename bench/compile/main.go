@@ -116,7 +116,7 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (pee
 		if err != nil {
 			return nil, 0, err
 		}
-		target, err := peers.StartTutti(ctx, binary, dir)
+		target, err := peers.StartTutti(ctx, binary, dir, "--reuse-catalogs=false")
 		if err != nil {
 			return nil, 0, err
 		}

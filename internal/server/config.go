@@ -55,6 +55,7 @@ type Config struct {
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
+	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
 	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
@@ -105,6 +106,7 @@ func Default() Config {
 		CompileTimeout:        5 * time.Minute,
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
+		ReuseCatalogs:         true,
 		VolatileTTL:           10 * time.Minute,
 		ReuseCheck:            100,
 		JobTimeout:            time.Hour,

@@ -159,10 +159,14 @@ func (p *parts) openCompiler(c Config) (err error) {
 	p.groups = &classifier{parts: p}
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
 	p.reuser = p.newReuser(orders)
+	reuser := p.reuser
+	if !c.ReuseCatalogs {
+		reuser = nil
+	}
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad}, Reuser: p.reuser,
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad}, Reuser: reuser,
 		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -171,7 +175,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service := compile.DefaultService()
 	service.Patience = c.CompilePatience
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Reuser: p.reuser, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Queue: p.store, Versions: known, Documents: known, Reuser: reuser, Wake: p.dispatch.Wake, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err
