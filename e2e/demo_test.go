@@ -15,8 +15,8 @@ import (
 var hostDirs = []string{"/etc/puppet", "/etc/puppetlabs", "/var/lib/puppet", "/var/cache/puppet", "/var/log/puppet", "/opt/puppetlabs"}
 
 // `tutti demo` is the first thing a newcomer sees: a server, two real agents that each
-// make at least 20 resources, a second run without changes, what the server knows,
-// and nothing left behind.
+// make at least 20 resources, a second run without changes, what the server knows, orders to
+// both nodes and to 200 simulated ones, and nothing left behind.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	scratch, home := t.TempDir(), t.TempDir()
@@ -40,6 +40,13 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	contains(t, r.out, "$ tutti node list", "$ tutti report show", "web-1.demo.test", "db-1.demo.test")
+	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected",
+		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
+		"Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
+		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
+	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 || jobs[0][4] != "200" || jobs[3][4] != "2" {
+		t.Errorf("the list of jobs does not show four that succeeded on all of their nodes: %q", jobs)
+	}
 	for _, file := range regexp.MustCompile(`/(?:File|Concat_file|Ini_setting)\[(/[^\]]+)\]`).FindAllStringSubmatch(r.out, -1) {
 		if !strings.HasPrefix(file[1], scratch) {
 			t.Errorf("the demo manages %s, outside its scratch directory", file[1])

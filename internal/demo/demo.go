@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,6 +30,7 @@ type Config struct {
 	Binary string    // the tutti executable
 	Dir    string    // scratch directory; empty: a new one, removed at the end
 	Listen string    // address of the server
+	Nodes  int       // simulated ones
 	Keep   bool      // stay up until the context ends
 	Out    io.Writer // what is shown
 	Env    []string
@@ -37,7 +39,10 @@ type Config struct {
 // node is one of the demo's nodes.
 type node struct{ name, role string }
 
-var nodes = []node{{"web-1.demo.test", "web"}, {"db-1.demo.test", "db"}}
+// domain is what the names of all nodes end with; the server signs their requests at once.
+const domain = "demo.test"
+
+var nodes = []node{{"web-1." + domain, "web"}, {"db-1." + domain, "db"}}
 
 // Run shows everything once, and stays up if Keep is set.
 func Run(ctx context.Context, c Config) (err error) {
@@ -55,25 +60,50 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	s := &stage{Config: c, env: append(cleanEnv(c.Env), "TUTTI_DATA="+filepath.Join(c.Dir, "data"))}
-	stop, err := s.startServer(ctx)
-	if err != nil {
+	var running []func() error // what ends each
+	defer func() {
+		for _, stop := range slices.Backward(running) {
+			err = errors.Join(err, stop())
+		}
+	}()
+	join := func(start func(context.Context) (func() error, error)) error {
+		stop, err := start(ctx)
+		if err == nil {
+			running = append(running, stop)
+		}
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	if err := join(s.startServer); err != nil {
+		return err
+	}
 	if err := s.play(ctx, repo); err != nil {
 		return err
 	}
-	if !c.Keep {
-		return nil
+	if err := join(s.startAgents); err != nil {
+		return err
 	}
+	if c.Nodes > 0 {
+		if err := join(s.startFleet); err != nil {
+			return err
+		}
+	}
+	if err := s.order(ctx); err != nil || !c.Keep {
+		return err
+	}
+	s.keep(ctx, repo)
+	return nil
+}
+
+// keep says what can be tried, and waits until ctx is done.
+func (s *stage) keep(ctx context.Context, repo string) {
 	s.title("The server stays up. Ctrl-C ends it and removes everything")
-	s.sayf("export TUTTI_DATA=%s", filepath.Join(c.Dir, "data"))
+	s.sayf("export TUTTI_DATA=%s", filepath.Join(s.Dir, "data"))
 	s.sayf("control repository: %s   change it, then: tutti code deploy production %s", repo, repo)
 	for _, n := range nodes {
 		s.sayf("run %s again: %s", n.name, strings.Join(s.agent(n), " "))
 	}
+	s.sayf("order something: tutti command run uptime --where 'facts.role = \"web\"'")
 	<-ctx.Done()
-	return nil
 }
 
 // play is the demo itself, once the server is up.

@@ -3,13 +3,11 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -28,60 +26,45 @@ func (s *stage) startServer(ctx context.Context) (stop func() error, err error) 
 	data := filepath.Join(s.Dir, "data")
 	args := []string{
 		"server", "--data", data, "--listen", s.Listen, "--dns-alt-names", "localhost", "--autosign", "list",
-		"--autosign-list", "*.demo.test", "--access-log=false",
+		"--autosign-list", "*." + domain, "--access-log=false",
 	}
 	s.title("Start a server")
 	s.sayf("$ tutti %s", strings.Join(args, " "))
-	log, err := os.Create(filepath.Join(s.Dir, "server.log"))
+	server, err := s.launch("server", args...)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(s.Binary, args...) //nolint:gosec,noctx // it is ended by stop, gently
-	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is ours to pass on
-	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, log.Close())
+	if err := s.awaitServer(ctx, server); err != nil {
+		_ = server.stop() // its end is no news
+		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	stop = func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		return errors.Join(<-ended, log.Close())
-	}
-	if err := s.awaitServer(ctx, ended); err != nil {
-		return nil, errors.Join(err, stopped(stop))
-	}
-	text, err := os.ReadFile(log.Name())
-	if err != nil {
-		return nil, errors.Join(err, stopped(stop))
-	}
-	s.sayf("%s", strings.TrimRight(string(text), "\n"))
-	return stop, nil
-}
-
-// stopped ends a server whose end is no news.
-func stopped(stop func() error) error {
-	_ = stop()
-	return nil
+	s.sayf("%s", strings.TrimRight(server.text(), "\n"))
+	return server.stop, nil
 }
 
 // awaitServer polls until the server answers, or says what it said at its end.
-func (s *stage) awaitServer(ctx context.Context, ended chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func (s *stage) awaitServer(ctx context.Context, server *process) error {
+	return until(ctx, startTimeout, "the server", server, func(ctx context.Context) bool {
+		return s.command(ctx, "node", "list", "-q").Run() == nil
+	})
+}
+
+// until polls until something is ready, or the process it needs has ended.
+func until(ctx context.Context, limit time.Duration, what string, p *process, ready func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if s.command(ctx, "node", "list", "-q").Run() == nil {
+		if ready(ctx) {
 			return nil
 		}
+		if err := p.early(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 		select {
-		case err := <-ended:
-			ended <- err
-			text, _ := os.ReadFile(filepath.Join(s.Dir, "server.log"))
-			return fmt.Errorf("the server ended: %w\n%s", err, text)
 		case <-ctx.Done():
-			return fmt.Errorf("the server did not answer within %s", startTimeout)
+			return fmt.Errorf("%s was not ready within %s: %w\n%s", what, limit, ctx.Err(), p.text())
 		case <-tick.C:
 		}
 	}
@@ -116,18 +99,25 @@ func (s *stage) reportID(ctx context.Context) (string, error) {
 
 // agent is the command line of one node's puppet agent.
 func (s *stage) agent(n node) []string {
-	home := filepath.Join(s.Dir, "nodes", n.name)
-	root := filepath.Join(home, "root")
-	address, _ := os.ReadFile(filepath.Join(s.Dir, "data", "address"))
-	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(address)), "https://"), ":")
-	args := []string{
-		"env", "FACTER_demo_root=" + root, "FACTER_demo_role=" + n.role, "puppet", "agent", "--test", "--color=false", "--certname", n.name,
-		"--server", "localhost", "--serverport", port,
-	}
+	args := append([]string{"env"}, s.facts(n)...)
+	return append(append(args, "puppet", "agent", "--test", "--color=false"), s.settings(n)...)
+}
+
+// facts is what a node's puppet learns of it by its environment.
+func (s *stage) facts(n node) []string {
+	return []string{"FACTER_demo_root=" + filepath.Join(s.home(n), "root"), "FACTER_demo_role=" + n.role}
+}
+
+// home is where everything of a node lies.
+func (s *stage) home(n node) string { return filepath.Join(s.Dir, "nodes", n.name) }
+
+// settings keep a node's puppet in its own directories.
+func (s *stage) settings(n node) []string {
+	args := []string{"--certname", n.name, "--server", "localhost", "--serverport", s.port()}
 	// Debian's modules lie in the base module path, and some bring facts that ask apt for updates: seconds for nothing.
-	args = append(args, "--basemodulepath", filepath.Join(home, "no-modules"))
+	args = append(args, "--basemodulepath", filepath.Join(s.home(n), "no-modules"))
 	for _, dir := range []string{"confdir", "codedir", "ssldir", "vardir", "logdir", "rundir", "publicdir"} {
-		args = append(args, "--"+dir, filepath.Join(home, dir))
+		args = append(args, "--"+dir, filepath.Join(s.home(n), dir))
 	}
 	return args
 }
@@ -135,7 +125,7 @@ func (s *stage) agent(n node) []string {
 // puppet runs one node's agent; changes must come exactly when they are expected.
 func (s *stage) puppet(ctx context.Context, n node, changes bool) error {
 	args := s.agent(n)
-	if err := os.MkdirAll(filepath.Join(s.Dir, "nodes", n.name), 0o750); err != nil {
+	if err := os.MkdirAll(s.home(n), 0o750); err != nil {
 		return err
 	}
 	s.sayf("$ puppet agent --test --certname %s --server localhost …", n.name)

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// agentTimeout is how long an agent may take to connect.
+const agentTimeout = 30 * time.Second
+
+// startAgents starts a `tutti agent` beside each node's puppet, with the certificate that
+// Puppet has got. stop ends them.
+func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) {
+	s.title("A tutti agent joins beside each puppet agent, with the same certificate")
+	var started []*process
+	stop = func() error {
+		var err error
+		for _, p := range started {
+			err = errors.Join(err, p.stop())
+		}
+		return err
+	}
+	for _, n := range nodes {
+		p, err := s.startAgent(ctx, n)
+		if err != nil {
+			return nil, errors.Join(err, stop())
+		}
+		started = append(started, p)
+	}
+	for i, n := range nodes {
+		err := until(ctx, agentTimeout, "the agent of "+n.name, started[i], func(ctx context.Context) bool {
+			text, err := s.command(ctx, "node", "show", n.name).Output()
+			return err == nil && strings.Contains(string(text), "connected to ")
+		})
+		if err != nil {
+			return nil, errors.Join(err, stop())
+		}
+		s.sayf("%s is connected", n.name)
+	}
+	return stop, nil
+}
+
+// startAgent joins one node and starts its agent.
+func (s *stage) startAgent(ctx context.Context, n node) (*process, error) {
+	home := filepath.Join(s.home(n), "agent")
+	puppet, err := s.wrapPuppet(n)
+	if err != nil {
+		return nil, err
+	}
+	err = s.tutti(ctx, "agent", "join", "https://localhost:"+s.port(), "--dir", home, "--certname", n.name,
+		"--use-puppet-certificates", "--puppet-ssldir", filepath.Join(s.home(n), "ssldir"))
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"agent", "run", "--dir", home, "--puppet", puppet}
+	s.sayf("$ tutti %s &", strings.Join(args, " "))
+	return s.launch("agent-"+n.name, args...)
+}
+
+// wrapPuppet writes a program that is the node's puppet: it stays in the node's directories.
+func (s *stage) wrapPuppet(n node) (string, error) {
+	var line strings.Builder
+	for _, word := range append(s.facts(n), "puppet") {
+		fmt.Fprintf(&line, " %s", quoted(word))
+	}
+	line.WriteString(` "$@"`)
+	for _, word := range s.settings(n) {
+		fmt.Fprintf(&line, " %s", quoted(word))
+	}
+	path := filepath.Join(s.home(n), "puppet")
+	return path, os.WriteFile(path, []byte("#!/bin/sh\nexec env"+line.String()+"\n"), 0o750) //nolint:gosec // a program
+}
+
+// quoted is a word for the shell.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/sim"
+)
+
+// joinTimeout is how long the simulated nodes may take to join.
+const joinTimeout = 2 * time.Minute
+
+// startFleet lets simulated nodes join: each gets a certificate, sends facts and
+// connects. stop ends them and waits for them.
+func (s *stage) startFleet(ctx context.Context) (stop func() error, err error) {
+	s.title(fmt.Sprintf("%d simulated nodes join, each with a certificate and a connection of its own", s.Nodes))
+	begin := time.Now()
+	joining, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	fleet, err := s.fleet(joining)
+	if err != nil {
+		return nil, err
+	}
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- fleet.Run(living) }()
+	stop = func() error {
+		end()
+		return <-ended
+	}
+	if err := fleet.AwaitConnected(joining, time.Time{}); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	s.sayf("%d simulated nodes are connected after %s", fleet.Connected(time.Time{}), time.Since(begin).Round(100*time.Millisecond))
+	return stop, nil
+}
+
+// fleet makes the nodes, with their certificates and facts.
+func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
+	url, roots, err := s.contact()
+	if err != nil {
+		return nil, err
+	}
+	enroller, err := sim.NewEnroller(url, roots)
+	if err != nil {
+		return nil, err
+	}
+	defer enroller.Close()
+	fleet := sim.New(sim.Config{
+		URLs: []string{"wss" + strings.TrimPrefix(url, "https")}, Names: sim.Names(s.Nodes, domain), Identity: enroller.Enrol,
+		FirstPause: 500 * time.Millisecond,
+	})
+	if err := fleet.Enrol(ctx); err != nil {
+		return nil, err
+	}
+	return fleet, fleet.SendFacts(ctx, url)
+}
+
+// contact is where the server is, and which authority it is of.
+func (s *stage) contact() (url string, roots *x509.CertPool, err error) {
+	ca, err := os.ReadFile(filepath.Join(s.Dir, "data", "ca", "ca_crt.pem"))
+	if err != nil {
+		return "", nil, err
+	}
+	roots = x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return "", nil, errors.New("the server's CA file holds no certificate")
+	}
+	return "https://localhost:" + s.port(), roots, nil
+}
+
+// port is where the server listens.
+func (s *stage) port() string {
+	address, _ := os.ReadFile(filepath.Join(s.Dir, "data", "address"))
+	text := strings.TrimSpace(string(address))
+	return text[strings.LastIndex(text, ":")+1:]
+}

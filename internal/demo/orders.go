@@ -1,0 +1,35 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// order gives orders to the agents, and follows them to their end.
+func (s *stage) order(ctx context.Context) error {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.name)
+	}
+	both := strings.Join(names, ",")
+	for _, step := range []struct {
+		title string
+		args  []string
+	}{
+		{"Run Puppet on both nodes from here, and follow the runs", append([]string{"run"}, names...)},
+		{"Run a task of the control repository with parameters", []string{"task", "run", "disk::usage", "path=/", "warn_percent=100", "--targets", both}},
+		{"Run a command on both nodes", []string{"command", "run", "uname -s", "--targets", both}},
+		{fmt.Sprintf("Run a command on %d simulated nodes", s.Nodes), []string{"command", "run", "uname; whoami", "--where", "facts.simulated = true", "--yes", "--quiet"}},
+		{"What the server knows of jobs", []string{"job", "list"}},
+	} {
+		if s.Nodes == 0 && strings.Contains(step.title, "simulated") {
+			continue
+		}
+		s.title(step.title)
+		if err := s.tutti(ctx, step.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
