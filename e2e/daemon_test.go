@@ -22,6 +22,7 @@ import (
 type daemon struct {
 	name, dir, log string
 	flags          []string
+	env            []string // what it runs gets this, too
 	cmd            *exec.Cmd
 	ended          chan struct{}
 }
@@ -66,13 +67,23 @@ func (d *daemon) start(t *testing.T) {
 	}
 	defer func() { _ = log.Close() }()
 	d.cmd = exec.Command(binary, append([]string{"agent", "run", "--dir", d.dir}, d.flags...)...)
-	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = cleanEnv(), log, log
+	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(cleanEnv(), d.env...), log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	cmd, ended := d.cmd, make(chan struct{})
 	d.ended = ended
 	go func() { _ = cmd.Wait(); close(ended) }()
+}
+
+// gone says whether it has ended.
+func (d *daemon) gone() bool {
+	select {
+	case <-d.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // kill is kill -9.
