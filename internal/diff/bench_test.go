@@ -115,6 +115,37 @@ func benchFleet(b *testing.B, t templates, percent int) {
 	b.ReportMetric(float64(len(f.Groups)), "groups")
 }
 
+// BenchmarkNothingInCommon groups 10 000 nodes with 30 changes each that no other node has: the
+// most that the table of groups, and the examples, may take.
+func BenchmarkNothingInCommon(b *testing.B) {
+	empty, err := Parse([]byte(`{"resources":[]}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat(`a line of some length\n`, 20)
+	for b.Loop() {
+		g := newGrouper(b, GrouperConfig{})
+		for n := range uint32(benchNodes) {
+			var doc strings.Builder
+			doc.WriteString(`{"resources":[`)
+			for i := range 30 {
+				fmt.Fprintf(&doc, `%s{"type":"File","title":"/srv/%d/%d","parameters":{"ensure":"file","content":"%s"}}`, strings.Repeat(",", min(i, 1)), n+1e6, i, text)
+			}
+			c, err := Parse([]byte(doc.String() + `]}`))
+			if err != nil {
+				b.Fatal(err)
+			}
+			d, err := Compare(empty, c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			g.Add(b.Context(), Node{n, nodeName(n)}, d)
+		}
+		b.ReportMetric(float64(len(g.groups)), "groups")
+	}
+	b.ReportMetric(peakMB(b), "peak-MB")
+}
+
 // peakMB is the highest resident size of this process.
 func peakMB(b *testing.B) float64 {
 	b.Helper()

@@ -18,7 +18,7 @@ type GrouperConfig struct {
 	// same name tomorrow. At least 32 bytes; nil: a random one.
 	Secret []byte
 	// MaxGroups is how many groups there may be; what finds no room is counted.
-	// Default 200 000.
+	// Default 100 000.
 	MaxGroups int
 	// ExampleBytes is how much the examples may take together; the smallest groups
 	// lose theirs. Default 64 MiB.
@@ -72,7 +72,7 @@ func NewGrouper(c GrouperConfig) (*Grouper, error) {
 		return nil, fault.New(fault.Invalid, "the secret that keys groups has %d bytes, at least 32 are needed", len(c.Secret))
 	}
 	if c.MaxGroups <= 0 {
-		c.MaxGroups = 200_000
+		c.MaxGroups = 100_000
 	}
 	if c.ExampleBytes <= 0 {
 		c.ExampleBytes = 64 << 20
