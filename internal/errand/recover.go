@@ -33,7 +33,7 @@ func (e *Engine) resume(ctx context.Context, r Record) {
 	a.order.Place = e.cfg.Spool.Place(r.Transaction)
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel, a.stopping = cancel, r.Blocking || r.Stop != ""
-	if e.cfg.Runner.Alive(a.order.Place) {
+	if e.isAlive(a) {
 		e.cfg.Log.InfoContext(ctx, "program of an earlier agent adopted", "transaction", r.Transaction, "module", r.Module)
 		a.start = func() { e.adopted(life, a) }
 		e.mu.Lock()
@@ -44,6 +44,16 @@ func (e *Engine) resume(ctx context.Context, r Record) {
 		return
 	}
 	e.settle(life, a, nil)
+}
+
+// isAlive looks twice: who watches over a program may have come to life just now, after
+// the agent that started it was killed.
+func (e *Engine) isAlive(a *active) bool {
+	if e.cfg.Runner.Alive(a.order.Place) {
+		return true
+	}
+	output, err := e.cfg.Spool.Output(a.record.Transaction)
+	return err == nil && output.Begun && output.Exit == nil && e.cfg.Runner.Alive(a.order.Place)
 }
 
 func interrupted(action Action) string {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -38,8 +40,13 @@ func Watch(ctx context.Context, place string, in io.Reader, out io.Writer) error
 		return err
 	}
 	defer func() { _ = w.lock.Close() }()
+	// Without this a write to an agent that is gone would end the watcher here and now. It is not
+	// ignored: the program would inherit that.
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	defer signal.Stop(pipes)
 	if _, err := io.WriteString(out, ready); err != nil {
-		return err
+		return errors.Join(err, os.Remove(w.path(errand.PIDFile))) // nothing was begun
 	}
 	var o order
 	if err := json.UnmarshalRead(io.LimitReader(in, maxOrderBytes), &o); err != nil {
