@@ -2,6 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"net"
+	"net/url"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -163,11 +166,24 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 func (a *app) joinCommand(token api.JoinToken, name string) string {
 	server := "https://HOST:8140"
 	if config, err := a.serverConfig(); err == nil {
-		server = config.Server
+		server = fromOutside(config.Server)
 	}
 	command := "tutti agent join " + server + " --token " + token.Token + " --ca-fingerprint " + token.CAFingerprint
 	if name != "" {
 		command += " --certname " + name
 	}
 	return command
+}
+
+// fromOutside is an address of this machine as others know it.
+func fromOutside(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	ip := net.ParseIP(u.Hostname())
+	if host, err := os.Hostname(); err == nil && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+		u.Host = net.JoinHostPort(host, u.Port())
+	}
+	return u.String()
 }
