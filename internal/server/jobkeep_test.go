@@ -1,0 +1,60 @@
+package server
+
+import (
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+)
+
+// A job that has ended is kept, and its files with it, until job_retention has passed.
+func TestJobsAreKeptForTheirTime(t *testing.T) {
+	t.Parallel()
+	s := newOrderer(t, io.Discard)
+	newAgent("n.example", manner{}).join(t, s.broker, &s.serving)
+	digest := fleet.DigestOf([]byte("a script"))
+	j := s.order(job.Spec{
+		Kind: job.Script, Targets: job.Targets{Nodes: []fleet.Certname{"n.example"}},
+		Script: &job.ScriptSpec{Script: job.FileRef{Name: "a.sh", Digest: digest}},
+	})
+	s.until(j.ID, ended)
+	named := func() bool {
+		var all []fleet.Digest
+		if err := s.referred(t.Context(), func(d fleet.Digest) { all = append(all, d) }); err != nil {
+			t.Error(err)
+		}
+		return slices.Contains(all, digest)
+	}
+	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention-time.Hour))
+	if _, err := s.store.Job(t.Context(), j.ID); err != nil || !named() {
+		t.Errorf("before its time: %v, its file is kept: %t", err, named())
+	}
+	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention+time.Hour))
+	if _, err := s.store.Job(t.Context(), j.ID); fault.Of(err) != fault.NotFound || err == nil || named() {
+		t.Errorf("after its time: %v, its file is kept: %t", err, named())
+	}
+}
+
+func TestFiguresOfJobs(t *testing.T) {
+	t.Parallel()
+	s := newOrderer(t, io.Discard)
+	newAgent("n.example", manner{}).join(t, s.broker, &s.serving)
+	j := s.order(uptime("n.example", "away.example"))
+	s.until(j.ID, ended)
+	answer := httptest.NewRecorder()
+	s.metrics.handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		"tutti_job_runs_succeeded_total 1", "tutti_job_runs_offline_total 1", "tutti_job_runs_failed_total 0", "tutti_job_orders_sent_total ",
+		"tutti_job_answers_waiting_bytes ", "tutti_job_oldest_queued_seconds ",
+	} {
+		if !strings.Contains(answer.Body.String(), "\n"+want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
