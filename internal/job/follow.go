@@ -69,9 +69,6 @@ func (d *dispatcher) lookAfter(ctx context.Context, runs []Run, connectedNow boo
 			d.ask(ctx, r, askCancel, r.Reason)
 			continue
 		}
-		if connectedNow && now.Sub(r.SentAt) < d.settings.Tick {
-			continue // it was sent over this very connection; if not, its time comes
-		}
 		_, connected := d.Sender.Connected(r.Node)
 		e, do := attend(k.job, r, d.settings, d.since, now, connected)
 		events, deeds = append(events, e), append(deeds, do)
