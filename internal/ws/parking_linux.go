@@ -24,9 +24,10 @@ type parking struct {
 
 // spot is a connection's place.
 type spot struct {
-	number uint64
-	raw    syscall.RawConn
-	below  watchable
+	number  uint64
+	raw     syscall.RawConn
+	below   watchable
+	watched bool // epoll knows it; under the parking's lock
 }
 
 // watchable is what a connection needs below its TLS to be parked.
@@ -118,22 +119,20 @@ func (p *parking) add(c *conn) *spot {
 	}
 	p.mu.Lock()
 	p.last++
-	s := &spot{p.last, raw, below}
+	s := &spot{number: p.last, raw: raw, below: below}
 	p.parked[s.number] = c
 	p.mu.Unlock()
-	if p.control(s, unix.EPOLL_CTL_ADD, 0) != nil || below.ReadWhatIsThere() != nil {
+	if below.ReadWhatIsThere() != nil {
 		p.remove(s)
 		return nil
 	}
 	return s
 }
 
-// watch asks to be told, once, when the connection can be read.
+// watch asks to be told, once, when the connection can be read. Epoll hears of a descriptor
+// no sooner: it tells of a connection that was reset whatever it was asked for, and
+// then two would read.
 func (p *parking) watch(s *spot) error {
-	return p.control(s, unix.EPOLL_CTL_MOD, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLONESHOT)
-}
-
-func (p *parking) control(s *spot, operation int, events uint32) error {
 	var failed error
 	err := s.raw.Control(func(fd uintptr) {
 		p.mu.Lock()
@@ -142,7 +141,12 @@ func (p *parking) control(s *spot, operation int, events uint32) error {
 			failed = unix.EBADF
 			return
 		}
-		event := eventOf(s.number, events)
+		operation := unix.EPOLL_CTL_ADD
+		if s.watched {
+			operation = unix.EPOLL_CTL_MOD
+		}
+		s.watched = true
+		event := eventOf(s.number, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLONESHOT)
 		failed = unix.EpollCtl(p.epoll, operation, int(fd), &event)
 	})
 	return errors.Join(err, failed)
