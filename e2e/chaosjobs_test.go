@@ -107,7 +107,7 @@ func (c *chaos) orderOnce(t *testing.T, op api.Operation, request any, label str
 		if err == nil {
 			return started.Job.ID
 		}
-		if !again(err) {
+		if !again(err) || t.Context().Err() != nil { // the story is over
 			t.Errorf("order %s: %v", label, err)
 			return ""
 		}
@@ -135,7 +135,7 @@ func (c *chaos) halt(t *testing.T, id string) {
 func (c *chaos) patiently(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
 	var err error
-	if !within(time.Minute, func() bool { err = ask(t.Context()); return err == nil || !again(err) }) || err != nil {
+	if !within(time.Minute, func() bool { err = ask(t.Context()); return err == nil || !again(err) || t.Context().Err() != nil }) || err != nil {
 		t.Errorf("the server is not there: %v", err)
 	}
 }
