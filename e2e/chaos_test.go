@@ -181,7 +181,7 @@ func (c *chaos) do(t *testing.T, step sim.Step) {
 			c.agents[i].kill()
 			c.agents[i].start(t)
 		}
-	default:
+	case sim.Quiet, sim.Cut, sim.Crash, sim.Reboot, sim.Storm:
 		c.fleet.Do(step)
 	}
 }

@@ -56,6 +56,7 @@ func (c *chaos) deploy(t *testing.T) {
 
 // order orders all jobs, while the server goes and comes.
 func (c *chaos) order(t *testing.T) {
+	t.Helper()
 	all := slices.Clone(c.names)
 	for _, a := range c.agents {
 		all = append(all, a.name)

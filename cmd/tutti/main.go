@@ -15,7 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)                     // a second Ctrl-C ends us without waiting
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends us without waiting
 	code := cli.Run(ctx, os.Args[1:], cli.System{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Width: width(os.Stdout), ErrWidth: width(os.Stderr),
 		Asks: term.IsTerminal(int(os.Stdin.Fd())), Interrupts: interrupts,

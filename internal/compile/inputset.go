@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -88,10 +89,7 @@ func (s *Sources) Groups() []Group {
 			if texts[key] == nil {
 				texts[key] = new(bytes.Buffer)
 			}
-			texts[key].WriteByte(list.letter)
-			texts[key].WriteByte(' ')
-			texts[key].WriteString(path)
-			texts[key].WriteByte('\n')
+			_, _ = fmt.Fprintf(texts[key], "%c %s\n", list.letter, path) // a buffer takes all
 		}
 	}
 	groups := make([]Group, 0, len(texts))

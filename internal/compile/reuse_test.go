@@ -134,11 +134,11 @@ func TestVolatileCatalogsAreReusedForAWhile(t *testing.T) {
 		if _, n := w.get(t, versionTwo, "2"); n != 1 {
 			t.Errorf("%d compilations at once", n)
 		}
-		time.Sleep(50 * time.Second)
+		<-time.After(50 * time.Second)
 		if _, n := w.get(t, versionTwo, "3"); n != 1 {
 			t.Errorf("%d compilations before the time is up", n)
 		}
-		time.Sleep(11 * time.Second) // being restated makes it no younger
+		<-time.After(11 * time.Second) // being restated makes it no younger
 		if _, n := w.get(t, versionTwo, "4"); n != 2 {
 			t.Errorf("%d compilations after the time is up", n)
 		}
@@ -178,7 +178,7 @@ func TestAWrongReuseIsFoundAndEnds(t *testing.T) {
 			t.Fatalf("after a check of what is right: %+v, %d compilations", s, len(w.compiler.Orders()))
 		}
 		// Now the code gives something else, and says that it read the same.
-		w.compiler.Play(func(_ context.Context, o compile.Order) (compile.Outcome, error) {
+		w.compiler.Play(func(context.Context, compile.Order) (compile.Outcome, error) {
 			return compile.Outcome{
 				Catalog: json.RawMessage(`{"resources":[{"type":"File","title":"/x","exported":false}]}`),
 				Reads:   &compile.Reads{Values: []string{"/facts/os"}},

@@ -82,14 +82,14 @@ func (p *parameterChange) isOrder() bool {
 
 // Compare says what leads from one catalog to another. Invalid for a catalog whose
 // resources are not what they should be.
-func Compare(old, new *Catalog) (*Difference, error) {
+func Compare(old, fresh *Catalog) (*Difference, error) {
 	d := &Difference{
-		name: [2]string{old.name, new.name}, environment: [2]string{old.environment, new.environment},
-		sent: new.sent, classes: compareSets(old.classes, new.classes), tags: compareSets(old.tags, new.tags),
+		name: [2]string{old.name, fresh.name}, environment: [2]string{old.environment, fresh.environment},
+		sent: fresh.sent, classes: compareSets(old.classes, fresh.classes), tags: compareSets(old.tags, fresh.tags),
 	}
-	before, after := index(old), index(new)
+	before, after := index(old), index(fresh)
 	for id, r := range before {
-		change, differs, err := compareResource(r, after[id], old.files, new.files)
+		change, differs, err := compareResource(r, after[id], old.files, fresh.files)
 		if err != nil {
 			return nil, broken(id, err)
 		}
@@ -101,16 +101,16 @@ func Compare(old, new *Catalog) (*Difference, error) {
 		if before[id] != nil {
 			continue
 		}
-		change, _, err := compareResource(nil, r, old.files, new.files)
+		change, _, err := compareResource(nil, r, old.files, fresh.files)
 		if err != nil {
 			return nil, broken(id, err)
 		}
 		d.resources = append(d.resources, change)
 	}
 	slices.SortFunc(d.resources, byIdentity)
-	d.edges = compareEdges(old.edges, new.edges, d.resources)
+	d.edges = compareEdges(old.edges, fresh.edges, d.resources)
 	d.moved = moves(old.resources, after)
-	if err := d.hide(old, new, before); err != nil {
+	if err := d.hide(old, fresh, before); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -154,28 +154,28 @@ func index(c *Catalog) map[identity]*indexed {
 type metadata = map[string]map[string]file
 
 // compareResource compares a resource with what became of it; either may be nil.
-func compareResource(old, new *indexed, oldFiles, newFiles metadata) (resourceChange, bool, error) {
+func compareResource(old, fresh *indexed, oldFiles, newFiles metadata) (resourceChange, bool, error) {
 	switch {
 	case old == nil:
-		change, err := only(new.resource, newFiles, added)
+		change, err := only(fresh.resource, newFiles, added)
 		return change, true, err
-	case new == nil:
+	case fresh == nil:
 		change, err := only(old.resource, oldFiles, removed)
 		return change, true, err
 	}
-	files := compareFiles(filesOf(old.identity, oldFiles), filesOf(new.identity, newFiles))
-	if len(files) == 0 && bytes.Equal(old.raw, new.raw) {
+	files := compareFiles(filesOf(old.identity, oldFiles), filesOf(fresh.identity, newFiles))
+	if len(files) == 0 && bytes.Equal(old.raw, fresh.raw) {
 		return resourceChange{}, false, nil
 	}
 	a, err := declare(old.raw)
 	if err != nil {
 		return resourceChange{}, false, err
 	}
-	b, err := declare(new.raw)
+	b, err := declare(fresh.raw)
 	if err != nil {
 		return resourceChange{}, false, err
 	}
-	change := resourceChange{identity: new.identity, kind: changed, files: files, tags: compareSets(a.tags, b.tags), file: b.file, line: b.line}
+	change := resourceChange{identity: fresh.identity, kind: changed, files: files, tags: compareSets(a.tags, b.tags), file: b.file, line: b.line}
 	change.parameters, err = compareParameters(a.parameters, b.parameters)
 	return change, len(change.parameters)+len(files) > 0 || !change.tags.empty(), err
 }
@@ -206,10 +206,10 @@ func only(r resource, files metadata, k kind) (resourceChange, error) {
 	return change, err
 }
 
-func compareParameters(old, new map[string]jsontext.Value) ([]parameterChange, error) {
+func compareParameters(old, fresh map[string]jsontext.Value) ([]parameterChange, error) {
 	var changes []parameterChange
-	for _, name := range union(old, new) {
-		a, b := old[name], new[name]
+	for _, name := range union(old, fresh) {
+		a, b := old[name], fresh[name]
 		if bytes.Equal(a, b) {
 			continue
 		}
@@ -241,11 +241,11 @@ func union[V any](a, b map[string]V) []string {
 	return setOf(keys)
 }
 
-func compareFiles(old, new map[string]file) []fileChange {
+func compareFiles(old, fresh map[string]file) []fileChange {
 	var changes []fileChange
-	for _, path := range union(old, new) {
+	for _, path := range union(old, fresh) {
 		a, had := old[path]
-		b, has := new[path]
+		b, has := fresh[path]
 		switch {
 		case !had:
 			changes = append(changes, fileChange{path: path, kind: added, new: b})
@@ -259,14 +259,14 @@ func compareFiles(old, new map[string]file) []fileChange {
 }
 
 // compareSets compares sorted lists.
-func compareSets(old, new []string) setChange {
+func compareSets(old, fresh []string) setChange {
 	var s setChange
 	for _, item := range old {
-		if _, there := slices.BinarySearch(new, item); !there {
+		if _, there := slices.BinarySearch(fresh, item); !there {
 			s.removed = append(s.removed, item)
 		}
 	}
-	for _, item := range new {
+	for _, item := range fresh {
 		if _, there := slices.BinarySearch(old, item); !there {
 			s.added = append(s.added, item)
 		}
@@ -274,11 +274,11 @@ func compareSets(old, new []string) setChange {
 	return s
 }
 
-func compareEdges(old, new []edge, changes []resourceChange) []edgeChange {
-	if slices.Equal(old, new) {
+func compareEdges(old, fresh []edge, changes []resourceChange) []edgeChange {
+	if slices.Equal(old, fresh) {
 		return nil
 	}
-	had, has, came := edgeSet(old), edgeSet(new), map[string]bool{}
+	had, has, came := edgeSet(old), edgeSet(fresh), map[string]bool{}
 	for _, r := range changes {
 		if r.kind != changed && !r.exported {
 			came[r.typ+"["+r.title+"]"] = true

@@ -140,9 +140,9 @@ func TestANodesOwnNameSplitsNoGroup(t *testing.T) {
 		host, _, _ := strings.Cut(name, ".")
 		old := catalogOf(fmt.Sprintf(`{"type":"File","title":"/etc/ssl/%s.pem","parameters":{"content":"CN=%s\nhost %s\nold\n"}}`, name, name, host))
 		// something else that differs on this node alone
-		new := strings.Replace(old, "old", "new", 1)
-		new = strings.Replace(new, `]}`, fmt.Sprintf(`,{"type":"Notify","title":"number %d"}]}`, n+1000), 1)
-		g.Add(t.Context(), Node{n, name}, compareTexts(t, old, new))
+		fresh := strings.Replace(old, "old", "new", 1)
+		fresh = strings.Replace(fresh, `]}`, fmt.Sprintf(`,{"type":"Notify","title":"number %d"}]}`, n+1000), 1)
+		g.Add(t.Context(), Node{n, name}, compareTexts(t, old, fresh))
 	}
 	g.AddSame(Node{20, nodeName(20)})
 	f := fleetOf(t, g)

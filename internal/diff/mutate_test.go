@@ -340,21 +340,21 @@ func (d *draft) plant(r, p *value) {
 }
 
 // pairs calls f with pairs of catalogs that were made of real ones: at least 600 in all.
-func pairs(t *testing.T, f func(t *rapid.T, old, new *draft)) {
+func pairs(t *testing.T, f func(t *rapid.T, old, fresh *draft)) {
 	t.Helper()
 	for _, node := range realNodes {
 		doc := firstOf(t, realCatalog(t, node), 60)
 		t.Run(node, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
-				old, new := draftOf(t, doc), draftOf(t, doc)
+				old, fresh := draftOf(t, doc), draftOf(t, doc)
 				old.mutate()
 				if rapid.Bool().Draw(t, "on top") {
-					new = draftOf(t, old.bytes())
-					new.secrets = slices.Clone(old.secrets)
+					fresh = draftOf(t, old.bytes())
+					fresh.secrets = slices.Clone(old.secrets)
 				}
-				new.mutate()
-				f(t, old, new)
+				fresh.mutate()
+				f(t, old, fresh)
 			})
 		})
 	}
@@ -381,8 +381,8 @@ func mustParse(t *rapid.T, doc []byte) *Catalog {
 	return c
 }
 
-func mustCompare(t *rapid.T, old, new []byte) *Difference {
-	d, err := Compare(mustParse(t, old), mustParse(t, new))
+func mustCompare(t *rapid.T, old, fresh []byte) *Difference {
+	d, err := Compare(mustParse(t, old), mustParse(t, fresh))
 	if err != nil {
 		t.Fatal(err)
 	}

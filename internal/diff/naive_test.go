@@ -95,9 +95,9 @@ func (n naive) resource(all map[string]string, r naiveResource, exported bool) {
 }
 
 // naiveDifference is the sorted list of facts that differ.
-func naiveDifference(t *rapid.T, old, new []byte) []string {
+func naiveDifference(t *rapid.T, old, fresh []byte) []string {
 	var a, b naive
-	for text, into := range map[*naive][]byte{&a: old, &b: new} {
+	for text, into := range map[*naive][]byte{&a: old, &b: fresh} {
 		if err := json.Unmarshal(into, text); err != nil {
 			t.Fatal(err)
 		}
@@ -181,8 +181,8 @@ func listed(d *Difference) []string {
 // Every pair of catalogs is checked in all ways: making them takes the time.
 func TestPairsOfRealCatalogs(t *testing.T) {
 	t.Parallel()
-	pairs(t, func(t *rapid.T, old, new *draft) {
-		a, b := old.bytes(), new.bytes()
+	pairs(t, func(t *rapid.T, old, fresh *draft) {
+		a, b := old.bytes(), fresh.bytes()
 		d := mustCompare(t, a, b)
 		if diff := cmp.Diff(naiveDifference(t, a, b), listed(d)); diff != "" {
 			t.Fatalf("a naive comparison (-) and ours (+):\n%s", diff)
@@ -193,6 +193,6 @@ func TestPairsOfRealCatalogs(t *testing.T) {
 			}
 		}
 		checkApplied(t, mustParse(t, a), mustParse(t, b), d)
-		checkSecrets(t, d, slices.Concat(old.secrets, new.secrets))
+		checkSecrets(t, d, slices.Concat(old.secrets, fresh.secrets))
 	})
 }

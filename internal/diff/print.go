@@ -158,14 +158,14 @@ func placeText(q api.ParameterDifference) string {
 // digestText is a checksum, short.
 func digestText(sum string) string { return cutText(sum, len("{sha256}")+12) }
 
-func arrow(old, new string) string {
+func arrow(old, fresh string) string {
 	switch {
 	case old == "":
-		return new
-	case new == "":
+		return fresh
+	case fresh == "":
 		return old
 	default:
-		return old + " → " + new
+		return old + " → " + fresh
 	}
 }
 

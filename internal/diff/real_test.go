@@ -61,7 +61,7 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 	go func() { ended <- pool.Run(ctx) }()
 	defer func() {
 		cancel()
-		<-ended
+		<-ended //nolint:errcheck // what counts is what it compiled
 	}()
 	all := map[string][]byte{}
 	for _, node := range nodes {

@@ -32,12 +32,12 @@ func (s secrets) inValue(v *value) bool {
 // hide marks what may not be seen. Between stored catalogs, what one of them hides is
 // hidden in both. A catalog that was sent must not be a way to guess: what the
 // stored one hides is taken out of the difference, whether it differs or not.
-func (d *Difference) hide(old, new *Catalog, before map[identity]*indexed) error {
-	if len(d.resources) == 0 && !new.sent {
+func (d *Difference) hide(old, fresh *Catalog, before map[identity]*indexed) error {
+	if len(d.resources) == 0 && !fresh.sent {
 		return nil
 	}
-	if !new.sent { // what both have word for word hides the same
-		f, err := find(old.resources, slices.DeleteFunc(slices.Clone(new.resources), func(r resource) bool {
+	if !fresh.sent { // what both have word for word hides the same
+		f, err := find(old.resources, slices.DeleteFunc(slices.Clone(fresh.resources), func(r resource) bool {
 			known := before[r.identity]
 			return known != nil && bytes.Equal(known.raw, r.raw)
 		}))
@@ -52,7 +52,7 @@ func (d *Difference) hide(old, new *Catalog, before map[identity]*indexed) error
 	if err != nil {
 		return err
 	}
-	sent, err := find(new.resources)
+	sent, err := find(fresh.resources)
 	if err != nil {
 		return err
 	}

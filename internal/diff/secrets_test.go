@@ -60,11 +60,11 @@ func checkSecrets(t *rapid.T, d *Difference, secrets []string) {
 	}
 }
 
-func compareTexts(tb testing.TB, old, new string) *Difference {
+func compareTexts(tb testing.TB, old, fresh string) *Difference {
 	tb.Helper()
 	a, err := Parse([]byte(old))
 	check(tb, err)
-	b, err := Parse([]byte(new))
+	b, err := Parse([]byte(fresh))
 	check(tb, err)
 	d, err := Compare(a, b)
 	check(tb, err)
@@ -150,7 +150,7 @@ func TestKeysOfGroupsAreKeyed(t *testing.T) {
 		return fleet.Groups[0].Key
 	}
 	one, other := strings.Repeat("x", 32), strings.Repeat("y", 32)
-	if key(one, "b") != key(one, "b") || key(one, "b") == key(one, "c") || key(one, "b") == key(other, "b") {
+	if again := key(one, "b"); again != key(one, "b") || key(one, "b") == key(one, "c") || key(one, "b") == key(other, "b") {
 		t.Error("a key must depend on the change and on the grouper's secret, and on nothing else")
 	}
 	if _, err := NewGrouper(GrouperConfig{Secret: []byte("short")}); err == nil {

@@ -138,12 +138,12 @@ func (s *Shower) parameter(p *parameterChange) []api.ParameterDifference {
 }
 
 // values shows two values; either may be nil.
-func (s *Shower) values(p *api.ParameterDifference, old, new *value) {
-	if isText(old) && isText(new) || isText(old) && new == nil || old == nil && isText(new) {
-		p.Text, p.Note = unified(textOf(old), textOf(new), s.limits)
+func (s *Shower) values(p *api.ParameterDifference, old, fresh *value) {
+	if isText(old) && isText(fresh) || isText(old) && fresh == nil || old == nil && isText(fresh) {
+		p.Text, p.Note = unified(textOf(old), textOf(fresh), s.limits)
 		return
 	}
-	p.Old, p.New = s.cut(old), s.cut(new)
+	p.Old, p.New = s.cut(old), s.cut(fresh)
 }
 
 // isText says whether a value is better compared line by line.
@@ -175,10 +175,10 @@ func (s *Shower) cut(v *value) json.RawMessage {
 // contents shows what a File and the files below it hold. Of a large directory, the
 // rest is counted and not read.
 func (s *Shower) contents(ctx context.Context, d *Difference, r *resourceChange) (all []api.ParameterDifference, unread int) {
-	var old, new *value
+	var old, fresh *value
 	for i := range r.parameters {
 		if p := &r.parameters[i]; r.asContent(p) {
-			old, new = p.old, p.new
+			old, fresh = p.old, p.new
 		}
 	}
 	for i := range r.files {
@@ -187,39 +187,39 @@ func (s *Shower) contents(ctx context.Context, d *Difference, r *resourceChange)
 		}
 		f := &r.files[i]
 		if f.path != "" {
-			old, new = nil, nil
+			old, fresh = nil, nil
 		}
-		all = append(all, s.content(ctx, d, f, contentOf(old, f.old), contentOf(new, f.new))...)
+		all = append(all, s.content(ctx, d, f, contentOf(old, f.old), contentOf(fresh, f.new))...)
 		all = append(all, s.attributes(f)...)
 	}
 	return all, 0
 }
 
 // content shows what became of the content of one file.
-func (s *Shower) content(ctx context.Context, d *Difference, f *fileChange, old, new content) []api.ParameterDifference {
-	if old.sum == new.sum {
+func (s *Shower) content(ctx context.Context, d *Difference, f *fileChange, old, fresh content) []api.ParameterDifference {
+	if old.sum == fresh.sum {
 		return nil
 	}
 	p := api.ParameterDifference{Name: "content", Path: below(f.path), Change: string(changed)}
 	switch {
 	case !old.there:
 		p.Change = string(added)
-	case !new.there:
+	case !fresh.there:
 		p.Change = string(removed)
 	}
-	if p.Hidden = f.hidden || d.secrets[0].in(old.text) || d.secrets[1].in(new.text); !p.Hidden {
-		p.OldDigest, p.NewDigest = old.sum, new.sum
-		s.contentText(ctx, d, &p, old, new)
+	if p.Hidden = f.hidden || d.secrets[0].in(old.text) || d.secrets[1].in(fresh.text); !p.Hidden {
+		p.OldDigest, p.NewDigest = old.sum, fresh.sum
+		s.contentText(ctx, d, &p, old, fresh)
 	}
 	return []api.ParameterDifference{p}
 }
 
 // contentText reads both sides. Secrets may turn out to be in them.
-func (s *Shower) contentText(ctx context.Context, d *Difference, p *api.ParameterDifference, old, new content) {
+func (s *Shower) contentText(ctx context.Context, d *Difference, p *api.ParameterDifference, old, fresh content) {
 	a, note := s.read(ctx, old, false)
 	if note == "" {
 		var b string
-		b, note = s.read(ctx, new, d.sent)
+		b, note = s.read(ctx, fresh, d.sent)
 		switch {
 		case note != "":
 		case d.secrets[0].in(a) || d.secrets[1].in(b):

@@ -10,11 +10,11 @@ import (
 
 // unified compares two texts line by line and shows a few lines around what
 // differs. It says so if it had to leave something out.
-func unified(old, new string, l Limits) (text, note string) {
-	if len(old)+len(new) > l.TextBytes {
+func unified(old, fresh string, l Limits) (text, note string) {
+	if len(old)+len(fresh) > l.TextBytes {
 		return "", "too large for a diff"
 	}
-	text, err := udiff.ToUnified("old", "new", old, udiff.Lines(old, new), l.ContextLines)
+	text, err := udiff.ToUnified("old", "new", old, udiff.Lines(old, fresh), l.ContextLines)
 	if err != nil {
 		return "", "the diff cannot be shown"
 	}

@@ -87,7 +87,7 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 	switch {
 	case err != nil && fault.Of(err) == fault.NotFound:
 		s.Log.DebugContext(ctx, "an answer of no run", "node", a.Node, "run", id)
-		return e, false, nil //nolint:nilerr // there is nobody to tell
+		return e, false, nil
 	case err != nil:
 		return e, false, err
 	case r.Node != a.Node:

@@ -151,10 +151,10 @@ func (r Run) told(e Event) (Run, bool) {
 // cannotStop leaves a run alone that was to be killed; one whose time is over ends:
 // nothing else will end it.
 func (r Run) cannotStop(e Event) (Run, bool) {
-	switch {
-	case r.Ending == "":
+	if r.Ending == "" {
 		return r, false
-	case r.Ending == TimedOut:
+	}
+	if r.Ending == TimedOut {
 		e.Reason = join(r.Reason, e.Reason)
 		return r.final(TimedOut, e), true
 	}

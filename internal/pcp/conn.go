@@ -118,7 +118,7 @@ func (c *conn) association(m wire.Message) (ours bool, err error) {
 		default:
 			c.associate()
 		}
-		return true, nil
+		return true, nil //nolint:nilerr // what cannot be read answers nothing
 	case m.Type == wire.ErrorMessage && m.InReplyTo == c.request:
 		text, _ := wire.ParseError(m.Data)
 		return true, fmt.Errorf("the server answers the association with an error: %.200s", text)

@@ -49,7 +49,7 @@ func engine(ctx context.Context, interpreter string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL`
-	cmd := exec.CommandContext(ctx, interpreter, "-e", ask) //nolint:gosec // the interpreter is the operator's choice
+	cmd := exec.CommandContext(ctx, interpreter, "-e", ask)
 	cmd.Env = environ(os.TempDir())
 	out, err := cmd.Output()
 	if err != nil {

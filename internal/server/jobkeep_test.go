@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func TestFiguresOfJobs(t *testing.T) {
 	j := s.order(uptime("n.example", "away.example"))
 	s.until(j.ID, ended)
 	answer := httptest.NewRecorder()
-	s.metrics.handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	s.metrics.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
 		"tutti_job_runs_succeeded_total 1", "tutti_job_runs_offline_total 1", "tutti_job_runs_failed_total 0", "tutti_job_orders_sent_total ",
 		"tutti_job_answers_waiting_bytes ", "tutti_job_oldest_queued_seconds ",

@@ -147,7 +147,7 @@ func changeData(w *reuseWorld, r *rand.Rand, n int) string {
 		return "---\nprofile::base::banner: " + banner + "\nprofile::base::level: " + level + "\ndb::settings: { a: 1 }\nweb::port: 80\nntp::servers: [ntp.example]\n" +
 			"lookup_options:\n  db::settings: { merge: deep }\n"
 	}
-	path, text := "", ""
+	var path, text string
 	switch r.IntN(8) {
 	case 0:
 		path, text = "data/common.yaml", common("hello", fmt.Sprint(n))
@@ -171,15 +171,15 @@ func changeData(w *reuseWorld, r *rand.Rand, n int) string {
 }
 
 // edit changes a file of the control repository in one place, back and forth.
-func (w *reuseWorld) edit(path, old, new string) string {
+func (w *reuseWorld) edit(path, old, fresh string) string {
 	text, err := os.ReadFile(filepath.Join(w.env, path))
 	w.must(err)
-	changed := strings.Replace(string(text), old, new, 1)
+	changed := strings.Replace(string(text), old, fresh, 1)
 	if changed == string(text) {
-		changed = strings.Replace(string(text), new, old, 1)
+		changed = strings.Replace(string(text), fresh, old, 1)
 	}
 	w.write(path, changed)
-	return path + ": " + old + " or " + new
+	return path + ": " + old + " or " + fresh
 }
 
 func changeManifest(w *reuseWorld, r *rand.Rand, n int) string {
@@ -277,7 +277,8 @@ func changeSource(w *reuseWorld, r *rand.Rand, n int) string {
 }
 
 func changeRealModule(w *reuseWorld, r *rand.Rand, n int) string {
-	path, mark := "", fmt.Sprintf("# change %d\n", n)
+	var path string
+	mark := fmt.Sprintf("# change %d\n", n)
 	switch r.IntN(6) {
 	case 0:
 		path = "ntp/templates/ntp.conf.epp"

@@ -31,7 +31,7 @@ func newFreshCompiler(t *testing.T, known compile.Inventory) *freshCompiler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("ruby", "testdata/fresh.rb", code) //nolint:noctx // it ends with its input
+	cmd := exec.Command("ruby", "testdata/fresh.rb", code)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *freshCompiler) hear(ctx context.Context) (freshResult, error) {
 		case m.Ask == "query":
 			err = f.answer(f.known.Query(ctx, compile.Query{Text: m.Query, MaxBytes: 1 << 26}))
 		case m.Error != nil:
-			return freshResult{failed: m.Error.Message}, nil
+			return freshResult{failed: m.Error.Message}, nil //nolint:nilerr // that is a result
 		default:
 			documents := make([]byte, m.CatalogBytes+m.ExportedBytes)
 			_, err = io.ReadFull(f.out, documents)

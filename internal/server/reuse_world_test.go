@@ -121,7 +121,7 @@ func (w *reuseWorld) copyModule(name string) {
 func (w *reuseWorld) writeTo(path, text string) {
 	w.t.Helper()
 	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
-	w.must(os.WriteFile(path, []byte(text), 0o644)) //nolint:gosec // code is for all to read
+	w.must(os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (w *reuseWorld) write(path, text string) { w.writeTo(filepath.Join(w.env, path), text) }

@@ -39,6 +39,7 @@ func readCatalog(t *testing.T, s Store, want inventory.Catalog) {
 }
 
 func catalogRoundTrip(t *testing.T, s Store) {
+	t.Helper()
 	c := catalog("a.example", "1")
 	ok(t, s.SaveCatalog(t.Context(), c))
 	readCatalog(t, s, c)
@@ -55,6 +56,7 @@ func catalogRoundTrip(t *testing.T, s Store) {
 }
 
 func catalogReplace(t *testing.T, s Store) {
+	t.Helper()
 	c := catalog("a.example", "1")
 	ok(t, s.SaveCatalog(t.Context(), c))
 	c.UUID, c.CompiledAt = "again", start.Add(time.Hour) // the same digest
@@ -76,6 +78,7 @@ func catalogReplace(t *testing.T, s Store) {
 }
 
 func catalogCollected(t *testing.T, s Store) {
+	t.Helper()
 	c := catalog("a.example", "1")
 	c.Collected = []inventory.Collected{
 		{Type: "File", Title: "/z", Exporter: "x.example"},
@@ -105,6 +108,7 @@ func catalogCollected(t *testing.T, s Store) {
 }
 
 func catalogLate(t *testing.T, s Store) {
+	t.Helper()
 	first, second := catalog("a.example", "1"), catalog("a.example", "2")
 	first.Compilation, second.Compilation = 7, 8
 	first.CompiledAt = start.Add(time.Hour) // it was asked for earlier and took longer, or the clock was set back
@@ -123,6 +127,7 @@ func catalogLate(t *testing.T, s Store) {
 }
 
 func catalogDigests(t *testing.T, s Store) {
+	t.Helper()
 	a, b, c := catalog("a.example", "1"), catalog("b.example", "1"), catalog("c.example", "2")
 	for _, each := range []inventory.Catalog{a, b, c} {
 		ok(t, s.SaveCatalog(t.Context(), each))

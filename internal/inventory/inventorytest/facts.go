@@ -22,6 +22,7 @@ func factSet(node fleet.Certname, values string, at time.Time) inventory.FactSet
 }
 
 func factsRoundTrip(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	stored, changed, err := s.SaveFacts(ctx, factSet("a.example", `{"os":{"name":"Debian","n":12345678901234567890.5},"b":[1,{"c":null}],"e":"ä\u0001"}`, start))
 	ok(t, err)
@@ -36,6 +37,7 @@ func factsRoundTrip(t *testing.T, s Store) {
 }
 
 func factsDifferences(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	steps := []struct {
 		values  string
@@ -63,6 +65,7 @@ func factsDifferences(t *testing.T, s Store) {
 }
 
 func factsShapes(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	steps := []struct {
 		values  string
@@ -86,6 +89,7 @@ func factsShapes(t *testing.T, s Store) {
 }
 
 func factsInvalid(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, values := range []string{``, `[]`, `{"a":`, `{"a":NaN}`, `"x"`, `{"a":1}x`} {
 		_, _, err := s.SaveFacts(ctx, factSet("a.example", values, start))
@@ -96,6 +100,7 @@ func factsInvalid(t *testing.T, s Store) {
 }
 
 func factsConcurrent(t *testing.T, s Store) {
+	t.Helper()
 	const writers, rounds = 8, 5
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -122,6 +127,7 @@ func factsConcurrent(t *testing.T, s Store) {
 }
 
 func factLeaves(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for name, values := range map[fleet.Certname]string{
 		"a.example": `{"os":{"family":"Debian"},"n":[1,2.50,true,null,{},[]],"we.ird":{"0":"k"}}`,

@@ -11,6 +11,7 @@ import (
 )
 
 func nodeSummary(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	_, _, err := s.SaveFacts(ctx, factSet("a.example", `{"a":1}`, start))
 	ok(t, err)
@@ -36,6 +37,7 @@ func readNode(t *testing.T, s Store, want inventory.Node) {
 }
 
 func nodePages(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, name := range []fleet.Certname{"c-1.example", "a.example", "c.example", "b_2.example", "c0.example"} {
 		_, _, err := s.SaveFacts(ctx, factSet(name, `{"a":1}`, start))
@@ -64,6 +66,7 @@ func nodePages(t *testing.T, s Store) {
 }
 
 func nodesNamed(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, name := range []fleet.Certname{"b.example", "a.example", "c.example"} {
 		_, _, err := s.SaveFacts(ctx, factSet(name, `{"a":1}`, start))
@@ -85,6 +88,7 @@ func nodesNamed(t *testing.T, s Store) {
 }
 
 func purge(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for _, name := range []fleet.Certname{"a.example", "b.example"} {
 		_, _, err := s.SaveFacts(ctx, factSet(name, `{"a":1}`, start))

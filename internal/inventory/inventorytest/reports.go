@@ -45,6 +45,7 @@ func report(node fleet.Certname, n int) inventory.Report {
 }
 
 func reportRoundTrip(t *testing.T, s Store) {
+	t.Helper()
 	want := report("a.example", 1)
 	ok(t, s.SaveReport(t.Context(), want))
 	got, err := s.Report(t.Context(), string(want.ID))
@@ -59,6 +60,7 @@ func reportRoundTrip(t *testing.T, s Store) {
 }
 
 func reportTwice(t *testing.T, s Store) {
+	t.Helper()
 	r := report("a.example", 1)
 	ok(t, s.SaveReport(t.Context(), r))
 	again := r
@@ -71,6 +73,7 @@ func reportTwice(t *testing.T, s Store) {
 }
 
 func reportPages(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	want := map[string][]fleet.Digest{}
 	for n := 6; n >= 0; n-- {
@@ -108,6 +111,7 @@ func reportPages(t *testing.T, s Store) {
 }
 
 func reportPrefix(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	a, b := report("a.example", 1), report("a.example", 2)
 	b.ID = a.ID[:10] + fleet.DigestOf([]byte("tail"))[:54]
@@ -125,6 +129,7 @@ func reportPrefix(t *testing.T, s Store) {
 }
 
 func reportLate(t *testing.T, s Store) {
+	t.Helper()
 	ok(t, s.SaveReport(t.Context(), report("a.example", 5)))
 	late := report("a.example", 1)
 	late.Status = "failed"
@@ -136,6 +141,7 @@ func reportLate(t *testing.T, s Store) {
 }
 
 func prune(t *testing.T, s Store) {
+	t.Helper()
 	ctx := t.Context()
 	for n := range 5 {
 		ok(t, s.SaveReport(ctx, report("a.example", n)))
