@@ -49,7 +49,7 @@
 // # Time
 //
 // A run whose order was acknowledged may take Timeout from then on; its node is told to stop it
-// then, and given StopGrace. One that nobody acknowledges is lost after Timeout. A node that is not connected when the
+// then, and given StopGrace; one whose node is away when its job is killed, Reconnect. One that nobody acknowledges is lost after Timeout. A node that is not connected when the
 // turn of its run comes is waited for until WaitOffline after the job was made.
 //
 // # Output

@@ -244,23 +244,27 @@ func TestStopLetsWhatRunsEnd(t *testing.T) {
 
 func TestKillEndsWhatRuns(t *testing.T) {
 	t.Parallel()
-	inWorld(t, 5, func(w *world) {
+	inWorld(t, 6, func(w *world) {
 		w.fleet.Behave("n001.example", jobtest.Manner{Takes: time.Hour})
 		w.fleet.Behave("n002.example", jobtest.Manner{Takes: 2 * time.Minute, CannotEnd: true})
 		w.fleet.Behave("n003.example", jobtest.Manner{Silent: true})
 		w.fleet.Behave("n004.example", jobtest.Manner{Takes: time.Hour})
+		w.fleet.Behave("n006.example", jobtest.Manner{Takes: time.Hour})
 		j := w.order(command())
 		w.after(time.Second, j.ID)
 		w.fleet.Disconnect("n004.example")
+		w.fleet.Disconnect("n006.example")
 		if _, err := w.Stop(w.t.Context(), ann, j.ID, true); err != nil {
 			t.Fatal(err)
 		}
-		runs := w.states(time.Second, j.ID, job.Stopping, job.Killed, job.Running, job.Sent, job.Running, job.Succeeded)
+		runs := w.states(time.Second, j.ID, job.Stopping, job.Killed, job.Running, job.Sent, job.Running, job.Succeeded, job.Running)
 		if !strings.Contains(runs[1].Reason, "cannot stop it") {
 			t.Errorf("a run that cannot be stopped says %q", runs[1].Reason)
 		}
-		w.states(20*time.Second, j.ID, job.Stopping, job.Killed, job.Running, job.Killed, job.Lost, job.Succeeded)
-		w.states(2*time.Minute, j.ID, job.Stopped, job.Killed, job.Succeeded, job.Killed, job.Lost, job.Succeeded)
+		w.states(20*time.Second, j.ID, job.Stopping, job.Killed, job.Running, job.Killed, job.Running, job.Succeeded, job.Running)
+		w.fleet.Connect("n006.example") // in time: it is told now
+		w.states(45*time.Second, j.ID, job.Stopping, job.Killed, job.Running, job.Killed, job.Lost, job.Succeeded, job.Killed)
+		w.states(2*time.Minute, j.ID, job.Stopped, job.Killed, job.Succeeded, job.Killed, job.Lost, job.Succeeded, job.Killed)
 	})
 }
 

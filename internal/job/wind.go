@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // wind ends what waits in a job that stops, and tells what runs in one that is killed.
@@ -38,7 +39,7 @@ func (d *dispatcher) kill(ctx context.Context, k *desk) error {
 		runs = slices.DeleteFunc(runs, func(r Run) bool { return r.Ending != "" })
 		events, now := make([]Event, len(runs)), d.Now()
 		for i, r := range runs {
-			events[i] = Event{Run: r.ID, What: ToldToStop, State: Killed, At: now, Due: now.Add(d.settings.StopGrace), Reason: k.job.Reason}
+			events[i] = Event{Run: r.ID, What: ToldToStop, State: Killed, At: now, Due: now.Add(d.stopGrace(r)), Reason: k.job.Reason}
 		}
 		applied, err := d.applyTo(ctx, k, events)
 		if err != nil {
@@ -50,4 +51,13 @@ func (d *dispatcher) kill(ctx context.Context, k *desk) error {
 			}
 		}
 	}
+}
+
+// stopGrace is how long a run has to stop. A node that is away may be about to connect again:
+// it is told then, and knows how its run ended.
+func (d *dispatcher) stopGrace(r Run) time.Duration {
+	if _, connected := d.Sender.Connected(r.Node); connected {
+		return d.settings.StopGrace
+	}
+	return max(d.settings.StopGrace, d.settings.Reconnect)
 }
