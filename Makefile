@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := bin
 GO ?= go
 export GOFLAGS ?= -buildvcs=false
-RACE_TIMEOUT ?= 14m
+RACE_TIMEOUT ?= 25m
 
 .DEFAULT_GOAL := help
 
