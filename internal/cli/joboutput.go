@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -28,7 +29,7 @@ type runStream struct {
 }
 
 func (s *runStream) print(ctx context.Context, r api.JobRun) error {
-	result, err := resultOf(ctx, s.client, s.job, r)
+	result, err := s.resultOf(ctx, s.client, s.job, r)
 	if err != nil {
 		return err
 	}
@@ -37,11 +38,11 @@ func (s *runStream) print(ctx context.Context, r api.JobRun) error {
 
 // resultOf reads what a run wrote. A server that is away for a while is asked again, as
 // for the job's events.
-func resultOf(ctx context.Context, client *api.Client, job string, r api.JobRun) (result runResult, err error) {
+func (a *app) resultOf(ctx context.Context, client *api.Client, job string, r api.JobRun) (result runResult, err error) {
 	if r.Output.Lines == 0 {
 		return runResult{JobRun: r}, nil
 	}
-	err = patiently(ctx, func() (err error) {
+	err = a.patiently(ctx, func() (err error) {
 		result, err = readResult(ctx, client, job, r)
 		return err
 	})
@@ -54,12 +55,15 @@ const (
 	retries    = 240
 )
 
-// patiently tries again what failed because the server is not there.
-func patiently(ctx context.Context, try func() error) error {
+// patiently tries again what failed because the server is not there, and says so once.
+func (a *app) patiently(ctx context.Context, try func() error) error {
 	for n := 0; ; n++ {
 		err := try()
 		if err == nil || fault.Of(err) != fault.Unavailable || n == retries {
 			return err
+		}
+		if n == 0 {
+			_, _ = fmt.Fprintln(a.system.Err, oneLine(explain(err)+"; the job goes on, trying again"))
 		}
 		pause := time.NewTimer(retryPause)
 		select {
@@ -100,7 +104,7 @@ func outputOf(ctx context.Context, client *api.Client, job, node string, each fu
 // shown as its members.
 func (a *app) printOutput(ctx context.Context, client *api.Client, job string, r api.JobRun) error {
 	if r.Output.Bytes < maxObject {
-		result, err := resultOf(ctx, client, job, r)
+		result, err := a.resultOf(ctx, client, job, r)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := patiently(ctx, func() error { // events do not have all of it
+	err := w.patiently(ctx, func() error { // events do not have all of it
 		return w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job)
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	}
 	begin := ",\n  \"runs\": ["
 	for _, r := range runs {
-		result, err := resultOf(ctx, w.client, w.job.ID, r)
+		result, err := w.resultOf(ctx, w.client, w.job.ID, r)
 		if err != nil {
 			return err
 		}
