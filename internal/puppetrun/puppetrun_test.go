@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 		"not YAML":           {"echo ': [' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "not the YAML", 1},
 		"killed":             {"kill -9 $$", unknown(pxp.NoLastRunReport, 1), "left no report", 1},
 		"not a report":       {"echo 'a: 1' > report.yaml", unknown(pxp.InvalidLastRunReport, 0), "neither status", 1},
-		"locked again":       {"touch lock; test -e again || (sleep 0.3; rm lock) > /dev/null 2>&1 & touch lock again; exit 1", unknown(pxp.AgentLocked, 1), "began before", 2},
+		"locked again":       {"touch lock; if ! test -e again; then (sleep 0.3; rm lock) > /dev/null 2>&1 & fi; touch again; exit 1", unknown(pxp.AgentLocked, 1), "began before", 2},
 		"locked, then free":  {"test -e lock && exit 3; test -e again && { report; exit 0; }; touch lock again; (sleep 0.3; rm lock) > /dev/null 2>&1 & exit 1", changed(), "", 2},
 		"the other's report": {"test -e again && exit 1; touch lock again; (sleep 0.2; cp new-report report.yaml; rm lock) > /dev/null 2>&1 & exit 1", unknown(pxp.NoLastRunReport, 1), "unexpected way", 2},
 	} {
