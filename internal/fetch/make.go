@@ -57,9 +57,12 @@ func (c *Cache) makeFile(ctx context.Context, entry pxp.FileEntry, path string) 
 }
 
 // makeDirectory takes a symlink to a directory for one, as the original does.
+// Somebody else may make it meanwhile: two transactions with the same target, say.
 func (c *Cache) makeDirectory(path string, there bool) error {
 	if !there {
-		return c.broken(os.Mkdir(path, mode))
+		if err := os.Mkdir(path, mode); !errors.Is(err, fs.ErrExist) {
+			return c.broken(err)
+		}
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -118,14 +118,31 @@ func TestAStartThatFailsShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestFreePortIsFree(t *testing.T) {
+// TestAcceptsKnowsAListener asks at a port that is taken and does not listen yet, and then at the same when it does:
+// a port nobody holds would be anybody's the next moment.
+func TestAcceptsKnowsAListener(t *testing.T) {
 	t.Parallel()
-	port, err := freePort(t.Context())
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = syscall.Close(socket) }()
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := address.(*syscall.SockaddrInet4).Port
 	if accepts(t.Context(), port) {
-		t.Error("somebody listens on the free port")
+		t.Error("a port where nobody listens accepts")
+	}
+	if err := syscall.Listen(socket, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !accepts(t.Context(), port) {
+		t.Error("a listener does not accept")
 	}
 }
 
