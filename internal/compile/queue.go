@@ -12,11 +12,14 @@ import (
 // Priority orders the queue; a smaller number goes first (design, section 3).
 type Priority int
 
-// The priorities. Later ones come with the work that wants them.
+// The priorities.
 const (
 	Waited     Priority = 10 // somebody waits for it
 	Signed     Priority = 20 // the certificate was just signed
-	NewCode    Priority = 50 // a released environment got new code
+	NewFacts   Priority = 30 // a fact changed that the catalog read
+	NewExports Priority = 40 // what the catalog collected changed
+	NewCode    Priority = 50 // the environment got new code, or groups changed
+	Previewing Priority = 60 // somebody wants to see what a version would give
 	Background Priority = 90 // refresh, oldest first
 )
 
