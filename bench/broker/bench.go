@@ -23,7 +23,7 @@ type bench struct {
 
 // empty is the server with nobody connected.
 func (b *bench) empty(ctx context.Context) (measure.Row, error) {
-	if err := wait(ctx, b.Settle); err != nil {
+	if err := measure.Settle(ctx, b.Settle); err != nil {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
@@ -64,7 +64,7 @@ func (b *bench) afterStorm(ctx context.Context) (measure.Row, error) {
 }
 
 func (b *bench) memory(ctx context.Context, name string) (measure.Row, error) {
-	if err := wait(ctx, b.Settle); err != nil {
+	if err := measure.Settle(ctx, b.Settle); err != nil {
 		return measure.Row{}, err
 	}
 	usage, err := b.tutti.Usage()
@@ -161,13 +161,4 @@ func (b *bench) order(s *socket) (time.Duration, error) {
 
 func row(name string, figures map[string]float64) measure.Row {
 	return measure.Row{Server: "tutti", Case: name, Figures: figures}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -8,34 +8,13 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
-	"math/big"
 	"net"
-	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tutti-project/tutti/bench/internal/authority"
 )
-
-// authority signs with the server's own CA key: asking the server for ten
-// thousand certificates would measure something else.
-type authority struct {
-	certificate *x509.Certificate
-	key         crypto.PrivateKey
-	pool        *x509.CertPool
-}
-
-func openCA(dir string) (*authority, error) {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.pem")) // both are in there
-	if err != nil {
-		return nil, err
-	}
-	a := &authority{certificate: pair.Leaf, key: pair.PrivateKey, pool: x509.NewCertPool()}
-	a.pool.AddCert(a.certificate)
-	return a, nil
-}
 
 // keyKinds is what clients' keys can be. Puppet makes RSA keys of 4096 bits, older ones of 2048, and elliptic ones where it is told to.
 var keyKinds = map[string]func() (crypto.Signer, error){
@@ -44,20 +23,10 @@ var keyKinds = map[string]func() (crypto.Signer, error){
 	"rsa-4096":   func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 4096) },
 }
 
-// issue makes a certificate as the server would.
-func (a *authority) issue(name string, serial int64, key crypto.Signer) (tls.Certificate, error) {
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(5, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true,
-	}, a.certificate, key.Public(), a.key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
 // fleet is the agents, and the controller that orders them.
 type fleet struct {
 	settings
-	ca         *authority
+	ca         *authority.Authority
 	address    string
 	names      []string
 	identities []tls.Certificate
@@ -66,14 +35,14 @@ type fleet struct {
 }
 
 // newFleet makes the certificates of all of settings' agents, each with a key of its own.
-func newFleet(ca *authority, address string, s settings) (*fleet, error) {
+func newFleet(ca *authority.Authority, address string, s settings) (*fleet, error) {
 	f := &fleet{settings: s, ca: ca, address: address}
 	return f, f.enrol(keyKinds["ecdsa-p256"])
 }
 
 // newFleetOf makes a fleet whose agents have certificates of their own, for one key of a kind: making
 // thousands of large ones takes hours, and it is not what is measured.
-func newFleetOf(kind string, ca *authority, address string, s settings) (*fleet, error) {
+func newFleetOf(kind string, ca *authority.Authority, address string, s settings) (*fleet, error) {
 	key, err := keyKinds[kind]()
 	if err != nil {
 		return nil, err
@@ -84,7 +53,6 @@ func newFleetOf(kind string, ca *authority, address string, s settings) (*fleet,
 
 // enrol makes the certificates of the controller and of all agents.
 func (f *fleet) enrol(newKey func() (crypto.Signer, error)) error {
-	const beyond = 1 << 40 // the server's own serial numbers are small
 	for i := range f.Agents + 1 {
 		name := "controller"
 		if i > 0 {
@@ -94,7 +62,7 @@ func (f *fleet) enrol(newKey func() (crypto.Signer, error)) error {
 		if err != nil {
 			return err
 		}
-		identity, err := f.ca.issue(name, beyond+int64(i), key)
+		identity, err := f.ca.Issue(name, key)
 		switch {
 		case err != nil:
 			return err
@@ -116,7 +84,7 @@ func (f *fleet) dial(ctx context.Context, path string, i int, identity tls.Certi
 	}
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%8))}} //nolint:gosec // below ten
 	return open(ctx, dialer, f.address, path, &tls.Config{
-		RootCAs: f.ca.pool, ServerName: "localhost", Certificates: []tls.Certificate{identity}, MinVersion: version, MaxVersion: version,
+		RootCAs: f.ca.Pool(), ServerName: "localhost", Certificates: []tls.Certificate{identity}, MinVersion: version, MaxVersion: version,
 	})
 }
 

@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
+	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 )
@@ -68,10 +68,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		return report.Incomplete(os.Stdout, columns, err)
 	}
 	report.Notes = append(report.Notes, s.judge(report.Rows))
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(s.out)
+	return report.Finish(os.Stdout, columns, s.out)
 }
 
 // check looks at what the system has to allow before anything is started.
@@ -79,14 +76,7 @@ func (s settings) check() error {
 	if s.TLS != "1.2" && s.TLS != "1.3" || s.Targets > s.Agents || s.Targets < 1 || s.ByKey < 1 {
 		return fmt.Errorf("-tls is 1.2 or 1.3, -targets at most -agents, -by-key at least 1")
 	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return err
-	}
-	if need := s.Agents + 500; limit.Max < uint64(need) { //nolint:gosec // a small number
-		return fmt.Errorf("%d connections need %d open files, the limit is %d: ulimit -Hn %d", s.Agents, need, limit.Max, need)
-	}
-	return nil
+	return peers.AllowOpenFiles(s.Agents)
 }
 
 // measure starts a server and takes it through every case.
@@ -104,7 +94,7 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 			err = stop
 		}
 	}()
-	ca, err := openCA(filepath.Join(dir, "server", "data", "ca"))
+	ca, err := authority.Open(filepath.Join(dir, "server", "data"))
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +108,7 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 	for _, kind := range slices.Sorted(maps.Keys(keyKinds)) {
 		cases = append(cases, b.connectWith(kind))
 	}
-	for _, work := range cases {
-		row, err := work(ctx)
-		if err != nil {
-			return rows, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
+	return measure.InTurn(ctx, cases...)
 }
 
 // judge compares the memory with what it was to be at most: 16 KiB each and 60 MB.

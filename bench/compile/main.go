@@ -141,8 +141,5 @@ func finish(report *measure.Report, out string) error {
 		)
 	}
 	report.Ratios = measure.Compare(report.Rows, "tutti", aims)
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(out)
+	return report.Finish(os.Stdout, columns, out)
 }

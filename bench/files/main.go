@@ -74,10 +74,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 	}
 	report.Ratios = measure.Compare(report.Rows, "tutti", aims())
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(s.out)
+	return report.Finish(os.Stdout, columns, s.out)
 }
 
 // server starts one of the three, measures each case, and stops it.

@@ -70,10 +70,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		{Case: reports, Figure: "per_cpu_s", Peer: "puppetdb"},
 		{Case: afterwards, Figure: "pss_mb", Peer: "puppetdb", Max: 0.2},
 	})
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(s.out)
+	return report.Finish(os.Stdout, columns, s.out)
 }
 
 func (s settings) server(ctx context.Context, name, dir string, fleet fleetgen.Fleet) (_ []measure.Row, notes []string, err error) {

@@ -139,7 +139,7 @@ func (b *bench) storm(ctx context.Context) (measure.Row, error) {
 // memory is what the server takes after a while in which nothing happens.
 func (b *bench) memory(name string) func(context.Context) (measure.Row, error) {
 	return func(ctx context.Context) (measure.Row, error) {
-		if err := wait(ctx, b.Settle); err != nil {
+		if err := measure.Settle(ctx, b.Settle); err != nil {
 			return measure.Row{}, err
 		}
 		usage, err := b.tutti.Usage()
@@ -167,13 +167,4 @@ func (b *bench) watched(ctx context.Context, name string, agents int, work func(
 
 func row(name string, figures map[string]float64) measure.Row {
 	return measure.Row{Server: "tutti", Case: name, Figures: figures}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/peers"
@@ -69,10 +68,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		return report.Incomplete(os.Stdout, columns, err)
 	}
 	report.Notes = s.judge(report.Rows)
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(s.out)
+	return report.Finish(os.Stdout, columns, s.out)
 }
 
 // check looks at what the system has to allow before anything is started.
@@ -80,14 +76,7 @@ func (s settings) check() error {
 	if s.Targets > s.Agents || s.Writers > s.Agents || s.Targets < 1 || s.Writers < 1 {
 		return fmt.Errorf("-targets and -writers are at most -agents")
 	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return err
-	}
-	if need := s.Agents + 500; limit.Max < uint64(need) { //nolint:gosec // a small number
-		return fmt.Errorf("%d connections need %d open files, the limit is %d: ulimit -Hn %d", s.Agents, need, limit.Max, need)
-	}
-	return nil
+	return peers.AllowOpenFiles(s.Agents)
 }
 
 // measure starts a server and a fleet and takes them through every case.
@@ -114,14 +103,7 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 			err = stop
 		}
 	}()
-	for _, work := range b.cases() {
-		row, err := work(ctx)
-		if err != nil {
-			return rows, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
+	return measure.InTurn(ctx, b.cases()...)
 }
 
 // judge compares with the aims of the design.

@@ -53,10 +53,7 @@ func (s settings) all(ctx context.Context, dir string) error {
 			report.Ratios = append(report.Ratios, ratios(report.Rows, o.name)...)
 		}
 	}
-	if err := report.Print(os.Stdout, columns); err != nil {
-		return err
-	}
-	return report.Write(s.out)
+	return report.Finish(os.Stdout, columns, s.out)
 }
 
 // peer loads one server unless that was done before, and asks it everything.

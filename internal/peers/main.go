@@ -73,3 +73,15 @@ func inTemp(ctx context.Context, name string, keep bool, work func(ctx context.C
 
 // CopyTree copies a directory.
 func CopyTree(from, to string) error { return os.CopyFS(to, os.DirFS(from)) }
+
+// AllowOpenFiles says whether this process may have n connections, besides what else it opens.
+func AllowOpenFiles(n int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	if need := n + 500; limit.Max < uint64(need) { //nolint:gosec // a small number
+		return fmt.Errorf("%d connections need %d open files, the limit is %d: ulimit -Hn %d", n, need, limit.Max, need)
+	}
+	return nil
+}

@@ -119,6 +119,14 @@ func (r *Report) Print(w io.Writer, columns []string) error {
 	return nil
 }
 
+// Finish prints a complete report and stores it as dir/NAME.json.
+func (r *Report) Finish(w io.Writer, columns []string, dir string) error {
+	if err := r.Print(w, columns); err != nil {
+		return err
+	}
+	return r.Write(dir)
+}
+
 // Incomplete prints what was measured before err stopped the benchmark, and
 // returns err. Nothing is written to a file: half a report is not comparable.
 func (r *Report) Incomplete(w io.Writer, columns []string, err error) error {
