@@ -23,6 +23,7 @@ func parsers() map[string]parser {
 		"response": as(pxp.ParseResponse), "failure": as(pxp.ParseFailure),
 		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet),
 		"echo": as(pxp.ParseEcho), "ping": as(pxp.ParsePing), "status": as(pxp.ParseStatus), "cancel": as(pxp.ParseCancel),
+		"events": as(pxp.ParseRunEvents), "events taken": as(pxp.ParseRunEventsTaken),
 	}
 }
 
@@ -145,6 +146,9 @@ func FuzzParsers(f *testing.F) {
 	f.Add([]byte(`{"task":"m::t","input":{},"files":[{"filename":"a","sha256":"` + digest + `","uri":{"path":"/f","params":{}}}]}`))
 	f.Add([]byte(`{"script":{"filename":"../a"},"arguments":[""]}`))
 	f.Add([]byte(`{"files":[{"kind":"symlink","destination":"/d","link_source":"x"}]}`))
+	f.Add([]byte(`{"run":"u","events":[{"n":1,"kind":"begin","at":"2026-11-22T01:02:03.4Z","noop":true},{"n":2,"kind":"missing","missing":3,"at":"2026-11-22T01:02:03.4Z"}]}`))
+	f.Add([]byte(`{"run":"u","events":[{"n":5,"kind":"resource","at":"2026-11-22T01:02:03.4+01:00","old":["a"],"new":null,"containment":["x"]}]}`))
+	f.Add([]byte(`{"run":"u","last":7}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for name, parse := range parsers() {
 			value, err := parse(text)

@@ -34,6 +34,12 @@ const (
 	RPCError            = Names + "rpc_error_message"
 )
 
+// The types of Tutti's own messages between an agent and the server.
+const (
+	RunEvents      = "tutti/run_events"       // what happens in a Puppet run, as it happens
+	RunEventsTaken = "tutti/run_events_taken" // up to which of them the server has stored
+)
+
 // MaxQuery is the most patterns in one query.
 const MaxQuery = 100_000
 
