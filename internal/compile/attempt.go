@@ -12,11 +12,23 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
+// product is what an attempt gave: its row as it should be finished.
+type product struct {
+	Compilation
+	result *Result // a fresh catalog and what can be asked about it; nil: a stored one was used again
+}
+
 // attempt compiles c and finishes its row. What it returns is how long the row
 // has to rest before it is tried again; zero when there is nothing left to do.
 func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Duration) {
+	return d.try(ctx, c, func(ctx context.Context) (product, error) { return d.produce(ctx, c) })
+}
+
+// try finishes the row of c with what work gives.
+func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.Context) (product, error)) (rest time.Duration) {
 	began := time.Now()
-	c, err := d.compile(ctx, c)
+	made, err := d.compile(ctx, work)
+	c.FactsSeq = max(c.FactsSeq, made.FactsSeq)
 	d.count.wall.Add(int64(time.Since(began)))
 	log := d.Log.With("node", c.Node, "environment", c.Environment, "compilation", c.ID, "attempt", c.Attempts)
 	switch failed := asError(err); {
@@ -25,6 +37,7 @@ func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Dura
 		log.InfoContext(ctx, "compilation stopped: its lease is lost or the server stops")
 		return 0
 	case err == nil:
+		c = made.Compilation
 	case failed != nil:
 		c = asFailed(c, failed)
 	case c.Attempts >= d.cfg.MaxAttempts:
@@ -36,7 +49,11 @@ func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Dura
 		log.WarnContext(ctx, "compilation could not be tried, will retry", "rest", rest, "err", err)
 		return rest
 	}
-	if err := d.finish(ctx, c); err != nil {
+	if err = d.finish(ctx, c); errors.Is(err, ErrUnstaged) {
+		made.Staged = false
+		return d.try(ctx, c, func(ctx context.Context) (product, error) { return d.unstage(ctx, made) })
+	}
+	if err != nil {
 		d.count.lost.Add(1)
 		log.WarnContext(ctx, "compilation ended but its row did not take it, the result is thrown away", "err", err)
 		return 0 // held by nobody, or by a lease that runs out
@@ -45,58 +62,69 @@ func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Dura
 	return 0
 }
 
-// compile runs one attempt within its time and returns c as it should be
-// finished, or why there is no catalog.
-func (d *Dispatcher) compile(parent context.Context, c Compilation) (Compilation, error) {
+// compile does work within its time and returns what it made, or why there is no
+// catalog.
+func (d *Dispatcher) compile(parent context.Context, work func(context.Context) (product, error)) (product, error) {
 	ctx, cancel := context.WithTimeout(parent, d.cfg.Timeout)
 	defer cancel()
-	done, err := d.produce(ctx, c)
+	made, err := work(ctx)
 	if err != nil && asError(err) == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
 		err = &Error{Cause: CauseTimeout, Message: fmt.Sprintf("the compilation took longer than %s", d.cfg.Timeout)}
 	}
-	if err != nil {
-		c.FactsSeq = done.FactsSeq
-		return c, err
-	}
-	return done, nil
+	return made, err
 }
 
 // produce makes the catalog and stores all of it except the row. A crash before
 // the row is finished repeats it.
-func (d *Dispatcher) produce(ctx context.Context, c Compilation) (Compilation, error) {
+func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error) {
+	made := product{Compilation: c}
 	if done, ok := d.reuse(ctx, c); ok {
-		return done, nil
+		made.Compilation = done
+		return made, nil
 	}
 	check := d.Reuser.recheck(ctx, c)
 	order, seq, err := d.Orders.Build(ctx, c)
 	if err != nil {
-		return c, err
+		return made, err
 	}
-	c.FactsSeq = seq
+	c.FactsSeq, made.FactsSeq = seq, seq
 	outcome, err := d.Compiler.Compile(ctx, order)
 	if err != nil {
-		return c, err
+		return made, err
 	}
 	document, used, err := d.document(ctx, c, outcome)
 	if err != nil {
-		return c, err
+		return made, err
 	}
 	if c.Catalog, err = d.Documents.SaveDocument(ctx, document); err != nil {
-		return c, fmt.Errorf("store the catalog: %w", err)
+		return made, fmt.Errorf("store the catalog: %w", err)
 	}
 	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
 	c.Inputs = newInputSet(d.Compiler.Engine(), order, outcome, used)
 	check.compare(ctx, order, c, document)
-	if d.Results == nil {
-		return c, nil
+	made.Compilation = c
+	made.result = &Result{Compilation: c, Document: document, Collected: outcome.Collected, Logs: outcome.Logs}
+	return made, d.publish(ctx, made)
+}
+
+// publish makes the catalog its node's newest, unless it is staged.
+func (d *Dispatcher) publish(ctx context.Context, made product) error {
+	if made.Staged || d.Results == nil {
+		return nil
 	}
-	err = d.Results.SaveCatalog(ctx, Result{
-		Compilation: c, Document: document, Collected: outcome.Collected, Logs: outcome.Logs,
-	})
-	if err != nil {
-		return c, fmt.Errorf("store the catalog's resources: %w", err)
+	if err := d.Results.SaveCatalog(ctx, *made.result); err != nil {
+		return fmt.Errorf("store the catalog's resources: %w", err)
 	}
-	return c, nil
+	return nil
+}
+
+// unstage goes on with what was made staged and is wanted plain by now.
+func (d *Dispatcher) unstage(ctx context.Context, made product) (product, error) {
+	if made.result == nil {
+		return d.produce(ctx, made.Compilation)
+	}
+	made.result.Compilation.Staged = false
+	return made, d.publish(ctx, made)
 }
 
 // reuse ends c with the catalog that is stored, if that stands. Its row then only
@@ -107,9 +135,11 @@ func (d *Dispatcher) reuse(ctx context.Context, c Compilation) (Compilation, boo
 	}
 	found, ok := d.Reuser.Find(ctx, Wish{
 		Node: c.Node, Environment: c.Environment, Version: c.Version, Trusted: c.Trusted, Transaction: c.Transaction, Priority: c.Priority,
+		Staged: c.Staged,
 	})
 	if ok {
 		c.State, c.FinishedAt, c.FactsSeq, c.Catalog, c.UUID = Done, time.Now(), max(c.FactsSeq, found.FactsSeq), found.Catalog, found.UUID
+		c.Inputs = found.Inputs
 	}
 	return c, ok
 }

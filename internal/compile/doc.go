@@ -28,6 +28,10 @@
 // rest of 1, 2, 4 … 60 s, and is failed after MaxAttempts); or its lease was lost
 // (the result is thrown away).
 //
+// A staged row's catalog is stored but does not become its node's newest: it is
+// compiled ahead, to be released or only looked at. Who wants the same plain makes
+// the row plain, also while it is leased.
+//
 // # Failure
 //
 // Everything is stored before the row is finished, so a crash repeats a

@@ -29,7 +29,7 @@ type act struct {
 func acts(t *rapid.T) []act {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act {
 		return act{
-			what:  rapid.SampledFrom([]string{"ask", "ask", "ask", "want", "facts", "deploy", "restart", "steal", "busy", "shut", "pause"}).Draw(t, "what"),
+			what:  rapid.SampledFrom([]string{"ask", "ask", "ask", "want", "stage", "facts", "deploy", "restart", "steal", "busy", "shut", "pause"}).Draw(t, "what"),
 			node:  fleet.Certname(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "node")),
 			quiet: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 700, 3000, 20000}).Draw(t, "quiet")) * time.Millisecond,
 		}
@@ -117,6 +117,7 @@ func (h *history) live(ctx context.Context, plan []act) []string {
 	h.check()
 	h.asks.Wait()
 	h.stop()
+	h.checkSaved()
 	if now, peak := h.compiler.Running(); now != 0 || peak > 2 {
 		h.wrong("%d compile after the stop, %d at once before", now, peak)
 	}
@@ -133,6 +134,12 @@ func (h *history) play(ctx context.Context, a act) {
 		_, _ = h.queue.Want(ctx, compile.Want{
 			Node: a.node, Environment: production, Version: version1,
 			FactsSeq: h.ask(a.node, "").FactsSeq, Priority: compile.Background, At: time.Now(),
+		})
+		h.dispatcher.Wake()
+	case "stage":
+		_, _ = h.queue.Want(ctx, compile.Want{
+			Node: a.node, Environment: production, Version: version1,
+			FactsSeq: h.ask(a.node, "").FactsSeq, Priority: compile.NewCode, At: time.Now(), Staged: true,
 		})
 		h.dispatcher.Wake()
 	case "facts":
@@ -184,6 +191,23 @@ func (h *history) allEnded() bool {
 	})
 }
 
+// checkSaved compares what became nodes' newest catalogs with the rows: every plain
+// catalog did, no staged one.
+func (h *history) checkSaved() {
+	saved := map[int64]fleet.Digest{}
+	for _, r := range h.results.Saved() {
+		saved[r.Compilation.ID] = r.Compilation.Catalog
+	}
+	for _, c := range h.queue.All() {
+		if c.State == compile.Done && c.Staged && saved[c.ID] != "" {
+			h.wrong("the catalog of the staged row %d is its node's newest", c.ID)
+		}
+		if c.State == compile.Done && !c.Staged && saved[c.ID] != c.Catalog {
+			h.wrong("the catalog of row %d is %s, its node's newest %s", c.ID, c.Catalog.Short(), saved[c.ID].Short())
+		}
+	}
+}
+
 // check looks at all rows as they are now.
 func (h *history) check() {
 	type key struct {
@@ -195,6 +219,9 @@ func (h *history) check() {
 		k := key{c.Node, c.Version}
 		if c.State == compile.Wanted && wanted[k] {
 			h.wrong("%v is wanted twice", k)
+		}
+		if c.State == compile.Failed && !c.Staged && c.Catalog != "" {
+			h.wrong("the failed row %d has a catalog", c.ID)
 		}
 		wanted[k] = wanted[k] || c.State == compile.Wanted
 		if c.State == compile.Done && (c.Catalog == "" || c.UUID == "" || c.Err != nil) || c.State == compile.Failed && c.Err == nil {

@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,9 @@ type Compilation struct {
 	Err         *Error       // when failed
 	Cost        Cost
 	Checks      int64     // a compilation whose catalog was used again, which this one checks; zero: none
+	// Staged: the catalog is kept but does not become its node's newest. A row ceases
+	// to be staged when somebody joins it who wants a plain one; never the other way.
+	Staged bool
 	Inputs      *InputSet // what it read; stored by Finish, read by Newest only
 }
 
@@ -70,6 +74,7 @@ type Want struct {
 	Priority    Priority
 	At          time.Time
 	Checks      int64 // see Compilation
+	Staged      bool  // see Compilation
 }
 
 // Queue is the table of compilations. Every method may be called concurrently,
@@ -78,7 +83,8 @@ type Queue interface {
 	// Want returns the compilation that answers w, looked for in this order:
 	//
 	//  1. the newest finished one (done or failed) of the same node, environment,
-	//     version and transaction (non-empty) that has at least these facts;
+	//     version and transaction (non-empty) that has at least these facts, and is
+	//     not staged unless w is;
 	//  2. the wanted one of the same node, environment and version;
 	//  3. the newest leased one of these that has at least these facts;
 	//  4. a new wanted row.
@@ -88,7 +94,7 @@ type Queue interface {
 	// leased row (2 and 3) takes over w's transaction and trusted data where they
 	// are not empty, the higher FactsSeq for a wanted row, and the better of both
 	// priorities; a wanted row that checks nothing takes over w's Checks; WantedAt
-	// stays.
+	// stays. Only a staged w leaves a staged row staged.
 	Want(ctx context.Context, w Want) (Compilation, error)
 	// Lease takes at most n wanted rows whose priority is worst or better for
 	// worker until the given time: best priority first, then oldest (WantedAt,
@@ -103,7 +109,9 @@ type Queue interface {
 	// FactsSeq, FinishedAt, Catalog, UUID, Err, Cost and Inputs. Conflict unless the row
 	// is leased by c.LeasedBy for the c.Attempts-th time: then somebody else has
 	// it, or had it, and the result must be thrown away. A lease that ran out but
-	// was not yet returned still holds.
+	// was not yet returned still holds. A Conflict that is ErrUnstaged says that the
+	// lease holds but somebody wants the row plain by now: a staged c that is Done
+	// cannot close it; make its catalog the newest and finish it plain.
 	Finish(ctx context.Context, c Compilation) error
 	// ReturnLeases makes leased rows wanted again that ran out at or before now,
 	// or whose worker is the given one (empty: none), and counts the rows that it
@@ -111,7 +119,7 @@ type Queue interface {
 	// (FinishedAt now) instead. Where the same node, environment and version is
 	// wanted already, the returned row is folded into that one (better priority,
 	// older WantedAt, more Attempts, higher FactsSeq; transaction and trusted data
-	// where the wanted one has none) and removed: who waits for it finds NotFound
+	// where the wanted one has none; staged only if both are) and removed: who waits for it finds NotFound
 	// and wants again.
 	ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (int, error)
 	// Compilation reads one row; NotFound when it is gone.
@@ -133,6 +141,9 @@ type History interface {
 	// newest; the latest FinishedAt first (then highest ID), at most n.
 	Distinct(ctx context.Context, env fleet.Environment, n int) ([]Compilation, error)
 }
+
+// ErrUnstaged is why a staged compilation cannot be finished: see Queue.Finish.
+var ErrUnstaged = errors.New("the compilation is not staged any more")
 
 // Exhausted is the error of a compilation whose leases all ended without a
 // result.

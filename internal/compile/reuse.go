@@ -60,6 +60,7 @@ type Wish struct {
 	Trusted     json.RawMessage
 	Transaction string
 	Priority    Priority
+	Staged      bool // see Compilation: nothing becomes the node's newest catalog
 }
 
 // Verdict is whether a stored catalog stands.
@@ -71,7 +72,8 @@ type Verdict struct {
 }
 
 // Find returns a finished compilation whose catalog is what w would be given, or
-// false. One that was compiled of another version is restated for w's. Whatever goes
+// false. One that was compiled of another version is restated for w's, unless w is
+// staged: then it is given with its inputs, for w's own row. Whatever goes
 // wrong on the way is a reason to compile, and no error.
 func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	log := r.Log.With("node", w.Node, "environment", w.Environment, "version", w.Version.Short())
@@ -87,6 +89,9 @@ func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 		return Compilation{}, false
 	}
 	found := verdict.From
+	if w.Staged {
+		return standing(verdict, w), true
+	}
 	if found.Version != w.Version {
 		if found, err = r.restate(ctx, w, verdict); err != nil {
 			log.WarnContext(ctx, "catalog is compiled, the stored one could not be restated", "err", err)
@@ -98,6 +103,17 @@ func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	found.Inputs = nil
 	r.sample(ctx, w, found)
 	return found, true
+}
+
+// standing is what a staged row takes over of a catalog that stands: it keeps the
+// inputs itself, as nothing is restated.
+func standing(v Verdict, w Wish) Compilation {
+	found := v.From
+	if found.Version != w.Version {
+		found.Version, found.UUID = w.Version, uuid.NewString()
+	}
+	found.FactsSeq = v.seq
+	return found
 }
 
 // Judge decides whether the stored catalog of a node stands. NotFound if it has none

@@ -13,12 +13,12 @@ import (
 )
 
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
-	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks`
+	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged`
 
 func scanCompilation(row scanner) (c compile.Compilation, err error) {
 	var trusted, failure string
 	err = row.Scan(&c.ID, &c.Node, &c.Environment, &c.Version, &c.FactsSeq, &c.Transaction, &trusted, &c.Priority, &c.State, at(&c.WantedAt),
-		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks)
+		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks, &c.Staged)
 	if err != nil {
 		return c, err
 	}
@@ -70,16 +70,16 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 		return c, nil
 	}
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
-		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9) RETURNING `+compilationColumns,
-		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks))
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10) RETURNING `+compilationColumns,
+		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks, bit(w.Staged)))
 }
 
 // answer finds the row that answers w in rows of its key, newest first.
 func answer(rows []compile.Compilation, w compile.Want) (compile.Compilation, bool) {
 	for _, fits := range []func(c compile.Compilation) bool{
 		func(c compile.Compilation) bool {
-			return finished(c) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
+			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
 		},
 		func(c compile.Compilation) bool { return c.State == compile.Wanted },
 		func(c compile.Compilation) bool { return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq },
@@ -107,11 +107,12 @@ func join(ctx context.Context, q querier, c *compile.Compilation, w compile.Want
 		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
 	}
 	c.Priority = min(c.Priority, w.Priority)
+	c.Staged = c.Staged && w.Staged
 	if c.State == compile.Wanted && c.Checks == 0 {
 		c.Checks = w.Checks
 	}
-	_, err := q.exec(ctx, "UPDATE compilations SET transaction_uuid = $1, trusted = $2, facts_seq = $3, priority = $4, checks = $5 WHERE id = $6",
-		c.Transaction, string(c.Trusted), c.FactsSeq, c.Priority, c.Checks, c.ID)
+	_, err := q.exec(ctx, "UPDATE compilations SET transaction_uuid = $1, trusted = $2, facts_seq = $3, priority = $4, checks = $5, staged = $6 WHERE id = $7",
+		c.Transaction, string(c.Trusted), c.FactsSeq, c.Priority, c.Checks, bit(c.Staged), c.ID)
 	return err
 }
 
@@ -163,11 +164,11 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 	}
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET state = $1, facts_seq = $2, finished_at = $3, catalog = $4, uuid = $5, error = $6,
-			wall = $7, cpu = $8, peak_bytes = $9 WHERE id = $10 AND state = 'leased' AND leased_by = $11 AND attempts = $12`,
+			wall = $7, cpu = $8, peak_bytes = $9 WHERE id = $10 AND state = 'leased' AND leased_by = $11 AND attempts = $12 AND staged >= $13`,
 			c.State, c.FactsSeq, micros(c.FinishedAt), c.Catalog, c.UUID, string(failure),
-			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.ID, c.LeasedBy, c.Attempts)
+			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done))
 		if err == nil && count == 0 {
-			return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+			return s.whyNotFinished(ctx, q, c)
 		}
 		if err != nil {
 			return err
@@ -175,6 +176,19 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 		return s.putInputs(ctx, q, c.ID, c.Inputs, c.FinishedAt)
 	})
 	return explain(err, "finish compilation %d", c.ID)
+}
+
+// whyNotFinished is the Conflict of a row that did not take its end.
+func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compilation) error {
+	held, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM compilations WHERE id = $1 AND state = 'leased' AND leased_by = $2 AND attempts = $3",
+		c.ID, c.LeasedBy, c.Attempts))
+	switch {
+	case err != nil:
+		return err
+	case held > 0:
+		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
+	}
+	return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
 }
 
 // ReturnLeases implements compile.Queue.
@@ -212,9 +226,10 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 	folded, err := q.exec(ctx, `UPDATE compilations SET
 		priority = CASE WHEN priority > $1 THEN $1 ELSE priority END, attempts = CASE WHEN attempts < $2 THEN $2 ELSE attempts END,
 		facts_seq = CASE WHEN facts_seq < $3 THEN $3 ELSE facts_seq END, wanted_at = CASE WHEN wanted_at > $4 THEN $4 ELSE wanted_at END,
-		transaction_uuid = CASE WHEN transaction_uuid = '' THEN $8 ELSE transaction_uuid END, trusted = CASE WHEN trusted = '' THEN $9 ELSE trusted END
+		transaction_uuid = CASE WHEN transaction_uuid = '' THEN $8 ELSE transaction_uuid END, trusted = CASE WHEN trusted = '' THEN $9 ELSE trusted END,
+		staged = CASE WHEN staged > $10 THEN $10 ELSE staged END
 		WHERE certname = $5 AND environment = $6 AND version = $7 AND state = 'wanted'`,
-		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted))
+		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted), bit(c.Staged))
 	if err != nil {
 		return err
 	}

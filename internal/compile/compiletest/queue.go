@@ -80,7 +80,7 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 	c := &compile.Compilation{
 		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
 		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
-		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks,
+		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged,
 	}
 	q.rows[c.ID] = c
 	return *c, nil
@@ -94,7 +94,7 @@ func (q *Queue) answer(w compile.Want) *compile.Compilation {
 	slices.SortFunc(same, newestFirst)
 	for _, fits := range []func(*compile.Compilation) bool{
 		func(c *compile.Compilation) bool {
-			return finished(c) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
+			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
 		},
 		func(c *compile.Compilation) bool { return c.State == compile.Wanted },
 		func(c *compile.Compilation) bool { return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq },
@@ -117,6 +117,7 @@ func join(c *compile.Compilation, w compile.Want) {
 		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
 	}
 	c.Priority = min(c.Priority, w.Priority)
+	c.Staged = c.Staged && w.Staged
 	if c.State == compile.Wanted && c.Checks == 0 {
 		c.Checks = w.Checks
 	}
@@ -173,10 +174,15 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	if row == nil || row.State != compile.Leased || row.LeasedBy != c.LeasedBy || row.Attempts != c.Attempts {
 		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
 	}
+	if c.State == compile.Done && c.Staged && !row.Staged {
+		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
+	}
 	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
 	row.Catalog, row.UUID, row.Err, row.Cost = c.Catalog, c.UUID, c.Err, c.Cost
 	if c.State == compile.Done {
-		q.given[c.Node] = c.ID
+		if !row.Staged {
+			q.given[c.Node] = c.ID
+		}
 		if c.Inputs != nil {
 			q.inputs[c.ID] = c.Inputs
 		}
@@ -217,6 +223,7 @@ func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int)
 	twin.Priority = min(twin.Priority, c.Priority)
 	twin.Attempts = max(twin.Attempts, c.Attempts)
 	twin.FactsSeq = max(twin.FactsSeq, c.FactsSeq)
+	twin.Staged = twin.Staged && c.Staged
 	if twin.Transaction == "" {
 		twin.Transaction = c.Transaction
 	}
