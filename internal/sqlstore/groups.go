@@ -142,6 +142,9 @@ func writeGroups(ctx context.Context, q querier, before []classify.Group, applie
 		if _, err := q.exec(ctx, "DELETE FROM groups WHERE id = $1", id); err != nil {
 			return err
 		}
+		if _, err := q.exec(ctx, "DELETE FROM delivery_modes WHERE kind = $1 AND name = $2", modeOfGroup, id); err != nil {
+			return err
+		}
 	}
 	for _, g := range applied.Saved {
 		if revision, there := known[g.ID]; there && revision == g.Revision {

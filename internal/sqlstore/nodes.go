@@ -75,6 +75,15 @@ func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 	if err != nil {
 		return false, err
 	}
+	for _, text := range []string{
+		"DELETE FROM generations WHERE certname = $1",
+		"DELETE FROM deliveries WHERE certname = $1",
+		"DELETE FROM delivery_modes WHERE kind = 'node' AND name = $1",
+	} {
+		if _, err := q.exec(ctx, text, name); err != nil {
+			return false, err
+		}
+	}
 	ids, err := collect(ctx, q, one[int64], "SELECT id FROM nodes WHERE certname = $1"+s.dialect.forUpdate, name)
 	if err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/bucket"
 	"github.com/tutti-project/tutti/internal/bucket/buckettest"
@@ -10,6 +11,8 @@ import (
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/deliver/delivertest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
@@ -99,6 +102,36 @@ func TestQueue(t *testing.T) {
 			t.Helper()
 			s := open(t)
 			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
+		})
+	})
+}
+
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		delivertest.RunStore(t, func(t *testing.T) delivertest.Backend {
+			t.Helper()
+			s := open(t)
+			return delivertest.Backend{
+				Store: s,
+				Gave: func(node fleet.Certname, c deliver.Catalog) {
+					err := s.SaveCatalog(t.Context(), inventory.Catalog{
+						Certname: node, Environment: c.Environment, Digest: c.Digest, Version: c.Version, UUID: c.UUID, CompiledAt: c.CompiledAt, Compilation: c.Compilation,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				},
+				Ran: func(node fleet.Certname, uuid string, at time.Time) {
+					report := inventory.Report{
+						ID: fleet.DigestOf([]byte(uuid)), Certname: node, Status: "changed", CatalogUUID: uuid, StartedAt: at, EndedAt: at, ReceivedAt: at,
+					}
+					if err := s.SaveReport(t.Context(), report); err != nil {
+						t.Fatal(err)
+					}
+				},
+			}
 		})
 	})
 }
