@@ -31,7 +31,8 @@
 //
 // # Full queues
 //
-// Programs run in two lanes: one Puppet run at a time, and MaxConcurrent others. When
+// Programs run in two lanes: one Puppet run at a time, and MaxConcurrent others. What the node itself
+// wants (Begin, Await) waits in the same lanes; nobody is told of it. When
 // a lane's queue is full the transaction fails at once, with a description that
 // begins with pxp.Full.
 //

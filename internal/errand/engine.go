@@ -64,6 +64,7 @@ type Engine struct {
 	lanes   [lanes]lane
 	refused refusals
 
+	ended  chan struct{} // closed with the engine
 	outbox outbox
 	works  sync.WaitGroup
 }
@@ -71,7 +72,7 @@ type Engine struct {
 // New returns an engine. Of two modules with one name the first counts.
 func New(cfg Config) *Engine {
 	cfg.fill()
-	e := &Engine{cfg: cfg, modules: map[string]Module{}, active: map[string]*active{}}
+	e := &Engine{cfg: cfg, modules: map[string]Module{}, active: map[string]*active{}, ended: make(chan struct{})}
 	for _, m := range append(e.ownModules(), cfg.Modules...) {
 		if _, there := e.modules[m.Name]; !there {
 			e.modules[m.Name] = m
@@ -130,6 +131,9 @@ var errClosing = errors.New("the agent ends")
 // next engine on the same spool adopts them. Handle does nothing from then on.
 func (e *Engine) Close() {
 	e.mu.Lock()
+	if !e.closed {
+		close(e.ended)
+	}
 	e.closed = true
 	var cancels []context.CancelCauseFunc
 	for _, a := range e.active {

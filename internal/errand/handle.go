@@ -108,12 +108,8 @@ func (e *Engine) order(ctx context.Context, o Order) {
 // decide finds the action, or says in the original's words why there is none. Authority
 // comes before parameters.
 func (e *Engine) decide(o Order) (a Action, subject string, err error) {
-	m, ok := e.modules[o.Module]
-	if !ok {
-		return a, "", fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
-	}
-	if a, ok = m.Actions[o.Action]; !ok {
-		return a, "", fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, o.Action, o.Module)
+	if a, err = e.find(o); err != nil {
+		return a, "", err
 	}
 	if a.Answer != nil && !o.Blocking {
 		return a, "", fault.New(fault.Invalid, "the module '%s' supports only blocking PXP requests", o.Module)
@@ -124,13 +120,29 @@ func (e *Engine) decide(o Order) (a Action, subject string, err error) {
 	if err := e.cfg.Policy.Allow(o, subject); err != nil {
 		return a, subject, err
 	}
+	return a, subject, a.check(o)
+}
+
+func (e *Engine) find(o Order) (a Action, err error) {
+	m, ok := e.modules[o.Module]
+	if !ok {
+		return a, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
+	}
+	if a, ok = m.Actions[o.Action]; !ok {
+		return a, fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, o.Action, o.Module)
+	}
+	return a, nil
+}
+
+// check holds an order's parameters to what the action takes.
+func (a Action) check(o Order) error {
 	if a.Check == nil {
-		return a, subject, nil
+		return nil
 	}
 	if err := a.Check(o.Params); err != nil {
-		return a, subject, fault.New(fault.Invalid, "invalid input for %s: %s", o.label(), fault.Detail(err))
+		return fault.New(fault.Invalid, "invalid input for %s: %s", o.label(), fault.Detail(err))
 	}
-	return a, subject, nil
+	return nil
 }
 
 // accept keeps an order and puts it into its lane.
@@ -152,10 +164,7 @@ func (e *Engine) accept(ctx context.Context, o Order, action Action, subject str
 		return
 	}
 	o.Place = place
-	a := &active{order: o, action: action, record: r, told: make(chan struct{})}
-	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	a.cancel = cancel
-	a.start = func() { e.perform(life, a) }
+	a, life := e.newActive(ctx, o, action, r)
 	start, ok := e.enter(a)
 	if !ok {
 		e.audit(ctx, o, subject, "refused", pxp.Full)
@@ -172,6 +181,15 @@ func (e *Engine) accept(ctx context.Context, o Order, action Action, subject str
 	}
 }
 
+// newActive is an order that is kept, and its life: longer than ctx.
+func (e *Engine) newActive(ctx context.Context, o Order, action Action, r Record) (*active, context.Context) {
+	a := &active{order: o, action: action, record: r, told: make(chan struct{}), over: make(chan struct{})}
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	a.cancel = cancel
+	a.start = func() { e.perform(life, a) }
+	return a, life
+}
+
 // enter makes a known, and says whether it can start now; not ok: its lane is full.
 func (e *Engine) enter(a *active) (start, ok bool) {
 	e.mu.Lock()
@@ -185,12 +203,17 @@ func (e *Engine) enter(a *active) (start, ok bool) {
 // overfull ends a transaction for which there is no room. It stays known: a
 // copy of the request that is still on its way must not run.
 func (e *Engine) overfull(ctx context.Context, a *active) {
+	a.record.Delivered = false // nobody was told that it is there, so the error is the answer
+	e.finish(ctx, a, e.full(a.action.Lane))
+}
+
+// full is the error that a lane has no room.
+func (e *Engine) full(l Lane) error {
 	most, of := e.cfg.MaxWaiting, "orders wait"
-	if a.action.Lane == PuppetRun {
+	if l == PuppetRun {
 		most, of = e.cfg.MaxPuppetWaiting, "Puppet runs wait for the one that is running"
 	}
-	a.record.Delivered = false // nobody was told that it is there, so the error is the answer
-	e.finish(ctx, a, fault.New(fault.Unavailable, "%s: %d %s; order it again later", pxp.Full, most, of))
+	return fault.New(fault.Unavailable, "%s: %d %s; order it again later", pxp.Full, most, of)
 }
 
 // refuse answers that an order cannot be kept, and so not be run.

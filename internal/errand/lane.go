@@ -15,6 +15,7 @@ type active struct {
 	cancel context.CancelCauseFunc
 	start  func()        // begins the work, when there is a place
 	told   chan struct{} // closed when the requester knows that it was accepted
+	over   chan struct{} // closed when it is concluded
 
 	state    state // this and stopping: under the engine's lock
 	stopping bool  // it was cancelled

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +22,11 @@ type Node struct {
 	Puppet     string   // puppet's executable; empty: "puppet", by the PATH
 	PowerShell string   // empty: powershell.exe on Windows, pwsh elsewhere
 	PuppetRun  []string // a program that does a Puppet run: see package puppetrun
+	Plugins    string   // see pxp.PuppetConfiguration; so is the next
+	Reports    string
 	Cache      Cache
+	// Catalog is what a run applies that asks for the cached catalog; nil: what puppet has.
+	Catalog func() *pxp.PuppetCatalog
 }
 
 func (n *Node) fill() {
@@ -95,8 +100,30 @@ func (n *Node) puppet(_ context.Context, o Order) (Command, error) {
 		return Command{}, fault.New(fault.Unavailable, "this agent does no Puppet runs")
 	}
 	c := program(n.PuppetRun)
-	c.Input = pxp.Data(pxp.PuppetOrder{Input: o.Params, Configuration: pxp.PuppetConfiguration{Puppet: n.Puppet}})
+	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Reports: n.Reports}
+	if p, err := pxp.ParsePuppet(o.Params); err == nil && n.Catalog != nil && slices.Contains(p.Flags, UseCachedCatalog) {
+		configuration.Catalog = n.Catalog()
+	}
+	c.Input = pxp.Data(pxp.PuppetOrder{Input: o.Params, Configuration: configuration})
 	return c, nil
+}
+
+// UseCachedCatalog is the flag of a Puppet run that applies the catalog which the node has.
+const UseCachedCatalog = "--use_cached_catalog"
+
+// Catalog is the module by which a server tells of another catalog. told must not wait.
+func Catalog(told func(pxp.CatalogChange)) Module {
+	return Module{Name: pxp.Catalog, Actions: map[string]Action{pxp.Changed: {
+		Check: checked(pxp.ParseCatalogChange),
+		Answer: func(o Order) (jsontext.Value, error) {
+			change, err := pxp.ParseCatalogChange(o.Params)
+			if err != nil {
+				return nil, err
+			}
+			told(change)
+			return jsontext.Value("{}"), nil
+		},
+	}}}
 }
 
 // program is a command line as a command.

@@ -29,7 +29,7 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // resume goes on with a transaction that an earlier process began.
 func (e *Engine) resume(ctx context.Context, r Record) {
-	a := &active{order: orderOf(r), action: e.modules[r.Module].Actions[r.Action], record: r, state: running}
+	a := &active{order: orderOf(r), action: e.modules[r.Module].Actions[r.Action], record: r, state: running, over: make(chan struct{})}
 	a.order.Place = e.cfg.Spool.Place(r.Transaction)
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel, a.stopping = cancel, r.Blocking || r.Stop != ""

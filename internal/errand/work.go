@@ -138,4 +138,5 @@ func (e *Engine) forget(a *active) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.active, a.record.Transaction)
+	close(a.over)
 }

@@ -143,6 +143,7 @@ type PuppetResults struct {
 	Version         int            `json:"version"`
 	ErrorType       string         `json:"error_type,omitzero"`
 	Error           string         `json:"error,omitzero"`
+	Catalog         string         `json:"catalog,omitzero"` // Tutti's own: digest of the kept catalog that was applied
 }
 
 // PuppetOrder is what the program gets on standard input that does a Puppet run,
@@ -154,7 +155,10 @@ type PuppetOrder struct {
 
 // PuppetConfiguration is the configuration of pxp-module-puppet.
 type PuppetConfiguration struct {
-	Puppet string `json:"puppet_bin,omitzero"`
+	Puppet  string         `json:"puppet_bin,omitzero"`
+	Catalog *PuppetCatalog `json:"catalog,omitzero"` // to be applied; nil: puppet finds one
+	Plugins string         `json:"plugins,omitzero"` // path of the file that says which plugins were synced last
+	Reports string         `json:"reports,omitzero"` // directory for reports that no server took; empty: they are lost
 }
 
 // The error types of a Puppet run.
