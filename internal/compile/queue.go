@@ -56,11 +56,14 @@ type Compilation struct {
 	UUID        string       // when done: catalog_uuid
 	Err         *Error       // when failed
 	Cost        Cost
-	Checks      int64     // a compilation whose catalog was used again, which this one checks; zero: none
+	Checks      int64 // a compilation whose catalog was used again, which this one checks; zero: none
 	// Staged: the catalog is kept but does not become its node's newest. A row ceases
 	// to be staged when somebody joins it who wants a plain one; never the other way.
 	Staged bool
-	Inputs      *InputSet // what it read; stored by Finish, read by Newest only
+	Inputs *InputSet // what it read; stored by Finish, read by Newest only
+	// Stands is the version up to which the files that it read are as they were; set
+	// by Newest only.
+	Stands fleet.Digest
 }
 
 // Want asks for a compilation.
@@ -75,6 +78,8 @@ type Want struct {
 	At          time.Time
 	Checks      int64 // see Compilation
 	Staged      bool  // see Compilation
+	// Fresh: something changed that a leased row may not have read: none is joined.
+	Fresh bool
 }
 
 // Queue is the table of compilations. Every method may be called concurrently,
@@ -86,7 +91,7 @@ type Queue interface {
 	//     version and transaction (non-empty) that has at least these facts, and is
 	//     not staged unless w is;
 	//  2. the wanted one of the same node, environment and version;
-	//  3. the newest leased one of these that has at least these facts;
+	//  3. the newest leased one of these that has at least these facts, unless w is fresh;
 	//  4. a new wanted row.
 	//
 	// So there is at most one wanted row for a node, environment and version.

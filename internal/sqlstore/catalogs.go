@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -55,6 +56,7 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 		}
 		return s.write(ctx, func(ctx context.Context, q querier) error { return s.putCatalog(ctx, q, next, d) })
 	})
+	s.noted(err)
 	return explain(err, "save the catalog of %s", c.Certname)
 }
 
@@ -120,6 +122,7 @@ type catalogDiff struct {
 	added     []storedResource
 	edgesGone []int64
 	edgesNew  []inventory.Edge
+	exports   []string // types of exported resources that differ
 }
 
 // resourceName is what tells resources apart.
@@ -139,12 +142,21 @@ func compareCatalogs(before storedCatalog, c inventory.Catalog) catalogDiff {
 			continue
 		}
 		d.added = append(d.added, next)
+		d.noteExport(next)
 	}
 	for _, r := range old {
 		d.gone = append(d.gone, r.id)
+		d.noteExport(r)
 	}
 	d.compareEdges(before.edges, c.Edges)
 	return d
+}
+
+// noteExport takes note of a resource that differs, or came or went.
+func (d *catalogDiff) noteExport(r storedResource) {
+	if r.Exported && !slices.Contains(d.exports, r.Type) {
+		d.exports = append(d.exports, r.Type)
+	}
 }
 
 func (d *catalogDiff) compareEdges(before map[inventory.Edge]int64, after []inventory.Edge) {
@@ -223,6 +235,11 @@ func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, 
 	}
 	if d.order == nil {
 		return nil
+	}
+	if len(d.exports) > 0 {
+		if err := s.note(ctx, q, compile.ExportsChanged, c.Certname, d.exports); err != nil {
+			return err
+		}
 	}
 	return s.putRows(ctx, q, node, d)
 }

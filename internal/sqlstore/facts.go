@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -68,6 +69,9 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	if err != nil {
 		return f, nil, err
 	}
+	if d.document != nil {
+		s.noted(nil)
+	}
 	s.paths.add(fresh)
 	f.Timestamp, f.ReceivedAt, f.ProducedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt)), instant(micros(f.ProducedAt))
 	return f, inventory.Paths(d.changes), nil
@@ -119,7 +123,21 @@ func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 		ON CONFLICT (node_id) DO UPDATE SET document = excluded.document`, node, d.document); err != nil {
 		return nil, err
 	}
+	if err := s.note(ctx, q, compile.FactsChanged, f.Certname, changedFacts(d.changes)); err != nil {
+		return nil, err
+	}
 	return s.putLeaves(ctx, q, node, d.changes)
+}
+
+// changedFacts names the top-level facts that differ.
+func changedFacts(changes []inventory.Change) []string {
+	var names []string
+	for _, c := range changes { // sorted by path, so those of one fact follow each other
+		if name := c.Name(); len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // cmpErr returns the first error.

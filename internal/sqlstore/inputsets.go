@@ -64,12 +64,8 @@ func (s *Store) inputsOf(ctx context.Context, q querier, id int64) (*compile.Inp
 	if err != nil {
 		return nil, missing(err, "what compilation %d read is not known", id)
 	}
-	text, err := s.packer.unpack(packed)
+	stored, err := s.unpackInputs(packed)
 	if err != nil {
-		return nil, err
-	}
-	var stored storedInputs
-	if err := json.Unmarshal(text, &stored); err != nil {
 		return nil, err
 	}
 	set := stored.InputSet
@@ -84,6 +80,14 @@ func (s *Store) inputsOf(ctx context.Context, q querier, id int64) (*compile.Inp
 	}
 	set.Sources.Sort()
 	return &set, nil
+}
+
+func (s *Store) unpackInputs(packed []byte) (stored storedInputs, err error) {
+	text, err := s.packer.unpack(packed)
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	return stored, err
 }
 
 // groupText reads a group, which many nodes share: the last ones stay in memory.
@@ -105,45 +109,60 @@ func (s *Store) groupText(ctx context.Context, q querier, digest fleet.Digest) (
 // Newest implements compile.Reusables.
 func (s *Store) Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
-		if c, err = s.newest(ctx, q, node, env); err != nil {
+		var inputs int64
+		if c, inputs, err = s.newest(ctx, q, node, env); err != nil {
 			return err
 		}
-		c.Inputs, err = s.inputsOf(ctx, q, c.ID)
+		c.Inputs, err = s.inputsOf(ctx, q, inputs)
 		return err
 	})
 	return c, explain(err, "read what the catalog of %s is made of", node)
 }
 
-func (s *Store) newest(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
-	c, err := scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations WHERE state = 'done' AND environment = $2 AND certname = $1
-		AND (id, catalog) = (SELECT k.compilation, k.digest FROM nodes n JOIN catalogs k ON k.node_id = n.id WHERE n.certname = $1 AND k.received = 0)`, node, env))
-	return c, missing(err, "%s has no catalog in %s that could be used again", node, env)
+// newest reads the compilation, and whose inputs it has.
+func (s *Store) newest(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
+	var stands fleet.Digest
+	err = q.row(ctx, "SELECT inputs, version FROM standings WHERE environment = $1 AND certname = $2 AND staged = 0", env, node).Scan(&inputs, &stands)
+	if err == nil {
+		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations WHERE state = 'done' AND environment = $2 AND certname = $1
+			AND id = (SELECT compilation FROM standings WHERE environment = $2 AND certname = $1 AND staged = 0)
+			AND (id, catalog) = (SELECT k.compilation, k.digest FROM nodes n JOIN catalogs k ON k.node_id = n.id WHERE n.certname = $1 AND k.received = 0)`, node, env))
+	}
+	c.Stands = stands
+	return c, inputs, missing(err, "%s has no catalog in %s that could be used again", node, env)
 }
 
 // Restate implements compile.Reusables.
 func (s *Store) Restate(ctx context.Context, from int64, c compile.Compilation) (made compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		was, err := s.newest(ctx, q, c.Node, c.Environment)
+		was, _, err := s.newest(ctx, q, c.Node, c.Environment)
 		if err == nil && was.ID != from {
 			err = fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
 		}
 		if err != nil {
 			return err
 		}
-		made, err = scanCompilation(q.row(ctx, `INSERT INTO compilations
-			(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, finished_at, catalog, uuid)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 'done', $8, $9, $10, $11) RETURNING `+compilationColumns,
-			c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), micros(c.FinishedAt), was.Catalog, c.UUID))
+		c.Catalog = was.Catalog
+		row, err := s.insertDone(ctx, q, c)
 		if err != nil {
 			return err
 		}
-		if _, err := q.exec(ctx, "INSERT INTO compilation_inputs (compilation, document) SELECT $1, document FROM compilation_inputs WHERE compilation = $2",
-			made.ID, from); err != nil {
+		if _, err := q.exec(ctx, "UPDATE standings SET compilation = $1, version = $2 WHERE environment = $3 AND certname = $4 AND staged = 0",
+			row.ID, c.Version, c.Environment, c.Node); err != nil {
 			return err
 		}
+		made = row
 		return s.restamp(ctx, q, from, made)
 	})
 	return made, explain(err, "use the catalog of %s again", c.Node)
+}
+
+// insertDone adds a row that is done already.
+func (s *Store) insertDone(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
+	return scanCompilation(q.row(ctx, `INSERT INTO compilations
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, finished_at, catalog, uuid)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'done', $8, $9, $10, $11) RETURNING `+compilationColumns,
+		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), micros(c.FinishedAt), c.Catalog, c.UUID))
 }
 
 // restamp makes c the compilation that gave its node's newest catalog, which stays
@@ -192,7 +211,9 @@ func (s *Store) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.E
 // pruneInputs forgets what only compilations read that are gone, and stops of
 // versions that no compilation is of.
 func (s *Store) pruneInputs(ctx context.Context, q querier, before time.Time) error {
-	if _, err := q.exec(ctx, "DELETE FROM compilation_inputs WHERE NOT EXISTS (SELECT 1 FROM compilations c WHERE c.id = compilation_inputs.compilation)"); err != nil {
+	if _, err := q.exec(ctx, `DELETE FROM compilation_inputs
+		WHERE NOT EXISTS (SELECT 1 FROM compilations c WHERE c.id = compilation_inputs.compilation)
+		AND NOT EXISTS (SELECT 1 FROM standings t WHERE t.inputs = compilation_inputs.compilation)`); err != nil {
 		return err
 	}
 	if _, err := q.exec(ctx, "DELETE FROM reuse_stops WHERE stopped_at < $1", micros(before)); err != nil {

@@ -25,10 +25,14 @@ func (s *Store) DeactivateNode(ctx context.Context, name fleet.Certname, since t
 		if err := ensureNode(ctx, q, name, since); err != nil {
 			return err
 		}
-		_, err := q.exec(ctx, `UPDATE nodes AS n SET deactivated_at = $2 WHERE n.certname = $3 AND n.deactivated_at < $2 AND `+producedLast+` <= $2`,
+		count, err := q.exec(ctx, `UPDATE nodes AS n SET deactivated_at = $2 WHERE n.certname = $3 AND n.deactivated_at < $2 AND `+producedLast+` <= $2`,
 			int64(0), micros(since), name)
-		return err
+		if err != nil || count == 0 {
+			return err
+		}
+		return s.noteGone(ctx, q, "certname = $1", name)
 	})
+	s.noted(err)
 	return explain(err, "deactivate node %s", name)
 }
 
@@ -55,8 +59,12 @@ func (s *Store) ExpireNodes(ctx context.Context, before, now time.Time) (int, er
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `UPDATE nodes AS n SET expired_at = $2 WHERE n.deactivated_at = 0 AND n.expired_at = 0 AND n.keeps = 0
 			AND n.created_at < $3 AND n.keeps_at < $3 AND `+producedLast+` < $3`, int64(1), micros(now), micros(before))
-		return err
+		if err != nil || count == 0 {
+			return err
+		}
+		return s.noteGone(ctx, q, "expired_at = $1", micros(now))
 	})
+	s.noted(err)
 	return int(count), explain(err, "expire nodes")
 }
 

@@ -88,6 +88,18 @@ func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 	if err != nil {
 		return false, err
 	}
+	if err := s.noteGone(ctx, q, "certname = $1", name); err != nil {
+		return false, err
+	}
+	for _, text := range []string{
+		"DELETE FROM standings WHERE certname = $1",
+		"DELETE FROM chains WHERE certname = $1",
+		"DELETE FROM changes WHERE certname = $1 AND kind <> 'exports'",
+	} {
+		if _, err := q.exec(ctx, text, name); err != nil {
+			return false, err
+		}
+	}
 	for _, id := range ids {
 		if err := purge(ctx, q, id); err != nil {
 			return false, err

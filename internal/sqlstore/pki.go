@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -163,8 +164,12 @@ func (s *Store) SaveCertificate(ctx context.Context, c pki.Certificate) error {
 		if err == nil && count == 0 {
 			return fault.New(fault.Conflict, "a certificate with serial number %s exists already", c.Serial)
 		}
-		return err
+		if err != nil || !c.Current {
+			return err
+		}
+		return s.note(ctx, q, compile.NewlySigned, c.Certname, nil)
 	})
+	s.noted(err)
 	return explain(err, "save a certificate of %s", c.Certname)
 }
 

@@ -82,7 +82,9 @@ func answer(rows []compile.Compilation, w compile.Want) (compile.Compilation, bo
 			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
 		},
 		func(c compile.Compilation) bool { return c.State == compile.Wanted },
-		func(c compile.Compilation) bool { return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq },
+		func(c compile.Compilation) bool {
+			return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq && !w.Fresh
+		},
 	} {
 		if i := slices.IndexFunc(rows, fits); i >= 0 {
 			return rows[i], true
@@ -173,8 +175,9 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 		if err != nil {
 			return err
 		}
-		return s.putInputs(ctx, q, c.ID, c.Inputs, c.FinishedAt)
+		return s.putStanding(ctx, q, c)
 	})
+	s.noted(err)
 	return explain(err, "finish compilation %d", c.ID)
 }
 

@@ -37,6 +37,7 @@ type Store struct {
 	asking    chan struct{} // a place for each query that runs
 	compiling chan struct{} // the same, of compilations
 	closing   sync.Once
+	onChange  func() // see OnChange; nil: nobody listens
 }
 
 // Open opens the records and brings their schema up to date. The store can be used

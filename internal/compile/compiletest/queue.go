@@ -97,7 +97,9 @@ func (q *Queue) answer(w compile.Want) *compile.Compilation {
 			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
 		},
 		func(c *compile.Compilation) bool { return c.State == compile.Wanted },
-		func(c *compile.Compilation) bool { return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq },
+		func(c *compile.Compilation) bool {
+			return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq && !w.Fresh
+		},
 	} {
 		if i := slices.IndexFunc(same, fits); i >= 0 {
 			return same[i]
