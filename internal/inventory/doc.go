@@ -8,6 +8,10 @@
 // depth, rows and length of paths, and brought into a canonical form in which
 // equal values are equal bytes. Diff walks two such forms side by side.
 //
+// Agents submit facts apart from runs, whole or as a difference (Submission, Patch).
+// Their paths are JSON pointers, in which a catalog's inputs name facts, too; Glance says
+// what somebody sees there.
+//
 // Stores keep times to the microsecond; the times inside a report's logs,
 // resources and events are kept as they were sent.
 //

@@ -30,16 +30,18 @@ type FactSet struct {
 	ReceivedAt  time.Time       // ours
 	Seq         int64           // grows by one each time any value differs
 	Digest      fleet.Digest    // of the canonical form of Values; see SaveFacts
+	Number      int64           // of the newest submission of the node's agent (see Submission); zero: not submitted so
 }
 
 // FactStore keeps the newest facts of each node. Methods may be called
 // concurrently; each is one transaction (several may share a commit).
 type FactStore interface {
 	// SaveFacts stores f as the node's newest facts, unless it comes too late (see
-	// Origin), creates the node if need be, and returns what is stored now (with
+	// Origin) or has a Number that is not above the stored one, creates the node if need be, and returns what is stored now (with
 	// Seq) and the paths whose values differ, sorted. When it returns the facts survive a crash. A set with a
 	// Digest has canonical Values, as ParseFacts leaves them; without one the
-	// store makes them so, and Invalid says what is wrong with them.
+	// store makes them so, and Invalid says what is wrong with them. Facts without a
+	// Number leave the stored one.
 	SaveFacts(ctx context.Context, f FactSet) (stored FactSet, changed []string, err error)
 	// Facts returns the newest facts of a node, without its packages; NotFound if
 	// it has none.

@@ -89,6 +89,11 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 		before.Packages = nil
 		return before, nil, nil
 	}
+	if f.Number != 0 && f.Number <= before.Number {
+		before.Packages = nil
+		return before, nil, nil
+	}
+	f.Number = max(f.Number, before.Number)
 	f.Packages = inventory.DistinctPackages(f.Packages)
 	changes, err := inventory.Diff(before.Values, f.Values)
 	if err != nil {

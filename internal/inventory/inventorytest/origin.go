@@ -15,6 +15,7 @@ func originCases() map[string]func(t *testing.T, s Store) {
 	return map[string]func(t *testing.T, s Store){
 		"facts of another server may come late":  factsLate,
 		"facts that arrive here are never late":  factsArrive,
+		"numbered facts come in any order":       factsNumbered,
 		"packages are replaced as a whole":       packages,
 		"received catalogs may come late":        receivedCatalogs,
 		"received catalogs and compilations":     receivedAndCompiled,
@@ -36,6 +37,36 @@ func sentFacts(node fleet.Certname, values string, produced time.Time) inventory
 	f := factSet(node, values, start)
 	f.Origin, f.Timestamp = from("ps.example", produced), produced
 	return f
+}
+
+func factsNumbered(t *testing.T, s Store) {
+	t.Helper()
+	ctx := t.Context()
+	save := func(number int64, values string, minute int) (inventory.FactSet, []string) {
+		f := factSet("a.example", values, start.Add(time.Duration(minute)*time.Minute))
+		f.Number = number
+		stored, changed, err := s.SaveFacts(ctx, f)
+		ok(t, err)
+		return stored, changed
+	}
+	newest, _ := save(7, `{"a":7}`, 0)
+	same(t, "number", int64(7), newest.Number)
+	for _, number := range []int64{7, 3} { // repeated, and overtaken
+		stored, changed := save(number, `{"a":3}`, 1)
+		same(t, "stored", newest, stored)
+		same(t, "changed", []string(nil), changed)
+	}
+	stock, changed := save(0, `{"a":0}`, 2) // comes with a run
+	same(t, "changed", []string{"a"}, changed)
+	same(t, "number", int64(7), stock.Number)
+	stored, _ := save(6, `{"a":6}`, 3)
+	same(t, "stored", stock, stored)
+	stored, changed = save(8, `{"a":0}`, 4)
+	same(t, "changed", []string(nil), changed)
+	same(t, "number and seq", [2]int64{8, stock.Seq}, [2]int64{stored.Number, stored.Seq})
+	got, err := s.Facts(ctx, "a.example")
+	ok(t, err)
+	same(t, "facts", stored, got)
 }
 
 func factsLate(t *testing.T, s Store) {

@@ -1,0 +1,142 @@
+package inventory
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Submission is what a node's agent says of its facts apart from a run: all of them,
+// or how they differ from what the server has.
+type Submission struct {
+	// Number grows from one submission of a node to the next, for ever: of two the one
+	// with the higher number is the newer one, whichever arrives first.
+	Number      int64             `json:"number"`
+	Timestamp   time.Time         `json:"timestamp,omitzero"`    // when they were looked at, by the node's clock
+	Environment fleet.Environment `json:"environment,omitempty"` // that the node asks for
+	Watched     fleet.Digest      `json:"watched,omitempty"`     // of the list of watched paths that the agent has
+	Values      json.RawMessage   `json:"values,omitempty"`      // all facts; nil in a difference
+	Base        fleet.Digest      `json:"base,omitempty"`        // of the values that a difference is against
+	Patch
+}
+
+// ParseSubmission reads a submission, a whole one or a difference. Values come back
+// in canonical form, and without what a node may not say of itself. Invalid names the
+// field and its shape.
+func ParseSubmission[T string | []byte](body T, whole bool) (Submission, error) {
+	s, err := newScanner("submission of facts", body, MaxFactBytes)
+	if err != nil {
+		return Submission{}, err
+	}
+	var sub Submission
+	err = s.object(func(key string) error { return s.submissionField(&sub, key) })
+	if err == nil {
+		err = s.end()
+	}
+	if err == nil {
+		err = sub.check(whole)
+	}
+	if err == nil && whole {
+		sub.Values, err = WithoutTrusted(sub.Values)
+	}
+	return sub, err
+}
+
+func (s *scanner) submissionField(sub *Submission, key string) (err error) {
+	switch key {
+	case "number":
+		return s.integer64(&sub.Number, key)
+	case "timestamp":
+		var stamp string
+		if stamp, err = s.nullable(key); err != nil || stamp == "" {
+			return err
+		}
+		if sub.Timestamp, err = parseTime(stamp); err != nil {
+			return fault.New(fault.Invalid, "\"timestamp\" %.40q is not an ISO 8601 time", stamp)
+		}
+	case "environment":
+		var name string
+		if name, err = s.nullable(key); err != nil || name == "" {
+			return err
+		}
+		if sub.Environment, err = fleet.ParseEnvironment(name); err != nil {
+			return fault.Wrap(fault.Invalid, err, "\"environment\": %s", fault.Detail(err))
+		}
+	case "watched":
+		return s.digest(&sub.Watched, key)
+	case "base":
+		return s.digest(&sub.Base, key)
+	case "values":
+		sub.Values, err = s.factValues()
+	case "changed":
+		sub.Changed, err = s.changedValues()
+	case "removed":
+		err = s.texts(&sub.Removed, key)
+	default:
+		err = s.skip()
+	}
+	return err
+}
+
+func (sub *Submission) check(whole bool) error {
+	switch {
+	case sub.Number <= 0:
+		return fault.New(fault.Invalid, "\"number\" is missing or not above 0: each submission of a node has a higher one than the one before")
+	case whole && sub.Values == nil:
+		return fault.New(fault.Invalid, "the submission has no \"values\" object with all facts; a difference is sent with PATCH")
+	case whole && (sub.Base != "" || !sub.Patch.Empty()):
+		return fault.New(fault.Invalid, "a whole submission has \"values\" only, not \"base\", \"changed\" or \"removed\"; a difference is sent with PATCH")
+	case !whole && sub.Values != nil:
+		return fault.New(fault.Invalid, "a difference has no \"values\"; all facts are sent with PUT")
+	case !whole && sub.Base == "":
+		return fault.New(fault.Invalid, "the difference has no \"base\": the digest that the server answered for the facts it is against")
+	}
+	return nil
+}
+
+func (s *scanner) integer64(to *int64, field string) error {
+	c := s.peek()
+	if c != '-' && (c < '0' || c > '9') {
+		return s.unexpected("a whole number for \"" + field + "\"")
+	}
+	text, err := s.scalar()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		return s.fail("\"%s\" is no whole number below 2^63", field)
+	}
+	return nil
+}
+
+func (s *scanner) digest(to *fleet.Digest, field string) error {
+	text, err := s.nullable(field)
+	if err != nil || text == "" {
+		return err
+	}
+	if *to, err = fleet.ParseDigest(text); err != nil {
+		return fault.Wrap(fault.Invalid, err, "%q: %s", field, fault.Detail(err))
+	}
+	return nil
+}
+
+// changedValues reads {"/path": value}; all values together are bounded as a set is.
+func (s *scanner) changedValues() (map[string]json.RawMessage, error) {
+	if s.peek() != '{' {
+		return nil, s.unexpected("an object from path to value for \"changed\"")
+	}
+	changed := map[string]json.RawMessage{}
+	left := MaxFactLeaves
+	err := s.object(func(path string) error {
+		c := canonicalizer{scanner: s, limit: left}
+		if err := c.value(); err != nil {
+			return err
+		}
+		left -= max(c.leaves, 1)
+		changed[path] = c.out
+		return nil
+	})
+	return changed, err
+}
