@@ -49,6 +49,10 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	} else if d.newest = micros(f.ProducedAt); micros(before.ProducedAt) > d.newest {
 		return before, nil, nil
 	}
+	if f.Number != 0 && f.Number <= before.Number {
+		return before, nil, nil
+	}
+	f.Number = max(f.Number, before.Number)
 	f.Packages = inventory.DistinctPackages(f.Packages)
 	if d.packages = inventory.PackagesDigest(f.Packages); d.packages != packages {
 		d.repack = true
@@ -100,13 +104,13 @@ func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 	var count int64
 	if d.known {
 		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, node_at = $4, received_at = $5,
-			produced_at = $6, producer = $7, packages = $8 WHERE node_id = $9 AND seq = $10 AND digest = $11 AND produced_at <= $12`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages,
-			node, d.before.Seq, d.before.Digest, d.newest)
+			produced_at = $6, producer = $7, packages = $8, number = $9 WHERE node_id = $10 AND seq = $11 AND digest = $12 AND produced_at <= $13 AND number = $14`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number,
+			node, d.before.Seq, d.before.Digest, d.newest, d.before.Number)
 	} else {
-		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, node_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, node)
+		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, number, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, node)
 	}
 	if err != nil || count == 0 {
 		return nil, cmpErr(err, errStale)
@@ -223,9 +227,9 @@ func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.Fa
 	f := inventory.FactSet{Certname: name}
 	var packed []byte
 	var packages fleet.Digest
-	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, d.document
+	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, f.number, d.document
 		FROM nodes n JOIN factsets f ON f.node_id = n.id JOIN fact_documents d ON d.node_id = n.id WHERE n.certname = $1`, name).
-		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), at(&f.ProducedAt), &f.Producer, &packages, &packed)
+		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), at(&f.ProducedAt), &f.Producer, &packages, &f.Number, &packed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, "", fault.New(fault.NotFound, "node %s has no facts", name)
 	}

@@ -84,6 +84,10 @@ func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 			return false, err
 		}
 	}
+	accepted, err := q.exec(ctx, "DELETE FROM fact_intake WHERE certname = $1", name)
+	if err != nil {
+		return false, err
+	}
 	ids, err := collect(ctx, q, one[int64], "SELECT id FROM nodes WHERE certname = $1"+s.dialect.forUpdate, name)
 	if err != nil {
 		return false, err
@@ -105,7 +109,7 @@ func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 			return false, err
 		}
 	}
-	return len(ids) > 0 || compilations > 0, nil
+	return len(ids) > 0 || compilations > 0 || accepted > 0, nil
 }
 
 func purge(ctx context.Context, q querier, id int64) error {
