@@ -10,6 +10,18 @@
 //	                               ├─ disabled ─► agent_disabled             │
 //	                               └─ locked ──► wait ─► run again ──────────┘
 //
+// # A catalog that the node keeps
+//
+// When the agent names one (pxp.PuppetCatalog), Puppet applies exactly that: the document is held against its digest,
+// the plugins of its version are synced unless they are there, the catalog is written where Puppet keeps
+// its cached one, and the report is held against what was to be applied. Nothing of this needs a server.
+//
+// # Reports that no server took
+//
+// They are kept in a directory (pxp.PuppetConfiguration), as JSON, under names that sort by time.
+//
+// # Process
+//
 // It runs as a process of its own, so that a Puppet run, and the waiting for one,
 // outlive the agent that ordered it.
 //

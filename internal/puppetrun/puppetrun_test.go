@@ -123,6 +123,10 @@ if [ "$2" = --configprint ]; then
   echo "agent_catalog_run_lockfile = $PWD/lock"
   echo "agent_disabled_lockfile = $PWD/disabled"
   echo "lastrunreport = $PWD/report.yaml"
+  echo "node_name_value = web1"
+  echo "client_datadir = $PWD/client_data"
+  echo "server = puppet.example.test"
+  echo 'server_list = [["one", "8140"], ["two", "8141"]]'
   exit 0
 fi
 echo "$@" >> runs

@@ -19,6 +19,8 @@ const maxReportBytes = 64 << 20
 type report struct {
 	Time            string `yaml:"time"`
 	TransactionUUID string `yaml:"transaction_uuid"`
+	CatalogUUID     string `yaml:"catalog_uuid"`
+	CodeID          string `yaml:"code_id"`
 	Environment     string `yaml:"environment"`
 	Status          string `yaml:"status"`
 	Metrics         struct {

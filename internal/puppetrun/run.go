@@ -63,7 +63,8 @@ func ordered(ctx context.Context, in io.Reader, errs io.Writer) pxp.PuppetResult
 	if err != nil {
 		return wrong(pxp.NoPuppetBin, notRun, "%v", err)
 	}
-	return (&puppet{bin: bin, errs: errs}).do(ctx, args)
+	run := &puppet{PuppetConfiguration: o.Configuration, bin: bin, errs: &ear{to: errs}}
+	return run.do(ctx, args)
 }
 
 // find is the executable; a name without a directory is looked for in the PATH, and
@@ -94,8 +95,9 @@ func wrong(kind string, exit int, format string, args ...any) pxp.PuppetResults 
 
 // puppet is the installed Puppet.
 type puppet struct {
+	pxp.PuppetConfiguration
 	bin  string
-	errs io.Writer
+	errs *ear
 }
 
 // files are where Puppet keeps what tells how its runs are.
@@ -105,74 +107,57 @@ type files struct {
 	lock     string
 }
 
+// settings are Puppet's, by name.
+type settings map[string]string
+
 func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
-	at, err := p.files(ctx)
+	s, err := p.settings(ctx)
 	if err != nil {
 		return wrong(pxp.NoLastRunReport, notRun, "where Puppet leaves its report is not known: %v", err)
 	}
-	before := modified(at.report)
-	exit, err := p.run(ctx, args)
+	at := files{report: s["lastrunreport"], disabled: s["agent_disabled_lockfile"], lock: s["agent_catalog_run_lockfile"]}
+	if p.Catalog == nil {
+		p.forgetPlugins(args)
+		return p.attempt(ctx, args, at, func() error { return nil }).results
+	}
+	if there(at.disabled) {
+		return disabled(notRun)
+	}
+	c, err := cachedAt(*p.Catalog, s)
 	if err != nil {
-		return wrong(pxp.AgentFailedToStart, notRun, "Puppet could not be started: %v", err)
+		return wrong(pxp.CatalogForeign, notRun, "%v", err)
 	}
-	if exit != 0 && there(at.disabled) {
-		return wrong(pxp.AgentDisabled, exit, "Puppet is disabled on this node; `puppet agent --enable` enables it")
+	if _, err := readDocument(c.Document, c.Digest); err != nil {
+		return wrong(pxp.CatalogDamaged, notRun, "%v", err)
 	}
-	if exit != 0 && there(at.lock) {
-		if !freed(ctx, at.lock) {
-			return wrong(pxp.AgentLocked, exit, "another Puppet run did not end in %s", lockWait)
-		}
-		before = modified(at.report) // that is the other run's
-		if exit, err = p.run(ctx, args); err != nil {
-			return wrong(pxp.AgentFailedToStart, notRun, "Puppet could not be started: %v", err)
-		}
-		if exit != 0 && there(at.lock) {
-			return wrong(pxp.AgentLocked, exit, "another Puppet run began before this one could")
-		}
-	}
-	return conclude(at.report, before, exit)
+	p.syncPlugins(ctx, c.PuppetCatalog, s)
+	end := p.attempt(ctx, cachedArguments(args, c.PuppetCatalog), at, c.put)
+	c.judge(&end.results, end.report)
+	return end.results
 }
 
-// conclude makes results of the report that a run left.
-func conclude(path string, before time.Time, exit int) pxp.PuppetResults {
-	after := modified(path)
-	switch {
-	case after.IsZero():
-		return wrong(pxp.NoLastRunReport, exit, "the run left no report at %s", path)
-	case after.Equal(before):
-		return wrong(pxp.NoLastRunReport, exit, "The Puppet run failed in an unexpected way: it left no report at %s", path)
+// settings asks Puppet for its settings.
+func (p *puppet) settings(ctx context.Context) (settings, error) {
+	names := []string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile"}
+	if p.Catalog != nil {
+		names = append(append(names, "node_name_value", "client_datadir"), pluginSettings()...)
 	}
-	r, err := readReport(path)
-	if err != nil {
-		return wrong(pxp.InvalidLastRunReport, exit, "the report %s cannot be read: %v", path, err)
-	}
-	results := wrong("", exit, "")
-	if exit != 0 {
-		results = wrong(pxp.AgentExitNonZero, exit, "Puppet ended with exit code %d", exit)
-	}
-	r.fill(&results)
-	return results
-}
-
-// files asks Puppet for its settings.
-func (p *puppet) files(ctx context.Context) (files, error) {
 	var out bytes.Buffer
-	cmd := p.command(ctx, []string{"agent", "--configprint", "lastrunreport,agent_disabled_lockfile,agent_catalog_run_lockfile"})
+	cmd := p.command(ctx, []string{"agent", "--configprint", strings.Join(names, ",")})
 	cmd.Stdout = &out
 	if err := cmd.Run(); err != nil {
-		return files{}, fmt.Errorf("puppet agent --configprint: %w", err)
+		return nil, fmt.Errorf("puppet agent --configprint: %w", err)
 	}
-	settings := map[string]string{}
+	found := settings{}
 	for line := range strings.Lines(out.String()) {
 		if name, value, ok := strings.Cut(line, "="); ok {
-			settings[strings.TrimSpace(name)] = strings.TrimSpace(value)
+			found[strings.TrimSpace(name)] = strings.TrimSpace(value)
 		}
 	}
-	at := files{report: settings["lastrunreport"], disabled: settings["agent_disabled_lockfile"], lock: settings["agent_catalog_run_lockfile"]}
-	if at.report == "" {
-		return at, errors.New("puppet agent --configprint names no lastrunreport")
+	if found["lastrunreport"] == "" {
+		return nil, errors.New("puppet agent --configprint names no lastrunreport")
 	}
-	return at, nil
+	return found, nil
 }
 
 // run is one `puppet agent`, and its exit code.
