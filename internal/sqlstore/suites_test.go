@@ -20,6 +20,8 @@ import (
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 )
@@ -88,6 +90,17 @@ func TestJobs(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		jobtest.RunStore(t, func(t *testing.T) job.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		previewtest.RunStore(t, func(t *testing.T) preview.Store {
 			t.Helper()
 			return open(t)
 		})

@@ -1,0 +1,140 @@
+package preview
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// The ports below are what this package needs of others. All methods may be
+// called concurrently, and keep no slice that they are given.
+
+// Store keeps previews. Every method is one transaction.
+type Store interface {
+	// CreatePreview stores a preview with its shares, numbered by their place, and gives it its ID.
+	CreatePreview(ctx context.Context, p Preview, shares []Share) (Preview, error)
+	// Preview is one preview; NotFound.
+	Preview(ctx context.Context, id int64) (Preview, error)
+	// Previews is a page of previews, the newest first.
+	Previews(ctx context.Context, page Page) ([]Preview, error)
+	// OpenPreviews is all previews that compile, by ID.
+	OpenPreviews(ctx context.Context) ([]Preview, error)
+	// PreviewShares is a page of a preview's shares by Number; none for a preview that is not there.
+	PreviewShares(ctx context.Context, id int64, page SharePage) ([]Share, error)
+	// SavePreviewShares replaces shares of a preview that compiles, and counts anew. Shares that are
+	// final stay as they are. Conflict if it does not compile (any more).
+	SavePreviewShares(ctx context.Context, id int64, shares []Share) (Preview, error)
+	// FinishPreview makes a preview that compiles ready, with its groups in their order. Conflict if it does not
+	// compile, or if a share waits.
+	FinishPreview(ctx context.Context, p Preview, groups []Group) (Preview, error)
+	// CancelPreview ends a preview that compiles; one that has ended stays as it is.
+	CancelPreview(ctx context.Context, p Preview) (Preview, error)
+	// PreviewGroups is a page of a ready preview's groups without their nodes, in their order.
+	PreviewGroups(ctx context.Context, id int64, page GroupPage) ([]api.ChangeGroup, error)
+	// PreviewGroupNodes is the numbers of a group's shares; NotFound if a preview has no such group.
+	PreviewGroupNodes(ctx context.Context, id int64, key string) ([]uint32, error)
+	// AddRemarks stores remarks; NotFound for a preview that is not there.
+	AddRemarks(ctx context.Context, id int64, remarks []Remark) ([]Remark, error)
+	// Remarks is all remarks on a preview, in order.
+	Remarks(ctx context.Context, id int64) ([]Remark, error)
+	// PrunePreviews forgets previews that ended before a time, with all that is theirs, and counts them.
+	PrunePreviews(ctx context.Context, before time.Time) (int, error)
+	// PreviewDigests is every catalog that a share names, each once.
+	PreviewDigests(ctx context.Context) ([]fleet.Digest, error)
+}
+
+// Page is which previews are wanted.
+type Page struct {
+	Before      int64 // IDs below this; 0: from the newest
+	Limit       int
+	Environment fleet.Environment // empty: all
+	States      []State           // none: all
+}
+
+// SharePage is which shares of a preview are wanted.
+type SharePage struct {
+	From   uint32 // Numbers from this on
+	Limit  int
+	States []ShareState   // none: all
+	Node   fleet.Certname // empty: all
+}
+
+// GroupPage is which groups of a preview are wanted.
+type GroupPage struct {
+	From  int // the place of the first one
+	Limit int
+}
+
+// Compiler gives what a version makes of nodes. Nothing that it compiles for a preview becomes
+// its node's newest catalog.
+type Compiler interface {
+	// Ask says for each node, in their order, what a version gives it. What is not known is wanted
+	// with it, in the background.
+	Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]Answer, error)
+	// Ended returns those of the compilations that have ended or are not there any more.
+	Ended(ctx context.Context, compilations []int64) ([]Answer, error)
+}
+
+// Answer is how a compilation stands.
+type Answer struct {
+	Node        fleet.Certname
+	Compilation int64
+	Stands      Standing
+	Catalog     fleet.Digest // of Compiled
+	Reused      bool
+	Volatile    string  // of Compiled: why it may be another one next time
+	Failure     Failure // of Broken and Impossible
+}
+
+// Standing is how a compilation stands.
+type Standing int
+
+// How a compilation stands.
+const (
+	Pending    Standing = iota // it is wanted
+	Compiled                   // it gave a catalog
+	Broken                     // the code gives this node no catalog
+	Impossible                 // there is nothing to compile with
+	Gone                       // nobody knows of it any more: ask again
+)
+
+// Bases says what nodes have.
+type Bases interface {
+	// Base is the catalog that a node has now; empty if it has none that is stored.
+	Base(ctx context.Context, node fleet.Certname) (fleet.Digest, error)
+}
+
+// Comparing finds out which nodes have the same change; see diff.Grouper. What it is given makes the
+// same groups in any order.
+type Comparing interface {
+	// Add compares two stored catalogs of a node. NotFound if one of them is not stored, Invalid if one is no
+	// catalog; an error takes nothing in.
+	Add(ctx context.Context, number uint32, node fleet.Certname, base, fresh fleet.Digest) (Verdict, error)
+	// AddSame takes in a node whose catalogs are the same.
+	AddSame(number uint32, node fleet.Certname)
+	// AddFailure takes in a node that has no catalog.
+	AddFailure(number uint32, node fleet.Certname, why Failure)
+	// So is what was added so far: the first groups, at most limit.
+	So(limit int, nameOf func(number uint32) string) (api.FleetDifference, error)
+	// Members is the numbers of the nodes of a group, in order.
+	Members(key string) []uint32
+}
+
+// Verdict is how two catalogs compare.
+type Verdict int
+
+// How two catalogs compare.
+const (
+	NoDifference Verdict = iota
+	OrderOnly
+	Different
+)
+
+// Resolver says which nodes are meant.
+type Resolver interface {
+	// Resolve is sorted, each node once; without targets, all active nodes of the environment.
+	// Invalid and NotFound are for who asks.
+	Resolve(ctx context.Context, env fleet.Environment, targets api.JobTargets) ([]fleet.Certname, error)
+}
