@@ -70,6 +70,18 @@ const (
 // Deploy makes a manifest's version the current one of its environment. All its
 // files must be stored: Conflict, naming the first ones that are not.
 func (l *Library) Deploy(ctx context.Context, d Deployment) (Version, error) {
+	defer l.currents.changed()
+	return l.keep(ctx, d, l.store.SaveVersion)
+}
+
+// Stage keeps a manifest's version, so that it can be compiled and looked at; the environment stays as it is.
+// It refuses what Deploy does.
+func (l *Library) Stage(ctx context.Context, d Deployment) (Version, error) {
+	return l.keep(ctx, d, l.store.StageVersion)
+}
+
+// keep stores a version whose files are there, and then its row.
+func (l *Library) keep(ctx context.Context, d Deployment, save func(context.Context, Version) error) (Version, error) {
 	if err := d.check(); err != nil {
 		return Version{}, err
 	}
@@ -90,8 +102,7 @@ func (l *Library) Deploy(ctx context.Context, d Deployment) (Version, error) {
 		ID: id, Environment: d.Environment, Commit: d.Commit, Origin: d.Origin, Actor: d.Actor,
 		Files: len(d.Manifest.Files), Bytes: d.Manifest.Size(), DeployedAt: d.At,
 	}
-	defer l.currents.changed()
-	return v, l.store.SaveVersion(ctx, v)
+	return v, save(ctx, v)
 }
 
 // Remove forgets an environment and its versions; NotFound if there is none.

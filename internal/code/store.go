@@ -27,6 +27,12 @@ type Store interface {
 	// back to it: the row takes v's new values and becomes the newest. DeployedAt
 	// is kept to the microsecond.
 	SaveVersion(ctx context.Context, v Version) error
+	// StageVersion keeps v, which nobody's environment uses yet, as a version that may be compiled.
+	// Staging it again, or one that was deployed, renews its time.
+	StageVersion(ctx context.Context, v Version) error
+	// PruneStaged forgets versions that were staged before a time, but for those that a preview or an open
+	// compilation refers to, and counts them.
+	PruneStaged(ctx context.Context, before time.Time) (int, error)
 	// CurrentVersion is the version that an environment uses; NotFound for an
 	// environment without one.
 	CurrentVersion(ctx context.Context, env fleet.Environment) (Version, error)

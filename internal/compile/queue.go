@@ -134,7 +134,7 @@ type Queue interface {
 	Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error)
 	// Prune forgets rows that finished before the given time, except each node's
 	// newest finished one (latest FinishedAt, then highest ID) and those that gave a
-	// node's newest catalog, and counts them. What only they read it forgets, too.
+	// node's newest catalog or that a preview shows, and counts them. What only they read it forgets, too.
 	Prune(ctx context.Context, before time.Time) (int, error)
 }
 

@@ -35,6 +35,31 @@ func (s *Store) SaveVersion(ctx context.Context, v code.Version) error {
 	return explain(err, "save version %s of %s", v.ID.Short(), v.Environment)
 }
 
+// StageVersion implements code.Store.
+func (s *Store) StageVersion(ctx context.Context, v code.Version) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, `INSERT INTO staged_versions (version, environment, git_commit, origin, actor, files, bytes, staged_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (environment, version) DO UPDATE SET
+			git_commit = excluded.git_commit, origin = excluded.origin, actor = excluded.actor, staged_at = excluded.staged_at`,
+			v.ID, v.Environment, v.Commit, v.Origin, v.Actor, v.Files, v.Bytes, micros(v.DeployedAt))
+		return err
+	})
+	return explain(err, "stage version %s of %s", v.ID.Short(), v.Environment)
+}
+
+// PruneStaged implements code.Store.
+func (s *Store) PruneStaged(ctx context.Context, before time.Time) (int, error) {
+	var count int64
+	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
+		count, err = q.exec(ctx, `DELETE FROM staged_versions WHERE staged_at < $1
+			AND (environment, version) NOT IN (SELECT environment, version FROM previews)
+			AND (environment, version) NOT IN (SELECT environment, version FROM generations)
+			AND (environment, version) NOT IN (SELECT environment, version FROM compilations WHERE state IN ('wanted', 'leased'))`, micros(before))
+		return err
+	})
+	return int(count), explain(err, "prune staged versions")
+}
+
 // CurrentVersion implements code.Store.
 func (s *Store) CurrentVersion(ctx context.Context, env fleet.Environment) (code.Version, error) {
 	v, err := scanVersion(s.reads.row(ctx, "SELECT "+versionColumns+" FROM versions WHERE environment = $1 ORDER BY seq DESC LIMIT 1", env))
@@ -86,6 +111,6 @@ func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (
 // VersionIDs implements code.Store. Compilations refer to versions too.
 func (s *Store) VersionIDs(ctx context.Context) ([]code.VersionID, error) {
 	ids, err := collect(ctx, s.reads, one[code.VersionID],
-		"SELECT version FROM versions UNION SELECT version FROM compilations WHERE state IN ('wanted', 'leased') ORDER BY 1")
+		"SELECT version FROM versions UNION SELECT version FROM staged_versions UNION SELECT version FROM compilations WHERE state IN ('wanted', 'leased') ORDER BY 1")
 	return ids, explain(err, "list versions")
 }

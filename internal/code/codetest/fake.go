@@ -19,12 +19,20 @@ type Store struct {
 	mu sync.Mutex
 	// deployed holds each environment's versions, the newest last.
 	deployed map[fleet.Environment][]code.Version
+	staged   map[stagedKey]code.Version
+}
+
+type stagedKey struct {
+	env fleet.Environment
+	id  code.VersionID
 }
 
 var _ code.Store = (*Store)(nil)
 
 // New returns an empty store.
-func New() *Store { return &Store{deployed: map[fleet.Environment][]code.Version{}} }
+func New() *Store {
+	return &Store{deployed: map[fleet.Environment][]code.Version{}, staged: map[stagedKey]code.Version{}}
+}
 
 // SaveVersion implements code.Store.
 func (s *Store) SaveVersion(_ context.Context, v code.Version) error {
@@ -34,6 +42,27 @@ func (s *Store) SaveVersion(_ context.Context, v code.Version) error {
 	others := slices.DeleteFunc(s.deployed[v.Environment], func(old code.Version) bool { return old.ID == v.ID })
 	s.deployed[v.Environment] = append(others, v)
 	return nil
+}
+
+// StageVersion implements code.Store.
+func (s *Store) StageVersion(_ context.Context, v code.Version) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.staged[stagedKey{v.Environment, v.ID}] = v
+	return nil
+}
+
+// PruneStaged implements code.Store. Nothing here knows of previews.
+func (s *Store) PruneStaged(_ context.Context, before time.Time) (count int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, v := range s.staged {
+		if v.DeployedAt.Before(before) {
+			delete(s.staged, key)
+			count++
+		}
+	}
+	return count, nil
 }
 
 // CurrentVersion implements code.Store.
@@ -112,6 +141,9 @@ func (s *Store) VersionIDs(context.Context) ([]code.VersionID, error) {
 		for _, v := range versions {
 			ids = append(ids, v.ID)
 		}
+	}
+	for key := range s.staged {
+		ids = append(ids, key.id)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil

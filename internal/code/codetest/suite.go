@@ -30,6 +30,7 @@ func RunStore(t *testing.T, open func(t *testing.T) code.Store) {
 		"prune nothing":               pruneNothing,
 		"at most so many":             limited,
 		"concurrent deploys all stay": concurrent,
+		"a staged version":            staged,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -262,4 +263,23 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 	if err == nil || fault.Of(err) != want {
 		t.Errorf("got %v (%v), want %v", err, fault.Of(err), want)
 	}
+}
+
+func staged(t *testing.T, s code.Store) {
+	old, kept, live := version("production", 1), version("production", 2), version("production", 3)
+	save(t, s, live)
+	for _, v := range []code.Version{old, kept, old} {
+		if err := s.StageVersion(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCurrent(t, s, live)
+	wantVersions(t, s, "production", 10, live)
+	wantEnvironments(t, s, live)
+	wantIDs(t, s, old.ID, kept.ID, live.ID)
+	n, err := s.PruneStaged(t.Context(), kept.DeployedAt)
+	if err != nil || n != 1 {
+		t.Errorf("%d staged versions were forgotten, want 1: %v", n, err)
+	}
+	wantIDs(t, s, kept.ID, live.ID)
 }
