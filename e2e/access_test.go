@@ -10,7 +10,7 @@ import (
 
 // Every command of docs/access.md works, one after the other.
 func TestTheCommandsOfTheAccessPage(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	page, err := os.ReadFile("../docs/access.md")
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 var agents = make(chan struct{}, 2)
 
 // agentTimeout is how long one puppet command may take.
-const agentTimeout = 3 * time.Minute
+const agentTimeout = 10 * time.Minute
 
 // agent is one node: a stock puppet agent with configuration directories of its own.
 type agent struct {
@@ -41,7 +41,7 @@ func newAgent(t *testing.T, s *server, name string, facts ...string) *agent {
 	if err := os.Mkdir(a.scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "FACTER_scratch="+a.scratch)
+	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "RUBYOPT="+ruby, "QUICK="+filepath.Join(shims, "ruby"), "FACTER_scratch="+a.scratch)
 	for _, fact := range facts {
 		a.env = append(a.env, "FACTER_"+fact)
 	}

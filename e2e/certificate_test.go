@@ -23,7 +23,7 @@ import (
 
 // A request waits until the operator signs it; the agent waits too, and then goes on.
 func TestSignByHand(t *testing.T) {
-	t.Parallel()
+	begin(t, 50)
 	s := startServer(t) // autosign is off unless it is switched on
 	s.deploy(t, "production")
 	a := newAgent(t, s, "byhand.test", "story=trusted")
@@ -93,7 +93,7 @@ func (a *agent) csrAttributes(t *testing.T, text string) {
 
 // A connection that is open when its certificate is revoked is closed.
 func TestRevocationClosesOpenConnections(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	n := enrol(t, s, "revoked-open.test")
 	if a := n.must(t, http.MethodGet, "/puppet/v3/node/"+n.name+"?environment=production", "", nil); a.status != http.StatusOK {
@@ -129,7 +129,7 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 
 // A one-time token in the challenge password signs one request, once.
 func TestJoinToken(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := startServer(t)
 	token := strings.TrimSpace(s.tutti(t, "ca", "token", "joins.test"))
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestJoinToken(t *testing.T) {
 
 // `puppet ssl bootstrap`, verify and clean work as against Puppet Server.
 func TestSSLBootstrapAndClean(t *testing.T) {
-	t.Parallel()
+	begin(t, 40)
 	a := newAgent(t, theHouse(t), "boot.test")
 	a.keyLength = "4096" // as agents have it when nothing is said
 	for _, c := range []struct {
@@ -190,7 +190,7 @@ func TestSSLBootstrapAndClean(t *testing.T) {
 
 // Requests that lie, or whose name is a path, are refused in words, and leave nothing behind.
 func TestBadCertificateRequests(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // to look into the database
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
@@ -35,7 +36,7 @@ const (
 // lost sight of, every target ends in a final state that agrees with what its node did, and the
 // database is sound.
 func TestChaos(t *testing.T) {
-	t.Parallel()
+	begin(t, 150)
 	c := newChaos(t)
 	schedule := sim.Schedule(c.seed, sim.Plan{
 		Mix: sim.Mix{
@@ -86,7 +87,7 @@ func newChaos(t *testing.T) *chaos {
 		}
 	}
 	t.Logf("%s=%d repeats this schedule", chaosSeed, c.seed)
-	c.server = startServer(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--job-poll-interval", "3s")
+	c.server = startRaced(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--job-poll-interval", "3s")
 	c.connect(t)
 	c.deploy(t)
 	c.startFleet(t)
@@ -100,20 +101,14 @@ func newChaos(t *testing.T) *chaos {
 	return c
 }
 
-// steadyAddress is an address for a server that goes and comes. Its port is below those
-// that the system gives to clients: one of them could take it while the server is away.
+// steadyAddress is an address for a server that goes and comes.
 func steadyAddress(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(15_000+rand.IntN(15_000)))
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-		if err == nil {
-			_ = l.Close()
-			return address
-		}
+	port, err := peers.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port below 30000")
-	return ""
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // connect makes a client of the API.

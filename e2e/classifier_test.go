@@ -12,7 +12,7 @@ import (
 // A client of the classifier's API, with its token and its header, manages groups that
 // `tutti group` shows.
 func TestClassifierClients(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := startServer(t)
 	token, err := os.ReadFile(filepath.Join(s.data, "admin.token"))
 	if err != nil {

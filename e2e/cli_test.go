@@ -12,7 +12,7 @@ import (
 
 // The exit code says what kind of trouble it is.
 func TestExitCodes(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	wrong := filepath.Join(t.TempDir(), "wrong.token")
 	if err := os.WriteFile(wrong, []byte("tutti_"+strings.Repeat("0", 64)+"\n"), 0o600); err != nil {
@@ -49,7 +49,7 @@ func TestExitCodes(t *testing.T) {
 
 // Every command's help shows an example.
 func TestEveryHelpHasAnExample(t *testing.T) {
-	t.Parallel()
+	begin(t, 20)
 	var walk func(path []string)
 	walk = func(path []string) {
 		r := tuttiWith(t, cleanEnv(), append(path, "--help")...)
@@ -82,7 +82,7 @@ func subcommands(help string) []string {
 
 // What is printed for programs is JSON, even when there is nothing.
 func TestListsAsJSON(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	empty := startServer(t)
 	full := theHouse(t)
 	enrol(t, full, "listed.test")
@@ -115,7 +115,7 @@ func TestListsAsJSON(t *testing.T) {
 
 // A purged node is forgotten, and comes back with its next run.
 func TestPurge(t *testing.T) {
-	t.Parallel()
+	begin(t, 40)
 	s := theHouse(t)
 	a := newAgent(t, s, "purged.test", "story=basic")
 	a.run(t, 2)

@@ -55,7 +55,7 @@ func newHTTPClient(t *testing.T, config *tls.Config) *http.Client {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Timeout: 2 * time.Minute, Transport: transport}
+	return &http.Client{Timeout: agentTimeout, Transport: transport}
 }
 
 // enrol makes a key, sends a certificate request and fetches the certificate; the

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 )
@@ -42,17 +41,8 @@ func (a *acknowledged) note(f func()) {
 // certificates and catalogs, and code is deployed. Each start after it is clean, and
 // nothing that was acknowledged is missing.
 func TestKillServer(t *testing.T) {
-	t.Parallel()
-	s := newServer(t.TempDir(), "--autosign", "all", "--access-log=false")
-	s.showLog(t)
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	begin(t, 120)
+	s := startRaced(t, "--autosign", "all", "--access-log=false")
 	s.deploy(t, "production")
 	nodes := make([]*node, 5)
 	for i := range nodes {
@@ -74,7 +64,7 @@ func TestKillServer(t *testing.T) {
 			close(running)
 		}()
 		goal := acks.count() + 20 + random.IntN(60)
-		eventually(t, 2*time.Minute, "the load is under way", func() bool { return acks.count() >= goal })
+		eventually(t, patience, "the load is under way", func() bool { return acks.count() >= goal })
 		err := s.crash()
 		stop()
 		<-running
@@ -227,8 +217,8 @@ func storedReports(t *testing.T, s *server) map[string]bool {
 // Ruby processes are killed at random moments while catalogs are asked for: nodes get their
 // catalogs all the same, and the server grows new ones.
 func TestKillRubyProcesses(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--autosign", "all", "--compile-patience", "5s")
+	begin(t, 100)
+	s := startRaced(t, "--autosign", "all", "--compile-patience", "5s")
 	s.deploy(t, "production")
 	n := enrol(t, s, "killed-ruby.test")
 	if a, err := n.catalog("production", nil); err != nil || a.status != http.StatusOK {
@@ -248,7 +238,7 @@ func TestKillRubyProcesses(t *testing.T) {
 			asked <- err
 		}()
 		var children []process // a zygote that was killed the round before may not be back yet
-		eventually(t, 2*time.Minute, "the server has Ruby processes", func() bool {
+		eventually(t, patience, "the server has Ruby processes", func() bool {
 			children = below(s.cmd.Process.Pid)
 			return len(children) > 0
 		})

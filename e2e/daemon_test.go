@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +19,7 @@ import (
 
 // daemon is one `tutti agent run`.
 type daemon struct {
+	program        string // the tutti that it is
 	name, dir, log string
 	flags          []string
 	env            []string // what it runs gets this, too
@@ -39,12 +39,14 @@ func joinNode(t *testing.T, s *server, name string, flags ...string) *daemon {
 	}
 	dir := t.TempDir()
 	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--certname", name, "--token", token.Token, "--ca-fingerprint", token.Fingerprint)
-	return newDaemon(t, name, dir, flags...)
+	d := newDaemon(t, name, dir, flags...)
+	d.program = s.program
+	return d
 }
 
 func newDaemon(t *testing.T, name, dir string, flags ...string) *daemon {
 	t.Helper()
-	d := &daemon{name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags}
+	d := &daemon{program: binary, name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags}
 	t.Cleanup(func() {
 		d.kill()
 		text, _ := os.ReadFile(d.log)
@@ -66,7 +68,7 @@ func (d *daemon) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	d.cmd = exec.Command(binary, append([]string{"agent", "run", "--dir", d.dir}, d.flags...)...)
+	d.cmd = exec.Command(d.program, append([]string{"agent", "run", "--dir", d.dir}, d.flags...)...)
 	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(cleanEnv(), d.env...), log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -113,7 +115,7 @@ func (d *daemon) status(t *testing.T) (agentpkg.Status, bool) {
 func (d *daemon) connectedTo(t *testing.T, address string) agentpkg.Status {
 	t.Helper()
 	var s agentpkg.Status
-	eventually(t, time.Minute, d.name+" is connected to "+address, func() bool {
+	eventually(t, patience, d.name+" is connected to "+address, func() bool {
 		var ok bool
 		s, ok = d.status(t)
 		return ok && s.Connection.Connected && s.Connection.Server == address
@@ -162,8 +164,8 @@ func (p *pcp) response(messageType, transaction string) pxp.Response {
 // A node joins and is ordered; the server restarts, the agent is killed while a command
 // runs, and what comes of the command is delivered once.
 func TestTheAgentSurvives(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--autosign", "list", "--autosign-list", "ctl", "--broker-controllers", "ctl", "--listen", freeAddress(t))
+	begin(t)
+	s := startRaced(t, "--autosign", "list", "--autosign-list", "ctl", "--broker-controllers", "ctl", "--listen", steadyAddress(t))
 	address := "localhost:" + s.port()
 	d := joinNode(t, s, "web-1")
 	d.start(t)
@@ -180,7 +182,7 @@ func TestTheAgentSurvives(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, time.Minute, "the agent knows that the server is away", func() bool {
+	eventually(t, patience, "the agent knows that the server is away", func() bool {
 		status, ok := d.status(t)
 		return ok && !status.Connection.Connected
 	})
@@ -198,7 +200,7 @@ func TestTheAgentSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	transaction := ctl.order(d.uri(), "command", "run", `{"command":"echo x >> `+count+`; cat `+gate+`"}`)
-	eventually(t, time.Minute, "the command runs", func() bool { _, err := os.Stat(count); return err == nil })
+	eventually(t, patience, "the command runs", func() bool { _, err := os.Stat(count); return err == nil })
 	if status, ok := d.status(t); !ok || status.Transactions.Running != 1 {
 		t.Errorf("orders while a command runs: %+v", status.Transactions)
 	}
@@ -226,8 +228,8 @@ func TestTheAgentSurvives(t *testing.T) {
 // Of two servers with one CA the first one is preferred: without it the agent goes to
 // the second, and back when it can.
 func TestTheAgentFailsOverAndReturns(t *testing.T) {
-	t.Parallel()
-	first := newServer(t.TempDir(), "--autosign", "all", "--listen", freeAddress(t))
+	begin(t)
+	first := newServer(t.TempDir(), "--autosign", "all", "--listen", steadyAddress(t))
 	first.showLog(t)
 	if err := first.start(); err != nil {
 		t.Fatal(err)
@@ -238,7 +240,7 @@ func TestTheAgentFailsOverAndReturns(t *testing.T) {
 	if err := first.stop(); err != nil { // a second server with the same CA
 		t.Fatal(err)
 	}
-	second := newServer(t.TempDir(), "--autosign", "all", "--listen", freeAddress(t))
+	second := newServer(t.TempDir(), "--autosign", "all", "--listen", steadyAddress(t))
 	second.showLog(t)
 	if out, err := exec.CommandContext(t.Context(), "cp", "-a", first.data, second.data).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -269,7 +271,7 @@ func TestTheAgentFailsOverAndReturns(t *testing.T) {
 
 // A node with a puppet agent needs no certificate of its own, and does Puppet runs.
 func TestTheAgentWithPuppetsCertificate(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := startServer(t, "--autosign", "all", "--broker-controllers", "ctl")
 	s.deploy(t, "production")
 	a := newAgent(t, s, "web-1", "story=basic")
@@ -314,7 +316,7 @@ func shellQuoted(word string) string { return "'" + strings.ReplaceAll(word, "'"
 
 // The agent and the commands that ask a server run wherever nodes do.
 func TestTheAgentBuildsElsewhere(t *testing.T) {
-	t.Parallel()
+	begin(t, 90)
 	for _, system := range []string{"darwin/arm64", "windows/amd64"} {
 		os, arch, _ := strings.Cut(system, "/")
 		cmd := exec.CommandContext(t.Context(), "go", "build", "../internal/cli", "../internal/agent") // all but main, and not linked

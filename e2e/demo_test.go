@@ -18,7 +18,7 @@ var hostDirs = []string{"/etc/puppet", "/etc/puppetlabs", "/var/lib/puppet", "/v
 // make at least 20 resources, a second run without changes, what the server knows, orders to
 // both nodes and to 200 simulated ones, and nothing left behind.
 func TestDemo(t *testing.T) {
-	t.Parallel()
+	begin(t, 140)
 	scratch, home := t.TempDir(), t.TempDir()
 	before := hostState(t)
 	agents <- struct{}{} // its agents run one after the other

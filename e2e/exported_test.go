@@ -49,7 +49,7 @@ define keeper::greeting(String $text) {
 // One node exports, another collects and asks; both are known of in the inventory.
 // When the exporter is purged, the next run of the other has nothing of it any more.
 func TestNodesCollectWhatOthersExport(t *testing.T) {
-	t.Parallel()
+	begin(t, 50)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "30s")
 	dir := t.TempDir()
 	for path, text := range exportedCode {
@@ -98,7 +98,7 @@ func TestNodesCollectWhatOthersExport(t *testing.T) {
 // Two nodes that export the same, and a query that is wrong, fail the run in Puppet's
 // words, with the place.
 func TestCollectingFailsAsInPuppet(t *testing.T) {
-	t.Parallel()
+	begin(t, 40)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "30s")
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "manifests/site.pp"), `

@@ -19,7 +19,7 @@ import (
 
 // An agent that asks for an environment nobody deployed is told, and runs in its own.
 func TestUnknownEnvironment(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	a := newAgent(t, s, "nowhere.test", "story=basic")
 	out := a.run(t, 2, "--environment", "nowhere")
@@ -45,7 +45,7 @@ func TestUnknownEnvironment(t *testing.T) {
 
 // Errors in code reach the operator of the node with file and line, and nobody else.
 func TestCodeErrors(t *testing.T) {
-	t.Parallel()
+	begin(t, 50)
 	s := theHouse(t)
 	for _, c := range []struct {
 		story, environment string
@@ -84,7 +84,7 @@ func reportSays(r api.Report, text string) bool {
 // Compiles that never end, or eat memory, are stopped with a clear error, and the
 // next compile is as good as ever.
 func TestRunawayCompiles(t *testing.T) {
-	t.Parallel()
+	begin(t, 50)
 	s := startServer(t, "--autosign", "all", "--compile-timeout", "5s", "--compile-memory-bytes", "268435456", "--compile-patience", "20s")
 	s.deploy(t, "production")
 	for _, c := range []struct{ story, says string }{{"endless", "5s"}, {"hungry", "memory"}} {
@@ -116,7 +116,7 @@ type badRequest struct {
 // Facts, catalogs requests and reports that are too large, broken or cut are refused in
 // words; what was stored before stays.
 func TestBadBodies(t *testing.T) {
-	t.Parallel()
+	begin(t, 20)
 	s := theHouse(t)
 	n := enrol(t, s, "bad-bodies.test")
 	facts, report := "/puppet/v3/facts/"+n.name+"?environment=production", "/puppet/v3/report/"+n.name+"?environment=production"
@@ -130,13 +130,13 @@ func TestBadBodies(t *testing.T) {
 			t.Fatalf("%s: %d %s", good.path, a.status, a.body)
 		}
 	}
-	huge := factsJSON(n.name, map[string]any{"huge": strings.Repeat("x", 50<<20)})
+	huge := factsJSON(n.name, map[string]any{"huge": strings.Repeat("x", 17<<20)})
 	whole := reportJSON(n.name, newUUID())
 	const form, asJSON = "application/x-www-form-urlencoded", "application/json"
 	for _, c := range []badRequest{
-		{"facts of 50 MB", http.MethodPut, facts, asJSON, huge, nil, http.StatusRequestEntityTooLarge, "facts"},
-		{"facts of 50 MB, compressed", http.MethodPut, facts, asJSON, gzipped(huge), map[string]string{"Content-Encoding": "gzip"}, http.StatusRequestEntityTooLarge, "facts"},
-		{"catalog with facts of 50 MB", http.MethodPost, catalog, form, catalogForm(n.name, "production", map[string]any{"huge": strings.Repeat("x", 50<<20)}), nil, http.StatusRequestEntityTooLarge, "facts"},
+		{"facts of 17 MB", http.MethodPut, facts, asJSON, huge, nil, http.StatusRequestEntityTooLarge, "facts"},
+		{"facts of 17 MB, compressed", http.MethodPut, facts, asJSON, gzipped(huge), map[string]string{"Content-Encoding": "gzip"}, http.StatusRequestEntityTooLarge, "facts"},
+		{"catalog with facts of 17 MB", http.MethodPost, catalog, form, catalogForm(n.name, "production", map[string]any{"huge": strings.Repeat("x", 17<<20)}), nil, http.StatusRequestEntityTooLarge, "facts"},
 		{"broken JSON as facts", http.MethodPut, facts, asJSON, []byte(`{"name": "` + n.name + `", "values": {`), nil, http.StatusBadRequest, "facts"},
 		{"facts of another node", http.MethodPut, facts, asJSON, factsJSON("somebody-else.test", nil), nil, http.StatusBadRequest, "somebody-else.test"},
 		{"facts that are a list", http.MethodPut, facts, asJSON, []byte(`[1, 2]`), nil, http.StatusBadRequest, "facts"},
@@ -163,14 +163,14 @@ func TestBadBodies(t *testing.T) {
 
 // A real agent with far too many facts: the run ends, and its operator is told why.
 func TestAgentWithHugeFacts(t *testing.T) {
-	t.Parallel()
+	begin(t, 40)
 	a := newAgent(t, theHouse(t), "huge.test", "story=basic")
 	a.run(t, 2)
 	facts := filepath.Join(a.home, "facts")
 	if err := os.Mkdir(facts, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	const fact = "Facter.add(:huge) { setcode { 'x' * 52_428_800 } }\n"
+	const fact = "Facter.add(:huge) { setcode { 'x' * 17_825_792 } }\n"
 	if err := os.WriteFile(filepath.Join(facts, "huge.rb"), []byte(fact), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func cutUpload(t *testing.T, n *node, path string, body []byte) {
 
 // A node may ask only for itself, and without a certificate there is nothing to see.
 func TestNobodyGetsInUnproven(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	a, b, nobody := enrol(t, s, "mine.test"), enrol(t, s, "yours.test"), anonymous(t, s)
 	for _, c := range []struct {
@@ -262,7 +262,7 @@ func TestNobodyGetsInUnproven(t *testing.T) {
 
 // A second server on the same data directory is refused; the first does not notice.
 func TestSecondServerOnSameData(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := startServer(t, "--autosign", "all")
 	r := tuttiWith(t, s.env, "server", "--data", s.data, "--listen", "127.0.0.1:0")
 	if r.code != 5 {
@@ -277,7 +277,7 @@ func TestSecondServerOnSameData(t *testing.T) {
 
 // A data directory that cannot be written is refused at the start, in words.
 func TestReadOnlyDataDirectory(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	dir := mountTmpfs(t, "size=64m")
 	s := newServer(dir)
 	if err := s.start(); err != nil {
@@ -313,7 +313,7 @@ func TestReadOnlyDataDirectory(t *testing.T) {
 // A full disk stops what has to be written, with words for the sender and the log; what was
 // acknowledged stays, and when there is room again everything goes on.
 func TestFullDisk(t *testing.T) {
-	t.Parallel()
+	begin(t, 60)
 	dir := mountTmpfs(t, "size=96m")
 	s := newServer(dir, "--autosign", "all")
 	s.log = filepath.Join(t.TempDir(), "server.log") // the log has its own disk
@@ -398,7 +398,7 @@ func (e *endless) Read(p []byte) (int, error) { return copy(p, e.block), nil }
 
 // An agent whose clock is an hour off converges; the server says what it sees.
 func TestClockAnHourOff(t *testing.T) {
-	t.Parallel()
+	begin(t, 30)
 	library, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	if err != nil || len(library) == 0 {
 		t.Fatal("libfaketime is missing: apt-get install faketime")

@@ -10,7 +10,7 @@ import (
 
 // Recursion does what each setting asks for.
 func TestRecursion(t *testing.T) {
-	t.Parallel()
+	begin(t, 30)
 	a := newAgent(t, theHouse(t), "recursion.test", "story=recursion")
 	if err := os.MkdirAll(filepath.Join(a.scratch, "purged"), 0o755); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRecursion(t *testing.T) {
 
 // Of several sources the first that exists is taken; a tree can be made of all of them.
 func TestSourceLists(t *testing.T) {
-	t.Parallel()
+	begin(t, 30)
 	a := newAgent(t, theHouse(t), "sources.test", "story=sources")
 	a.run(t, 2)
 	same(t, "first", "the source b\n", a.read(t, "first.txt"))
@@ -69,7 +69,7 @@ func TestSourceLists(t *testing.T) {
 // What a run overwrites goes to the server, and comes back from there; so does what is
 // sent by hand.
 func TestFilebucket(t *testing.T) {
-	t.Parallel()
+	begin(t, 60)
 	s := theHouse(t)
 	a := newAgent(t, s, "bucket.test", "story=bucket", "bucket_server=localhost", "bucket_port="+s.port())
 	precious := filepath.Join(a.scratch, "precious.txt")

@@ -18,8 +18,8 @@ import (
 // A job goes on when its server is killed in the middle, and who follows it sees every
 // run end, once.
 func TestFollowingAJobOverACrashOfTheServer(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--autosign", "all", "--listen", freeAddress(t))
+	begin(t)
+	s := startServer(t, "--autosign", "all", "--listen", steadyAddress(t))
 	enroller, err := newEnroller(s)
 	if err != nil {
 		t.Fatal(err)
@@ -39,11 +39,11 @@ func TestFollowingAJobOverACrashOfTheServer(t *testing.T) {
 	if err := follow.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the first run ends", func() bool { return strings.Contains(progress.text(), ": succeeded") })
+	eventually(t, patience, "the first run ends", func() bool { return strings.Contains(progress.text(), ": succeeded") })
 	if err := s.crash(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the command notices", func() bool { return strings.Contains(progress.text(), "trying again") })
+	eventually(t, patience, "the command notices", func() bool { return strings.Contains(progress.text(), "trying again") })
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ groups:
 // A node gets classes, variables, data and its environment from groups, and is told
 // what they disagree about.
 func TestGroupsDecideWhatANodeGets(t *testing.T) {
-	t.Parallel()
+	begin(t, 60)
 	s := startServer(t, "--autosign", "all")
 	dir := t.TempDir()
 	for path, text := range groupCode {

@@ -10,13 +10,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
 
-// binary is the tutti under test; shims is a directory put first in PATH.
-var binary, shims string
+// binary is the tutti under test, shims a directory put first in PATH, and ruby what is put
+// before the Ruby of real agents.
+var binary, shims, ruby string
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -38,15 +40,16 @@ func run(m *testing.M) (code int, err error) {
 	if err := needs("puppet", "puppet-agent"); err != nil {
 		return 1, err
 	}
-	if err := build(); err != nil {
+	if err := build(binary); err != nil {
 		return 1, err
 	}
 	if err := writeShims(); err != nil {
 		return 1, err
 	}
-	// Much of a story is waiting; what costs is bounded by agents.
+	// Much of a story is waiting; what costs is bounded by agents. Whose turn it is, queue says.
+	queue.free = 3 * runtime.GOMAXPROCS(0)
 	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	if err := flag.Set("test.parallel", "1000"); err != nil {
 		return 1, err
 	}
 	code = m.Run()
@@ -61,18 +64,43 @@ func needs(program, pkg string) error {
 	return nil
 }
 
-func build() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+// build makes the program as `make build` does: what that compiled is used again.
+func build(path string, more ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	args := []string{"build", "-buildvcs=false", "-o", binary}
-	if raceEnabled {
-		args = append(args, "-race")
+	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", path}, more)
+	if len(more) == 0 {
+		args = append(args, "-trimpath")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "../cmd/tutti")...)
+	if len(more) == 0 {
+		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build tutti: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// buildRaced makes the program with the race detector, once; in a run without the detector it is
+// the same as all others.
+var buildRaced = sync.OnceValues(func() (string, error) {
+	if !raceEnabled {
+		return binary, nil
+	}
+	path := binary + "-raced"
+	return path, build(path, "-race")
+})
+
+// raced is the program for stories in which much happens at the same time: its detector
+// costs several times the CPU, and finds nothing where one waits for the other.
+func raced(t *testing.T) string {
+	t.Helper()
+	path, err := buildRaced()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // writeShims stands in for augparse, which Facter asks for its version: the real
@@ -82,5 +110,10 @@ func writeShims() error {
 		return err
 	}
 	const script = "#!/bin/sh\necho 'augparse 1.14.0 <https://augeas.net/>'\n"
-	return os.WriteFile(filepath.Join(shims, "augparse"), []byte(script), fs.FileMode(0o755))
+	if err := os.WriteFile(filepath.Join(shims, "augparse"), []byte(script), fs.FileMode(0o755)); err != nil {
+		return err
+	}
+	quick, err := filepath.Abs("testdata/quick.rb")
+	ruby = "-r" + quick
+	return errors.Join(err, os.Mkdir(filepath.Join(shims, "ruby"), 0o755))
 }

@@ -18,7 +18,7 @@ import (
 // is told when to come back, comes back by itself, and converges. Debian's 7.23 cannot
 // (PUP-11853): it is kept on the line, and converges too.
 func TestSlowCompile(t *testing.T) {
-	t.Parallel()
+	begin(t, 60)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "2s")
 	s.deploy(t, "production")
 	shim, err := filepath.Abs("testdata/agent-7.26/mended.rb")
@@ -57,7 +57,7 @@ const memoryBound = 1500 << 20
 // certificate each: all are served, those that can after being told to come back, and
 // the server's memory stays bounded.
 func TestFleetAsksAtOnce(t *testing.T) {
-	t.Parallel()
+	begin(t, 110)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "5s", "--access-log=false")
 	s.deploy(t, "production")
 	fleet := enrolFleet(t, s)

@@ -75,7 +75,7 @@ func (i issuer) issue(t *testing.T, name string, from, until int, purpose x509.E
 // Whoever comes with a wrong certificate is told what is wrong with it before anything else, on both
 // paths, and the server's log tells it, too.
 func TestWrongCertificatesOverPCP(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := startServer(t, "--autosign", "all", "--log-level", "debug")
 	own := ownIssuer(t, s)
 	revoked := enrol(t, s, "revoked").pcp(t, "", "/pcp2/agent", wire.V2).associate()

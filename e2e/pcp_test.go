@@ -144,8 +144,8 @@ func (p *pcp) associate() *pcp {
 // An operator's controller orders two agents, one of each version of PCP, over the
 // second port; it watches them come and go, and each is told what it did wrong.
 func TestControllersReachAgentsOverPCP(t *testing.T) {
-	t.Parallel()
-	second := freeAddress(t)
+	begin(t)
+	second := steadyAddress(t)
 	s := startServer(t, "--autosign", "all", "--broker-controllers", "ctl", "--broker-listen", second,
 		"--broker-max-message-bytes", "1000000")
 	_, port, _ := net.SplitHostPort(second)
@@ -220,15 +220,4 @@ func mistakes(t *testing.T, ctl, old, fresh *pcp) {
 	again.closes("1009 Text message size [1000001] exceeds maximum size [1000000]")
 	fresh.node.pcp(t, "", "/pcp2/server", wire.V2).closes("4002 Association unsuccessful.")
 	anonymous(t, ctl.node.server).pcp(t, "", "/pcp2/agent", wire.V2).closes("4003 No client certificate.")
-}
-
-// freeAddress is an address of this machine that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

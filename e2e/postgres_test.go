@@ -9,14 +9,13 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 )
 
 // The same story with PostgreSQL keeping the records.
 func TestPostgreSQL(t *testing.T) {
-	t.Parallel()
+	begin(t, 40)
 	s := startServer(t, "--autosign", "all", "--database", startPostgres(t))
 	s.deploy(t, "production")
 	a := newAgent(t, s, "postgres.test", "story=basic")
@@ -83,7 +82,7 @@ func startPostgres(t *testing.T) string {
 		_ = server.Wait()
 		_ = log.Close()
 	})
-	eventually(t, 30*time.Second, "PostgreSQL takes connections", func() bool {
+	eventually(t, patience, "PostgreSQL takes connections", func() bool {
 		return exec.Command(filepath.Join(bin, "pg_isready"), "-h", dir, "-U", "tutti", "-d", "postgres").Run() == nil
 	})
 	return fmt.Sprintf("postgres://tutti@/postgres?host=%s", dir)

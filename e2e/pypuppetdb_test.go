@@ -25,7 +25,7 @@ const (
 // with a certificate that puppetdb_clients names, whichever database keeps the records;
 // testdata/pypuppetdb/calls.py tells the story.
 func TestPypuppetdb(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	if _, err := os.Stat("/usr/lib/python3/dist-packages/pypuppetdb"); err != nil {
 		t.Fatal("pypuppetdb is missing: apt-get install python3-pypuppetdb")
 	}
@@ -58,7 +58,7 @@ func callPypuppetdb(t *testing.T, s *server) {
 // A certificate alone does not open PuppetDB's doors; an administrator's token does, in the
 // header of Puppet Enterprise's clients, too.
 func TestPuppetDBClients(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	stranger := enrol(t, s, "stranger.test")
 	for _, c := range []struct{ method, path string }{

@@ -11,7 +11,7 @@ import (
 // A node that was never seen before gets its certificate, converges, and says so;
 // the second run changes nothing; drift is mended and called by its name.
 func TestAgentConverges(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	a := newAgent(t, theHouse(t), "converges.test", "story=basic")
 
 	out := a.run(t, 2)
@@ -65,7 +65,7 @@ func checkInventory(t *testing.T, a *agent) {
 
 // --noop shows what would happen, writes nothing, and the report says what is pending.
 func TestNoop(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	a := newAgent(t, theHouse(t), "noop.test", "story=basic")
 	out := a.run(t, 0, "--noop") // as Puppet Server
 	contains(t, out, "current_value 'absent', should be 'directory' (noop)", "Would have triggered 'refresh' from 4 events")
@@ -82,7 +82,7 @@ func TestNoop(t *testing.T) {
 
 // --use_cached_catalog applies the catalog of the run before, even when the code has changed.
 func TestUseCachedCatalog(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	a := newAgent(t, theHouse(t), "cached.test", "story=basic")
 	a.run(t, 2)
 	first := a.lastReport(t)
@@ -99,7 +99,7 @@ func TestUseCachedCatalog(t *testing.T) {
 
 // A cached catalog tides over a compile that fails; the report says so.
 func TestCachedCatalogAfterFailure(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	a := newAgent(t, s, "tided.test", "story=basic")
 	a.run(t, 2)
@@ -116,7 +116,7 @@ func TestCachedCatalogAfterFailure(t *testing.T) {
 
 // --environment brings the node to another line of code.
 func TestOtherEnvironment(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	a := newAgent(t, theHouse(t), "other.test")
 	out := a.run(t, 2, "--environment", "other")
 	contains(t, out, "Using environment 'other'")
@@ -127,7 +127,7 @@ func TestOtherEnvironment(t *testing.T) {
 
 // What pluginsync brings works in the same run: a fact, an external fact, a type with its provider.
 func TestPluginsync(t *testing.T) {
-	t.Parallel()
+	begin(t, 30)
 	for _, c := range []struct {
 		name    string
 		args    []string
@@ -161,7 +161,7 @@ func TestPluginsync(t *testing.T) {
 
 // `puppet facts upload` stores facts without a run.
 func TestFactsUpload(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	a := newAgent(t, theHouse(t), "upload.test", "story=basic", "colour=green")
 	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
 		t.Fatalf("ssl bootstrap: %d\n%s", r.code, r.text())
@@ -181,7 +181,7 @@ func TestFactsUpload(t *testing.T) {
 // A source that does not exist fails its own resource and no other (as Puppet Server
 // without static catalogs).
 func TestMissingSource(t *testing.T) {
-	t.Parallel()
+	begin(t)
 	s := theHouse(t)
 	a := newAgent(t, s, "missing.test", "story=missing")
 	out := a.run(t, 6)

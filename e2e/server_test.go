@@ -23,10 +23,11 @@ import (
 )
 
 // startTimeout is how long a server may take until it answers.
-const startTimeout = 60 * time.Second
+const startTimeout = 3 * time.Minute
 
 // server is one `tutti server`.
 type server struct {
+	program   string // the tutti that it is
 	data, log string
 	flags     []string
 	env       []string
@@ -38,13 +39,26 @@ type server struct {
 
 // newServer describes a server in a new data directory; start starts it.
 func newServer(dir string, flags ...string) *server {
-	return &server{data: filepath.Join(dir, "data"), log: filepath.Join(dir, "server.log"), flags: flags, env: cleanEnv()}
+	return &server{program: binary, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "server.log"), flags: flags, env: cleanEnv()}
 }
 
 // startServer starts a server for one story and ends it with the story.
 func startServer(t *testing.T, flags ...string) *server {
 	t.Helper()
+	return newServer(t.TempDir(), flags...).startFor(t)
+}
+
+// startRaced is startServer with a server that has the race detector.
+func startRaced(t *testing.T, flags ...string) *server {
+	t.Helper()
 	s := newServer(t.TempDir(), flags...)
+	s.program = raced(t)
+	return s.startFor(t)
+}
+
+// startFor starts the server for one story and ends it with the story.
+func (s *server) startFor(t *testing.T) *server {
+	t.Helper()
 	s.showLog(t)
 	if err := s.start(); err != nil {
 		t.Fatal(err)
@@ -90,7 +104,7 @@ func (s *server) launch() error {
 	s.url = ""
 	_ = os.Remove(filepath.Join(s.data, "address")) // of a server that was killed
 	args := append([]string{"server", "--data", s.data, "--listen", "127.0.0.1:0", "--dns-alt-names", "localhost"}, s.flags...)
-	s.cmd = exec.Command(binary, args...)
+	s.cmd = exec.Command(s.program, args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := s.cmd.Start(); err != nil {
@@ -169,8 +183,8 @@ func (s *server) stop() error {
 		if code := s.exitCode(); clean && code != 0 {
 			err = fmt.Errorf("the server ended with %d after SIGTERM", code)
 		}
-	case <-time.After(60 * time.Second):
-		err = errors.New("the server did not end within 60 s of SIGTERM")
+	case <-time.After(patience):
+		err = fmt.Errorf("the server did not end within %s of SIGTERM", patience)
 		_ = s.cmd.Process.Kill()
 		<-s.ended
 	}
@@ -200,7 +214,7 @@ func orphans(children []process) error {
 		}
 		return alive
 	}
-	if within(10*time.Second, func() bool { return len(left()) == 0 }) {
+	if within(patience, func() bool { return len(left()) == 0 }) {
 		return nil
 	}
 	var err error
@@ -219,7 +233,7 @@ func (s *server) logText() string {
 // logged waits until the log holds every one of texts in one line.
 func (s *server) logged(t *testing.T, texts ...string) {
 	t.Helper()
-	found := within(10*time.Second, func() bool {
+	found := within(patience, func() bool {
 		for line := range strings.Lines(s.logText()) {
 			if holdsAll(line, texts) {
 				return true
@@ -267,7 +281,7 @@ func (s *server) try(t *testing.T, args ...string) result {
 
 func tuttiWith(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	return execute(t, env, 2*time.Minute, binary, args...)
+	return execute(t, env, 5*time.Minute, binary, args...)
 }
 
 // execute runs a program to its end.

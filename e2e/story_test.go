@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -29,6 +28,7 @@ func TestStories(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", filepath.Dir(binary)+":"+os.Getenv("PATH"))
 			env.Values[storyKey{}] = &storyServer{}
+			env.Defer(queue.take(storySeconds))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},
@@ -66,6 +66,9 @@ func documented(script *testscript.TestScript, not bool, args []string) {
 
 // docs are the pages, from where tests run.
 const docs = "../docs"
+
+// storySeconds is how long one of the longer stories takes.
+const storySeconds = 45
 
 // storyKey is what a story's server is found by.
 type storyKey struct{}
@@ -130,7 +133,7 @@ func (s *server) checkIn(name string, facts map[string]any) error {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	n := &node{server: s, name: name, client: &http.Client{Timeout: 2 * time.Minute, Transport: transport}}
+	n := &node{server: s, name: name, client: &http.Client{Timeout: agentTimeout, Transport: transport}}
 	certificate, err := requestCertificate(n, name)
 	if err != nil {
 		return err

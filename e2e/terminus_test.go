@@ -100,7 +100,7 @@ func ask[T any](t *testing.T, p *terminus, path, query string) T {
 // A Puppet Server that knows nothing of Tutti but the address in puppetdb.conf: one node
 // exports, another collects; what both did is known to Tutti; what a node exported goes with it.
 func TestPuppetserverKeepsInTutti(t *testing.T) {
-	t.Parallel()
+	begin(t, 200)
 	p, shared := startTerminus(t), t.TempDir()
 	web, lb := p.node(t, "web.terminus.test", shared, "web"), p.node(t, "lb.terminus.test", shared, "lb")
 	member := filepath.Join(shared, web.name)

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// patience is how long is waited for what takes a moment, on a machine that has other things to do.
+const patience = 3 * time.Minute
+
 // eventually waits until ok says yes, and fails the story when it does not within the
 // deadline. It asks again and again; what it asks must be cheap.
 func eventually(t *testing.T, deadline time.Duration, what string, ok func() bool) {

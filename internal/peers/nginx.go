@@ -64,7 +64,7 @@ func StartNginx(ctx context.Context, dir, prefix, root string) (*Nginx, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}

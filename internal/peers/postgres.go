@@ -33,7 +33,7 @@ func StartPostgres(ctx context.Context, dir string, settings ...string) (*Postgr
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}

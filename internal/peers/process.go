@@ -155,18 +155,6 @@ func credential(name string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// freePort asks the kernel for a loopback port. Somebody may take it before
-// the server does; then the start fails, and says so.
-func freePort(ctx context.Context) (int, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // accepts says whether somebody listens.
 func accepts(ctx context.Context, port int) bool {
 	dialer := net.Dialer{Timeout: time.Second}

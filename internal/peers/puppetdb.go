@@ -69,7 +69,7 @@ func StartPuppetDBWith(ctx context.Context, dir string, config PuppetDBConfig) (
 	if err := p.makeDatabase(ctx); err != nil {
 		return nil, err
 	}
-	if p.port, err = freePort(ctx); err != nil {
+	if p.port, err = FreePort(ctx); err != nil {
 		return nil, err
 	}
 	if err := writePuppetDB(dir, p.port, p.postgres.port, config); err != nil {

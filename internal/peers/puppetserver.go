@@ -56,7 +56,7 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 	if _, err := os.Stat(puppetserverJar); err != nil {
 		return nil, &MissingError{Program: "Puppet Server", Install: "apt-get install --no-install-recommends " + puppetserverPackage}
 	}
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}

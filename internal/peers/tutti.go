@@ -41,7 +41,8 @@ type Tutti struct {
 // BuildTutti compiles the program of the repository we stand in.
 func BuildTutti(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "tutti")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "github.com/tutti-project/tutti/cmd/tutti") //nolint:gosec // our own paths
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", binary, "github.com/tutti-project/tutti/cmd/tutti") //nolint:gosec // our own paths
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")                                                                                       // as `make build` does: what it compiled is used again
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build tutti: %w\n%s", err, out)
 	}
@@ -51,7 +52,7 @@ func BuildTutti(ctx context.Context, dir string) (string, error) {
 // StartTutti starts a server with a data directory below dir and waits until it
 // runs. More arguments go to `tutti server` as they are.
 func StartTutti(ctx context.Context, binary, dir string, args ...string) (*Tutti, error) {
-	port, err := freePort(ctx)
+	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
 	}
