@@ -17,19 +17,23 @@ module Tutti
       @values = {}
       @present = {}
       @pointers = {}.compare_by_identity
+      @members = Hash.new { |all, hash| all[hash] = {} }.compare_by_identity
       @handed = Hash.new(0)
-      @parameters = order['parameters'] || {}
-      @names = {}
+      @facts = @served = {}
+      # Variables that need no note (any more); what groups give is an input of its own.
+      @read = [*ROOTS, 'environment', *order['parameters']&.keys].to_h { |name| [name, true] }
+      @asked = @read.dup
     end
 
     # Before the node's values become variables; they are as Puppet has tidied them.
     def begin_with(node)
       thaw(node, :@trusted_data)
       thaw(node, :@server_facts)
-      @facts = node.facts ? node.facts.values : {}
-      @served = node.server_facts || {}
-      @names = pointers(@served, 'server_facts').merge(pointers(@facts, 'facts'))
-      { facts: @facts, trusted: node.trusted_data, server_facts: @served }.each do |root, values|
+      facts = node.facts ? node.facts.values : {}
+      served = node.server_facts || {}
+      @facts = facts.dup # to look into without being noticed
+      @served = served.dup
+      { facts: facts, trusted: node.trusted_data, server_facts: served }.each do |root, values|
         follow(values, "/#{root}") if values.is_a?(Hash)
       end
     end
@@ -46,23 +50,32 @@ module Tutti
 
     # A variable of the top scope is looked at.
     def variable(name)
-      return if ROOTS.include?(name) || name == 'environment' || @parameters.key?(name)
+      return if @read.key?(name)
 
-      pointer = @names[name]
-      if pointer.nil?
-        @present["/facts/#{escape(name)}"] = true
-      elsif !@pointers.key?(value_of(name))
-        @values[pointer] = true
-      else
-        @present[pointer] = true
-      end
+      @read[name] = @asked[name] = true
+      pointer = pointer_of(name)
+      value = @facts.fetch(name) { @served[name] }
+      known = @facts.key?(name) || @served.key?(name)
+      known && !follow(value, pointer) ? @values[pointer] = true : @present[pointer] = true
+    end
+
+    # A value of the node is looked at; symbols are no names of facts.
+    def parameter(name)
+      variable(name)
+      hand(@facts.fetch(name) { @served[name] })
+    end
+
+    # Which variables there are.
+    def every_name
+      @present['/facts/'] = @present['/server_facts/'] = true
     end
 
     # Only whether it is there.
     def named(name)
-      return if ROOTS.include?(name) || name == 'environment' || @parameters.key?(name)
+      return if @asked.key?(name)
 
-      @present[@names[name] || "/facts/#{escape(name)}"] = true
+      @asked[name] = true
+      @present[pointer_of(name)] = true
     end
 
     # All variables at once.
@@ -86,8 +99,8 @@ module Tutti
     def member(hash, key, value)
       pointer = @pointers[hash] or return value
       taken(pointer)
-      below = "#{pointer}/#{escape(key)}"
-      if @pointers.key?(value)
+      below = below(hash, pointer, key)
+      if follow(value, below)
         @present[below] = true
         @handed[below] += 1
       else
@@ -99,7 +112,7 @@ module Tutti
     def presence(hash, key)
       pointer = @pointers[hash] or return
       taken(pointer)
-      @present["#{pointer}/#{escape(key)}"] = true
+      @present[below(hash, pointer, key)] = true
     end
 
     # All of a hash is read, or may be.
@@ -114,24 +127,28 @@ module Tutti
     # What is frozen cannot be extended: a copy is as good.
     def thaw(node, name)
       values = node.instance_variable_get(name)
-      node.instance_variable_set(name, Marshal.load(Marshal.dump(values))) if values.is_a?(Hash)
+      node.instance_variable_set(name, values.dup) if values.is_a?(Hash)
     end
 
-    def follow(hash, pointer)
-      return @values[pointer] = true if hash.frozen? # nobody would notice that it is read
+    # Notices from here on what is read of a value, if it is a hash. Hashes within
+    # follow when somebody gets hold of them.
+    def follow(value, pointer)
+      return false unless value.is_a?(Hash)
+      return true if @pointers.key?(value)
+      return false if value.frozen? # nobody would notice that it is read
 
-      hash.extend(Followed)
-      @pointers[hash] = pointer
-      Inputs.deaf { hash.to_a }.each { |key, value| follow(value, "#{pointer}/#{escape(key)}") if value.is_a?(Hash) }
+      value.extend(Followed).freeze
+      @pointers[value] = pointer
+      true
     end
 
-    # Where each variable comes from: facts first, then what the server adds.
-    def pointers(values, root)
-      values.keys.to_h { |name| [name, "/#{root}/#{escape(name)}"] }
+    # Where a variable comes from: facts first, then what the server adds.
+    def pointer_of(name)
+      "/#{@served.key?(name) && !@facts.key?(name) ? 'server_facts' : 'facts'}/#{escape(name)}"
     end
 
-    def value_of(name)
-      Inputs.deaf { @facts.fetch(name) { @served[name] } }
+    def below(hash, pointer, key)
+      @members[hash][key] ||= "#{pointer}/#{escape(key)}"
     end
 
     def taken(pointer)
@@ -152,40 +169,41 @@ module Tutti
       false
     end
 
-    # A hash of facts, or of a part of them.
+    PRECISE = %i[[] fetch dig keys key? has_key? include? member?].freeze
+    # What every object has and what tells of a hash's content.
+    COMPARING = %i[== != === eql? <=>].freeze
+    TELLING = %i[hash to_s inspect dup clone to_json to_yaml to_enum enum_for then tap pretty_print].freeze
+    TOLD = (Hash.public_instance_methods - Object.public_instance_methods + (TELLING & Hash.public_instance_methods) + %i[to_json to_yaml] -
+            PRECISE - COMPARING - %i[freeze default default_proc]).uniq.freeze # Ruby asks for a default when a member is missing
+    MEMBER = Hash.instance_method(:[])
+    NO_OPTIONS = {}.freeze
+
+    # A hash of facts, or of a part of them. It has no constants of its own: a module
+    # with some empties Ruby's cache of all constants each time it extends something.
     module Followed
-      PRECISE = %i[[] fetch dig keys key? has_key? include? member?].freeze
-      # What every object has and what tells of a hash's content.
-      COMPARING = %i[== != === eql? <=>].freeze
-      TELLING = %i[hash to_s inspect dup clone to_json to_yaml to_enum enum_for then tap pretty_print].freeze
-      all = Hash.public_instance_methods - Object.public_instance_methods + (TELLING & Hash.public_instance_methods)
-      all += %i[to_json to_yaml]
-      (all - PRECISE - COMPARING - %i[freeze]).uniq.each do |name|
+      TOLD.each do |name|
         class_eval("def #{name}(*args, &block); ::Tutti::FactReads.whole(self); super; end", __FILE__, __LINE__)
       end
 
       # With another hash; everything is compared with undef now and then.
       COMPARING.each do |name|
-        define_method(name) do |other|
-          FactReads.whole(self) if other.is_a?(Hash)
-          super(other)
-        end
+        class_eval("def #{name}(other); ::Tutti::FactReads.whole(self) if other.is_a?(Hash); super; end", __FILE__, __LINE__)
       end
 
       def [](key)
-        FactReads.member(self, key, super)
+        value = super
+        facts = Inputs.heard
+        facts ? facts.member(self, key, value) : value
       end
 
       def fetch(key, *)
-        return super unless FactReads.listening?
-
-        FactReads.member(self, key, Inputs.deaf { Hash.instance_method(:[]).bind_call(self, key) })
+        Inputs.heard&.member(self, key, MEMBER.bind_call(self, key))
         super
       end
 
       # Which facts there are, whatever their values.
       def keys
-        FactReads.presence(self, '')
+        Inputs.heard&.presence(self, '')
         super
       end
 
@@ -195,28 +213,45 @@ module Tutti
       end
 
       PRECISE.last(4).each do |name|
-        define_method(name) do |key|
-          FactReads.presence(self, key)
-          super(key)
-        end
+        class_eval("def #{name}(key); ::Tutti::Inputs.heard&.presence(self, key); super; end", __FILE__, __LINE__)
+      end
+    end
+
+    # What the node's values are kept in, by the names of variables.
+    module NodeTable
+      (TOLD - %i[[]= store]).each do |name|
+        class_eval("def #{name}(*args, &block); ::Tutti::Inputs.heard&.everything; super; end", __FILE__, __LINE__)
+      end
+
+      %i[[] fetch dig].each do |name|
+        class_eval("def #{name}(key, *others, &block); ::Tutti::Inputs.heard&.parameter(key); super; end", __FILE__, __LINE__)
+      end
+
+      PRECISE.last(4).each do |name|
+        class_eval("def #{name}(key); ::Tutti::Inputs.heard&.named(key.to_s); super; end", __FILE__, __LINE__)
+      end
+
+      def keys
+        Inputs.heard&.every_name
+        super
       end
     end
 
     class << self
-      def listening?
-        Inputs.facts && Inputs.listening?
-      end
-
-      def member(hash, key, value)
-        listening? ? Inputs.facts.member(hash, key, value) : value
-      end
-
-      def presence(hash, key)
-        Inputs.facts.presence(hash, key) if listening?
+      # Freezes what is in a hash of facts, but for hashes directly within, which are
+      # frozen once they are followed.
+      def freeze_within(value, follows: true)
+        case value
+        when Hash
+          value.each_value { |inner| freeze_within(inner, follows: follows) }
+          follows ? value : value.freeze
+        when Array then value.each { |inner| freeze_within(inner, follows: false) }.freeze
+        else value.freeze
+        end
       end
 
       def whole(hash)
-        Inputs.facts.whole(hash) if listening?
+        Inputs.heard&.whole(hash)
       end
 
       def install
@@ -235,6 +270,7 @@ module Tutti
         end
         topscope.instance_variable_get(:@symtable).extend(TopTable)
         qualified_variables.extend(ByQualifiedName)
+        node.parameters.extend(NodeTable)
       end
     end
 
@@ -242,27 +278,27 @@ module Tutti
     # not answer.
     module TopTable
       def [](name)
-        Inputs.facts.variable(name) if FactReads.listening?
+        Inputs.heard&.variable(name)
         super
       end
 
       def []=(name, value)
-        Inputs.facts.named(name) if FactReads.listening?
+        Inputs.heard&.named(name)
         super
       end
 
       def include?(name)
-        Inputs.facts.named(name) if FactReads.listening?
+        Inputs.heard&.named(name)
         super
       end
 
       def bound?(name)
-        Inputs.facts.named(name) if FactReads.listening?
+        Inputs.heard&.named(name)
         super
       end
 
       def add_entries_to(*)
-        Inputs.facts.everything if FactReads.listening?
+        Inputs.heard&.everything
         super
       end
     end
@@ -270,12 +306,12 @@ module Tutti
     # Variables by full name; those without a namespace are of the top scope.
     module ByQualifiedName
       def [](name)
-        Inputs.facts.variable(name) if !name.include?('::') && FactReads.listening?
+        Inputs.heard&.variable(name) unless name.include?('::')
         super
       end
 
       def include?(name)
-        Inputs.facts.named(name) if !name.include?('::') && FactReads.listening?
+        Inputs.heard&.named(name) unless name.include?('::')
         super
       end
     end
@@ -283,23 +319,27 @@ module Tutti
     # Ruby code gets hold of a variable; or one gets hold of a hash, which is no use of
     # it yet.
     module InScope
-      def setvar(_name, value, *)
-        Inputs.facts.stored(value) if value.is_a?(Hash) && FactReads.listening?
+      def setvar(name, value, options = NO_OPTIONS)
+        Inputs.heard&.stored(value) if value.is_a?(Hash)
         super
       end
 
-      def [](*)
+      private def deep_freeze(object)
+        Inputs.facts && object.is_a?(Hash) ? FactReads.freeze_within(object).freeze : super
+      end
+
+      def [](varname, options = NO_OPTIONS)
         value = super
-        Inputs.facts.hand(value) if value.is_a?(Hash) && FactReads.listening?
+        Inputs.heard&.hand(value) if value.is_a?(Hash)
         value
       end
     end
 
     # Puppet code gets hold of a variable.
     module InEvaluator
-      def get_variable_value(*)
+      def get_variable_value(name, expression, scope)
         value = super
-        Inputs.facts.hand(value) if value.is_a?(Hash) && FactReads.listening?
+        Inputs.heard&.hand(value) if value.is_a?(Hash)
         value
       end
     end

@@ -23,6 +23,7 @@ module Tutti
     # What one lookup read: notes, and units of lookups within.
     class Unit
       attr_reader :notes
+      attr_accessor :last # the frame that has it, if it is the newest of those
 
       def initialize(notes)
         @notes = notes
@@ -32,7 +33,9 @@ module Tutti
     MAX_UNITS = 200_000
 
     @units = Hash.new { |kinds, kind| kinds[kind] = {} }
-    @frame = @nowhere = {}
+    @known = {} # notes, taken apart; nil for what others cover
+    @notes = {}
+    @frame = {}
     @count = 0
 
     class << self
@@ -55,15 +58,13 @@ module Tutti
         @facts = nil
       end
 
-      # The notes of a frame and of all units in it, by kind, sorted.
+      # The notes of a frame and of all units in it, by kind.
       def flat(frame)
         found = Lookups.always.to_h { |note| [note, true] }
         flatten(frame, found, {}.compare_by_identity)
-        found.keys.sort.each_with_object({}) do |note, kinds|
-          kind, text = note.split(':', 2)
-          next if %w[file list names].include?(kind) && Lookups.covered?(text)
-
-          (kinds[kind] ||= []) << text
+        found.each_key.with_object({}) do |note, kinds|
+          kind, text = apart(note)
+          (kinds[kind] ||= []) << text if kind
         end
       end
 
@@ -75,18 +76,34 @@ module Tutti
         deaf { dirs.map { |dir| places&.below(dir) } }.compact.each { |dir| note("list:#{dir}") }
       end
 
+      # What is read of facts, nil while nobody notes it.
+      def heard
+        @facts if @facts && !@deaf && Thread.current.equal?(@thread)
+      end
+
       # Whether somebody's reads are noted: not those of threads beside the compile.
       def listening?
         !@deaf && (@thread.nil? || Thread.current.equal?(@thread))
       end
 
-      # Looks up something that the process may keep. The block lists notes that hold
-      # for the lookup whatever it finds, when it is new.
-      def look(kind, name, notes)
-        return yield unless listening?
+      # Says what holds for lookups of a kind whatever they find: a block that lists
+      # notes for a name.
+      def kind(kind, &notes)
+        @notes[kind] = notes
+      end
 
-        unit = unit(kind, name, notes)
+      # The same for all other kinds: those of Puppet's loaders.
+      def loaded(&notes)
+        @loaded = notes
+      end
+
+      # Looks up something that the process may keep.
+      def look(kind, name)
+        return yield if noted?(kind, name) || !listening?
+
         frame = @frame
+        unit = unit(kind, name)
+        unit.last = frame
         return yield if frame.key?(unit) || unit.notes.equal?(frame)
 
         frame[unit] = true
@@ -96,6 +113,12 @@ module Tutti
         ensure
           @frame = frame
         end
+      end
+
+      # Whether all that a lookup reads is noted already. Most are: this must be quick.
+      def noted?(kind, name)
+        unit = @units[kind][name]
+        unit && unit.last.equal?(@frame)
       end
 
       # Says that a unit's reads are read again.
@@ -115,11 +138,19 @@ module Tutti
 
       private
 
-      def unit(kind, name, notes)
+      def apart(note)
+        @known.clear if @known.size > MAX_UNITS
+        @known.fetch(note) do
+          kind, text = note.split(':', 2)
+          @known[note] = %w[file list names].include?(kind) && Lookups.covered?(text) ? nil : [kind, text]
+        end
+      end
+
+      def unit(kind, name)
         units = @units[kind]
         units[name] || begin
           forget if (@count += 1) > MAX_UNITS
-          found = deaf { notes.call }
+          found = deaf { @notes.key?(kind) ? @notes[kind].call(name) : @loaded.call(kind, name) }
           units[name.is_a?(String) ? name.dup.freeze : name] = Unit.new(found.to_h { |note| [note, true] })
         end
       end

@@ -20,6 +20,7 @@ module Tutti
         modules.each { |name, dir| index(name, dir) }
         { Puppet::Resource::TypeCollection => Manifests, Puppet::Node::Environment => Environments,
           Puppet::Pops::Loader::Loader => Loaded, Puppet::Pops::Types::PTypeAliasType => Aliases }.each { |there, ours| there.prepend(ours) }
+        kinds
         Puppet::Type.singleton_class.prepend(NativeTypes)
         Puppet::Util::Autoload.singleton_class.prepend(Autoloads)
         Puppet::Parser::Functions.singleton_class.prepend(OldFunctions)
@@ -79,6 +80,17 @@ module Tutti
 
       private
 
+      def kinds
+        %i[hostclass definition node].each { |type| Inputs.kind(type) { |name| of_manifest(name) } }
+        Inputs.kind(:file) { |path| @places.noted(path) }
+        Inputs.kind(:module) { |name| of_module(name) }
+        Inputs.kind(:main) { @places.noted(@environment.manifest, 'tree') }
+        Inputs.kind(:native) { |name| of_native(name) }
+        Inputs.kind(:old_function) { |name| of_entity(:function, name) }
+        %i[alias found_file found_template].each { |kind| Inputs.kind(kind) { [] } }
+        Inputs.loaded { |type, name| of_entity(type, name) }
+      end
+
       def modules
         @modules ||= Inputs.deaf { @environment.modules.to_h { |mod| [mod.name, @places.below(mod.path)] } }
       end
@@ -115,8 +127,9 @@ module Tutti
     # Classes and defined types.
     module Manifests
       def find_or_load(name, type)
-        found = Inputs.look(type, name, -> { Lookups.of_manifest(name) }) { super }
-        Inputs.look(:file, found.file, -> { Inputs.places.noted(found.file) }) {} if found && found.file
+        found = Inputs.noted?(type, name) ? super : Inputs.look(type, name) { super }
+        file = found && found.file
+        Inputs.look(:file, file) {} unless file.nil? || Inputs.noted?(:file, file)
         found
       end
     end
@@ -130,18 +143,18 @@ module Tutti
       end
 
       def module(name)
-        Inputs.look(:module, name, -> { Lookups.of_module(name) }) { super }
+        Inputs.look(:module, name) { super }
       end
 
       def perform_initial_import
-        Inputs.look(:main, '', -> { Inputs.places.noted(manifest, 'tree') }) { super }
+        Inputs.look(:main, '') { super }
       end
     end
 
     # Functions and data types.
     module Loaded
       def load(type, name)
-        found = Inputs.look(type, name, -> { Lookups.of_entity(type, name) }) { super }
+        found = Inputs.noted?(type, name) ? super : Inputs.look(type, name) { super }
         Inputs.again(:alias, found.name) if found.is_a?(Puppet::Pops::Types::PTypeAliasType)
         found
       end
@@ -150,7 +163,7 @@ module Tutti
     # An alias is resolved once; what it names belongs to it.
     module Aliases
       def resolve(loader)
-        Inputs.look(:alias, name, -> { [] }) { super }
+        Inputs.look(:alias, name) { super }
       end
     end
 
@@ -158,7 +171,7 @@ module Tutti
     module NativeTypes
       def type(name)
         key = name.is_a?(Symbol) ? name : name.to_s.downcase.intern
-        Inputs.look(:native, key, -> { Lookups.of_native(key) }) { super }
+        Inputs.noted?(:native, key) ? super : Inputs.look(:native, key) { super }
       end
     end
 
@@ -172,7 +185,7 @@ module Tutti
     # Functions of the old kind.
     module OldFunctions
       def function(name, *args)
-        Inputs.look(:old_function, name, -> { Lookups.of_entity(:function, name) }) { super }
+        Inputs.look(:old_function, name) { super }
       end
     end
   end

@@ -51,11 +51,11 @@ module Tutti
       FOUND = {}
 
       def find_file(file, environment)
-        Inputs.look(:found_file, file, -> { [] }) { FOUND.fetch([:file, file]) { |key| FOUND[key] = super } }
+        Inputs.look(:found_file, file) { FOUND.fetch([:file, file]) { |key| FOUND[key] = super } }
       end
 
       def find_template(template, environment)
-        Inputs.look(:found_template, template, -> { [] }) { FOUND.fetch([:template, template]) { |key| FOUND[key] = super } }
+        Inputs.look(:found_template, template) { FOUND.fetch([:template, template]) { |key| FOUND[key] = super } }
       end
 
       def find_in_module(reference, environment)
