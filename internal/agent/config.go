@@ -37,6 +37,12 @@ type Config struct {
 	Puppet        string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
 	MaxConcurrent int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
 
+	Runs        string        `koanf:"runs" help:"scheduled: this agent lets Puppet run by itself; off: only when it is ordered to"`
+	RunInterval time.Duration `koanf:"run_interval" help:"between scheduled runs"`
+	RunSplay    time.Duration `koanf:"run_splay" help:"part of the interval that the fleet is spread over; 0: all of it"`
+	RunNoop     bool          `koanf:"run_noop" help:"scheduled runs only show what they would change"`
+	CatalogPoll time.Duration `koanf:"catalog_poll_interval" help:"how often a server is asked for a new catalog, beside being told by it"`
+
 	ConnectTimeout  time.Duration `koanf:"connect_timeout" help:"how long a server may take until a connection stands"`
 	PingInterval    time.Duration `koanf:"ping_interval" help:"how often the server is asked whether it is there"`
 	ReturnAfter     time.Duration `koanf:"return_after" help:"how often the first server is looked for while another one is connected"`
@@ -55,6 +61,9 @@ func Default() Config {
 		PCPVersion:      2,
 		Renew:           60 * 24 * time.Hour,
 		MaxConcurrent:   8,
+		Runs:            RunsOff,
+		RunInterval:     30 * time.Minute,
+		CatalogPoll:     15 * time.Minute,
 		ConnectTimeout:  15 * time.Second,
 		PingInterval:    time.Minute,
 		ReturnAfter:     5 * time.Minute,
@@ -65,6 +74,13 @@ func Default() Config {
 		LogFormat:       "text",
 	}
 }
+
+// What Runs can be. It is off by default: most nodes have a service, timer or cron job of Puppet's own, and two
+// schedules beside each other apply every catalog twice.
+const (
+	RunsOff       = "off"
+	RunsScheduled = "scheduled"
+)
 
 // ConfigFile is the name of the settings' file in the directory.
 const ConfigFile = "agent.yaml"
@@ -134,6 +150,9 @@ func (c Config) Check() error {
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return bad("log_format", "%q is none of text, json", c.LogFormat)
 	}
+	if err := c.checkRuns(); err != nil {
+		return err
+	}
 	return c.checkNumbers()
 }
 
@@ -143,6 +162,7 @@ func (c Config) checkNumbers() error {
 	}
 	for key, value := range map[string]time.Duration{
 		"connect_timeout": c.ConnectTimeout, "ping_interval": c.PingInterval, "return_after": c.ReturnAfter, "spool_ttl": c.SpoolTTL, "cache_ttl": c.CacheTTL,
+		"run_interval": c.RunInterval, "catalog_poll_interval": c.CatalogPoll,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)

@@ -7,10 +7,17 @@
 // them is kept by package spool. AskStatus asks an agent that runs how it stands; Doctor looks
 // for what keeps one from its work.
 //
+// # Catalogs and runs
+//
+// The node's catalog is fetched when a server tells of another one, after connecting, and from time to time; it
+// is held against its digest whenever it comes or is used, and stays when no server is there. Package routine
+// decides when it is applied; the runs are errands as those that are ordered, in the same lane, so that there is one at a time.
+// Reports that no server took are delivered later.
+//
 // # Files
 //
 // In the directory (Config.Dir): agent.yaml, ca.pem, certificate.pem, key.pem, crl.pem, policy.yaml. In
-// the data directory: spool, cache, agent.sock. One agent has a data directory at a time.
+// the data directory: spool, cache, catalogs, reports, runs.json, agent.sock. One agent has a data directory at a time.
 //
 // # Whom it believes
 //

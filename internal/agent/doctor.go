@@ -44,6 +44,8 @@ const (
 type Doctor struct {
 	Config  Config
 	Version string
+
+	name string // the certificate's; empty: there is none
 }
 
 // soon is when the end of a certificate is worth a warning.
@@ -55,13 +57,14 @@ func (d Doctor) Examine(ctx context.Context) []Finding {
 	if err != nil {
 		return append([]Finding{broken("certificate", err)}, d.house(ctx)...)
 	}
+	d.name = string(id.Name())
 	all := append([]Finding{d.certificate(id), d.key(), d.list(id)}, d.servers(ctx, id)...)
 	return append(all, d.house(ctx)...)
 }
 
 // house is what is there without a certificate.
 func (d Doctor) house(ctx context.Context) []Finding {
-	return []Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}
+	return append([]Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}, d.routine(ctx)...)
 }
 
 func good(check, format string, args ...any) Finding {

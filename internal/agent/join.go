@@ -27,6 +27,7 @@ type Join struct {
 	CA          []byte        // its certificates in PEM, instead of a fingerprint
 	Dir         string        // where everything is written to
 	Wait        time.Duration // for the signature; 0: look once
+	Runs        bool          // agent.yaml says that the agent lets Puppet run on a schedule
 	Say         func(format string, args ...any)
 }
 
@@ -72,7 +73,7 @@ func (j Join) Run(ctx context.Context) (Joined, error) {
 		return Joined{}, err
 	}
 	return Joined{j.Name, j.Server.String(), j.Dir, fingerprint(bundle[0]), fingerprint(leaf), leaf.NotAfter.UTC(), before},
-		writeSettings(j.Dir, j.Server, "", j.Say)
+		writeSettings(j.Dir, j.Server, runsSetting(j.Runs), j.Say)
 }
 
 func (j Join) path(name string) string { return filepath.Join(j.Dir, name) }
@@ -249,6 +250,14 @@ func (j Join) refusal(err error) error {
 	return fault.New(fault.Conflict, "the CA refuses the request: %s; %s", said, hint)
 }
 
+// runsSetting is the line for runs on a schedule; without it there are none.
+func runsSetting(scheduled bool) string {
+	if !scheduled {
+		return ""
+	}
+	return "runs: " + RunsScheduled + "\n"
+}
+
 // writeSettings writes agent.yaml, unless it is there. More is what follows the servers.
 func writeSettings(dir string, server *url.URL, more string, say func(string, ...any)) error {
 	path := filepath.Join(dir, ConfigFile)
@@ -258,8 +267,12 @@ func writeSettings(dir string, server *url.URL, more string, say func(string, ..
 	}
 	line := "servers: [" + strconv.Quote(server.String()) + "]\n"
 	if there {
-		if text, err := os.ReadFile(path); err == nil && !strings.Contains(string(text), server.Host) {
+		text, err := os.ReadFile(path)
+		if err == nil && !strings.Contains(string(text), server.Host) {
 			say("%s is there already and does not name this server; it should say\n  %s", path, strings.TrimSpace(line))
+		}
+		if runs := runsSetting(true); err == nil && strings.Contains(more, runs) && !strings.Contains(string(text), runs) {
+			say("%s is there already; for runs on a schedule it should say\n  %s", path, strings.TrimSpace(runs))
 		}
 		return nil
 	}

@@ -31,6 +31,9 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 		return nil, err
 	}
 	d.spool = kept
+	if err := d.openCatalogs(); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	d.cache = fetch.New(fetch.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
 	modules, err := d.modules(ctx)
 	if err != nil {
@@ -41,6 +44,9 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
+	if d.routine, err = d.newRoutine(); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	life := context.WithoutCancel(ctx) // orders go on while the agent ends
 	d.link, err = pcp.New(pcp.Config{
 		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
@@ -58,13 +64,19 @@ func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 
 // modules are what this node can do: the agent's own, and an administrator's executables.
 func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
-	n := errand.Node{OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache}
+	n := errand.Node{
+		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
+		Catalog: d.catalogs.Current, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
+	}
+	if len(d.primaries()) > 0 {
+		n.Reports = d.reports.dir
+	}
 	if puppet, err := findPuppet(d.Puppet); err == nil {
 		n.Puppet = puppet
 	} else {
 		n.Puppet = d.Puppet // it may be installed later
 	}
-	own := errand.Modules(n)
+	own := append(errand.Modules(n), errand.Catalog(d.told))
 	if d.ModulesDir == "" {
 		return own, nil
 	}

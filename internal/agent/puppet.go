@@ -65,6 +65,7 @@ type PuppetJoin struct {
 	Name   fleet.Certname // empty: puppet is asked, or the only certificate there is
 	Puppet string
 	Dir    string
+	Runs   bool // as Join's
 	Say    func(format string, args ...any)
 }
 
@@ -93,6 +94,7 @@ func (j PuppetJoin) Run(ctx context.Context) (Joined, error) {
 	for _, line := range [][2]string{{"ca_file", c.CAFile}, {"certificate_file", c.CertificateFile}, {"key_file", c.KeyFile}, {"crl_file", c.CRLFile}} {
 		more.WriteString(line[0] + ": " + strconv.Quote(line[1]) + "\n")
 	}
+	more.WriteString(runsSetting(j.Runs))
 	leaf := id.Certificate()
 	return Joined{j.Name, j.Server.String(), j.Dir, fingerprint(id.authorities()[0]), fingerprint(leaf), leaf.NotAfter.UTC(), before},
 		writeSettings(j.Dir, j.Server, more.String(), j.Say)

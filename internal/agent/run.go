@@ -8,12 +8,14 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/routine"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -42,6 +44,13 @@ type daemon struct {
 	engine  *errand.Engine
 	link    *pcp.Link
 	started time.Time
+
+	catalogs *catalogs
+	reports  *reports
+	routine  *routine.Engine // nil: runs are off
+	changed  signal          // there may be another catalog
+	applyNow atomic.Bool     // and it shall be applied at once
+	unsent   signal          // there may be reports to deliver, and somebody to take them
 }
 
 // Run is the life of an agent: until ctx is done.
@@ -52,7 +61,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	id.Log = log
-	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC()}
+	d := &daemon{Config: c, Options: o, log: log, id: id, uri: wire.NewURI(string(id.Name()), agentType), started: time.Now().UTC(), changed: newSignal(), unsent: newSignal()}
 	if err := makeDir(c.Data); err != nil {
 		return err
 	}
@@ -91,6 +100,11 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 	start(ending, door.run)
 	start(ending, d.keepHouse)
 	start(ending, d.keepCertificates)
+	start(ending, d.keepCatalogs)
+	start(ending, d.keepReports)
+	if d.routine != nil {
+		start(ending, d.routine.Run)
+	}
 	<-ending.Done()
 	d.log.Info("agent ends; programs that run go on")
 	d.engine.Close()
@@ -103,7 +117,11 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 }
 
 // connected is told by the link.
-func (d *daemon) connected() { d.engine.Connected(d.send) }
+func (d *daemon) connected() {
+	d.engine.Connected(d.send)
+	d.changed.give()
+	d.unsent.give()
+}
 
 // send writes a message of the engine. What is too large for the server can never be sent: its
 // requester is told so instead.
@@ -155,6 +173,7 @@ func (d *daemon) status() (Status, error) {
 		},
 		CertificateExpires: d.id.Certificate().NotAfter.UTC(),
 	}
+	d.standing(&s)
 	if !link.Since.IsZero() {
 		since := link.Since.UTC()
 		s.Connection.Since = &since

@@ -23,7 +23,10 @@ type Status struct {
 	Servers            []string     `json:"servers"`
 	Connection         Connection   `json:"connection"`
 	Transactions       Transactions `json:"transactions"`
-	LastPuppetRun      *LastRun     `json:"last_puppet_run,omitempty"` // of those that were ordered
+	LastPuppetRun      *LastRun     `json:"last_puppet_run,omitempty"` // of those that were ordered or scheduled
+	Catalog            Kept         `json:"catalog"`
+	Runs               Runs         `json:"runs"`
+	UndeliveredReports int          `json:"undelivered_reports"`
 	CertificateExpires time.Time    `json:"certificate_expires"`
 	Data               string       `json:"data"`
 }
@@ -52,6 +55,40 @@ type LastRun struct {
 	Status      string     `json:"status"` // running, success, failure, undetermined
 	Start       time.Time  `json:"start"`
 	End         *time.Time `json:"end,omitempty"`
+}
+
+// Kept is the catalog that the node keeps.
+type Kept struct {
+	Digest      string     `json:"digest,omitempty"` // empty: none
+	Mode        string     `json:"mode,omitempty"`   // live, released
+	Generation  int64      `json:"generation,omitempty"`
+	Environment string     `json:"environment,omitempty"`
+	Version     string     `json:"version,omitempty"`
+	UUID        string     `json:"uuid,omitempty"`
+	Fetched     *time.Time `json:"fetched,omitempty"`
+	Asked       *time.Time `json:"asked,omitempty"`   // when a server said last that there is no other
+	Problem     string     `json:"problem,omitempty"` // why none said so the last time
+}
+
+// Runs is when the node applies it by itself.
+type Runs struct {
+	Scheduled bool          `json:"scheduled"`
+	Noop      bool          `json:"noop,omitempty"`
+	Interval  string        `json:"interval,omitempty"`
+	Running   bool          `json:"running,omitempty"`
+	Last      *ScheduledRun `json:"last,omitempty"`
+	Next      *time.Time    `json:"next,omitempty"`
+	Why       string        `json:"why,omitempty"`      // told, scheduled, retry
+	Failures  int           `json:"failures,omitempty"` // runs in a row that could not be done
+}
+
+// ScheduledRun is the last run of the schedule that is over.
+type ScheduledRun struct {
+	Status  string    `json:"status"` // changed, unchanged, failed, disabled, not done
+	Detail  string    `json:"detail,omitempty"`
+	Catalog string    `json:"catalog,omitempty"` // empty: what the server gave it then
+	Report  string    `json:"report,omitempty"`  // its transaction_uuid
+	End     time.Time `json:"end"`
 }
 
 // socketName is where a running agent answers, in its data directory.

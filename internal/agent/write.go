@@ -10,9 +10,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
+// newPrefix begins the names of files that are being written.
+const newPrefix = ".new-"
+
 // write replaces a file: the old or the new content is there, never half.
 func write(path string, content []byte, mode fs.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	file, err := os.CreateTemp(filepath.Dir(path), newPrefix+"*") // mode 0600
 	if err != nil {
 		return unwritable(path, err)
 	}

@@ -19,6 +19,7 @@ type joinFlags struct {
 	puppet                                      bool
 	ssldir                                      string
 	wait                                        time.Duration
+	runs                                        bool
 }
 
 func (a *app) agentJoin() *cobra.Command {
@@ -32,10 +33,13 @@ the request on the server.
 The CA's certificate and revocation list, the node's key and certificate, and agent.yaml are written into the directory. Running
 the command again is safe: what is there is used.
 
+With --runs the agent also applies the node's catalog every half hour (run_interval in agent.yaml), and while the server is away.
+Without it Puppet runs only when it is ordered to, or by a service of its own: two schedules would be one too many.
+
 With --use-puppet-certificates the node takes the certificate that its puppet agent has, and nothing is asked for.`,
 		Example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
   tutti agent join tutti.example.test --certname web-1 --ca-file ca.pem --wait 1h
-  tutti agent join tutti.example.test --use-puppet-certificates`,
+  tutti agent join tutti.example.test --use-puppet-certificates --runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkTextOrJSON(); err != nil {
 				return err
@@ -65,6 +69,7 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
 	flags.BoolVar(&f.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
 	flags.StringVar(&f.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
+	flags.BoolVar(&f.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
 	cmd.MarkFlagsMutuallyExclusive("token", "token-file")
 	cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
 	for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
@@ -89,7 +94,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 	}
 	dir := a.agentDir(cmd.Flags())
 	if f.puppet {
-		return agent.PuppetJoin{Server: address, SSLDir: f.ssldir, Name: name, Dir: dir, Say: a.hint}.Run(cmd.Context())
+		return agent.PuppetJoin{Server: address, SSLDir: f.ssldir, Name: name, Dir: dir, Runs: f.runs, Say: a.hint}.Run(cmd.Context())
 	}
 	if name == "" {
 		if name, err = agent.HostName(); err != nil {
@@ -100,7 +105,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 	if err != nil {
 		return agent.Joined{}, err
 	}
-	join := agent.Join{Server: address, Name: name, Token: token, Fingerprint: f.fingerprint, Dir: dir, Wait: f.wait, Say: a.hint}
+	join := agent.Join{Server: address, Name: name, Token: token, Fingerprint: f.fingerprint, Dir: dir, Wait: f.wait, Runs: f.runs, Say: a.hint}
 	if f.caFile != "" {
 		if join.CA, err = readOr(f.caFile, "", "ca-file"); err != nil {
 			return agent.Joined{}, err

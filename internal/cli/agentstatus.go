@@ -91,7 +91,8 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 	if last := s.LastPuppetRun; last != nil {
 		run = fmt.Sprintf("%s, %s (transaction %s)", last.Status, ago(last.Start, now), last.Transaction)
 	}
-	return append(rows, []string{"Last Puppet run", run}, []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
+	rows = append(rows, []string{"Last Puppet run", run})
+	return append(append(rows, catalogRows(s, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
 }
 
 func (a *app) agentDoctor() *cobra.Command {

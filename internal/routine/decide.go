@@ -19,8 +19,8 @@ type Config struct {
 // Check returns an Invalid fault for a configuration that cannot be followed.
 func (c Config) Check() error {
 	switch {
-	case c.Interval < time.Minute:
-		return fault.New(fault.Invalid, "the interval between runs is %s; it must be at least one minute", c.Interval)
+	case c.Interval < time.Second:
+		return fault.New(fault.Invalid, "the interval between runs is %s; it must be at least one second", c.Interval)
 	case c.Splay < 0 || c.Splay > c.Interval:
 		return fault.New(fault.Invalid, "the splay %s must be between nothing and the interval, %s", c.Splay, c.Interval)
 	case c.Gap < 0 || c.Gap > c.Interval:

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/agent"
+)
+
+// catalogRows are what the status says of the node's catalog, and of when it is applied.
+func catalogRows(s agent.Status, now time.Time) [][]string {
+	rows := [][]string{{"Catalog", catalogText(s.Catalog, now)}}
+	if s.Catalog.Problem != "" {
+		rows = append(rows, []string{"Catalog problem", s.Catalog.Problem})
+	}
+	rows = append(rows, []string{"Scheduled runs", scheduleText(s.Runs, now)})
+	if last := s.Runs.Last; last != nil {
+		text := last.Status + ", " + ago(last.End, now)
+		if last.Detail != "" {
+			text += ": " + last.Detail
+		}
+		rows = append(rows, []string{"Last scheduled", text})
+	}
+	if s.UndeliveredReports > 0 {
+		rows = append(rows, []string{"Reports", fmt.Sprintf("%d to be delivered", s.UndeliveredReports)})
+	}
+	return rows
+}
+
+func catalogText(c agent.Kept, now time.Time) string {
+	if c.Digest == "" {
+		return "none is kept"
+	}
+	const digits = 12
+	text := fmt.Sprintf("%s, %s", c.Digest[:min(digits, len(c.Digest))], c.Mode)
+	if c.Generation > 0 {
+		text += fmt.Sprintf(", generation %d", c.Generation)
+	}
+	text += fmt.Sprintf(", %s %s", c.Environment, c.Version[:min(digits, len(c.Version))])
+	if c.Fetched != nil {
+		text += ", fetched " + ago(*c.Fetched, now)
+	}
+	return text
+}
+
+func scheduleText(r agent.Runs, now time.Time) string {
+	if !r.Scheduled {
+		return "off"
+	}
+	text := "every " + r.Interval
+	if r.Noop {
+		text += ", noop"
+	}
+	switch {
+	case r.Running:
+		text += ", one is running"
+	case r.Next != nil && r.Next.After(now):
+		text += fmt.Sprintf(", next in %s (%s)", r.Next.Sub(now).Round(time.Second), r.Why)
+	case r.Next != nil:
+		text += ", one is due"
+	}
+	if r.Failures > 0 {
+		text += fmt.Sprintf("; %d in a row could not be done", r.Failures)
+	}
+	return text
+}
