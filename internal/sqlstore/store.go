@@ -34,6 +34,7 @@ type Store struct {
 	packer    *compressor
 	groups    groupCache
 	paths     pathCache
+	factLists listCache
 	asking    chan struct{} // a place for each query that runs
 	compiling chan struct{} // the same, of compilations
 	closing   sync.Once
