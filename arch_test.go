@@ -52,6 +52,7 @@ var ranks = map[string]int{
 	"internal/exechook":      20,
 	"internal/gitsource":     20,
 	"internal/httpapi":       20,
+	"internal/nodeapi":       20,
 	"internal/fetch":         20,
 	"internal/pcp":           20,
 	"internal/pdbapi":        20,
