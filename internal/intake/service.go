@@ -55,14 +55,8 @@ func New(ctx context.Context, parts Parts, config Config) (*Service, error) {
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
 	}
-	load, err := parts.Store.QueuedLoad(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &Service{
-		Parts: parts, cfg: config, load: load,
-		direct: make(chan struct{}, config.Direct), queued: make(chan struct{}, 1),
-	}, nil
+	s := &Service{Parts: parts, cfg: config, direct: make(chan struct{}, config.Direct), queued: make(chan struct{}, 1)}
+	return s, s.recount(ctx)
 }
 
 // Answer is what a node is told.

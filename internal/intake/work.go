@@ -46,6 +46,9 @@ func (s *Service) applyQueued(ctx context.Context) error {
 			return err
 		}
 		if len(sets) == 0 {
+			if s.idle() {
+				return nil
+			}
 			return s.recount(ctx)
 		}
 		applied, failure := s.applyAll(ctx, sets)
@@ -61,14 +64,11 @@ func (s *Service) applyQueued(ctx context.Context) error {
 	}
 }
 
-// recount looks again how much is queued, if this process thinks that something is: nodes
-// that are purged take their sets along.
+// recount looks how much is queued: nodes that are purged take their sets along.
 func (s *Service) recount(ctx context.Context) error {
-	if s.idle() {
-		return nil
-	}
 	load, err := s.Store.QueuedLoad(ctx)
 	if err == nil {
+		load.Oldest = time.Time{}
 		s.mu.Lock()
 		s.load = load
 		s.mu.Unlock()

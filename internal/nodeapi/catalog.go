@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -85,8 +84,7 @@ func (h *Handler) turn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	after := retryMin + rand.N(retryMax-retryMin) //nolint:gosec // spreads load, guards nothing
-	return fault.Later(after, "%d catalogs are being sent, come back in %s", maxDocuments, after.Round(time.Second))
+	return later("%d catalogs are being sent", maxDocuments)
 }
 
 // gzipFrom is the size from which compressing is worth it.

@@ -1,6 +1,7 @@
 package nodeapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Prefix is where the API begins.
@@ -32,8 +34,11 @@ type Deliveries interface {
 type Config struct {
 	Deliveries Deliveries
 	Blobs      cas.Store
+	Facts      Facts
 	RequestID  func(context.Context) string // the reference that logs and callers share
 	Log        *slog.Logger
+
+	MaxFactsBytes int64 // most that a submission of facts may have, packed and unpacked; 0: 16 MiB
 }
 
 // Handler serves Prefix.
@@ -41,6 +46,7 @@ type Handler struct {
 	Config
 	mux       *http.ServeMux
 	documents *semaphore.Weighted // that are sent at the same time
+	reading   *semaphore.Weighted // submissions that are taken at the same time
 }
 
 // maxDocuments is how many documents are sent at the same time.
@@ -48,10 +54,14 @@ const maxDocuments = 128
 
 // New returns the handler.
 func New(c Config) *Handler {
-	h := &Handler{Config: c, mux: http.NewServeMux(), documents: semaphore.NewWeighted(maxDocuments)}
+	c.MaxFactsBytes = cmp.Or(c.MaxFactsBytes, inventory.MaxFactBytes)
+	h := &Handler{Config: c, mux: http.NewServeMux(), documents: semaphore.NewWeighted(maxDocuments), reading: semaphore.NewWeighted(maxReading)}
 	for pattern, serve := range map[string]action{
 		"GET " + Prefix + "/catalog":           h.pointer,
 		"GET " + Prefix + "/catalogs/{digest}": h.document,
+		"GET " + Prefix + "/facts":             h.getFacts,
+		"PUT " + Prefix + "/facts":             h.putFacts,
+		"PATCH " + Prefix + "/facts":           h.patchFacts,
 	} {
 		h.mux.Handle(pattern, h.own(serve))
 	}

@@ -73,6 +73,7 @@ type Config struct {
 	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
 	VersionRetention time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
 	MaxFactsBytes    int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
+	FactsQueueBytes  int64         `koanf:"facts_queue_bytes" help:"most facts, compressed, that wait to be applied after a burst; beyond that nodes are told to come back; in bytes"`
 	MaxReportBytes   int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
 	MaxBackupBytes   int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
 	MaxConnections   int           `koanf:"max_connections" help:"most open connections"`
@@ -119,6 +120,7 @@ func Default() Config {
 		BackupRetention:       90 * 24 * time.Hour,
 		VersionRetention:      90 * 24 * time.Hour,
 		MaxFactsBytes:         16 << 20,
+		FactsQueueBytes:       1 << 30,
 		MaxReportBytes:        64 << 20,
 		MaxBackupBytes:        1 << 30,
 		MaxConnections:        100_000,
@@ -176,7 +178,7 @@ func (c Config) Check() error {
 
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
-		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "max_report_bytes": c.MaxReportBytes,
+		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "max_report_bytes": c.MaxReportBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
 		"login_failures": int64(c.LoginFailures),

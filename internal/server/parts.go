@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/intake"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -46,6 +47,7 @@ type parts struct {
 	catalogs *compile.Service
 	warmer   *compile.Warmer
 	reuser   *compile.Reuser
+	intake   *intake.Service
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
@@ -96,10 +98,14 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openCompiler(c); err != nil {
 		return p, err
 	}
+	if err = p.openIntake(ctx, c); err != nil {
+		return p, err
+	}
 	if err = p.openJobs(c); err != nil {
 		return p, err
 	}
-	p.figures() //nolint:contextcheck // they are asked for later
+	p.intakeFigures() //nolint:contextcheck // they are asked for later
+	p.figures()       //nolint:contextcheck // they are asked for later
 	return p, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classifierapi"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
+	"github.com/tutti-project/tutti/internal/nodeapi"
 	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 	"github.com/tutti-project/tutti/internal/ws"
@@ -69,6 +70,9 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		// The channel to agents: PCP 1 and 2 over websockets.
 		ws.PathV1: p.sockets,
 		ws.PathV2: p.sockets,
+
+		// Facts of nodes, apart from their runs.
+		nodeapi.Prefix + "/facts": nodeapi.New(nodeapi.Config{Facts: p.intake, MaxFactsBytes: c.MaxFactsBytes, RequestID: requestID, Log: p.log.Logger}),
 
 		// The files of jobs, for the nodes that they send them to.
 		httpapi.JobFilePath: own.JobFileRoute(),

@@ -177,6 +177,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,
 			"jobs":               p.jobs.Run,
+			"facts":              p.intake.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,

@@ -29,6 +29,9 @@ func childMain(dir string) {
 	if os.Getenv("SQLSTORE_CHILD_WRITES") == "jobs" {
 		childJobs(ctx, s)
 	}
+	if os.Getenv("SQLSTORE_CHILD_WRITES") == "intake" {
+		childIntake(ctx, s)
+	}
 	childInventory(ctx, s)
 }
 

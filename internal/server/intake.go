@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/intake"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// openIntake wires what takes facts apart from runs.
+func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
+	p.intake, err = intake.New(ctx, intake.Parts{
+		Store: p.store, Inventory: factShelf{p}, Watch: p.store, Log: p.log.Logger,
+	}, intake.Config{QueueBytes: c.FactsQueueBytes})
+	return err
+}
+
+// factShelf is intake.Inventory: the store's facts, without what servers add to them.
+type factShelf struct{ *parts }
+
+// SaveFacts implements intake.Inventory. What the node's certificate says of it is stored
+// with its facts, if it is known, as with those that come with a run.
+func (s factShelf) SaveFacts(ctx context.Context, set intake.Set) (intake.Stored, error) {
+	env, err := s.environmentOf(ctx, set)
+	if err != nil {
+		return intake.Stored{}, err
+	}
+	facts := inventory.FactSet{
+		Origin:   inventory.Origin{Producer: serverName(), ProducedAt: set.AcceptedAt},
+		Certname: set.Node, Environment: env, Values: set.Values, Digest: set.Digest, Timestamp: set.Timestamp, ReceivedAt: set.AcceptedAt, Number: set.Number,
+	}
+	if set.AcceptedAt.IsZero() {
+		facts.ReceivedAt = time.Now()
+	}
+	trusted, err := agentDoor{s.parts}.Trusted(ctx, set.Node, nil)
+	switch {
+	case err == nil:
+		facts, err = facts.WithTrusted(trusted)
+		if err != nil {
+			return intake.Stored{}, err
+		}
+	case fault.Of(err) != fault.NotFound:
+		s.log.WarnContext(ctx, "facts are stored without trusted data, which is not known now", "node", set.Node, "err", err)
+	}
+	saved, changed, err := s.store.SaveFacts(ctx, facts)
+	if err != nil {
+		return intake.Stored{}, err
+	}
+	out, err := nodesOwn(saved)
+	out.Values, out.Changed = nil, len(changed)
+	return out, err
+}
+
+// environmentOf is the one that is known of the node: its runs say it. Only of a new
+// node counts what it asks for.
+func (s factShelf) environmentOf(ctx context.Context, set intake.Set) (fleet.Environment, error) {
+	node, err := s.store.Node(ctx, set.Node)
+	if err == nil && node.Environment != "" {
+		return node.Environment, nil
+	}
+	if err != nil && fault.Of(err) != fault.NotFound {
+		return "", err
+	}
+	env, err := agentDoor{s.parts}.NodeEnvironment(ctx, set.Node, set.Environment)
+	if err != nil { // it has no code, or groups cannot say it yet
+		return orDefault(set.Environment), nil
+	}
+	return env, nil
+}
+
+func orDefault(env fleet.Environment) fleet.Environment {
+	if env == "" {
+		return defaultEnvironment
+	}
+	return env
+}
+
+// Facts implements intake.Inventory.
+func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (intake.Stored, error) {
+	facts, err := s.store.Facts(ctx, node)
+	if err != nil {
+		return intake.Stored{}, err
+	}
+	return nodesOwn(facts)
+}
+
+// nodesOwn is what of stored facts the node itself said.
+func nodesOwn(f inventory.FactSet) (intake.Stored, error) {
+	values, err := inventory.WithoutTrusted(f.Values)
+	return intake.Stored{Seq: f.Seq, Set: intake.Set{
+		Node: f.Certname, Environment: f.Environment, Number: f.Number, Timestamp: f.Timestamp, AcceptedAt: f.ProducedAt, Values: values, Digest: fleet.DigestOf(values),
+	}}, err
+}
+
+// factsRead names the list of facts that the node's agent should watch.
+func (p *parts) factsRead(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
+	paths, err := p.store.Watched(ctx, node)
+	return intake.DigestOfPaths(paths), err
+}
+
+// intakeFigures registers what can be asked of facts on their way.
+func (p *parts) intakeFigures() {
+	p.metrics.gauge("tutti_facts_queue_sets", "Sets of facts that were accepted and wait to be applied.", func() float64 { return float64(p.intake.Load().Sets) })
+	p.metrics.gauge("tutti_facts_queue_bytes", "What they take, packed.", func() float64 { return float64(p.intake.Load().Bytes) })
+	for name, figure := range map[string]struct {
+		help string
+		of   func(intake.Stats) uint64
+	}{
+		"tutti_facts_direct_total":  {"Submissions of facts that were applied at once.", func(s intake.Stats) uint64 { return s.Direct }},
+		"tutti_facts_queued_total":  {"Submissions of facts that were queued.", func(s intake.Stats) uint64 { return s.Queued }},
+		"tutti_facts_applied_total": {"Queued sets of facts that were applied.", func(s intake.Stats) uint64 { return s.Applied }},
+		"tutti_facts_late_total":    {"Submissions of facts that a newer one had overtaken.", func(s intake.Stats) uint64 { return s.Late }},
+		"tutti_facts_refused_total": {"Submissions of facts that were refused because too many waited.", func(s intake.Stats) uint64 { return s.Refused }},
+	} {
+		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.intake.Stats())) })
+	}
+}
