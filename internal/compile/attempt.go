@@ -1,15 +1,19 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // product is what an attempt gave: its row as it should be finished.
@@ -18,14 +22,13 @@ type product struct {
 	result *Result // a fresh catalog and what can be asked about it; nil: a stored one was used again
 }
 
-// attempt compiles c and finishes its row. What it returns is how long the row
-// has to rest before it is tried again; zero when there is nothing left to do.
-func (d *Dispatcher) attempt(ctx context.Context, c Compilation) (rest time.Duration) {
-	return d.try(ctx, c, func(ctx context.Context) (product, error) { return d.produce(ctx, c) })
+// attempt compiles c and finishes its row, or lets it rest.
+func (d *Dispatcher) attempt(ctx context.Context, c Compilation) {
+	d.try(ctx, c, func(ctx context.Context) (product, error) { return d.produce(ctx, c) })
 }
 
 // try finishes the row of c with what work gives.
-func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.Context) (product, error)) (rest time.Duration) {
+func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.Context) (product, error)) {
 	began := time.Now()
 	made, err := d.compile(ctx, work)
 	c.FactsSeq = max(c.FactsSeq, made.FactsSeq)
@@ -35,31 +38,49 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	case ctx.Err() != nil:
 		d.count.lost.Add(1)
 		log.InfoContext(ctx, "compilation stopped: its lease is lost or the server stops")
-		return 0
+		return
 	case err == nil:
 		c = made.Compilation
 	case failed != nil:
 		c = asFailed(c, failed)
+		c.Order = made.Order
+	case fault.Of(err) == fault.Conflict: // the node was purged, or left
+		d.thrownAway(ctx, log, err)
+		return
 	case c.Attempts >= d.cfg.MaxAttempts:
 		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
 		c = asFailed(c, gaveUp(c.Attempts, err))
 	default:
-		d.count.retried.Add(1)
-		rest = backoff(c.Attempts)
-		log.WarnContext(ctx, "compilation could not be tried, will retry", "rest", rest, "err", err)
-		return rest
+		d.rest(ctx, log, c, err)
+		return
 	}
 	if err = d.finish(ctx, c); errors.Is(err, ErrUnstaged) {
 		made.Staged = false
-		return d.try(ctx, c, func(ctx context.Context) (product, error) { return d.unstage(ctx, made) })
+		d.try(ctx, c, func(ctx context.Context) (product, error) { return d.unstage(ctx, made) })
+		return
 	}
 	if err != nil {
-		d.count.lost.Add(1)
-		log.WarnContext(ctx, "compilation ended but its row did not take it, the result is thrown away", "err", err)
-		return 0 // held by nobody, or by a lease that runs out
+		d.thrownAway(ctx, log, err)
+		return
 	}
 	d.tell(ctx, c)
-	return 0
+}
+
+// thrownAway ends an attempt whose row did not take what it gave: it is held by
+// nobody, or by a lease that runs out.
+func (d *Dispatcher) thrownAway(ctx context.Context, log *slog.Logger, err error) {
+	d.count.lost.Add(1)
+	log.WarnContext(ctx, "compilation ended but its row did not take it, the result is thrown away", "err", err)
+}
+
+// rest gives c back that could not be tried.
+func (d *Dispatcher) rest(ctx context.Context, log *slog.Logger, c Compilation, err error) {
+	d.count.retried.Add(1)
+	rest := backoff(c.Attempts)
+	log.WarnContext(ctx, "compilation could not be tried, will retry", "rest", rest, "err", err)
+	if err := d.Queue.Rest(ctx, c, time.Now().Add(rest), troubleOf(err)); err != nil && ctx.Err() == nil {
+		log.ErrorContext(ctx, "give a compilation back failed, its lease will run out", "err", err)
+	}
 }
 
 // compile does work within its time and returns what it made, or why there is no
@@ -88,6 +109,11 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		return made, err
 	}
 	c.FactsSeq, made.FactsSeq = seq, seq
+	made.Order = order.digest()
+	if known := d.knownFailure(ctx, c, made.Order); known != nil {
+		made.Order = ""
+		return made, known
+	}
 	outcome, err := d.Compiler.Compile(ctx, order)
 	if err != nil {
 		return made, err
@@ -100,6 +126,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		return made, fmt.Errorf("store the catalog: %w", err)
 	}
 	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
+	c.Logs = boundLogs(outcome.Logs)
 	c.Inputs = newInputSet(d.Compiler.Engine(), order, outcome, used)
 	check.compare(ctx, order, c, document)
 	made.Compilation = c
@@ -177,11 +204,42 @@ func asFailed(c Compilation, err *Error) Compilation {
 
 // gaveUp is the error of a row that could not even be tried.
 func gaveUp(attempts int, err error) *Error {
-	why := fault.Detail(err)
-	if why == "" {
-		why = "the server's log says why"
+	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %d attempts: %s", attempts, troubleOf(err))}
+}
+
+// troubleOf is what people are shown of an error that is not the code's.
+func troubleOf(err error) string {
+	return cmp.Or(fault.Detail(err), "the server's log says why")
+}
+
+// knownFailure is the error that compiling order gave a moment ago, if it is not to be
+// tried again. Whatever is wrong with looking is a reason to compile.
+func (d *Dispatcher) knownFailure(ctx context.Context, c Compilation, order fleet.Digest) *Error {
+	if d.History == nil || c.Priority < NewCode {
+		return nil
 	}
-	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %d attempts: %s", attempts, why)}
+	last, err := d.History.LastFailure(ctx, c.Node, c.Environment, c.Version)
+	if err != nil || !standsFor(order, c.Priority, last, time.Now()) {
+		return nil
+	}
+	return last.Err
+}
+
+// The bounds of logs that are kept of a compilation that gave a catalog.
+const (
+	maxLogs     = 200
+	maxLogBytes = 64 << 10
+)
+
+// boundLogs keeps the first ones.
+func boundLogs(logs []Log) []Log {
+	room := maxLogBytes
+	for i, l := range logs {
+		if room -= len(l.Message) + len(l.File); i == maxLogs || room < 0 {
+			return append(slices.Clip(logs[:i]), Log{Level: "notice", Message: fmt.Sprintf("%d more messages are not kept", len(logs)-i)})
+		}
+	}
+	return logs
 }
 
 // finish closes the row. The work is done and stored, so a busy store is asked

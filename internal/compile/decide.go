@@ -11,33 +11,55 @@ import (
 
 // situation is what a dispatcher sees when it looks whether to start something.
 type situation struct {
-	slots   int  // how many compilations may run at once
-	running int  // how many do
-	paused  bool // an operator said stop
-	open    bool // the load gate is open
+	slots      int  // how many compilations may run at once
+	running    int  // how many do
+	background int  // how many of them are background work
+	room       Room // what the machine has
 }
 
-// next says how many compilations to start and how unimportant they may be.
-// While the gate is closed only one runs, for somebody who waits: a busy machine
-// gets slow, never mute.
-func next(s situation) (n int, worst Priority) {
+// pick is how many compilations to start and how unimportant they may be.
+type pick struct {
+	n     int
+	worst Priority
+}
+
+// next says what to start; the second pick only if there is nothing for the first.
+// While the machine is full only one runs, for somebody who waits: a busy machine
+// gets slow, never mute. Background work starts only where nothing better is wanted or
+// runs, and takes a quarter of the slots, so that what comes meanwhile finds room.
+func next(s situation) []pick {
 	free := max(0, s.slots-s.running)
 	switch {
-	case s.paused:
-		return 0, Waited
-	case s.open:
-		return free, Background
-	case s.running == 0:
-		return min(1, free), Waited
-	default:
-		return 0, Waited
+	case free == 0:
+		return nil
+	case s.room == Full && s.running == 0:
+		return []pick{{1, Waited}}
+	case s.room == Full:
+		return nil
 	}
+	picks := []pick{{free, Background - 1}}
+	if n := min(free, max(1, s.slots/4)-s.background); s.room == Idle && s.running == s.background && n > 0 {
+		picks = append(picks, pick{n, Background})
+	}
+	return picks
 }
 
 // backoff is how long a row rests that could not be tried for the n-th time:
 // 1, 2, 4 … 60 seconds.
 func backoff(n int) time.Duration {
 	return min(time.Minute, time.Second<<min(max(n-1, 0), 10))
+}
+
+// failureStands is how long a failed compilation answers for the same order, where
+// nobody waits. Only what is not part of an order can mend it meanwhile, such as what
+// other nodes export: who knows of that wants the node anew with a better priority.
+const failureStands = 10 * time.Minute
+
+// standsFor says whether the failed compilation was of order, wanted with priority,
+// and lately enough for another one not to be tried.
+func standsFor(order fleet.Digest, priority Priority, failed Compilation, now time.Time) bool {
+	return priority >= NewCode && failed.Err != nil && failed.Err.Cause == CauseCode && failed.Order == order &&
+		now.Sub(failed.FinishedAt) < failureStands
 }
 
 // standIn is the transaction of an ask that has none, as old clients send. It is
@@ -59,6 +81,7 @@ type load struct {
 	wanted, leased int
 	oldest         time.Duration // age of the oldest wanted row
 	wall           time.Duration // what a compilation takes; zero when not known
+	pauses         []Pause
 }
 
 // retryAfter says when a node should come back whose catalog is not ready: about
@@ -76,6 +99,12 @@ func retryAfter(l load, roll float64) time.Duration {
 	from := min(max(guess/2, soonest), latest/2)
 	to := min(max(min(guess, latest)+min(guess, latest)/2, from+2*time.Second), latest)
 	return seconds(math.Round((from + time.Duration(roll*float64(to-from))).Seconds()))
+}
+
+// whilePaused says when a node should come back for which nobody compiles: late, and
+// spread by roll (0 to 1).
+func whilePaused(roll float64) time.Duration {
+	return seconds(math.Round((latest/2 + time.Duration(roll*float64(latest/2))).Seconds()))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

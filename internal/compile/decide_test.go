@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,22 +12,53 @@ import (
 
 func TestNext(t *testing.T) {
 	t.Parallel()
+	const better = Background - 1
 	for _, tt := range []struct {
-		name  string
-		in    situation
-		n     int
-		worst Priority
+		name string
+		in   situation
+		want []pick
 	}{
-		{"idle", situation{slots: 4, open: true}, 4, Background},
-		{"partly busy", situation{slots: 4, running: 3, open: true}, 1, Background},
-		{"full", situation{slots: 4, running: 4, open: true}, 0, Background},
-		{"shrunk", situation{slots: 2, running: 4, open: true}, 0, Background},
-		{"paused", situation{slots: 4, open: true, paused: true}, 0, Waited},
-		{"loaded but idle", situation{slots: 4}, 1, Waited},
-		{"loaded and busy", situation{slots: 4, running: 1}, 0, Waited},
+		{"idle", situation{slots: 8, room: Idle}, []pick{{8, better}, {2, Background}}},
+		{"idle with few slots", situation{slots: 2, room: Idle}, []pick{{2, better}, {1, Background}}},
+		{"background runs", situation{slots: 8, running: 1, background: 1, room: Idle}, []pick{{7, better}, {1, Background}}},
+		{"enough background runs", situation{slots: 8, running: 2, background: 2, room: Idle}, []pick{{6, better}}},
+		{"something better runs", situation{slots: 8, running: 2, background: 1, room: Idle}, []pick{{6, better}}},
+		{"some room", situation{slots: 4, room: Some}, []pick{{4, better}}},
+		{"partly busy", situation{slots: 4, running: 3, room: Some}, []pick{{1, better}}},
+		{"all slots run", situation{slots: 4, running: 4, room: Idle}, nil},
+		{"shrunk", situation{slots: 2, running: 4, room: Idle}, nil},
+		{"full but nothing runs", situation{slots: 4}, []pick{{1, Waited}}},
+		{"full", situation{slots: 4, running: 1}, nil},
 	} {
-		if n, worst := next(tt.in); n != tt.n || n > 0 && worst != tt.worst {
-			t.Errorf("%s: %d up to %d, want %d up to %d", tt.name, n, worst, tt.n, tt.worst)
+		if got := next(tt.in); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestStandsFor(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	failed := Compilation{Order: "o", FinishedAt: now.Add(-time.Minute), Err: &Error{Cause: CauseCode}}
+	for name, tt := range map[string]struct {
+		order    fleet.Digest
+		priority Priority
+		change   func(*Compilation)
+		want     bool
+	}{
+		"new code":          {"o", NewCode, func(*Compilation) {}, true},
+		"background":        {"o", Background, func(*Compilation) {}, true},
+		"somebody waits":    {"o", Waited, func(*Compilation) {}, false},
+		"new exports":       {"o", NewExports, func(*Compilation) {}, false},
+		"another order":     {"p", NewCode, func(*Compilation) {}, false},
+		"a crash":           {"o", NewCode, func(c *Compilation) { c.Err = &Error{Cause: CauseCrash} }, false},
+		"a while ago":       {"o", NewCode, func(c *Compilation) { c.FinishedAt = now.Add(-failureStands) }, false},
+		"without its error": {"o", NewCode, func(c *Compilation) { c.Err = nil }, false},
+	} {
+		c := failed
+		tt.change(&c)
+		if got := standsFor(tt.order, tt.priority, c, now); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -42,7 +41,8 @@ type DispatcherParts struct {
 	Documents Documents
 	Finisher  Finisher // nil: catalogs stay as they are
 	Results   Results  // nil: nobody keeps resources
-	Gate      Gate     // nil: always open
+	Gate      Gate     // nil: the machine is always idle
+	History   History  // nil: what failed is not remembered
 	Reuser    *Reuser  // nil: every catalog is compiled
 	// Finished is told of every row that this dispatcher finished; it must not
 	// block. Nil: nobody listens.
@@ -54,10 +54,9 @@ type DispatcherParts struct {
 // Several may share a queue, each under its own worker name.
 type Dispatcher struct {
 	DispatcherParts
-	cfg    DispatcherConfig
-	wake   chan struct{}
-	paused atomic.Bool
-	count  dispatcherCounters
+	cfg   DispatcherConfig
+	wake  chan struct{}
+	count dispatcherCounters
 }
 
 // NewDispatcher checks cfg; Run does the work.
@@ -86,22 +85,13 @@ func (d *Dispatcher) Wake() {
 	}
 }
 
-// Pause stops new compilations; running ones go on.
-func (d *Dispatcher) Pause() { d.paused.Store(true) }
-
-// Resume ends a pause.
-func (d *Dispatcher) Resume() {
-	d.paused.Store(false)
-	d.Wake()
-}
-
 // Run dispatches until ctx is done. Then it starts nothing more, gives what runs
 // Drain to end, kills the rest and gives its leases back. It returns only when
 // all that it started has ended.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	work, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	s := &shift{Dispatcher: d, work: work, running: map[lease]context.CancelFunc{}, ended: make(chan verdict, d.cfg.Slots)}
+	s := &shift{Dispatcher: d, work: work, running: map[lease]running{}, ended: make(chan lease, d.cfg.Slots)}
 	poll, renew := time.NewTicker(d.cfg.Poll), time.NewTicker(d.cfg.Lease/3)
 	defer poll.Stop()
 	defer renew.Stop()
@@ -113,8 +103,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			s.drain(renew.C, kill) //nolint:contextcheck // what drains has to outlive ctx
 			return nil
 		case <-d.wake:
-		case v := <-s.ended:
-			s.end(ctx, v)
+		case l := <-s.ended:
+			delete(s.running, l)
 		case <-poll.C:
 			s.sweep(ctx)
 		case <-renew.C:
@@ -130,13 +120,19 @@ type lease struct {
 	attempt int
 }
 
+// running is a compilation that runs.
+type running struct {
+	kill       context.CancelFunc
+	background bool
+}
+
 // shift is the state of one Run; it belongs to Run's goroutine.
 type shift struct {
 	*Dispatcher
 	work    context.Context // of the compilations; outlives Run's while draining
-	running map[lease]context.CancelFunc
-	ended   chan verdict // never full: it has room for all slots
-	tidied  bool         // leases of an earlier life are returned
+	running map[lease]running
+	ended   chan lease // never full: it has room for all slots
+	tidied  bool       // leases of an earlier life are returned
 }
 
 // sweep makes leases wanted again that ran out, and once those that this worker
@@ -160,32 +156,46 @@ func (s *shift) start(ctx context.Context) {
 	if !s.tidied || ctx.Err() != nil {
 		return // what we lease now would be taken for a lease of an earlier life
 	}
-	open := s.Gate == nil || s.Gate.Open(ctx)
-	s.count.open.Store(open)
-	n, worst := next(situation{slots: s.cfg.Slots, running: len(s.running), paused: s.paused.Load(), open: open})
-	if n == 0 {
-		return
+	for _, p := range next(s.situation(ctx)) {
+		now := time.Now()
+		rows, err := s.Queue.Lease(ctx, s.cfg.Worker, p.n, p.worst, now, now.Add(s.cfg.Lease))
+		if err != nil {
+			s.report(ctx, "lease compilations failed, will retry", err)
+			return
+		}
+		for _, c := range rows {
+			s.count.leased.Add(1)
+			s.begin(c) //nolint:contextcheck // a compilation has to outlive ctx while it drains
+		}
+		if len(rows) > 0 {
+			return
+		}
 	}
-	now := time.Now()
-	rows, err := s.Queue.Lease(ctx, s.cfg.Worker, n, worst, now, now.Add(s.cfg.Lease))
-	if err != nil {
-		s.report(ctx, "lease compilations failed, will retry", err)
-		return
+}
+
+func (s *shift) situation(ctx context.Context) situation {
+	now := situation{slots: s.cfg.Slots, running: len(s.running), room: Idle}
+	if s.Gate != nil {
+		now.room = s.Gate.Room(ctx)
 	}
-	for _, c := range rows {
-		s.count.leased.Add(1)
-		s.begin(c) //nolint:contextcheck // a compilation has to outlive ctx while it drains
+	for _, r := range s.running {
+		if r.background {
+			now.background++
+		}
 	}
+	s.count.room.Store(int64(now.room))
+	return now
 }
 
 func (s *shift) begin(c Compilation) {
 	ctx, kill := context.WithCancel(s.work)
-	s.running[lease{c.ID, c.Attempts}] = kill
+	s.running[lease{c.ID, c.Attempts}] = running{kill, c.Priority >= Background}
 	s.count.running.Add(1)
 	go func() {
 		defer s.count.running.Add(-1)
 		defer kill()
-		s.ended <- verdict{lease{c.ID, c.Attempts}, s.attempt(ctx, c)}
+		s.attempt(ctx, c)
+		s.ended <- lease{c.ID, c.Attempts}
 	}()
 }
 
@@ -207,28 +217,10 @@ func (s *shift) renew(ctx context.Context) {
 	for _, id := range held {
 		keep[id] = true
 	}
-	for l, kill := range s.running {
+	for l, r := range s.running {
 		if !keep[l.id] {
-			kill()
+			r.kill()
 		}
-	}
-}
-
-// verdict is how an attempt ended: its row is finished or lost (zero), or has to
-// rest for a while before it is tried again.
-type verdict struct {
-	lease lease
-	rest  time.Duration
-}
-
-// end takes note of an attempt that ended.
-func (s *shift) end(ctx context.Context, v verdict) {
-	delete(s.running, v.lease)
-	if v.rest == 0 {
-		return
-	}
-	if _, err := s.Queue.Renew(ctx, s.cfg.Worker, []int64{v.lease.id}, time.Now().Add(v.rest)); err != nil {
-		s.report(ctx, "give a compilation back failed, its lease will run out", err)
 	}
 }
 
@@ -239,8 +231,8 @@ func (s *shift) drain(renew <-chan time.Time, kill func()) {
 	defer limit.Stop()
 	for len(s.running) > 0 {
 		select {
-		case v := <-s.ended:
-			s.end(ctx, v)
+		case l := <-s.ended:
+			delete(s.running, l)
 		case <-renew:
 			s.renew(ctx)
 		case <-limit.C:

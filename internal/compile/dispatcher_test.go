@@ -79,7 +79,7 @@ func TestDispatcherKeepsToItsSlots(t *testing.T) {
 		w := newWorld(t)
 		w.compiler.Play(compiletest.Takes(10 * time.Second))
 		for i := range 7 {
-			w.want(t, fleet.Certname(fmt.Sprintf("n%d", i)), compile.Background)
+			w.want(t, fleet.Certname(fmt.Sprintf("n%d", i)), compile.NewCode)
 		}
 		began := time.Now()
 		defer w.start(t.Context())()
@@ -180,7 +180,8 @@ func TestDispatcherTriesAgain(t *testing.T) {
 				c := w.want(t, "a", compile.Waited)
 				defer w.start(t.Context())()
 				synctest.Wait()
-				if got := w.row(t, c.ID); got.State != compile.Leased || w.dispatcher.Stats().Retried != 1 {
+				got := w.row(t, c.ID)
+				if got.State != compile.Leased || w.dispatcher.Stats().Retried != 1 || got.Trouble == "" || !got.RestsUntil.Equal(time.Now().Add(time.Second)) {
 					t.Fatalf("after a first try the row is %+v", got)
 				}
 				fail.off(w)
@@ -321,46 +322,6 @@ func TestDispatcherSurvivesABusyStore(t *testing.T) {
 		until(t, func() bool { return w.row(t, c.ID).State == compile.Done })
 		if got := w.row(t, c.ID); got.Attempts != 1 || len(w.compiler.Orders()) != 1 {
 			t.Errorf("%+v: a busy store made it compile %d times", got, len(w.compiler.Orders()))
-		}
-	})
-}
-
-func TestDispatcherGate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.gate.Shut(true)
-		w.compiler.Play(compiletest.Takes(time.Second))
-		idle := w.want(t, "idle", compile.Background)
-		for _, node := range []fleet.Certname{"w1", "w2", "w3"} {
-			w.want(t, node, compile.Waited)
-		}
-		defer w.start(t.Context())()
-		until(t, func() bool { return w.dispatcher.Stats().Done == 3 })
-		<-time.After(time.Minute)
-		if _, peak := w.compiler.Running(); peak != 1 || w.row(t, idle.ID).State != compile.Wanted {
-			t.Errorf("behind a shut gate %d ran at once and the background row is %s", peak, w.row(t, idle.ID).State)
-		}
-		w.gate.Shut(false)
-		until(t, func() bool { return w.row(t, idle.ID).State == compile.Done })
-	})
-}
-
-func TestDispatcherPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.dispatcher.Pause()
-		c := w.want(t, "a", compile.Waited)
-		defer w.start(t.Context())()
-		<-time.After(time.Minute)
-		if got := w.row(t, c.ID).State; got != compile.Wanted || !w.dispatcher.Stats().Paused {
-			t.Errorf("in a pause the row is %s", got)
-		}
-		w.dispatcher.Resume()
-		synctest.Wait()
-		if got := w.row(t, c.ID).State; got != compile.Done {
-			t.Errorf("after it the row is %s", got)
 		}
 	})
 }

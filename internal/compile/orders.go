@@ -46,6 +46,17 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 	return order, seq, nil
 }
 
+// digest names an order: equal ones give the same catalog, or the same error, unless
+// the code asks the world outside.
+func (o Order) digest() fleet.Digest {
+	o.Transaction = ""
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "" // a part is no JSON: the compiler says so
+	}
+	return fleet.DigestOf(text)
+}
+
 // inputError tells what trying again cannot mend from what it can.
 func inputError(err error, format string, args ...any) error {
 	switch fault.Of(err) {

@@ -63,10 +63,20 @@ type Results interface {
 	SaveCatalog(ctx context.Context, r Result) error
 }
 
-// Gate says whether the machine has room for another compilation.
+// Gate says how much room the machine has for another compilation.
 type Gate interface {
-	Open(ctx context.Context) bool
+	Room(ctx context.Context) Room
 }
+
+// Room is how busy the machine is.
+type Room int
+
+// The rooms.
+const (
+	Full Room = iota // it has more than enough to do: somebody who waits, at most
+	Some             // it is busy, but not too much: all except background work
+	Idle             // it has next to nothing to do
+)
 
 // Versions says which version an environment uses now.
 type Versions interface {

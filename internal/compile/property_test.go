@@ -111,8 +111,9 @@ func (h *history) live(ctx context.Context, plan []act) []string {
 		h.check()
 	}
 	h.queue.Fail(nil)
-	h.gate.Shut(false)
-	h.dispatcher.Resume()
+	h.gate.Set(compile.Idle)
+	_ = h.queue.Resume(ctx, "")
+	_ = h.queue.Resume(ctx, production)
 	until(h, h.allEnded)
 	h.check()
 	h.asks.Wait()
@@ -156,12 +157,13 @@ func (h *history) play(ctx context.Context, a act) {
 		<-time.After(1500 * time.Millisecond)
 		h.queue.Fail(nil)
 	case "shut":
-		h.gate.Shut(h.n%2 == 0)
+		h.gate.Set(compile.Room(h.n % 3))
 	case "pause":
+		env := []fleet.Environment{"", production}[h.n/2%2]
 		if h.n%2 == 0 {
-			h.dispatcher.Pause()
+			_ = h.queue.Pause(ctx, compile.Pause{Environment: env, By: "somebody", At: time.Now()})
 		} else {
-			h.dispatcher.Resume()
+			_ = h.queue.Resume(ctx, env)
 		}
 	}
 }

@@ -64,6 +64,14 @@ type Compilation struct {
 	// Stands is the version up to which the files that it read are as they were; set
 	// by Newest only.
 	Stands fleet.Digest
+	// Trouble is why the last attempt could not be tried, RestsUntil when the next one
+	// may be; until then the row stays leased, and nobody compiles it.
+	Trouble    string
+	RestsUntil time.Time
+	// Order is the digest of the order that does not compile; empty where the compiler
+	// was not asked.
+	Order fleet.Digest
+	Logs  []Log // what the compiler wrote for a catalog; stored by Finish, read by Record only
 }
 
 // Want asks for a compilation.
@@ -102,17 +110,21 @@ type Queue interface {
 	// stays. Only a staged w leaves a staged row staged.
 	Want(ctx context.Context, w Want) (Compilation, error)
 	// Lease takes at most n wanted rows whose priority is worst or better for
-	// worker until the given time: best priority first, then oldest (WantedAt,
-	// then ID), in that order. It raises Attempts by one and sets FactsSeq to the
-	// node's current facts; a node without facts keeps what the row has.
+	// worker until the given time, one after the other from the lane that NextLane
+	// says, the oldest of it first (WantedAt, then ID), in that order; none while all
+	// is paused, and none of environments that are. It raises Attempts by one and sets
+	// FactsSeq to the node's current facts; a node without facts keeps what the row has.
 	Lease(ctx context.Context, worker string, n int, worst Priority, now, until time.Time) ([]Compilation, error)
 	// Renew moves the end of leases that worker holds to until, and returns the
 	// ids that it does hold, sorted; the others are lost and their work may stop.
-	// An early until gives a row back at that time.
 	Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error)
+	// Rest gives a row back at the given time that c.LeasedBy leased for the
+	// c.Attempts-th time and could not try: until then it rests, and its Trouble says
+	// why. Conflict if that lease is not held.
+	Rest(ctx context.Context, c Compilation, until time.Time, trouble string) error
 	// Finish closes a leased row as Done or Failed and stores what c says of
-	// FactsSeq, FinishedAt, Catalog, UUID, Err, Cost and Inputs. Conflict unless the row
-	// is leased by c.LeasedBy for the c.Attempts-th time: then somebody else has
+	// FactsSeq, FinishedAt, Catalog, UUID, Err, Cost, Order, Logs and Inputs. Conflict
+	// unless the row is leased by c.LeasedBy for the c.Attempts-th time: then somebody else has
 	// it, or had it, and the result must be thrown away. A lease that ran out but
 	// was not yet returned still holds. A Conflict that is ErrUnstaged says that the
 	// lease holds but somebody wants the row plain by now: a staged c that is Done
@@ -123,8 +135,8 @@ type Queue interface {
 	// touched. A row that was leased maxAttempts times is failed with CauseCrash
 	// (FinishedAt now) instead. Where the same node, environment and version is
 	// wanted already, the returned row is folded into that one (better priority,
-	// older WantedAt, more Attempts, higher FactsSeq; transaction and trusted data
-	// where the wanted one has none; staged only if both are) and removed: who waits for it finds NotFound
+	// older WantedAt, more Attempts, higher FactsSeq; transaction, trusted data and
+	// trouble where the wanted one has none; staged only if both are) and removed: who waits for it finds NotFound
 	// and wants again.
 	ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (int, error)
 	// Compilation reads one row; NotFound when it is gone.
@@ -145,6 +157,9 @@ type History interface {
 	// still kept, that compilation; of several with the same catalog only the
 	// newest; the latest FinishedAt first (then highest ID), at most n.
 	Distinct(ctx context.Context, env fleet.Environment, n int) ([]Compilation, error)
+	// LastFailure returns the newest failed compilation of a node, environment and
+	// version that has an Order; NotFound if there is none.
+	LastFailure(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (Compilation, error)
 }
 
 // ErrUnstaged is why a staged compilation cannot be finished: see Queue.Finish.

@@ -31,6 +31,7 @@ type ServiceParts struct {
 	Versions  Versions
 	Documents Documents
 	Reuser    *Reuser // nil: every catalog is compiled
+	Pauses    Pauses  // nil: nobody pauses
 	Wake      func()  // hints to a dispatcher that something is wanted; nil: none is here
 	Log       *slog.Logger
 }
@@ -151,6 +152,10 @@ func (s *Service) obtain(ctx, patience context.Context, a Ask, transaction strin
 		return c, err
 	}
 	if c.State == Wanted {
+		if p, paused := PauseOf(s.measure(ctx).pauses, c.Environment); paused {
+			s.count.later.Add(1)
+			return c, s.paused(a, p)
+		}
 		s.Wake()
 	}
 	done, leave, ok := s.waiters.join(c.ID)
@@ -221,6 +226,12 @@ func (s *Service) comeBack(ctx context.Context, a Ask) error {
 	return fault.Later(after, "the catalog of %s is being compiled, come back in %s", a.Node, after)
 }
 
+// paused tells a node that nobody compiles for it now. What it wants stays wanted.
+func (s *Service) paused(a Ask, p Pause) error {
+	after := whilePaused(rand.Float64()) //nolint:gosec // only spreads a crowd
+	return fault.Later(after, "the catalog of %s is not compiled now: %s; come back in %s", a.Node, p, after)
+}
+
 // measure is the load as of at most a second ago. While somebody measures, the
 // others take what is known: a crowd must not count the queue a thousand times.
 func (s *Service) measure(ctx context.Context) load {
@@ -237,7 +248,13 @@ func (s *Service) measure(ctx context.Context) load {
 		s.Log.WarnContext(ctx, "the queue's depth is not known", "err", err)
 		return known
 	}
-	known = load{wanted: wanted, leased: leased, oldest: oldest, wall: s.pace.wall()}
+	var pauses []Pause
+	if s.Pauses != nil {
+		if pauses, err = s.Pauses.Pauses(ctx); err != nil {
+			s.Log.WarnContext(ctx, "whether compiling is paused is not known", "err", err)
+		}
+	}
+	known = load{wanted: wanted, leased: leased, oldest: oldest, wall: s.pace.wall(), pauses: pauses}
 	s.measured.Lock()
 	s.load, s.loadAt = known, now
 	s.measured.Unlock()

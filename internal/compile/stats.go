@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// DispatcherStats counts since the start, except Running, Paused and GateOpen,
-// which say how it is now.
+// DispatcherStats counts since the start, except Running and Room, which
+// say how it is now.
 type DispatcherStats struct {
 	Slots    int
 	Running  int
-	Paused   bool
-	GateOpen bool
+	Room     Room
 	Leased   uint64        // rows taken from the queue
 	Done     uint64        // ended with a catalog
 	Failed   uint64        // ended with an Error
@@ -23,7 +22,7 @@ type DispatcherStats struct {
 
 type dispatcherCounters struct {
 	running                                       atomic.Int64
-	open                                          atomic.Bool
+	room                                          atomic.Int64
 	leased, done, failed, retried, lost, returned atomic.Uint64
 	wall                                          atomic.Int64
 }
@@ -32,7 +31,7 @@ type dispatcherCounters struct {
 func (d *Dispatcher) Stats() DispatcherStats {
 	n := &d.count
 	return DispatcherStats{
-		Slots: d.cfg.Slots, Running: int(n.running.Load()), Paused: d.paused.Load(), GateOpen: n.open.Load(),
+		Slots: d.cfg.Slots, Running: int(n.running.Load()), Room: Room(n.room.Load()),
 		Leased: n.leased.Load(), Done: n.done.Load(), Failed: n.failed.Load(), Retried: n.retried.Load(),
 		Lost: n.lost.Load(), Returned: n.returned.Load(), Wall: time.Duration(n.wall.Load()),
 	}

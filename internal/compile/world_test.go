@@ -52,14 +52,14 @@ func (w *world) restart(t fataler, dispatch compile.DispatcherConfig, serve comp
 	t.Helper()
 	var err error
 	w.service, err = compile.NewService(compile.ServiceParts{
-		Queue: w.queue, Versions: w.versions, Documents: w.docs, Wake: func() { w.dispatcher.Wake() },
+		Queue: w.queue, Versions: w.versions, Documents: w.docs, Wake: func() { w.dispatcher.Wake() }, Pauses: w.queue,
 	}, serve)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	w.dispatcher, err = compile.NewDispatcher(compile.DispatcherParts{
 		Queue: w.queue, Compiler: w.compiler, Orders: compile.Orders{Inputs: w.facts}, Documents: w.docs,
-		Results: w.results, Gate: w.gate, Finished: w.service.Finished,
+		Results: w.results, Gate: w.gate, History: w.queue, Finished: w.service.Finished,
 	}, dispatch)
 	if err != nil {
 		t.Fatalf("%v", err)

@@ -77,6 +77,7 @@ type Catalog struct {
 	JobID         string
 	CompiledAt    time.Time // of a received one: when it came
 	Compilation   int64     // the row that it comes from; a later one has a higher number
+	Attempt       int       // of the compilation; above zero: its row must be leased for this time still
 	Received      bool
 	Resources     []Resource
 	Edges         []Edge
@@ -119,7 +120,9 @@ type CatalogStore interface {
 	// catalog has no compilation; it replaces what was produced before it (see
 	// Origin) and keeps the number, so that compilations still compete with each
 	// other. Only a received catalog makes a node active: this server compiles for
-	// nodes that are gone, too.
+	// nodes that are gone, too. Conflict where Attempt is not zero and this store has
+	// the queue, too, in which Compilation is not leased for the Attempt-th time: the
+	// node was purged or left meanwhile, and gets nothing.
 	SaveCatalog(ctx context.Context, c Catalog) error
 	// Catalog returns a node's newest catalog with resources (in catalog order),
 	// edges (by source, target, relationship) and what it collected (by type and

@@ -78,7 +78,7 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
 		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
-		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Resources: resources, Edges: edges,
+		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Attempt: c.Attempts, Resources: resources, Edges: edges,
 		Collected: collectedIn(resources, r.Collected),
 	})
 }

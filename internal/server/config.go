@@ -55,6 +55,7 @@ type Config struct {
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
+	IdleLoad           float64       `koanf:"idle_load" help:"load of the machine, for each core, up to which it has time for background compiles: checks of catalogs that were used again, refreshes; 0: always"`
 	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
 	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
@@ -104,6 +105,7 @@ func Default() Config {
 		AuditRetention:        366 * 24 * time.Hour,
 		CompileJIT:            true,
 		MaxLoad:               8,
+		IdleLoad:              0.5,
 		CompileTimeout:        5 * time.Minute,
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
@@ -217,6 +219,8 @@ func (c Config) checkNumbers() error {
 		return bad("reuse_check", "it must not be negative; 0 means that no reused catalog is checked")
 	case c.MaxLoad < 0:
 		return bad("max_load", "it must not be negative; 0 means no limit")
+	case c.IdleLoad < 0:
+		return bad("idle_load", "it must not be negative; 0 means that there is always time for background compiles")
 	}
 	return nil
 }

@@ -6,23 +6,37 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/compile"
 )
 
-// loadGate is compile.Gate: no new compilation starts while the machine's load
-// of the last minute is above a limit.
+// loadGate is compile.Gate by the machine's load of the last minute.
 type loadGate struct {
-	limit float64 // for each core; 0: always open
+	most float64 // for each core; above it the machine is full; 0: it never is
+	idle float64 // for each core; up to it the machine is idle; 0: it always is
 }
 
-func (g loadGate) Open(context.Context) bool {
-	if g.limit <= 0 {
-		return true
-	}
+// Room implements compile.Gate.
+func (g loadGate) Room(context.Context) compile.Room {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
-		return true // not every system tells
+		return compile.Idle // not every system tells
 	}
 	first, _, _ := strings.Cut(string(text), " ")
 	load, err := strconv.ParseFloat(first, 64)
-	return err != nil || load <= g.limit*float64(runtime.NumCPU())
+	if err != nil {
+		return compile.Idle
+	}
+	return g.room(load / float64(runtime.NumCPU()))
+}
+
+// room decides for the load of each core.
+func (g loadGate) room(load float64) compile.Room {
+	switch {
+	case g.most > 0 && load > g.most:
+		return compile.Full
+	case g.idle > 0 && load > g.idle:
+		return compile.Some
+	}
+	return compile.Idle
 }

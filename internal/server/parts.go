@@ -172,7 +172,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{c.MaxLoad}, Reuser: reuser,
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Reuser: reuser, History: p.store,
 		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service := compile.DefaultService()
 	service.Patience = c.CompilePatience
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Reuser: reuser, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Queue: p.store, Versions: known, Documents: known, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ var realModules = []string{"concat", "inifile", "ntp", "stdlib"}
 func newReuseWorld(t *testing.T) *reuseWorld {
 	t.Helper()
 	c := Default()
-	c.Data, c.CompileWorkers, c.MaxLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 2, 0, false, 0
+	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 2, 0, 0, false, 0
 	p, err := open(t.Context(), c, newLogger(c, t.Output()))
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,7 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting job_timeout":       func(c *Config) { c.JobTimeout = 8 * 24 * time.Hour },
 		"setting job_retention":     func(c *Config) { c.JobRetention = 90 },
 		"setting max_load":          func(c *Config) { c.MaxLoad = -1 },
+		"setting idle_load":         func(c *Config) { c.IdleLoad = -1 },
 		"setting trusted_external":  func(c *Config) { c.TrustedExternalCommand = "external.sh" },
 	} {
 		t.Run(want, func(t *testing.T) {

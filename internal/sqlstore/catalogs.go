@@ -54,10 +54,29 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 			d = compareCatalogs(before, c)
 			d.order = s.packer.pack(orderOf(c.Resources))
 		}
-		return s.write(ctx, func(ctx context.Context, q querier) error { return s.putCatalog(ctx, q, next, d) })
+		return s.write(ctx, func(ctx context.Context, q querier) error {
+			if err := s.mustBeLeased(ctx, q, c); err != nil {
+				return err
+			}
+			return s.putCatalog(ctx, q, next, d)
+		})
 	})
 	s.noted(err)
 	return explain(err, "save the catalog of %s", c.Certname)
+}
+
+// mustBeLeased keeps what comes of a compilation that is not wanted any more away: its
+// node was purged or left. Who purges waits until c is written.
+func (s *Store) mustBeLeased(ctx context.Context, q querier, c inventory.Catalog) error {
+	if c.Attempt == 0 {
+		return nil
+	}
+	_, err := one[int64](q.row(ctx, "SELECT id FROM compilations WHERE id = $1 AND state = 'leased' AND attempts = $2"+s.dialect.forUpdate,
+		c.Compilation, c.Attempt))
+	if errors.Is(err, sql.ErrNoRows) {
+		return fault.New(fault.Conflict, "compilation %d of %s is not leased any more", c.Compilation, c.Certname)
+	}
+	return err
 }
 
 // after is c as it is stored after before; stands is set when that stays instead.

@@ -30,10 +30,19 @@ func (s *Store) DeactivateNode(ctx context.Context, name fleet.Certname, since t
 		if err != nil || count == 0 {
 			return err
 		}
-		return s.noteGone(ctx, q, "certname = $1", name)
+		return s.leave(ctx, q, "certname = $1", name)
 	})
 	s.noted(err)
 	return explain(err, "deactivate node %s", name)
+}
+
+// leave does what goes with nodes that left: nothing is compiled for them any more.
+func (s *Store) leave(ctx context.Context, q querier, where string, arg any) error {
+	_, err := q.exec(ctx, "DELETE FROM compilations WHERE state IN ('wanted', 'leased') AND certname IN (SELECT certname FROM nodes WHERE "+where+")", arg)
+	if err != nil {
+		return err
+	}
+	return s.noteGone(ctx, q, where, arg)
 }
 
 func ensureNode(ctx context.Context, q querier, name fleet.Certname, now time.Time) error {
@@ -62,7 +71,7 @@ func (s *Store) ExpireNodes(ctx context.Context, before, now time.Time) (int, er
 		if err != nil || count == 0 {
 			return err
 		}
-		return s.noteGone(ctx, q, "expired_at = $1", micros(now))
+		return s.leave(ctx, q, "expired_at = $1", micros(now))
 	})
 	s.noted(err)
 	return int(count), explain(err, "expire nodes")

@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,12 +13,14 @@ import (
 )
 
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
-	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged`
+	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged,
+	trouble, rests_until, order_digest`
 
 func scanCompilation(row scanner) (c compile.Compilation, err error) {
 	var trusted, failure string
 	err = row.Scan(&c.ID, &c.Node, &c.Environment, &c.Version, &c.FactsSeq, &c.Transaction, &trusted, &c.Priority, &c.State, at(&c.WantedAt),
-		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks, &c.Staged)
+		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks, &c.Staged,
+		&c.Trouble, at(&c.RestsUntil), &c.Order)
 	if err != nil {
 		return c, err
 	}
@@ -118,29 +120,12 @@ func join(ctx context.Context, q querier, c *compile.Compilation, w compile.Want
 	return err
 }
 
-// Lease implements compile.Queue.
-func (s *Store) Lease(ctx context.Context, worker string, n int, worst compile.Priority, _, until time.Time) (leased []compile.Compilation, err error) {
-	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		rows, err := collect(ctx, q, scanCompilation, `WITH picked AS MATERIALIZED (
-			SELECT id FROM compilations WHERE state = 'wanted' AND priority <= $1 ORDER BY priority, wanted_at, id LIMIT $2`+s.dialect.skipLocked+`)
-			UPDATE compilations SET state = 'leased', leased_by = $3, leased_until = $4, attempts = attempts + 1,
-			facts_seq = COALESCE((SELECT f.seq FROM nodes n JOIN factsets f ON f.node_id = n.id WHERE n.certname = compilations.certname), facts_seq)
-			WHERE id IN (SELECT id FROM picked) RETURNING `+compilationColumns, worst, max(n, 0), worker, micros(until))
-		leased = rows
-		return err
-	})
-	slices.SortFunc(leased, func(a, b compile.Compilation) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.WantedAt.Compare(b.WantedAt), cmp.Compare(a.ID, b.ID))
-	})
-	return leased, explain(err, "lease compilations")
-}
-
 // Renew implements compile.Queue.
 func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		var mine []int64
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-			count, err := q.exec(ctx, "UPDATE compilations SET leased_until = $1 WHERE id = $2 AND state = 'leased' AND leased_by = $3",
+			count, err := q.exec(ctx, "UPDATE compilations SET leased_until = $1 WHERE id = $2 AND state = 'leased' AND leased_by = $3 AND rests_until = 0",
 				micros(until), id, worker)
 			if err != nil {
 				return err
@@ -155,20 +140,33 @@ func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until tim
 	return held, explain(err, "renew leases")
 }
 
+// Rest implements compile.Queue.
+func (s *Store) Rest(ctx context.Context, c compile.Compilation, until time.Time, trouble string) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		count, err := q.exec(ctx, `UPDATE compilations SET leased_until = $1, rests_until = $1, trouble = $2
+			WHERE id = $3 AND state = 'leased' AND leased_by = $4 AND attempts = $5 AND rests_until = 0`,
+			micros(until), clean(trouble), c.ID, c.LeasedBy, c.Attempts)
+		if err == nil && count == 0 {
+			return notLeased(c)
+		}
+		return err
+	})
+	return explain(err, "let compilation %d rest", c.ID)
+}
+
 // Finish implements compile.Queue.
 func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
-	var failure []byte
-	if c.Err != nil {
-		var err error
-		if failure, err = json.Marshal(c.Err); err != nil {
-			return explain(err, "finish compilation %d", c.ID)
-		}
+	failure, err := textOrNone(c.Err, c.Err != nil)
+	logs, err2 := textOrNone(c.Logs, len(c.Logs) > 0)
+	if err = errors.Join(err, err2); err != nil {
+		return explain(err, "finish compilation %d", c.ID)
 	}
-	err := s.write(ctx, func(ctx context.Context, q querier) error {
+	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET state = $1, facts_seq = $2, finished_at = $3, catalog = $4, uuid = $5, error = $6,
-			wall = $7, cpu = $8, peak_bytes = $9 WHERE id = $10 AND state = 'leased' AND leased_by = $11 AND attempts = $12 AND staged >= $13`,
-			c.State, c.FactsSeq, micros(c.FinishedAt), c.Catalog, c.UUID, string(failure),
-			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done))
+			wall = $7, cpu = $8, peak_bytes = $9, order_digest = $10, logs = $11
+			WHERE id = $12 AND state = 'leased' AND leased_by = $13 AND attempts = $14 AND rests_until = 0 AND staged >= $15`,
+			c.State, c.FactsSeq, micros(c.FinishedAt), c.Catalog, c.UUID, failure,
+			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.Order, logs, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done))
 		if err == nil && count == 0 {
 			return s.whyNotFinished(ctx, q, c)
 		}
@@ -181,9 +179,23 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 	return explain(err, "finish compilation %d", c.ID)
 }
 
+// textOrNone is v as JSON, if there is one.
+func textOrNone(v any, there bool) (string, error) {
+	if !there {
+		return "", nil
+	}
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+func notLeased(c compile.Compilation) error {
+	return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+}
+
 // whyNotFinished is the Conflict of a row that did not take its end.
 func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compilation) error {
-	held, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM compilations WHERE id = $1 AND state = 'leased' AND leased_by = $2 AND attempts = $3",
+	held, err := one[int64](q.row(ctx, `SELECT COUNT(*) FROM compilations
+		WHERE id = $1 AND state = 'leased' AND leased_by = $2 AND attempts = $3 AND rests_until = 0`,
 		c.ID, c.LeasedBy, c.Attempts))
 	switch {
 	case err != nil:
@@ -191,7 +203,7 @@ func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compila
 	case held > 0:
 		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
 	}
-	return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	return notLeased(c)
 }
 
 // ReturnLeases implements compile.Queue.
@@ -220,7 +232,7 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 		if err != nil {
 			return err
 		}
-		_, err = q.exec(ctx, "UPDATE compilations SET state = 'failed', finished_at = $1, error = $2 WHERE id = $3", micros(now), string(failure), c.ID)
+		_, err = q.exec(ctx, "UPDATE compilations SET state = 'failed', finished_at = $1, error = $2, rests_until = 0 WHERE id = $3", micros(now), string(failure), c.ID)
 		return err
 	}
 	if err := s.lockKey(ctx, q, c.Node, c.Environment, c.Version); err != nil {
@@ -230,35 +242,18 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 		priority = CASE WHEN priority > $1 THEN $1 ELSE priority END, attempts = CASE WHEN attempts < $2 THEN $2 ELSE attempts END,
 		facts_seq = CASE WHEN facts_seq < $3 THEN $3 ELSE facts_seq END, wanted_at = CASE WHEN wanted_at > $4 THEN $4 ELSE wanted_at END,
 		transaction_uuid = CASE WHEN transaction_uuid = '' THEN $8 ELSE transaction_uuid END, trusted = CASE WHEN trusted = '' THEN $9 ELSE trusted END,
-		staged = CASE WHEN staged > $10 THEN $10 ELSE staged END
+		staged = CASE WHEN staged > $10 THEN $10 ELSE staged END, trouble = CASE WHEN trouble = '' THEN $11 ELSE trouble END
 		WHERE certname = $5 AND environment = $6 AND version = $7 AND state = 'wanted'`,
-		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted), bit(c.Staged))
+		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted), bit(c.Staged), c.Trouble)
 	if err != nil {
 		return err
 	}
 	if folded > 0 {
 		_, err = q.exec(ctx, "DELETE FROM compilations WHERE id = $1", c.ID)
 	} else {
-		_, err = q.exec(ctx, "UPDATE compilations SET state = 'wanted', leased_by = '', leased_until = 0 WHERE id = $1", c.ID)
+		_, err = q.exec(ctx, "UPDATE compilations SET state = 'wanted', leased_by = '', leased_until = 0, rests_until = 0 WHERE id = $1", c.ID)
 	}
 	return err
-}
-
-// Compilation implements compile.Queue.
-func (s *Store) Compilation(ctx context.Context, id int64) (compile.Compilation, error) {
-	c, err := scanCompilation(s.reads.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1", id))
-	return c, explain(missing(err, "there is no compilation %d", id), "read compilation %d", id)
-}
-
-// Depth implements compile.Queue.
-func (s *Store) Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error) {
-	var first time.Time
-	err = s.reads.row(ctx, `SELECT (SELECT COUNT(*) FROM compilations WHERE state = 'wanted'), (SELECT COUNT(*) FROM compilations WHERE state = 'leased'),
-		COALESCE((SELECT MIN(wanted_at) FROM compilations WHERE state = 'wanted'), 0)`).Scan(&wanted, &leased, at(&first))
-	if wanted > 0 {
-		oldest = max(0, now.Sub(first))
-	}
-	return wanted, leased, oldest, explain(err, "count compilations")
 }
 
 // Prune implements compile.Queue.
@@ -276,21 +271,4 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 		return s.pruneInputs(ctx, q, before)
 	})
 	return int(count), explain(err, "prune compilations")
-}
-
-// Distinct implements compile.History.
-func (s *Store) Distinct(ctx context.Context, env fleet.Environment, n int) ([]compile.Compilation, error) {
-	newest, err := collect(ctx, s.reads, scanCompilation, "SELECT "+compilationColumns+` FROM compilations c WHERE state = 'done' AND environment = $1
-		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment AND o.state = 'done'
-		AND (o.finished_at, o.id) > (c.finished_at, c.id)) ORDER BY finished_at DESC, id DESC`, env)
-	if err != nil {
-		return nil, explain(err, "list compilations of %s", env)
-	}
-	seen := map[fleet.Digest]bool{}
-	distinct := slices.DeleteFunc(newest, func(c compile.Compilation) bool {
-		known := seen[c.Catalog]
-		seen[c.Catalog] = true
-		return known
-	})
-	return distinct[:min(max(n, 0), len(distinct))], nil
 }

@@ -190,20 +190,6 @@ func testRenew(b bench) {
 	}
 }
 
-func testRenewGivesBack(b bench) {
-	b.want(ask("a"))
-	c := b.leaseOne(worker1)
-	if _, err := b.Queue.Renew(b.t.Context(), worker1, []int64{c.ID}, t0.Add(time.Second)); err != nil {
-		b.t.Fatal(err)
-	}
-	if n := b.giveBack("", t0); n != 0 {
-		b.t.Error("the row came back too early")
-	}
-	if n := b.giveBack("", t0.Add(time.Second)); n != 1 {
-		b.t.Error("the row did not come back")
-	}
-}
-
 func testReturnExpired(b bench) {
 	first := b.want(ask("a"))
 	c := b.leaseOne(worker1)

@@ -146,14 +146,14 @@ func (r *Results) Saved() []compile.Result {
 	return slices.Clone(r.saved)
 }
 
-// Gate is open until Shut says otherwise.
-type Gate struct{ shut atomic.Bool }
+// Gate says that the machine is idle until Set says otherwise.
+type Gate struct{ room atomic.Int64 }
 
-// Shut closes or opens the gate.
-func (g *Gate) Shut(shut bool) { g.shut.Store(shut) }
+// Set says how much room there is.
+func (g *Gate) Set(room compile.Room) { g.room.Store(int64(compile.Idle - room)) }
 
-// Open implements compile.Gate.
-func (g *Gate) Open(context.Context) bool { return !g.shut.Load() }
+// Room implements compile.Gate.
+func (g *Gate) Room(context.Context) compile.Room { return compile.Idle - compile.Room(g.room.Load()) }
 
 // Versions knows environments' versions.
 type Versions struct {

@@ -21,6 +21,10 @@ type Queue struct {
 	facts map[fleet.Certname]int64
 	fail  error
 
+	turns  map[fleet.Environment]int64
+	pauses map[fleet.Environment]compile.Pause
+	logs   map[int64][]compile.Log
+
 	inputs map[int64]*compile.InputSet
 	given  map[fleet.Certname]int64 // which compilation gave the newest catalog
 	stops  []compile.ReuseStop
@@ -30,12 +34,15 @@ var (
 	_ compile.Queue     = (*Queue)(nil)
 	_ compile.History   = (*Queue)(nil)
 	_ compile.Reusables = (*Queue)(nil)
+	_ compile.Pauses    = (*Queue)(nil)
+	_ compile.Board     = (*Queue)(nil)
 )
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue {
 	return &Queue{
 		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
+		turns: map[fleet.Environment]int64{}, pauses: map[fleet.Environment]compile.Pause{}, logs: map[int64][]compile.Log{},
 		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{},
 	}
 }
@@ -132,11 +139,7 @@ func (q *Queue) Lease(_ context.Context, worker string, n int, worst compile.Pri
 	if q.fail != nil {
 		return nil, q.fail
 	}
-	rows := q.find(func(c *compile.Compilation) bool { return c.State == compile.Wanted && c.Priority <= worst })
-	slices.SortFunc(rows, func(a, b *compile.Compilation) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.WantedAt.Compare(b.WantedAt), cmp.Compare(a.ID, b.ID))
-	})
-	rows = rows[:min(n, len(rows))]
+	rows := q.inTurn(n, worst)
 	for _, c := range rows {
 		c.State, c.LeasedBy, c.LeasedUntil = compile.Leased, worker, until
 		c.Attempts++
@@ -156,13 +159,33 @@ func (q *Queue) Renew(_ context.Context, worker string, ids []int64, until time.
 	}
 	var held []int64
 	for _, id := range ids {
-		if c := q.rows[id]; c != nil && c.State == compile.Leased && c.LeasedBy == worker {
+		if c := q.rows[id]; c != nil && c.State == compile.Leased && c.LeasedBy == worker && c.RestsUntil.IsZero() {
 			c.LeasedUntil = until
 			held = append(held, id)
 		}
 	}
 	slices.Sort(held)
 	return held, nil
+}
+
+// Rest implements compile.Queue.
+func (q *Queue) Rest(_ context.Context, c compile.Compilation, until time.Time, trouble string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	row := q.rows[c.ID]
+	if !holds(row, c) {
+		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	}
+	row.LeasedUntil, row.RestsUntil, row.Trouble = until, until, trouble
+	return nil
+}
+
+// holds says whether row is leased as c says, and does not rest.
+func holds(row *compile.Compilation, c compile.Compilation) bool {
+	return row != nil && row.State == compile.Leased && row.LeasedBy == c.LeasedBy && row.Attempts == c.Attempts && row.RestsUntil.IsZero()
 }
 
 // Finish implements compile.Queue.
@@ -173,14 +196,15 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		return q.fail
 	}
 	row := q.rows[c.ID]
-	if row == nil || row.State != compile.Leased || row.LeasedBy != c.LeasedBy || row.Attempts != c.Attempts {
+	if !holds(row, c) {
 		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
 	}
 	if c.State == compile.Done && c.Staged && !row.Staged {
 		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
 	}
 	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
-	row.Catalog, row.UUID, row.Err, row.Cost = c.Catalog, c.UUID, c.Err, c.Cost
+	row.Catalog, row.UUID, row.Err, row.Cost, row.Order = c.Catalog, c.UUID, c.Err, c.Cost, c.Order
+	q.logs[c.ID] = c.Logs
 	if c.State == compile.Done {
 		if !row.Staged {
 			q.given[c.Node] = c.ID
@@ -211,9 +235,10 @@ func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, ma
 
 func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
 	if c.Attempts >= maxAttempts {
-		c.State, c.FinishedAt, c.Err = compile.Failed, now, compile.Exhausted(c.Attempts)
+		c.State, c.FinishedAt, c.Err, c.RestsUntil = compile.Failed, now, compile.Exhausted(c.Attempts), time.Time{}
 		return
 	}
+	c.RestsUntil = time.Time{}
 	twins := q.find(func(o *compile.Compilation) bool {
 		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version
 	})
@@ -228,6 +253,9 @@ func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int)
 	twin.Staged = twin.Staged && c.Staged
 	if twin.Transaction == "" {
 		twin.Transaction = c.Transaction
+	}
+	if twin.Trouble == "" {
+		twin.Trouble = c.Trouble
 	}
 	if len(twin.Trusted) == 0 {
 		twin.Trusted = c.Trusted

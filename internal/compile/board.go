@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Board shows the queue to people. Whoever implements Queue implements it too. It only
+// reads; every method may be called concurrently.
+type Board interface {
+	// Counts counts what is not finished by priority and environment, in that order.
+	Counts(ctx context.Context) ([]Count, error)
+	// List returns rows that fit f, the highest ID first.
+	List(ctx context.Context, f Filter) ([]Compilation, error)
+	// Record reads one row with its Logs, and its Inputs where they are known; NotFound
+	// when it is gone.
+	Record(ctx context.Context, id int64) (Compilation, error)
+	// Ended counts what finished at or after since, by environment.
+	Ended(ctx context.Context, since time.Time) ([]Ended, error)
+}
+
+// Count is how much is to be done of one priority and environment.
+type Count struct {
+	Priority    Priority
+	Environment fleet.Environment
+	Wanted      int
+	Running     int       // leased
+	Resting     int       // leased, and waiting to be tried again
+	Oldest      time.Time // when the oldest wanted one was wanted; zero: none is
+}
+
+// Ended is what finished in an environment.
+type Ended struct {
+	Environment fleet.Environment
+	Compiled    int // gave a catalog
+	Reused      int // were answered with a stored catalog
+	Failed      int
+}
+
+// Filter picks rows. Fields that are zero do not matter.
+type Filter struct {
+	Node        fleet.Certname
+	Environment fleet.Environment
+	State       State
+	IDs         []int64 // only these; not nil and empty: none
+	Before      int64   // only lower IDs
+	Limit       int     // at most so many; at least 1
+}

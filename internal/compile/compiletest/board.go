@@ -1,0 +1,190 @@
+package compiletest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// inTurn picks the rows that are leased next.
+func (q *Queue) inTurn(n int, worst compile.Priority) (picked []*compile.Compilation) {
+	lanes, waiting := q.lanes(worst)
+	turn := int64(0)
+	for _, t := range q.turns {
+		turn = max(turn, t)
+	}
+	for len(picked) < n && len(lanes) > 0 {
+		i := compile.NextLane(lanes)
+		key := compile.Lane{Priority: lanes[i].Priority, Environment: lanes[i].Environment}
+		if len(waiting[key]) == 0 {
+			lanes = slices.Delete(lanes, i, i+1)
+			continue
+		}
+		picked, waiting[key] = append(picked, waiting[key][0]), waiting[key][1:]
+		turn++
+		q.turns[key.Environment] = turn
+		compile.TakeTurn(lanes, key.Environment, turn)
+	}
+	return picked
+}
+
+// lanes sorts what may be leased; the keys of waiting are lanes without the rest.
+func (q *Queue) lanes(worst compile.Priority) (lanes []compile.Lane, waiting map[compile.Lane][]*compile.Compilation) {
+	waiting = map[compile.Lane][]*compile.Compilation{}
+	rows := q.find(func(c *compile.Compilation) bool {
+		_, paused := compile.PauseOf(q.paused(), c.Environment)
+		return c.State == compile.Wanted && c.Priority <= worst && !paused
+	})
+	slices.SortFunc(rows, func(a, b *compile.Compilation) int {
+		return cmp.Or(a.WantedAt.Compare(b.WantedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for _, c := range rows {
+		key := compile.Lane{Priority: c.Priority, Environment: c.Environment}
+		if waiting[key] == nil {
+			lane := key
+			lane.Oldest, lane.Turn = c.WantedAt, q.turns[c.Environment]
+			lane.Running = len(q.find(func(o *compile.Compilation) bool {
+				return o.State == compile.Leased && o.Environment == c.Environment && o.RestsUntil.IsZero()
+			}))
+			lanes = append(lanes, lane)
+		}
+		waiting[key] = append(waiting[key], c)
+	}
+	return lanes, waiting
+}
+
+// Pause implements compile.Pauses.
+func (q *Queue) Pause(_ context.Context, p compile.Pause) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	q.pauses[p.Environment] = p
+	return nil
+}
+
+// Resume implements compile.Pauses.
+func (q *Queue) Resume(_ context.Context, env fleet.Environment) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return q.fail
+	}
+	if _, there := q.pauses[env]; !there {
+		return compile.NotPaused(env)
+	}
+	delete(q.pauses, env)
+	return nil
+}
+
+// Pauses implements compile.Pauses.
+func (q *Queue) Pauses(context.Context) ([]compile.Pause, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.paused(), q.fail
+}
+
+func (q *Queue) paused() []compile.Pause {
+	return slices.SortedFunc(maps.Values(q.pauses), func(a, b compile.Pause) int { return cmp.Compare(a.Environment, b.Environment) })
+}
+
+// LastFailure implements compile.History.
+func (q *Queue) LastFailure(_ context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	rows := q.find(func(c *compile.Compilation) bool {
+		return c.State == compile.Failed && c.Order != "" && c.Node == node && c.Environment == env && c.Version == version
+	})
+	if len(rows) == 0 {
+		return compile.Compilation{}, fault.New(fault.NotFound, "no compilation of %s failed", node)
+	}
+	return *slices.MinFunc(rows, newestFirst), nil
+}
+
+// Counts implements compile.Board.
+func (q *Queue) Counts(context.Context) ([]compile.Count, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	counts := map[compile.Lane]compile.Count{}
+	for _, c := range q.rows {
+		if finished(c) {
+			continue
+		}
+		key := compile.Lane{Priority: c.Priority, Environment: c.Environment}
+		n := counts[key]
+		n.Priority, n.Environment = c.Priority, c.Environment
+		switch {
+		case c.State == compile.Leased && c.RestsUntil.IsZero():
+			n.Running++
+		case c.State == compile.Leased:
+			n.Resting++
+		default:
+			n.Wanted++
+			if n.Oldest.IsZero() || c.WantedAt.Before(n.Oldest) {
+				n.Oldest = c.WantedAt
+			}
+		}
+		counts[key] = n
+	}
+	return slices.SortedFunc(maps.Values(counts), func(a, b compile.Count) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Environment, b.Environment))
+	}), q.fail
+}
+
+// List implements compile.Board.
+func (q *Queue) List(_ context.Context, f compile.Filter) ([]compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return nil, q.fail
+	}
+	rows := q.find(func(c *compile.Compilation) bool {
+		return (f.Node == "" || c.Node == f.Node) && (f.Environment == "" || c.Environment == f.Environment) &&
+			(f.State == "" || c.State == f.State) && (f.Before == 0 || c.ID < f.Before) && (f.IDs == nil || slices.Contains(f.IDs, c.ID))
+	})
+	slices.SortFunc(rows, newestFirst)
+	return values(rows[:min(f.Limit, len(rows))]), nil
+}
+
+// Record implements compile.Board.
+func (q *Queue) Record(ctx context.Context, id int64) (compile.Compilation, error) {
+	c, err := q.Compilation(ctx, id)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c.Inputs, c.Logs = q.inputs[id], q.logs[id]
+	return c, err
+}
+
+// Ended implements compile.Board.
+func (q *Queue) Ended(_ context.Context, since time.Time) ([]compile.Ended, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ended := map[fleet.Environment]compile.Ended{}
+	for _, c := range q.rows {
+		if !finished(c) || c.FinishedAt.Before(since) {
+			continue
+		}
+		e := ended[c.Environment]
+		e.Environment = c.Environment
+		switch {
+		case c.State == compile.Failed:
+			e.Failed++
+		case c.Cost.Wall > 0:
+			e.Compiled++
+		default:
+			e.Reused++
+		}
+		ended[c.Environment] = e
+	}
+	return slices.SortedFunc(maps.Values(ended), func(a, b compile.Ended) int { return cmp.Compare(a.Environment, b.Environment) }), q.fail
+}

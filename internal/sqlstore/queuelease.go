@@ -1,0 +1,185 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// lanesText finds the lanes up to a priority: it steps over the index from one lane to
+// the next, so that it costs as many steps as there are lanes, however many rows they
+// have. The last step finds none.
+const lanesText = `WITH RECURSIVE lane (priority, environment) AS (
+	SELECT * FROM (SELECT priority, environment FROM compilations WHERE state = 'wanted' ORDER BY priority, environment LIMIT 1) f
+	UNION ALL
+	SELECT (SELECT c.priority FROM compilations c WHERE c.state = 'wanted' AND (c.priority, c.environment) > (l.priority, l.environment)
+			ORDER BY c.priority, c.environment LIMIT 1),
+		(SELECT c.environment FROM compilations c WHERE c.state = 'wanted' AND (c.priority, c.environment) > (l.priority, l.environment)
+			ORDER BY c.priority, c.environment LIMIT 1)
+	FROM lane l WHERE l.priority IS NOT NULL AND l.priority <= $1)
+	SELECT l.priority, l.environment, (SELECT c.wanted_at FROM compilations c WHERE c.state = 'wanted'
+			AND c.priority = l.priority AND c.environment = l.environment ORDER BY c.wanted_at, c.id LIMIT 1)
+	FROM lane l WHERE l.priority <= $1`
+
+func scanLane(row scanner) (l compile.Lane, err error) {
+	err = row.Scan(&l.Priority, &l.Environment, at(&l.Oldest))
+	return l, err
+}
+
+// pickText leases the first row of a lane.
+const pickText = `UPDATE compilations SET state = 'leased', leased_by = $3, leased_until = $4, attempts = attempts + 1,
+	facts_seq = COALESCE((SELECT f.seq FROM nodes n JOIN factsets f ON f.node_id = n.id WHERE n.certname = compilations.certname), facts_seq)
+	WHERE id IN (SELECT id FROM picked) RETURNING ` + compilationColumns
+
+// Lease implements compile.Queue.
+func (s *Store) Lease(ctx context.Context, worker string, n int, worst compile.Priority, _, until time.Time) (leased []compile.Compilation, err error) {
+	err = s.write(ctx, func(ctx context.Context, q querier) error {
+		rows, err := s.lease(ctx, q, worker, n, worst, until)
+		leased = rows
+		return err
+	})
+	return leased, explain(err, "lease compilations")
+}
+
+func (s *Store) lease(ctx context.Context, q querier, worker string, n int, worst compile.Priority, until time.Time) (leased []compile.Compilation, err error) {
+	lanes, turn, err := openLanes(ctx, q, worst)
+	if err != nil {
+		return nil, err
+	}
+	turns := map[fleet.Environment]int64{}
+	for len(leased) < n && len(lanes) > 0 {
+		i := compile.NextLane(lanes)
+		env := lanes[i].Environment
+		rows, err := collect(ctx, q, scanCompilation, `WITH picked AS MATERIALIZED (SELECT id FROM compilations
+			WHERE state = 'wanted' AND priority = $1 AND environment = $2 ORDER BY wanted_at, id LIMIT 1`+s.dialect.skipLocked+`) `+pickText,
+			lanes[i].Priority, env, worker, micros(until))
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == 0 { // the lane is empty, or others hold what is left
+			lanes = slices.Delete(lanes, i, i+1)
+			continue
+		}
+		turn++
+		turns[env] = turn
+		compile.TakeTurn(lanes, env, turn)
+		leased = append(leased, rows...)
+	}
+	return leased, saveTurns(ctx, q, turns)
+}
+
+// openLanes reads the lanes that are not paused, and the number of the last turn.
+func openLanes(ctx context.Context, q querier, worst compile.Priority) (lanes []compile.Lane, last int64, err error) {
+	if lanes, err = collect(ctx, q, scanLane, lanesText, worst); err != nil || len(lanes) == 0 {
+		return nil, 0, err
+	}
+	pauses, err := pauses(ctx, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	lanes = slices.DeleteFunc(lanes, func(l compile.Lane) bool {
+		_, paused := compile.PauseOf(pauses, l.Environment)
+		return paused
+	})
+	running, err := perEnvironment(ctx, q, "SELECT environment, COUNT(*) FROM compilations WHERE state = 'leased' AND rests_until = 0 GROUP BY environment")
+	if err != nil {
+		return nil, 0, err
+	}
+	turns, err := perEnvironment(ctx, q, "SELECT environment, turn FROM compile_turns")
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, l := range lanes {
+		lanes[i].Running, lanes[i].Turn = int(running[l.Environment]), turns[l.Environment]
+	}
+	for turn := range maps.Values(turns) {
+		last = max(last, turn)
+	}
+	return lanes, last, nil
+}
+
+func perEnvironment(ctx context.Context, q querier, text string) (map[fleet.Environment]int64, error) {
+	numbers := map[fleet.Environment]int64{}
+	_, err := collect(ctx, q, func(row scanner) (env fleet.Environment, err error) {
+		var n int64
+		err = row.Scan(&env, &n)
+		numbers[env] = n
+		return env, err
+	}, text)
+	return numbers, err
+}
+
+// saveTurns notes whose turn it was: in one order, so that two who lease cannot wait
+// for each other.
+func saveTurns(ctx context.Context, q querier, turns map[fleet.Environment]int64) error {
+	for _, env := range slices.Sorted(maps.Keys(turns)) {
+		_, err := q.exec(ctx, `INSERT INTO compile_turns (environment, turn) VALUES ($1, $2)
+			ON CONFLICT (environment) DO UPDATE SET turn = excluded.turn`, env, turns[env])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Depth implements compile.Queue.
+func (s *Store) Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error) {
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		err := q.row(ctx, `SELECT (SELECT COUNT(*) FROM compilations WHERE state = 'wanted'),
+			(SELECT COUNT(*) FROM compilations WHERE state = 'leased')`).Scan(&wanted, &leased)
+		if err != nil {
+			return err
+		}
+		lanes, err := collect(ctx, q, scanLane, lanesText, compile.Background)
+		for _, l := range lanes {
+			oldest = max(oldest, now.Sub(l.Oldest))
+		}
+		return err
+	})
+	return wanted, leased, oldest, explain(err, "count compilations")
+}
+
+// Pause implements compile.Pauses.
+func (s *Store) Pause(ctx context.Context, p compile.Pause) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, `INSERT INTO compile_pauses (environment, paused_by, reason, paused_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (environment) DO UPDATE SET paused_by = excluded.paused_by, reason = excluded.reason, paused_at = excluded.paused_at`,
+			p.Environment, p.By, clean(p.Reason), micros(p.At))
+		return err
+	})
+	return explain(err, "pause compiling")
+}
+
+// Resume implements compile.Pauses.
+func (s *Store) Resume(ctx context.Context, env fleet.Environment) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		count, err := q.exec(ctx, "DELETE FROM compile_pauses WHERE environment = $1", env)
+		if err == nil && count == 0 {
+			return compile.NotPaused(env)
+		}
+		return err
+	})
+	return explain(err, "resume compiling")
+}
+
+// Pauses implements compile.Pauses.
+func (s *Store) Pauses(ctx context.Context) ([]compile.Pause, error) {
+	found, err := pauses(ctx, s.reads)
+	return found, explain(err, "read what is paused")
+}
+
+func pauses(ctx context.Context, q querier) ([]compile.Pause, error) {
+	return collect(ctx, q, func(row scanner) (p compile.Pause, err error) {
+		err = row.Scan(&p.Environment, &p.By, &p.Reason, at(&p.At))
+		return p, err
+	}, "SELECT environment, paused_by, reason, paused_at FROM compile_pauses ORDER BY environment")
+}
+
+var (
+	_ compile.Queue  = (*Store)(nil)
+	_ compile.Pauses = (*Store)(nil)
+)
