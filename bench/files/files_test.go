@@ -32,7 +32,7 @@ func TestMadeFilesAreWhatVerifyWants(t *testing.T) {
 	t.Cleanup(conn.Close)
 	b := &bench{settings: small}
 	r := route{before: contentPrefix, after: "?environment=production"}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := b.verify(r, -1, 0, 2)(ctx, conn); err != nil {
 		t.Error(err)

@@ -160,7 +160,7 @@ func (s *server) dial(t *testing.T, a *agent) (*tls.Conn, error) {
 		return nil, err
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	must(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	must(t, conn.SetDeadline(time.Now().Add(2*time.Minute)))
 	return conn.(*tls.Conn), nil
 }
 

@@ -24,7 +24,7 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // patience is far more than anything here takes.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // house is a broker behind real TLS, as the server has it.
 type house struct {

@@ -85,7 +85,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	if err := p.stop(syscall.SIGTERM); err != nil {
 		t.Errorf("stop twice: %v", err)
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for _, pid := range pids {
 		for alive(pid) {
 			select {

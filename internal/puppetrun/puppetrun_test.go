@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -268,9 +269,21 @@ func TestOrdersThatAreNone(t *testing.T) {
 // Who is told to end does not wait for a lock.
 func TestStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, "touch lock; exit 1")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	s := newStub(t, "echo $$ > pid.new; mv pid.new pid; touch lock; exit 1")
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for range tick.C { // until Puppet has been here, and is gone
+			var pid int
+			text, _ := os.ReadFile(filepath.Join(s.dir, "pid"))
+			if _, err := fmt.Sscan(string(text), &pid); err == nil && syscall.Kill(pid, 0) != nil {
+				cancel()
+				return
+			}
+		}
+	}()
 	results, _, _ := s.run(ctx)
 	if results.ErrorType != pxp.AgentLocked {
 		t.Errorf("got %+v", results)

@@ -240,7 +240,7 @@ func TestTimeLimit(t *testing.T) {
 		if got.Cause != compile.CauseTimeout || !strings.Contains(got.Message, "4s") {
 			t.Errorf("%s: got %+v", node, got)
 		}
-		if took := time.Since(started); took > 10*time.Second {
+		if took := time.Since(started); took > 2*time.Minute {
 			t.Errorf("%s: took %s", node, took)
 		}
 	}

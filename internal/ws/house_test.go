@@ -28,7 +28,7 @@ import (
 var (
 	quiet = slog.New(slog.DiscardHandler)
 	// patience is far more than anything here takes.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // house is a broker behind real TLS.
