@@ -60,6 +60,7 @@ var ranks = map[string]int{
 	"internal/external":      20,
 	"internal/facter":        20,
 	"internal/puppetrun":     20,
+	"internal/puppetenv":     19, // edges run Puppet with it
 	"internal/puppetapi":     20,
 	"internal/ruby":          20,
 	"internal/spool":         20,

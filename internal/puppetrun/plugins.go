@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/puppetenv"
 	"github.com/tutti-project/tutti/internal/pxp"
 )
 
@@ -61,7 +62,7 @@ func (p *puppet) download(ctx context.Context, line string, s settings) error {
 	ctx, cancel := context.WithTimeout(ctx, pluginTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.bin, args...) //nolint:gosec // settings of this node's Puppet
-	cmd.Env = append(os.Environ(), environment(os.Getenv)...)
+	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
 	cmd.Stdout, cmd.Stderr = p.errs, p.errs
 	cmd.WaitDelay = lingering
 	return cmd.Run()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/tutti-project/tutti/internal/puppetenv"
 	"github.com/tutti-project/tutti/internal/pxp"
 )
 
@@ -179,7 +180,7 @@ func (p *puppet) run(ctx context.Context, args []string) (exit int, err error) {
 // run in order when it is told to, with the group.
 func (p *puppet) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.bin, args...) //nolint:gosec // args are checked
-	cmd.Env = append(os.Environ(), environment(os.Getenv)...)
+	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
 	cmd.Stderr = p.errs
 	cmd.WaitDelay = lingering
 	return cmd

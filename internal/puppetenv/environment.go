@@ -1,4 +1,6 @@
-package puppetrun
+// Package puppetenv is what Puppet's programs need of their environment, for all
+// edges that run them.
+package puppetenv
 
 import (
 	"os/user"
@@ -6,9 +8,9 @@ import (
 	"strings"
 )
 
-// environment is what Puppet needs beside what the agent has: who it runs as, if it
+// Environment is what Puppet needs beside what the agent has: who it runs as, if it
 // is not root, and UTF-8, if the locale does not say so.
-func environment(getenv func(string) string) []string {
+func Environment(getenv func(string) string) []string {
 	var env []string
 	if runtime.GOOS == "windows" {
 		return nil
