@@ -43,6 +43,20 @@ func (g Gate) Admits(node Node) (member, pinned bool) {
 	return true, g.way[0].pins(node)
 }
 
+// Depth is how many groups are above the group; 0 for one that is not there.
+func (g Gate) Depth() int { return max(0, len(g.way)-1) }
+
+// Name is the group's; empty for one that is not there.
+func (g Gate) Name() string {
+	if g.closed {
+		return ""
+	}
+	return g.way[0].Name
+}
+
+// Everybody says whether the group is the root, and the root has no condition.
+func (g Gate) Everybody() bool { return !g.closed && g.way[0].IsRoot() && !g.way[0].narrows() }
+
 // Open says whether the group can have nodes of its own, that is a rule or pinned
 // nodes.
 func (g Gate) Open() bool { return !g.closed && g.way[0].narrows() }

@@ -24,6 +24,9 @@ type InputSet struct {
 	Asked    []Question   `json:"asked,omitempty"`    // of the inventory, in order
 	Volatile []string     `json:"volatile,omitempty"` // what cannot be followed; sorted
 	Sources  Sources      `json:"sources"`            // of the version it was compiled of
+	// Collected is what the catalog holds of other nodes: no input, but what else is to
+	// be known of a catalog that is shown only later.
+	Collected []Collected `json:"collected,omitempty"`
 }
 
 // Value is one value that was read, or looked for and not there.
@@ -169,7 +172,7 @@ func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet
 		return nil
 	}
 	set := &InputSet{
-		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources,
+		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected,
 		Volatile: slices.Compact(slices.Sorted(slices.Values(out.Reads.Volatile))),
 	}
 	set.Sources.Add(inlined)

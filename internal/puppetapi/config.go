@@ -20,6 +20,7 @@ type Config struct {
 	Trees        Trees
 	Versions     Versions
 	Trust        Truster
+	Releases     Releases // nil: every node is given the current files
 	Blobs        cas.Store
 	Facts        inventory.FactStore
 	Reports      inventory.ReportStore

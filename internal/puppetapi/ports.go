@@ -81,6 +81,19 @@ type Trees interface {
 	Tree(ctx context.Context, env fleet.Environment, id code.VersionID) (*code.Tree, error)
 }
 
+// Releases knows which nodes are not given the current files.
+type Releases interface {
+	// Released says which files a node is given, whatever is deployed: those that its
+	// catalog was made of. ok is false for a node that is given the current ones.
+	Released(ctx context.Context, node fleet.Certname) (r Release, ok bool, err error)
+}
+
+// Release is the code that a node is held at.
+type Release struct {
+	Environment fleet.Environment
+	Version     code.VersionID
+}
+
 // Versions lists what was deployed; a code.Store is one.
 type Versions interface {
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)

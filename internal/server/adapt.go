@@ -59,8 +59,17 @@ func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
 	return cas.Bytes(ctx, a.blobs, d, maxDocumentBytes)
 }
 
-// SaveCatalog is compile.Results: what a catalog holds becomes rows.
+// SaveCatalog is compile.Results: what a catalog holds becomes rows. A node that came
+// into released mode while it was compiled keeps what was released to it.
 func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
+	if _, held, err := a.deliver.Held(ctx, r.Compilation.Node); held || err != nil {
+		return err
+	}
+	return a.show(ctx, r)
+}
+
+// show makes a catalog its node's newest in the inventory.
+func (a adapter) show(ctx context.Context, r compile.Result) error {
 	exported, catalog, err := compile.Split(r.Document)
 	if err != nil {
 		return err
@@ -157,6 +166,13 @@ func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int
 }
 
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+	held, err := d.store.HeadsIn(ctx, env)
+	if err != nil {
+		return err
+	}
+	if held > 0 {
+		return fault.New(fault.Conflict, "%d nodes in released mode have a catalog of %s; release one of another environment to them, or set them to live mode, before it is removed", held, env)
+	}
 	return d.library.Remove(ctx, env)
 }
 
@@ -169,9 +185,16 @@ type agentDoor struct{ *parts }
 
 // Catalog is puppetapi.Catalogs.
 func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.Answer, error) {
+	static := ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum))
+	held, ok, err := d.deliver.Held(ctx, ask.Node)
+	if err != nil {
+		return puppetapi.Answer{}, err
+	}
+	if ok {
+		return d.released(ctx, held, static)
+	}
 	question := compile.Ask{
-		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted,
-		Static: ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum)),
+		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static,
 	}
 	if ask.Facts != nil {
 		question.FactsSeq = ask.Facts.Seq
@@ -194,6 +217,9 @@ const defaultEnvironment fleet.Environment = "production"
 // NodeEnvironment is puppetapi.Environments: groups decide; where they say nothing,
 // or leave it to the agent, a node gets the environment that it asks for.
 func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
+	if release, ok, err := d.Released(ctx, node); ok || err != nil {
+		return release.Environment, err
+	}
 	decided, err := d.groups.environment(ctx, node)
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
@@ -59,6 +60,9 @@ type Config struct {
 	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
 	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
+	DeliveryMode       string        `koanf:"delivery_mode" reload:"true" help:"how nodes get catalogs for which neither they nor a group say it: live (the newest one at once) or released (only what is released to them)"`
+	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
+	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
 	JobTimeout      time.Duration `koanf:"job_timeout" help:"how long one node's run of a job may take, if the job says nothing else"`
@@ -112,6 +116,9 @@ func Default() Config {
 		ReuseCatalogs:         true,
 		VolatileTTL:           10 * time.Minute,
 		ReuseCheck:            100,
+		DeliveryMode:          string(deliver.Live),
+		GenerationsKept:       10,
+		HintApply:             string(deliver.Scheduled),
 		JobTimeout:            time.Hour,
 		JobPollInterval:       time.Minute,
 		JobReconnect:          time.Minute,
@@ -164,6 +171,12 @@ func (c Config) Check() error {
 	if c.TrustedExternalCommand != "" && !strings.HasPrefix(c.TrustedExternalCommand, "/") {
 		return bad("trusted_external_command", "%q is not the absolute path of an executable or of a directory of them", c.TrustedExternalCommand)
 	}
+	if err := oneOf("delivery_mode", c.DeliveryMode, string(deliver.Live), string(deliver.Released)); err != nil {
+		return err
+	}
+	if err := oneOf("hint_apply", c.HintApply, string(deliver.Scheduled), string(deliver.AtOnce)); err != nil {
+		return err
+	}
 	if err := oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"); err != nil {
 		return err
 	}
@@ -183,7 +196,7 @@ func (c Config) checkNumbers() error {
 		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "max_report_bytes": c.MaxReportBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
-		"login_failures": int64(c.LoginFailures),
+		"login_failures": int64(c.LoginFailures), "generations_kept": int64(c.GenerationsKept),
 	} {
 		if value <= 0 {
 			return bad(key, "it must be larger than zero")

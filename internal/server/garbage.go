@@ -49,6 +49,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"jobs":         func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
 		"tokens":       func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
 		"audit log":    func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
+		"generations":  func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
 		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)
@@ -76,7 +77,7 @@ func (p *parts) tell(ctx context.Context, what string, forget func() (int, error
 
 // referred names every blob that something but code refers to.
 func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
-	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.Blobs, p.store.JobFiles} {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.GenerationCatalogs, p.store.Blobs, p.store.JobFiles} {
 		digests, err := list(ctx)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/intake"
@@ -48,6 +49,7 @@ type parts struct {
 	warmer   *compile.Warmer
 	reuser   *compile.Reuser
 	intake   *intake.Service
+	deliver  *deliver.Service
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
@@ -101,6 +103,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openIntake(ctx, c); err != nil {
 		return p, err
 	}
+	p.openDeliver()
 	if err = p.openJobs(c); err != nil {
 		return p, err
 	}

@@ -32,7 +32,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		return nil, err
 	}
 	puppet := puppetapi.New(puppetapi.Config{
-		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p},
+		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p}, Releases: agentDoor{p},
 		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store, Roles: p.access.Certificate,
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
@@ -71,8 +71,10 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		ws.PathV1: p.sockets,
 		ws.PathV2: p.sockets,
 
-		// Facts of nodes, apart from their runs.
-		nodeapi.Prefix + "/facts": nodeapi.New(nodeapi.Config{Facts: p.intake, MaxFactsBytes: c.MaxFactsBytes, RequestID: requestID, Log: p.log.Logger}),
+		// What nodes may have, and their facts apart from their runs, for tutti agent.
+		nodeapi.Prefix + "/": nodeapi.New(nodeapi.Config{
+			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.intake, MaxFactsBytes: c.MaxFactsBytes, RequestID: requestID, Log: p.log.Logger,
+		}),
 
 		// The files of jobs, for the nodes that they send them to.
 		httpapi.JobFilePath: own.JobFileRoute(),

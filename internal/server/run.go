@@ -178,6 +178,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"warmer":             p.warmer.Run,
 			"jobs":               p.jobs.Run,
 			"facts":              p.intake.Run,
+			"delivery":           p.deliver.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -160,17 +162,21 @@ func (s *Store) Reinstate(ctx context.Context, g deliver.Generation, now time.Ti
 		if err != nil {
 			return err
 		}
-		made, err = scanCompilation(q.row(ctx, `INSERT INTO compilations
-			(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, finished_at, catalog, uuid)
-			SELECT $1, $2, $3, COALESCE((SELECT facts_seq FROM compilations WHERE id = $4), 0), '', COALESCE((SELECT trusted FROM compilations WHERE id = $4), ''),
-			$5, 'done', $6, $6, $7, $8 RETURNING `+compilationColumns,
-			g.Node, g.Environment, g.Version, g.Compilation, compile.Background, micros(now), g.Digest, g.UUID))
+		was, err := scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1", g.Compilation))
+		if err != nil && !errors.Is(err, sql.ErrNoRows) { // it may be gone: then it cannot be used again
+			return err
+		}
+		made, err = s.insertDone(ctx, q, compile.Compilation{
+			Node: g.Node, Environment: g.Environment, Version: g.Version, FactsSeq: was.FactsSeq, Trusted: was.Trusted, Priority: compile.Background,
+			WantedAt: now, FinishedAt: now, Catalog: g.Digest, UUID: g.UUID,
+		})
 		if err != nil {
 			return err
 		}
-		_, err = q.exec(ctx, "INSERT INTO compilation_inputs (compilation, document) SELECT $1, document FROM compilation_inputs WHERE compilation = $2",
-			made.ID, g.Compilation)
-		return err
+		if made.Inputs, err = s.inputsOf(ctx, q, g.Compilation); err != nil && fault.Of(err) != fault.NotFound {
+			return err
+		}
+		return s.putStanding(ctx, q, made)
 	})
 	return made, explain(err, "show generation %d of %s", g.Number, g.Node)
 }

@@ -264,7 +264,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 			SELECT 1 FROM compilations n WHERE n.certname = compilations.certname AND n.state IN ('done', 'failed')
 			AND (n.finished_at, n.id) > (compilations.finished_at, compilations.id))
 			AND NOT EXISTS (SELECT 1 FROM catalogs k WHERE k.compilation = compilations.id)
-			AND NOT EXISTS (SELECT 1 FROM preview_shares s WHERE s.compilation = compilations.id)`, micros(before))
+			AND NOT EXISTS (SELECT 1 FROM preview_shares s WHERE s.compilation = compilations.id)
+			AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.certname = compilations.certname AND g.compilation = compilations.id)`, micros(before))
 		if err != nil {
 			return err
 		}

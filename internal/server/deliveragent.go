@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/puppetapi"
+)
+
+// released answers a stock agent with what was released to its node. Nothing is
+// compiled. An agent that is told no goes on with the catalog that it has kept.
+func (d agentDoor) released(ctx context.Context, held deliver.Standing, static bool) (puppetapi.Answer, error) {
+	pointer, err := d.deliver.PointerOf(ctx, held)
+	if err != nil {
+		if fault.Of(err) == fault.NotFound {
+			err = fault.Wrap(fault.Conflict, err, "%s", fault.Detail(err)) // the environment is there
+		}
+		return puppetapi.Answer{}, err
+	}
+	document, err := adapter(d).Document(ctx, pointer.Catalog)
+	if err != nil {
+		return puppetapi.Answer{}, fault.Wrap(fault.Internal, err, "generation %d of %s cannot be read", pointer.Generation, held.Node)
+	}
+	wire, err := compile.Render(document, compile.Stamp{Version: pointer.Version, UUID: pointer.UUID, Static: static})
+	if err != nil {
+		return puppetapi.Answer{}, err
+	}
+	return puppetapi.Answer{
+		Document: wire, Rich: compile.Rich(wire), Environment: pointer.Environment, CodeID: string(pointer.Version),
+	}, nil
+}
+
+// Released is puppetapi.Releases.
+func (d agentDoor) Released(ctx context.Context, node fleet.Certname) (r puppetapi.Release, ok bool, err error) {
+	held, ok, err := d.deliver.Held(ctx, node)
+	if err != nil || !ok || held.Head == nil {
+		return r, false, err
+	}
+	return puppetapi.Release{Environment: held.Head.Environment, Version: held.Head.Version}, true, nil
+}
