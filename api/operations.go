@@ -109,7 +109,7 @@ func Operations() []Operation {
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,
-	}, jobOperations(), []Operation{
+	}, deliveryOperations(), jobOperations(), []Operation{
 		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
 		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
 		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,

@@ -121,6 +121,7 @@ type Node struct {
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
 	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
+	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show: what it may have; see node.delivery
 }
 
 // Connected is the connection of a node's agent.

@@ -19,6 +19,7 @@ const (
 	GroupWrite       Permission = "group:write"
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
+	CatalogRelease   Permission = "catalog:release" // decide what nodes may have
 	QueryRun         Permission = "query:run"
 	InventoryWrite   Permission = "inventory:write" // PuppetDB's commands: facts, catalogs and reports of any node
 	TaskRead         Permission = "task:read"
@@ -50,7 +51,7 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, QueryRun, InventoryWrite, TaskRead,
+		ReportRead, CatalogRead, CatalogRelease, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }

@@ -24,6 +24,7 @@ type Scopes interface {
 var perObject = []string{
 	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EnvironmentList.Name,
 	api.BlobMissing.Name, api.BlobUpload.Name, // blobs are of no environment until a version names them
+	api.CatalogRelease.Name, api.ModeList.Name,
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
 	api.JobList.Name, api.JobShow.Name, api.JobRuns.Name, api.JobOutput.Name, api.JobEvents.Name, api.JobStop.Name, api.JobRerun.Name, // whose job
 }

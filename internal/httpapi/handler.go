@@ -28,6 +28,7 @@ type Config struct {
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Inputs       CatalogInputs
+	Deliveries   Deliveries
 	Reports      inventory.ReportStore
 	Inventory    inventory.Asker
 	Groups       classify.Store
@@ -107,6 +108,13 @@ func (h *Handler) actions() map[string]action {
 		api.NodeCatalog.Name:       typed(h.showCatalog),
 		api.NodeInputs.Name:        typed(h.showInputs),
 		api.CatalogDiff.Name:       typed(h.diffCatalogs),
+		api.CatalogRelease.Name:    h.releaseCatalogs,
+		api.NodeDelivery.Name:      typed(h.showDelivery),
+		api.NodeModeSet.Name:       typed(h.setNodeMode),
+		api.NodePin.Name:           typed(h.pinNode),
+		api.NodeUnpin.Name:         typed(h.unpinNode),
+		api.GroupModeSet.Name:      typed(h.setGroupMode),
+		api.ModeList.Name:          typed(h.listModes),
 		api.GroupList.Name:         typed(h.listGroups),
 		api.GroupShow.Name:         typed(h.showGroup),
 		api.GroupCreate.Name:       typed(h.createGroup),

@@ -125,6 +125,7 @@ type bench struct {
 	access  *rbac.Access
 	report  string // of web-1
 	known   *inventorytest.Fake
+	held    *deliveries
 	jobs    *job.Service
 	records *jobtest.Store // of jobs
 	blobs   *castest.Store
@@ -160,6 +161,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	check(t, err)
 	b := bench{store: people(t), blobs: blobs, stop: make(chan struct{})}
 	b.jobs, b.records = newJobs(t)
+	b.held = newDeliveries()
 	b.access = rbac.NewAccess(rbac.AccessParts{
 		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
@@ -168,7 +170,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Reports: known, Inventory: asker{asked},
+		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Stopping: b.stop,
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

@@ -30,7 +30,16 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 		return api.Node{}, err
 	}
 	node, err := h.Nodes.Node(ctx, name)
-	return h.nodeOf(node), err
+	if err != nil {
+		return api.Node{}, err
+	}
+	answer := h.nodeOf(node)
+	d, err := h.delivery(ctx, name)
+	answer.Delivery = &api.Delivered{Mode: d.Mode, ModeFrom: d.ModeFrom, ModeGroup: d.ModeGroup, State: d.State, Pinned: d.Pin != nil}
+	if d.Pointer != nil {
+		answer.Delivery.Generation = d.Pointer.Generation
+	}
+	return answer, err
 }
 
 func (h *Handler) nodeOf(n inventory.Node) api.Node {

@@ -46,8 +46,8 @@ func BuiltIn() []Role {
 		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy}),
 		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
 			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
-		role("operator", "runs the fleet: certificates, groups, nodes, Puppet and tasks", reading, working,
-			[]fleet.Permission{fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.MetricsRead}),
+		role("operator", "runs the fleet: certificates, groups, nodes, releases of catalogs, Puppet and tasks", reading, working,
+			[]fleet.Permission{fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.MetricsRead}),
 		role("viewer", "sees nodes, code, groups, reports and certificates", reading),
 	}
 }

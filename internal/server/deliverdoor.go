@@ -26,7 +26,9 @@ func (d deliveryDoor) Generations(ctx context.Context, node fleet.Certname) ([]d
 }
 
 // ModesSet implements httpapi.Deliveries.
-func (d deliveryDoor) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) { return d.store.ModesSet(ctx) }
+func (d deliveryDoor) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
+	return d.store.ModesSet(ctx)
+}
 
 // Targets implements httpapi.Deliveries.
 func (d deliveryDoor) Targets(ctx context.Context, wanted job.Targets) ([]fleet.Certname, error) {

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// What nodes may have.
+var (
+	NodeDelivery   = Operation{"node.delivery", http.MethodGet, "/nodes/{name}/delivery", fleet.CatalogRead, "Say what a node may have, why, what it applied last, and what was released to it", NameRequest{}, Delivery{}, false}
+	NodeModeSet    = Operation{"node.mode", http.MethodPut, "/nodes/{name}/mode", fleet.CatalogRelease, "Set the delivery mode of a node, or take it away", NodeModeRequest{}, ModeSwitched{}, false}
+	NodePin        = Operation{"node.pin", http.MethodPut, "/nodes/{name}/pin", fleet.CatalogRelease, "Keep a node at the generation that it has", NodePinRequest{}, nil, false}
+	NodeUnpin      = Operation{"node.unpin", http.MethodDelete, "/nodes/{name}/pin", fleet.CatalogRelease, "Let releases reach a node again", NameRequest{}, nil, false}
+	GroupModeSet   = Operation{"group.mode", http.MethodPut, "/groups/{group}/mode", fleet.CatalogRelease, "Set the delivery mode of a group's nodes, or take it away", GroupModeRequest{}, ModeSwitched{}, false}
+	ModeList       = Operation{"mode.list", http.MethodGet, "/delivery-modes", fleet.CatalogRead, "List the delivery modes that are set, of groups and of nodes", nil, List[ModeSet]{}, false}
+	CatalogRelease = Operation{"catalog.release", http.MethodPost, "/catalogs/release", fleet.CatalogRelease, "Release the catalogs of a version to nodes, or only prepare them", CatalogReleaseRequest{}, CatalogReleased{}, false}
+)
+
+func deliveryOperations() []Operation {
+	return []Operation{CatalogRelease, NodeDelivery, NodeModeSet, NodePin, NodeUnpin, GroupModeSet, ModeList}
+}
+
+// Delivery is what a node may have.
+type Delivery struct {
+	Name        string       `json:"name"`
+	Mode        string       `json:"mode"`      // live, released
+	ModeFrom    string       `json:"mode_from"` // node, group, setting
+	ModeGroup   string       `json:"mode_group,omitempty"`
+	Pointer     *Pointer     `json:"pointer,omitempty"` // missing: it may have nothing yet
+	Why         string       `json:"why,omitempty"`     // it may have nothing
+	State       string       `json:"state"`             // current, behind, foreign, unknown: what it applied last against what it may have
+	Applied     *Applied     `json:"applied,omitempty"`
+	Pin         *Pin         `json:"pin,omitempty"`
+	Generations []Generation `json:"generations"` // that are kept, newest first
+}
+
+// Delivered is what a node may have, in short.
+type Delivered struct {
+	Mode       string `json:"mode"`      // live, released
+	ModeFrom   string `json:"mode_from"` // node, group, setting
+	ModeGroup  string `json:"mode_group,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
+	State      string `json:"state"` // current, behind, foreign, unknown
+	Pinned     bool   `json:"pinned,omitempty"`
+}
+
+// Pointer is which catalog a node may have, as it is told.
+type Pointer struct {
+	Catalog     string    `json:"catalog"`
+	Environment string    `json:"environment"`
+	Version     string    `json:"version"`
+	Generation  int64     `json:"generation,omitempty"`
+	UUID        string    `json:"uuid"`
+	CompiledAt  time.Time `json:"compiled_at"`
+}
+
+// Applied is the catalog that a node last said it applied, other than in noop mode.
+type Applied struct {
+	UUID       string    `json:"uuid"`
+	CodeID     string    `json:"code_id,omitempty"`
+	Catalog    string    `json:"catalog,omitempty"`    // missing: no catalog known here has this uuid
+	Generation int64     `json:"generation,omitempty"` // missing: no kept one has it
+	At         time.Time `json:"at"`
+}
+
+// Pin is why a node takes no releases.
+type Pin struct {
+	At  time.Time `json:"at"`
+	By  string    `json:"by"`
+	Why string    `json:"why"`
+}
+
+// Generation is a catalog that was released to a node.
+type Generation struct {
+	Number      int64     `json:"number"`
+	Catalog     string    `json:"catalog"`
+	Environment string    `json:"environment"`
+	Version     string    `json:"version"`
+	UUID        string    `json:"uuid"`
+	CompiledAt  time.Time `json:"compiled_at"`
+	Release     int64     `json:"release,omitempty"`
+	At          time.Time `json:"at"`
+	By          string    `json:"by"`
+	Why         string    `json:"why,omitempty"`
+}
+
+// NodeModeRequest sets a node's mode.
+type NodeModeRequest struct {
+	Name string `path:"name"`
+	Mode string `json:"mode"` // live, released; empty: that of its groups or of the server
+}
+
+// GroupModeRequest sets the mode of a group's nodes.
+type GroupModeRequest struct {
+	Group string `path:"group"` // name or id
+	Mode  string `json:"mode"`  // live, released; empty: that of groups above or of the server
+}
+
+// ModeSwitched says what came of a mode.
+type ModeSwitched struct {
+	Switched int `json:"switched"` // nodes that are in another mode now
+}
+
+// NodePinRequest keeps a node where it is.
+type NodePinRequest struct {
+	Name string `path:"name"`
+	Why  string `json:"why"` // for those who wonder
+}
+
+// ModeSet is a mode that is set for a node or a group.
+type ModeSet struct {
+	Node  string    `json:"node,omitempty"`
+	Group string    `json:"group,omitempty"` // name
+	Mode  string    `json:"mode"`
+	At    time.Time `json:"at"`
+	By    string    `json:"by"`
+}
+
+// CatalogReleaseRequest releases the catalogs of a version. Catalogs that are missing are
+// compiled first: ask with DryRun until none is compiling, then without it.
+type CatalogReleaseRequest struct {
+	Targets     JobTargets `json:"targets"`
+	Environment string     `json:"environment,omitempty"` // empty: each node's own
+	Version     string     `json:"version"`               // id or commit, or six digits of it at least
+	Ticket      string     `json:"ticket,omitempty"`      // of the answer before, so that nothing is compiled twice
+	DryRun      bool       `json:"dry_run,omitempty"`     // prepare, release nothing
+	Expect      string     `json:"expect,omitempty"`      // digest of a dry run: if it would be another release by now, nothing is released
+	Apply       string     `json:"apply,omitempty"`       // now, scheduled; empty: as the server is set
+	Why         string     `json:"why,omitempty"`         // for those who look at the generations later
+}
+
+// CatalogReleased is what was released, or would be.
+type CatalogReleased struct {
+	Ticket string         `json:"ticket"`
+	Digest string         `json:"digest"` // of what is ready; see CatalogReleaseRequest.Expect
+	Counts map[string]int `json:"counts"` // nodes by state
+	Nodes  []NodeRelease  `json:"nodes"`
+}
+
+// NodeRelease is one node of a release.
+type NodeRelease struct {
+	Node        string `json:"node"`
+	State       string `json:"state"` // ready, compiling, released, unchanged, failed, refused
+	Environment string `json:"environment"`
+	Version     string `json:"version,omitempty"`
+	Catalog     string `json:"catalog,omitempty"`    // that is released, or would be
+	Before      string `json:"before,omitempty"`     // the catalog that the node had
+	Generation  int64  `json:"generation,omitempty"` // that the node has now
+	Reason      string `json:"reason,omitempty"`     // of failed and refused
+}
