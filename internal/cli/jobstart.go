@@ -114,16 +114,25 @@ const askedAbove = 20
 // confirm lets somebody at a terminal think again before many nodes are touched. What
 // was confirmed is what starts.
 func (n *newJob) confirm(plan api.JobPlan) error {
-	if n.flags.yes || !n.system.canAsk() || plan.Nodes <= askedAbove {
-		return nil
+	asked, err := n.confirmed("does "+n.does, plan.Nodes, n.flags.yes)
+	if asked && err == nil {
+		n.order.Expect = plan.Digest
 	}
-	_, _ = fmt.Fprintf(n.system.Err, "This does %s on %d nodes. Type %d to go on: ", n.does, plan.Nodes, plan.Nodes)
-	answer, _ := bufio.NewReader(n.system.In).ReadString('\n') // an end of input is no confirmation
-	if strings.TrimSpace(answer) != strconv.Itoa(plan.Nodes) {
-		return usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
+	return err
+}
+
+// confirmed asks somebody at a terminal before many nodes are touched; it says whether
+// anybody was asked.
+func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error) {
+	if yes || !a.system.canAsk() || nodes <= askedAbove {
+		return false, nil
 	}
-	n.order.Expect = plan.Digest
-	return nil
+	_, _ = fmt.Fprintf(a.system.Err, "This %s on %d nodes. Type %d to go on: ", does, nodes, nodes)
+	answer, _ := bufio.NewReader(a.system.In).ReadString('\n') // an end of input is no confirmation
+	if strings.TrimSpace(answer) != strconv.Itoa(nodes) {
+		return true, usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
+	}
+	return true, nil
 }
 
 func (n *newJob) printPlan(plan api.JobPlan) error {

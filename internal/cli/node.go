@@ -114,6 +114,7 @@ func (a *app) nodeShow() *cobra.Command {
 				{"Last run", nodeStatus(node)},
 				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
 				{"Facts", agoOf(node.FactsAt, now)},
+				{"Delivery", deliveryOf(node.Delivery)},
 				{"Catalog", agoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
 			})
 		},
@@ -126,6 +127,18 @@ func agentOf(c *api.Connected, now time.Time) string {
 		return "not connected"
 	}
 	return fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.TrimSpace(c.Protocol+" "+c.Agent))
+}
+
+// deliveryOf tells what a node may have, and whether it applied that.
+func deliveryOf(d *api.Delivered) string {
+	if d == nil {
+		return ""
+	}
+	text := modeText(d.Mode, d.Generation) + ", " + modeFrom(d.ModeFrom, d.ModeGroup)
+	if d.Pinned {
+		text += ", pinned"
+	}
+	return text + "  (" + deliveryState(d.State) + ")"
 }
 
 // reference is a bracketed pointer to more, when there is more.

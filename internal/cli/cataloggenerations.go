@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) catalogGenerations() *cobra.Command {
+	return &cobra.Command{
+		Use: "generations NODE", Short: "Show what a node may have, what it applied, and what was released to it", Args: exactly(1),
+		Long: `Show what a node may have now (its pointer), how what it applied last stands to that, and the catalogs that were
+released to it and are kept, newest first.
+
+  current   it applied what it may have
+  behind    it applied what it had before
+  foreign   it applied a catalog that it was not given here
+  unknown   it did not say yet; a run in noop mode applies nothing`,
+		Example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := ask[api.Delivery](cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(d)
+			}
+			a.hintDelivery(d)
+			return printList(a, d.Generations, generationTable(d, time.Now()))
+		},
+	}
+}
+
+// hintDelivery says what a node may have and what it applied.
+func (a *app) hintDelivery(d api.Delivery) {
+	if p := d.Pointer; p == nil {
+		a.hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
+	} else {
+		a.hint("%s is in %s mode (%s) and may have catalog %s: environment %s, version %s", d.Name, modeText(d.Mode, p.Generation),
+			modeFrom(d.ModeFrom, d.ModeGroup), short(p.Catalog), p.Environment, short(p.Version))
+	}
+	if d.Pin != nil {
+		a.hint("It is pinned by %s, %s: %s", d.Pin.By, ago(d.Pin.At, time.Now()), d.Pin.Why)
+	}
+	text := ""
+	if d.Applied != nil {
+		text = ", " + ago(d.Applied.At, time.Now())
+		if d.Applied.Generation > 0 {
+			text += ", generation " + strconv.FormatInt(d.Applied.Generation, 10)
+		}
+	}
+	a.hint("It is %s%s", deliveryState(d.State), text)
+}
+
+// modeText is a mode with the generation that it gives.
+func modeText(mode string, generation int64) string {
+	if generation == 0 {
+		return mode
+	}
+	return mode + ", generation " + strconv.FormatInt(generation, 10)
+}
+
+// deliveryState says how what a node applied stands to what it may have.
+func deliveryState(state string) string {
+	switch state {
+	case "current":
+		return "current: applied"
+	case "behind":
+		return "behind: an older one is applied"
+	case "foreign":
+		return "foreign: it applied a catalog that it was not given here"
+	}
+	return "unknown: it did not say what it applied"
+}
+
+func generationTable(d api.Delivery, now time.Time) table[api.Generation] {
+	return table[api.Generation]{
+		columns: []string{"generation", "catalog", "environment", "version", "released", "by", "why"},
+		row: func(g api.Generation) []string {
+			number := strconv.FormatInt(g.Number, 10)
+			if d.Applied != nil && d.Applied.Generation == g.Number {
+				number += " (applied)"
+			}
+			return []string{number, short(g.Catalog), g.Environment, short(g.Version), ago(g.At, now), g.By, g.Why}
+		},
+		name:  func(g api.Generation) string { return strconv.FormatInt(g.Number, 10) },
+		empty: "Nothing was released to it.",
+	}
+}
+
+func (a *app) catalogPin() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use: "pin NODE --why TEXT", Short: "Keep a node at the generation that it has: releases to it are refused", Args: exactly(1),
+		Example: "  tutti catalog pin web-1.example.test --why 'waits for the new disk'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			if err := client.Call(cmd.Context(), api.NodePin, api.NodePinRequest{Name: args[0], Why: why}, nil); err != nil {
+				return wrongInput(err)
+			}
+			a.hint("Node %s keeps its catalog until: tutti catalog unpin %s", args[0], args[0])
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "why, for those who wonder")
+	return cmd
+}
+
+func (a *app) catalogUnpin() *cobra.Command {
+	return &cobra.Command{
+		Use: "unpin NODE", Short: "Let releases reach a node again", Args: exactly(1), Example: "  tutti catalog unpin web-1.example.test",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			return client.Call(cmd.Context(), api.NodeUnpin, api.NameRequest{Name: args[0]}, nil)
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) catalogMode() *cobra.Command {
+	var group string
+	cmd := &cobra.Command{
+		Use: "mode [NODE] [live|released|unset]", Short: "Show or set how nodes come to their catalogs",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if most := map[bool]int{false: 2, true: 1}[group != ""]; len(args) > most {
+				return usageError{fault.New(fault.Invalid, "too many arguments; usage: %s", cmd.UseLine())}
+			}
+			return nil
+		},
+		Long: `Show or set how nodes come to their catalogs:
+
+  live      the newest catalog is the node's the moment it is there
+  released  the node has what was released to it, whatever is compiled: see ` + "`tutti catalog release`" + `
+
+The mode is the node's own, else that of the deepest group that has one and that the node is in, else the
+server's setting delivery_mode. unset takes one away. When a node comes into released mode the catalog that it
+has becomes a generation: nothing changes for it.
+
+Without NODE and --group the modes that are set are listed.`,
+		Example: `  tutti catalog mode
+  tutti catalog mode web-1.example.test
+  tutti catalog mode web-1.example.test released
+  tutti catalog mode --group 'Web servers' released
+  tutti catalog mode web-1.example.test unset`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case group == "" && len(args) == 0, group != "" && len(args) == 0:
+				return a.listModes(cmd.Context(), group)
+			case group != "":
+				return a.setMode(cmd.Context(), api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
+			case len(args) == 1:
+				return a.showMode(cmd.Context(), args[0])
+			}
+			return a.setMode(cmd.Context(), api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
+		},
+	}
+	cmd.Flags().StringVar(&group, "group", "", "of the nodes of this group (name or id)")
+	a.completes(cmd, "group", a.completeGroup)
+	return cmd
+}
+
+// unset is a mode as requests have it.
+func unset(word string) string {
+	if word == "unset" {
+		return ""
+	}
+	return word
+}
+
+func (a *app) setMode(ctx context.Context, op api.Operation, request any, word string) error {
+	answer, err := ask[api.ModeSwitched](ctx, a, op, request)
+	if err != nil {
+		return wrongInput(err)
+	}
+	if a.asJSON() {
+		return a.printJSON(answer)
+	}
+	set := "set to " + word
+	if word == "unset" {
+		set = "taken away"
+	}
+	a.hint("The mode is %s; %s in another mode than before", set, areOrIs(answer.Switched))
+	return nil
+}
+
+// areOrIs counts nodes, with the verb.
+func areOrIs(n int) string {
+	if n == 1 {
+		return "1 node is"
+	}
+	return fmt.Sprintf("%d nodes are", n)
+}
+
+func (a *app) showMode(ctx context.Context, node string) error {
+	d, err := ask[api.Delivery](ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.printJSON(d)
+	}
+	a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
+	_, err = fmt.Fprintln(a.system.Out, d.Mode)
+	return err
+}
+
+// modeFrom says what a mode comes from.
+func modeFrom(from, group string) string {
+	switch from {
+	case "node":
+		return "set for the node itself"
+	case "group":
+		return "from the group " + group
+	}
+	return "the server's setting delivery_mode"
+}
+
+// listModes lists what is set; of one group, if that is given.
+func (a *app) listModes(ctx context.Context, group string) error {
+	answer, err := ask[api.List[api.ModeSet]](ctx, a, api.ModeList, nil)
+	if err != nil {
+		return err
+	}
+	var items []api.ModeSet
+	for _, m := range answer.Items {
+		if group == "" || m.Group == group {
+			items = append(items, m)
+		}
+	}
+	now := time.Now()
+	return printList(a, items, table[api.ModeSet]{
+		columns: []string{"of", "name", "mode", "set", "by"},
+		row: func(m api.ModeSet) []string {
+			if m.Group != "" {
+				return []string{"group", m.Group, m.Mode, ago(m.At, now), m.By}
+			}
+			return []string{"node", m.Node, m.Mode, ago(m.At, now), m.By}
+		},
+		name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
+		empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",
+	})
+}
