@@ -16,7 +16,7 @@ import (
 func (p *parts) openDeliver() {
 	p.deliver = deliver.NewService(deliver.Parts{
 		Store: p.store, Groups: deliveryGroups{p}, Promoter: promoter{p}, Now: time.Now, Log: p.log.Logger,
-		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) },
+		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead,
 	})
 }
 
