@@ -9,6 +9,12 @@
 // A node that has nothing to do costs two goroutines and its connection, so that
 // ten thousand fit into one process.
 //
+// # Catalogs
+//
+// With Config.Catalogs a node asks for its catalog when it is connected and when it is told of another one, holds the document
+// against its digest, and "applies" it when the server says so (or always: ApplyAtOnce): the Recorder knows, and a report is sent, again and
+// again until the server takes it, also by the next agent.
+//
 // # Faults
 //
 // Messages are dropped, repeated, delayed and followed by a broken connection, as Faults

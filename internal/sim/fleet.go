@@ -24,6 +24,9 @@ type Config struct {
 	Seed     uint64
 	Log      *slog.Logger // nil: nothing is logged
 
+	Catalogs    string // where nodes get their catalogs and send their reports, as https://HOST:PORT; empty: they do not
+	ApplyAtOnce bool   // each new catalog; else those only that the server says so of
+
 	UserAgent      string        // tutti-agent/simulated if it is empty
 	Enrolling      int           // certificates that are fetched at the same time; 8
 	ConnectTimeout time.Duration // zero: as an agent has it; the next two likewise
@@ -53,14 +56,18 @@ func (c *Config) fill() {
 
 // Fleet is simulated nodes.
 type Fleet struct {
-	cfg   Config
-	nodes []*node
+	cfg      Config
+	nodes    []*node
+	fetching places
 }
+
+// fetchers is how many nodes fetch catalogs and send reports at the same time.
+const fetchers = 32
 
 // New makes a fleet that has no certificates yet.
 func New(c Config) *Fleet {
 	c.fill()
-	f := &Fleet{cfg: c}
+	f := &Fleet{cfg: c, fetching: make(places, fetchers)}
 	for i, name := range c.Names {
 		f.nodes = append(f.nodes, newNode(f, i, name))
 	}

@@ -22,6 +22,7 @@ type node struct {
 	machine  errandtest.Machine
 
 	in, out traffic
+	shelf   shelf
 
 	mu    sync.Mutex // for what is here
 	agent *agent     // nil: none runs
@@ -33,7 +34,8 @@ type agent struct {
 	engine *errand.Engine
 	link   *pcp.Link
 	stop   context.CancelFunc
-	killed bool // under the node's lock
+	works  sync.WaitGroup // on catalogs
+	killed bool           // under the node's lock
 }
 
 // traffic is the messages of a node in one direction.
@@ -74,7 +76,12 @@ func (n *node) runAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer a.engine.Close()
+	defer func() {
+		a.engine.Close()
+		stop()
+		n.shelf.settle()
+		a.works.Wait()
+	}()
 	if err := a.engine.Start(ctx); err != nil {
 		if n.over(ctx, a) {
 			return nil
@@ -91,13 +98,16 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 	spool, runner := n.machine.Boot()
 	c := &n.fleet.cfg
 	a := &agent{stop: stop}
-	a.engine = errand.New(errand.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: modules()})
+	a.engine = errand.New(errand.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
 	var err error
 	a.link, err = pcp.New(pcp.Config{
 		URLs: c.URLs, URI: wire.NewURI(n.name, "agent"), TLS: Fixed(n.identity),
 		Dial: n.dial, UserAgent: c.UserAgent, Log: c.Log,
-		Receive:        func(m wire.Message) { n.receive(ctx, a, m) },
-		Connected:      func() { a.engine.Connected(func(m wire.Message) error { return n.send(a, m) }) },
+		Receive: func(m wire.Message) { n.receive(ctx, a, m) },
+		Connected: func() {
+			a.engine.Connected(func(m wire.Message) error { return n.send(a, m) })
+			n.told(ctx, a, false)
+		},
 		ConnectTimeout: c.ConnectTimeout, FirstPause: c.FirstPause, LongestPause: c.LongestPause,
 	})
 	n.agent = a

@@ -8,8 +8,9 @@ import (
 // Recorder remembers what every simulated node executed. No fault reaches it: it is the
 // truth that states are compared with. Its methods may be called concurrently.
 type Recorder struct {
-	mu   sync.Mutex
-	done map[Execution]*count
+	mu      sync.Mutex
+	done    map[Execution]*count
+	applied map[string][]Application
 }
 
 // Execution is a transaction on a node.

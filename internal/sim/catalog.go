@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/pxp"
+)
+
+// Application is a catalog that a node applied.
+type Application struct {
+	Catalog string // digest of its document
+	UUID    string
+	Version string
+	Report  string // transaction_uuid
+	At      time.Time
+}
+
+// shelf is what a node keeps of catalogs: it outlives agents.
+type shelf struct {
+	mu      sync.Mutex
+	busy    bool // somebody fetches and applies
+	again   bool // once more, when that is done
+	now     bool // what comes is to be applied at once
+	tag     string
+	pointer pxp.CatalogPointer
+	applied string   // catalog_uuid of what was applied last
+	unsent  [][]byte // reports that no server took yet
+}
+
+// told is what a node does with a hint, and when it is connected.
+func (n *node) told(ctx context.Context, a *agent, now bool) {
+	if n.fleet.cfg.Catalogs == "" {
+		return
+	}
+	s := &n.shelf
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil { // after settle nothing begins any more
+		return
+	}
+	s.now = s.now || now
+	if s.again = s.again || s.busy; s.busy {
+		return
+	}
+	s.busy = true
+	a.works.Go(func() { n.follow(ctx) })
+}
+
+// follow fetches and applies until there is nothing new; it tries again as agents do while the server is away.
+func (n *node) follow(ctx context.Context) {
+	const most = 15 * time.Second
+	for pause := time.Second; ; {
+		err := n.step(ctx)
+		if err == nil {
+			if n.shelf.rest() {
+				return
+			}
+			pause = time.Second
+			continue
+		}
+		n.fleet.cfg.Log.DebugContext(ctx, "simulated node has no catalog, will retry", "node", n.name, "err", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			n.shelf.leave()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, most)
+	}
+}
+
+// rest ends the work, unless somebody told the node again meanwhile.
+func (s *shelf) rest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := s.again
+	s.again, s.busy = false, again
+	return !again
+}
+
+// leave ends it because the agent ends.
+func (s *shelf) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.again, s.busy = false, false
+}
+
+// settle returns when nobody is about to begin who does not know that the agent ends.
+func (s *shelf) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+}
+
+// step is one look for a catalog, and all that follows from it.
+func (n *node) step(ctx context.Context) error {
+	if !n.fleet.fetching.take(ctx) {
+		return ctx.Err()
+	}
+	defer n.fleet.fetching.give()
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: n.identity, DisableKeepAlives: true}}
+	if err := n.fetch(ctx, client); err != nil {
+		return err
+	}
+	n.apply()
+	return n.report(ctx, client)
+}
+
+// fetch gets the pointer, and the document when there is another one. It is held against its digest.
+func (n *node) fetch(ctx context.Context, client *http.Client) error {
+	s := &n.shelf
+	s.mu.Lock()
+	tag, have := s.tag, s.pointer.Catalog
+	s.mu.Unlock()
+	status, header, text, err := n.get(ctx, client, "/node/v1/catalog", tag)
+	if err != nil || status == http.StatusNotModified || status == http.StatusNotFound {
+		return err
+	}
+	pointer, err := pxp.ParseCatalogPointer(text)
+	if err != nil || status != http.StatusOK {
+		return fmt.Errorf("pointer: status %d: %w", status, err)
+	}
+	if pointer.Catalog != have {
+		status, _, document, err := n.get(ctx, client, "/node/v1/catalogs/"+pointer.Catalog, "")
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("document: status %d: %w", status, err)
+		}
+		if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != pointer.Catalog {
+			return fmt.Errorf("the document %s has another digest", pointer.Catalog)
+		}
+		if _, err := compile.Render(document, compile.Stamp{UUID: pointer.UUID, Static: true}); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tag, s.pointer = header.Get("Etag"), pointer
+	return nil
+}
+
+// maxDocumentBytes bounds an answer.
+const maxDocumentBytes = 64 << 20
+
+func (n *node) get(ctx context.Context, client *http.Client, path, tag string) (int, http.Header, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.fleet.cfg.Catalogs+path, http.NoBody)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if tag != "" {
+		request.Header.Set("If-None-Match", tag)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxDocumentBytes))
+	return response.StatusCode, response.Header, text, err
+}
+
+// apply applies what is kept, if it is to be and was not before.
+func (n *node) apply() {
+	s := &n.shelf
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pointer
+	if p.UUID == "" || p.UUID == s.applied || !s.now && !n.fleet.cfg.ApplyAtOnce {
+		return
+	}
+	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: uuid.NewString(), At: time.Now()}
+	s.now, s.applied = false, p.UUID
+	s.unsent = append(s.unsent, reportOf(n.name, p, a))
+	n.fleet.cfg.Recorder.apply(n.name, a)
+}
+
+// reportOf is the report of a run that changed something small.
+func reportOf(name string, p pxp.CatalogPointer, a Application) []byte {
+	type value = []any
+	now := a.At.Format(time.RFC3339Nano)
+	text, _ := json.Marshal(map[string]any{ // of texts and numbers
+		"host": name, "time": now, "configuration_version": p.Version, "transaction_uuid": a.Report, "report_format": 12, "puppet_version": "8.10.0",
+		"status": "changed", "transaction_completed": true, "noop": false, "noop_pending": false, "environment": p.Environment,
+		"logs":                  []any{map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now}},
+		"metrics":               map[string]any{"time": map[string]any{"name": "time", "label": "Time", "values": []value{{"total", "Total", 0.1}}}},
+		"resource_statuses":     map[string]any{},
+		"corrective_change":     false,
+		"catalog_uuid":          p.UUID,
+		"code_id":               p.Version,
+		"cached_catalog_status": "explicitly_requested",
+	})
+	return text
+}
+
+// report sends the reports that wait, oldest first.
+func (n *node) report(ctx context.Context, client *http.Client) error {
+	s := &n.shelf
+	for {
+		s.mu.Lock()
+		if len(s.unsent) == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		text, environment := s.unsent[0], s.pointer.Environment
+		s.mu.Unlock()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, n.fleet.cfg.Catalogs+"/puppet/v3/report/"+n.name+"?environment="+environment, bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("report: status %d", response.StatusCode)
+		}
+		s.mu.Lock()
+		s.unsent = s.unsent[1:]
+		s.mu.Unlock()
+	}
+}
+
+// hints is the module by which a server tells of catalogs.
+func (n *node) hints(ctx context.Context, a *agent) errand.Module {
+	return errand.Catalog(func(c pxp.CatalogChange) { n.told(ctx, a, c.Apply == pxp.ApplyNow) })
+}
+
+// places bounds how many do something at the same time.
+type places chan struct{}
+
+func (p places) take(ctx context.Context) bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p places) give() { <-p }
+
+// apply notes an application.
+func (r *Recorder) apply(node string, a Application) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.applied == nil {
+		r.applied = map[string][]Application{}
+	}
+	r.applied[node] = append(r.applied[node], a)
+}
+
+// Applied are the catalogs that a node applied, in that order.
+func (r *Recorder) Applied(node string) []Application {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Application(nil), r.applied[node]...)
+}
