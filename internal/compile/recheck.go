@@ -23,7 +23,7 @@ func (r *Reuser) recheck(ctx context.Context, c Compilation) *recheck {
 		return nil
 	}
 	before, err := r.Store.Newest(ctx, c.Node, c.Environment)
-	if err != nil || before.ID != c.Checks || before.Version != c.Version || len(before.Inputs.Volatile) > 0 {
+	if err != nil || before.ID != c.Checks || before.Version != c.Version && before.Stands != c.Version || len(before.Inputs.Volatile) > 0 {
 		return nil
 	}
 	return &recheck{r, before}

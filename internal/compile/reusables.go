@@ -15,10 +15,16 @@ type Reusables interface {
 	// with its inputs. NotFound if there is none, if its inputs are not known, or if
 	// the node's newest catalog is not of it.
 	Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (Compilation, error)
+	// NewestStaged returns the newest staged compilation of a node in env that gave a
+	// catalog and was no preview, with its inputs. NotFound if there is none, or if its
+	// inputs are not known.
+	NewestStaged(ctx context.Context, node fleet.Certname, env fleet.Environment) (Compilation, error)
 	// Restate says that the catalog of compilation from stands for another version:
 	// it adds a done row of c, with its version, UUID, FactsSeq, FinishedAt and the
 	// rest as from has it, makes that the one that gave the node's newest catalog, and
-	// returns it. NotFound unless from is still what Newest returns.
+	// returns it. NotFound unless from is still what Newest returns. From may also be
+	// what NewestStaged returns: then a done row is added that is not staged, and whoever
+	// saves its catalog makes that the newest.
 	Restate(ctx context.Context, from int64, c Compilation) (Compilation, error)
 	// StopReuse remembers that a reused catalog of a node was wrong. One more for the
 	// same node, environment and version replaces the first.

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,7 @@ type ReuserParts struct {
 	Inventory   Inventory
 	Versions    Differ
 	Documents   Documents
+	Results     Results // nil: nobody keeps resources
 	Engine      func() string
 	Wake        func()               // hints that something is wanted
 	VolatileTTL func() time.Duration // how long a volatile catalog is used again
@@ -92,7 +94,7 @@ func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	if w.Staged {
 		return standing(verdict, w), true
 	}
-	if found.Version != w.Version {
+	if found.Version != w.Version || found.Staged {
 		if found, err = r.restate(ctx, w, verdict); err != nil {
 			log.WarnContext(ctx, "catalog is compiled, the stored one could not be restated", "err", err)
 			return Compilation{}, false
@@ -120,6 +122,32 @@ func standing(v Verdict, w Wish) Compilation {
 // in that environment.
 func (r *Reuser) Judge(ctx context.Context, w Wish) (Verdict, error) {
 	from, err := r.Store.Newest(ctx, w.Node, w.Environment)
+	if err == nil || fault.Of(err) != fault.NotFound {
+		v, err := r.judge(ctx, w, from, err)
+		if v.Holds || err != nil {
+			return v, err
+		}
+		if staged, ok := r.judgeStaged(ctx, w); ok {
+			return staged, nil
+		}
+		return v, nil
+	}
+	if staged, ok := r.judgeStaged(ctx, w); ok {
+		return staged, nil
+	}
+	return Verdict{}, err
+}
+
+// judgeStaged judges the newest staged catalog; ok if it stands. Whatever goes wrong
+// is a reason not to use it.
+func (r *Reuser) judgeStaged(ctx context.Context, w Wish) (Verdict, bool) {
+	from, err := r.Store.NewestStaged(ctx, w.Node, w.Environment)
+	v, err := r.judge(ctx, w, from, err)
+	return v, err == nil && v.Holds
+}
+
+// judge judges one catalog, unless it could not be read.
+func (r *Reuser) judge(ctx context.Context, w Wish, from Compilation, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -127,23 +155,9 @@ func (r *Reuser) Judge(ctx context.Context, w Wish) (Verdict, error) {
 	if v.Why, err = r.barred(ctx, from, w.Version); v.Why != "" || err != nil {
 		return v, err
 	}
-	order, seq, err := r.Orders.Build(ctx, Compilation{
-		Node: w.Node, Environment: w.Environment, Version: w.Version, Trusted: w.Trusted,
-	})
-	if err != nil {
+	now, err := r.quietly(ctx, w, &v, r.Engine())
+	if !v.Holds || err != nil || len(from.Inputs.Asked) == 0 {
 		return v, err
-	}
-	v.seq = seq
-	now := Now{Engine: r.Engine(), Order: order}
-	if from.Version != w.Version {
-		if now.Changes, err = r.Versions.Changes(ctx, w.Environment, from.Version, w.Version); err != nil {
-			return v, err
-		}
-	}
-	quiet := *from.Inputs
-	quiet.Asked = nil
-	if v.Holds, v.Why = Holds(&quiet, now); !v.Holds || len(from.Inputs.Asked) == 0 {
-		return v, nil
 	}
 	if now.Asked, err = again(ctx, r.Inventory, w.Node, from.Inputs.Asked); err != nil {
 		v.Holds = false
@@ -151,6 +165,52 @@ func (r *Reuser) Judge(ctx context.Context, w Wish) (Verdict, error) {
 	}
 	v.Holds, v.Why = Holds(from.Inputs, now)
 	return v, nil
+}
+
+// quietly judges v.From by all but the answers to what code asked, which cost most.
+func (r *Reuser) quietly(ctx context.Context, w Wish, v *Verdict, engine string) (now Now, err error) {
+	now.Engine = engine
+	now.Order, v.seq, err = r.Orders.Build(ctx, Compilation{
+		Node: w.Node, Environment: w.Environment, Version: w.Version, Trusted: w.Trusted,
+	})
+	if err != nil {
+		return now, err
+	}
+	if since := v.From.unchangedSince(); since != w.Version {
+		if now.Changes, err = r.Versions.Changes(ctx, w.Environment, since, w.Version); err != nil {
+			return now, err
+		}
+	}
+	quiet := *v.From.Inputs
+	quiet.Asked = nil
+	v.Holds, v.Why = Holds(&quiet, now)
+	return now, nil
+}
+
+// unchangedSince is the last version that is known to have the files as they were read.
+func (c Compilation) unchangedSince() fleet.Digest { return cmp.Or(c.Stands, c.Version) }
+
+// still says whether a node's stored catalog stands but for answers and age, which
+// are looked at when it is asked for. A compiler that is not known yet is no other one.
+func (r *Reuser) still(ctx context.Context, w Wish) (bool, error) {
+	from, err := r.Store.Newest(ctx, w.Node, w.Environment)
+	if err == nil {
+		v := Verdict{From: from}
+		if _, err = r.quietly(ctx, w, &v, cmp.Or(r.Engine(), from.Inputs.Engine)); v.Holds || !w.Staged {
+			return v.Holds, err
+		}
+	}
+	if w.Staged {
+		if from, err = r.Store.NewestStaged(ctx, w.Node, w.Environment); err == nil {
+			v := Verdict{From: from}
+			_, err = r.quietly(ctx, w, &v, cmp.Or(r.Engine(), from.Inputs.Engine))
+			return v.Holds, err
+		}
+	}
+	if fault.Of(err) == fault.NotFound {
+		err = nil
+	}
+	return false, err
 }
 
 // barred says why a catalog must not be used again whatever its inputs are.
@@ -167,12 +227,22 @@ func (r *Reuser) barred(ctx context.Context, from Compilation, version fleet.Dig
 	return "", err
 }
 
+// restate makes a row of w's version of a catalog that stands. A staged one becomes its
+// node's newest.
 func (r *Reuser) restate(ctx context.Context, w Wish, v Verdict) (Compilation, error) {
 	now := time.Now()
-	return r.Store.Restate(ctx, v.From.ID, Compilation{
+	made, err := r.Store.Restate(ctx, v.From.ID, Compilation{
 		Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: v.seq, Transaction: w.Transaction, Trusted: w.Trusted,
 		Priority: w.Priority, State: Done, WantedAt: now, FinishedAt: now, Catalog: v.From.Catalog, UUID: uuid.NewString(),
 	})
+	if err != nil || !v.From.Staged || r.Results == nil {
+		return made, err
+	}
+	document, err := r.Documents.Document(ctx, made.Catalog)
+	if err != nil {
+		return made, err
+	}
+	return made, r.Results.SaveCatalog(ctx, Result{Compilation: made, Document: document, Collected: v.From.Inputs.Collected})
 }
 
 // sample has one in so many reuses compiled and compared, when nothing else is to be

@@ -89,7 +89,8 @@ type Chain struct {
 // transaction.
 type Wants interface {
 	// Standings lists how the active nodes stand in env whose environment it is, by
-	// name. The environment of a node is that of its newest facts, catalog or report.
+	// name; in an empty env, how all do, each in its own. The environment of a node is
+	// that of its newest facts, catalog or report.
 	Standings(ctx context.Context, env fleet.Environment) ([]Standing, error)
 	// StandingsNamed lists how those of the named nodes stand that are active, each in
 	// its environment, by name.
@@ -103,10 +104,10 @@ type Wants interface {
 	Marks(ctx context.Context) ([]Mark, error)
 	// Consider makes a step true: its bases stand for the version where they are still
 	// the same, its wants are wanted (see Queue.Want) with chains forgotten, and To is
-	// the mark. A step with another version than the mark before also forgets what was
-	// wanted ahead of older versions of the environment and is not leased: rows without
-	// a transaction of priorities Signed to NewCode. Conflict if From is not what is
-	// stored: somebody else was here.
+	// the mark. A step with another version than the mark before also turns what was
+	// wanted ahead of older versions of the environment, and is not leased, into wanted
+	// of this version, once for each node: rows without a transaction of priorities
+	// Signed to NewCode. Conflict if From is not what is stored: somebody else was here.
 	Consider(ctx context.Context, s Step) error
 
 	// NotedChanges lists at most n changes, those noted first first.
@@ -133,14 +134,17 @@ type Wants interface {
 	// Failures lists the newest failed compilation of each active node whose
 	// environment it is and which has no later one that gave a catalog of that version.
 	Failures(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]Compilation, error)
+	// Failing names the active nodes of an environment whose last compilation there
+	// failed, of whatever version.
+	Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error)
 	// Waiting names the nodes of which a compilation of that version is wanted or leased.
 	Waiting(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]fleet.Certname, error)
 }
 
 // Modes says how nodes get their catalogs.
 type Modes interface {
-	// Released tells those of the nodes that only get what a release gives them.
-	Released(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]bool, error)
+	// InReleased tells those of the nodes that only get what a release gives them.
+	InReleased(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]bool, error)
 }
 
 // Grouping is what a Wanter asks of groups.

@@ -117,6 +117,7 @@ func (s *Store) ChangeGroups(ctx context.Context, changes []classify.Change) (sa
 		saved = applied.Saved
 		return nil
 	})
+	s.noted(err)
 	if err != nil {
 		return nil, explain(err, "change groups")
 	}

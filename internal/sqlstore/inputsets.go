@@ -132,14 +132,41 @@ func (s *Store) newest(ctx context.Context, q querier, node fleet.Certname, env 
 	return c, inputs, missing(err, "%s has no catalog in %s that could be used again", node, env)
 }
 
+// NewestStaged implements compile.Reusables.
+func (s *Store) NewestStaged(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		var inputs int64
+		if c, inputs, err = s.newestStaged(ctx, q, node, env); err != nil {
+			return err
+		}
+		c.Inputs, err = s.inputsOf(ctx, q, inputs)
+		return err
+	})
+	return c, explain(err, "read what the staged catalog of %s is made of", node)
+}
+
+func (s *Store) newestStaged(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
+	var id int64
+	var stands fleet.Digest
+	err = q.row(ctx, "SELECT compilation, inputs, version FROM standings WHERE environment = $1 AND certname = $2 AND staged = 1", env, node).
+		Scan(&id, &inputs, &stands)
+	if err == nil {
+		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1 AND state = 'done'", id))
+	}
+	c.Stands = stands
+	return c, inputs, missing(err, "%s has no staged catalog in %s", node, env)
+}
+
 // Restate implements compile.Reusables.
 func (s *Store) Restate(ctx context.Context, from int64, c compile.Compilation) (made compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		was, _, err := s.newest(ctx, q, c.Node, c.Environment)
-		if err == nil && was.ID != from {
-			err = fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
+		if err != nil && fault.Of(err) != fault.NotFound {
+			return err
 		}
-		if err != nil {
+		if err != nil || was.ID != from {
+			row, err := s.promote(ctx, q, from, c)
+			made = row
 			return err
 		}
 		c.Catalog = was.Catalog
@@ -155,6 +182,29 @@ func (s *Store) Restate(ctx context.Context, from int64, c compile.Compilation) 
 		return s.restamp(ctx, q, from, made)
 	})
 	return made, explain(err, "use the catalog of %s again", c.Node)
+}
+
+// promote adds a plain row of a staged catalog. Its standing takes the place of the
+// plain one, and counts as soon as the catalog is the newest.
+func (s *Store) promote(ctx context.Context, q querier, from int64, c compile.Compilation) (compile.Compilation, error) {
+	was, inputs, err := s.newestStaged(ctx, q, c.Node, c.Environment)
+	if err == nil && was.ID != from {
+		err = fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Catalog = was.Catalog
+	row, err := s.insertDone(ctx, q, c)
+	if err != nil {
+		return c, err
+	}
+	_, err = q.exec(ctx, `INSERT INTO standings (certname, environment, staged, compilation, inputs, version, volatile, compiled_at)
+		SELECT certname, environment, 0, $1, $2, $3, volatile, compiled_at FROM standings WHERE environment = $4 AND certname = $5 AND staged = 1
+		ON CONFLICT (environment, certname, staged) DO UPDATE SET compilation = excluded.compilation,
+		inputs = excluded.inputs, version = excluded.version, volatile = excluded.volatile, compiled_at = excluded.compiled_at, tried_at = 0`,
+		row.ID, inputs, c.Version, c.Environment, c.Node)
+	return row, err
 }
 
 // insertDone adds a row that is done already.

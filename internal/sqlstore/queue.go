@@ -263,6 +263,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 		count, err = q.exec(ctx, `DELETE FROM compilations WHERE state IN ('done', 'failed') AND finished_at < $1 AND EXISTS (
 			SELECT 1 FROM compilations n WHERE n.certname = compilations.certname AND n.state IN ('done', 'failed')
 			AND (n.finished_at, n.id) > (compilations.finished_at, compilations.id))
+			AND NOT EXISTS (SELECT 1 FROM standings t WHERE t.environment = compilations.environment AND t.certname = compilations.certname
+				AND t.compilation = compilations.id)
 			AND NOT EXISTS (SELECT 1 FROM catalogs k WHERE k.compilation = compilations.id)
 			AND NOT EXISTS (SELECT 1 FROM preview_shares s WHERE s.compilation = compilations.id)
 			AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.certname = compilations.certname AND g.compilation = compilations.id)`, micros(before))

@@ -55,7 +55,11 @@ func scanStanding(row scanner) (t compile.Standing, err error) {
 
 // Standings implements compile.Wants.
 func (s *Store) Standings(ctx context.Context, env fleet.Environment) ([]compile.Standing, error) {
-	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.environment = $1 ORDER BY n.certname", env)
+	query, args := standingsOf+" ORDER BY n.certname", []any{}
+	if env != "" {
+		query, args = standingsOf+" AND n.environment = $1 ORDER BY n.certname", []any{env}
+	}
+	list, err := collect(ctx, s.reads, scanStanding, query, args...)
 	return list, explain(err, "list how nodes stand in %s", env)
 }
 
@@ -125,8 +129,7 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 			return err
 		}
 		if step.To.Environment != "" && step.From.Version != step.To.Version {
-			if _, err := q.exec(ctx, `DELETE FROM compilations WHERE state = 'wanted' AND environment = $1 AND version <> $2 AND transaction_uuid = ''
-				AND priority >= $3 AND priority <= $4`, step.To.Environment, step.To.Version, compile.Signed, compile.NewCode); err != nil {
+			if err := moveAhead(ctx, q, step.To); err != nil {
 				return err
 			}
 		}
@@ -141,6 +144,22 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 		return nil
 	})
 	return explain(err, "consider a version of %s", step.To.Environment)
+}
+
+// moveAhead makes what is wanted ahead of older versions wanted of the new one.
+func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
+	const older = "state = 'wanted' AND environment = $1 AND version <> $2 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
+	for _, text := range []string{
+		"DELETE FROM compilations WHERE " + older + ` AND EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname
+			AND o.environment = $1 AND o.state = 'wanted' AND (o.version = $2 OR o.id > compilations.id AND o.transaction_uuid = ''
+			AND o.priority >= $3 AND o.priority <= $4))`,
+		"UPDATE compilations SET version = $2 WHERE " + older,
+	} {
+		if _, err := q.exec(ctx, text, to.Environment, to.Version, compile.Signed, compile.NewCode); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putMark moves a mark if nobody else did.
@@ -234,6 +253,17 @@ func (s *Store) Failures(ctx context.Context, env fleet.Environment, version fle
 		AND EXISTS (SELECT 1 FROM nodes n WHERE n.certname = c.certname AND n.environment = c.environment AND n.deactivated_at = 0 AND n.expired_at = 0)
 		ORDER BY certname`, env, version)
 	return list, explain(err, "list what failed in %s", env)
+}
+
+// Failing implements compile.Wants.
+func (s *Store) Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error) {
+	list, err := collect(ctx, s.reads, one[fleet.Certname], `SELECT c.certname FROM compilations c
+		WHERE c.state = 'failed' AND c.environment = $1
+		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
+			AND o.state IN ('done', 'failed') AND o.id > c.id)
+		AND EXISTS (SELECT 1 FROM nodes n WHERE n.certname = c.certname AND n.environment = c.environment AND n.deactivated_at = 0 AND n.expired_at = 0)
+		ORDER BY c.certname`, env)
+	return list, explain(err, "list what fails in %s", env)
 }
 
 // Waiting implements compile.Wants.

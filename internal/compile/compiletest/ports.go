@@ -87,14 +87,37 @@ func (f *Facts) Set(node fleet.Certname, facts string) int64 {
 	if f.facts == nil {
 		f.facts, f.seqs = map[fleet.Certname]json.RawMessage{}, map[fleet.Certname]int64{}
 	}
+	var changed []string
 	if string(f.facts[node]) != facts {
+		changed = differing(f.facts[node], json.RawMessage(facts))
 		f.facts[node] = json.RawMessage(facts)
 		f.seqs[node]++
 	}
 	if f.Queue != nil {
 		f.Queue.SetFacts(node, f.seqs[node])
+		if len(changed) > 0 {
+			f.Queue.Note(compile.FactsChanged, node, changed...)
+		}
 	}
 	return f.seqs[node]
+}
+
+// differing names the members in which two objects differ.
+func differing(a, b json.RawMessage) (names []string) {
+	var was, is map[string]json.RawMessage
+	_, _ = json.Unmarshal(a, &was), json.Unmarshal(b, &is) // nothing is an object without members
+	for name := range is {
+		if !bytes.Equal(was[name], is[name]) {
+			names = append(names, name)
+		}
+	}
+	for name := range was {
+		if is[name] == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Seq is the sequence of node's facts; zero if it has none.

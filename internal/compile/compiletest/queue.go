@@ -28,6 +28,7 @@ type Queue struct {
 	inputs map[int64]*compile.InputSet
 	given  map[fleet.Certname]int64 // which compilation gave the newest catalog
 	stops  []compile.ReuseStop
+	ahead
 }
 
 var (
@@ -36,6 +37,7 @@ var (
 	_ compile.Reusables = (*Queue)(nil)
 	_ compile.Pauses    = (*Queue)(nil)
 	_ compile.Board     = (*Queue)(nil)
+	_ compile.Wants     = (*Queue)(nil)
 )
 
 // NewQueue returns an empty queue.
@@ -43,7 +45,7 @@ func NewQueue() *Queue {
 	return &Queue{
 		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
 		turns: map[fleet.Environment]int64{}, pauses: map[fleet.Environment]compile.Pause{}, logs: map[int64][]compile.Log{},
-		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{},
+		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{}, ahead: newAhead(),
 	}
 }
 
@@ -77,11 +79,15 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 	if q.fail != nil {
 		return compile.Compilation{}, q.fail
 	}
+	return *q.want(w), nil
+}
+
+func (q *Queue) want(w compile.Want) *compile.Compilation {
 	if c := q.answer(w); c != nil {
 		if !finished(c) {
 			join(c, w)
 		}
-		return *c, nil
+		return c
 	}
 	q.last++
 	c := &compile.Compilation{
@@ -90,7 +96,7 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged,
 	}
 	q.rows[c.ID] = c
-	return *c, nil
+	return c
 }
 
 // answer finds the row that answers w; nil when there is none.
@@ -211,6 +217,7 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		}
 		if c.Inputs != nil {
 			q.inputs[c.ID] = c.Inputs
+			q.stand(row)
 		}
 	}
 	return nil

@@ -27,7 +27,27 @@ func (q *Queue) newest(node fleet.Certname, env fleet.Environment) (compile.Comp
 		return compile.Compilation{}, fault.New(fault.NotFound, "%s has no catalog in %s that could be used again", node, env)
 	}
 	found := *c
-	found.Inputs = q.inputs[c.ID]
+	found.Inputs, found.Stands = q.inputs[c.ID], q.base(c).Version
+	return found, nil
+}
+
+// NewestStaged implements compile.Reusables.
+func (q *Queue) NewestStaged(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fail != nil {
+		return compile.Compilation{}, q.fail
+	}
+	return q.newestStaged(node, env)
+}
+
+func (q *Queue) newestStaged(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+	base := q.bases[baseKey{node, env, true}]
+	if base == nil {
+		return compile.Compilation{}, fault.New(fault.NotFound, "%s has no staged catalog in %s", node, env)
+	}
+	found := *q.rows[base.Compilation]
+	found.Inputs, found.Stands = q.inputs[base.Inputs], base.Version
 	return found, nil
 }
 
@@ -39,16 +59,20 @@ func (q *Queue) Restate(_ context.Context, from int64, c compile.Compilation) (c
 		return compile.Compilation{}, q.fail
 	}
 	was, err := q.newest(c.Node, c.Environment)
-	if err != nil {
-		return compile.Compilation{}, err
+	staged := err != nil || was.ID != from
+	if staged {
+		was, err = q.newestStaged(c.Node, c.Environment)
 	}
-	if was.ID != from {
+	if err != nil || was.ID != from {
 		return compile.Compilation{}, fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
 	}
 	q.last++
 	made := c
 	made.ID, made.State, made.Catalog, made.Inputs = q.last, compile.Done, was.Catalog, nil
 	q.rows[made.ID], q.inputs[made.ID], q.given[c.Node] = &made, was.Inputs, made.ID
+	base := *q.bases[baseKey{c.Node, c.Environment, staged}]
+	base.Compilation, base.Version = made.ID, c.Version
+	q.bases[baseKey{c.Node, c.Environment, false}] = &base
 	return made, nil
 }
 

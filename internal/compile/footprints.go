@@ -1,0 +1,180 @@
+package compile
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// footprint is a Footprint in little memory: there is one for each node.
+type footprint struct {
+	groups []int32  // of sources, as footprints counts them
+	facts  []string // top-level facts that were read, sorted
+	every  bool     // all facts were
+	given  fleet.Digest
+	asked  []Question
+}
+
+// reads says whether one of the named facts was read.
+func (p *footprint) reads(names []string) bool {
+	if p.every {
+		return len(names) > 0
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, found := slices.BinarySearch(p.facts, name)
+		return found || name == Anything
+	})
+}
+
+// footprints keeps those of nodes' bases in memory. Groups of sources and lists of
+// facts, which many share, are there once. It belongs to one goroutine.
+type footprints struct {
+	store  Wants
+	known  map[int64]*footprint
+	number map[fleet.Digest]int32
+	groups []sourceGroup
+	lists  map[string][]string
+}
+
+// sourceGroup is a group of sources, read when it is first judged.
+type sourceGroup struct {
+	digest  fleet.Digest
+	sources *Sources
+}
+
+func newFootprints(store Wants) *footprints {
+	return &footprints{store: store, known: map[int64]*footprint{}, number: map[fleet.Digest]int32{}, lists: map[string][]string{}}
+}
+
+// load reads what is not known yet of the bases of standings.
+func (f *footprints) load(ctx context.Context, standings []Standing) error {
+	var missing []int64
+	for _, s := range standings {
+		for _, id := range [2]int64{s.Plain.Inputs, s.Staged.Inputs} {
+			if _, known := f.known[id]; id != 0 && !known {
+				missing = append(missing, id)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	found, err := f.store.Footprints(ctx, missing)
+	if err != nil {
+		return err
+	}
+	for id, print := range found {
+		f.known[id] = f.compact(print)
+	}
+	return nil
+}
+
+// forget drops what none of all standings has for its base, once that is more than
+// is in use.
+func (f *footprints) forget(all []Standing) {
+	if len(f.known) <= 4*len(all)+1000 {
+		return
+	}
+	old := f.known
+	*f = *newFootprints(f.store)
+	for _, s := range all {
+		for _, id := range [2]int64{s.Plain.Inputs, s.Staged.Inputs} {
+			delete(old, id)
+		}
+	}
+}
+
+func (f *footprints) compact(print Footprint) *footprint {
+	out := &footprint{given: print.Set.Given, asked: print.Set.Asked, groups: make([]int32, 0, len(print.Groups))}
+	for _, digest := range print.Groups {
+		n, known := f.number[digest]
+		if !known {
+			n = int32(len(f.groups)) //nolint:gosec // there are a few thousand
+			f.number[digest] = n
+			f.groups = append(f.groups, sourceGroup{digest: digest})
+		}
+		out.groups = append(out.groups, n)
+	}
+	var names []string
+	for _, v := range print.Set.Values {
+		below, ok := strings.CutPrefix(v.Pointer, "/facts")
+		name, _, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
+		switch {
+		case !ok:
+		case name == "":
+			out.every = true
+		default:
+			names = append(names, unescape(name))
+		}
+	}
+	out.facts = f.shared(slices.Compact(slices.Sorted(slices.Values(names))))
+	return out
+}
+
+// shared is a list that is kept once.
+func (f *footprints) shared(names []string) []string {
+	key := strings.Join(names, "\n")
+	if list, known := f.lists[key]; known {
+		return list
+	}
+	f.lists[key] = names
+	return names
+}
+
+// sources reads a group; nil if it is gone, as after somebody tidied by hand.
+func (f *footprints) sources(ctx context.Context, n int32) (*Sources, error) {
+	group := &f.groups[n]
+	if group.sources != nil {
+		return group.sources, nil
+	}
+	text, err := f.store.SourceGroup(ctx, group.digest)
+	if err != nil {
+		if fault.Of(err) == fault.NotFound {
+			err = nil
+		}
+		return nil, err
+	}
+	read := new(Sources)
+	if err := read.AddGroup(text); err != nil {
+		return nil, err
+	}
+	group.sources = read
+	return read, nil
+}
+
+// judgement is how one difference of versions meets groups: each is judged once.
+type judgement struct {
+	changes *Changes
+	prints  *footprints
+	groups  map[int32]bool // whether the difference touches it
+}
+
+// stands says whether nothing differs that a base's compilation read of files.
+func (j *judgement) stands(ctx context.Context, base Base) (bool, error) {
+	print := j.prints.known[base.Inputs]
+	if print == nil || j.changes.All {
+		return false, nil
+	}
+	for _, n := range print.groups {
+		touched, judged := j.groups[n]
+		if !judged {
+			sources, err := j.prints.sources(ctx, n)
+			if err != nil {
+				return false, err
+			}
+			touched = sources == nil
+			if !touched {
+				_, ok := j.changes.Touch(sources)
+				touched = !ok
+			}
+			j.groups[n] = touched
+		}
+		if touched {
+			return false, nil
+		}
+	}
+	return true, nil
+}
