@@ -1,11 +1,14 @@
 package classify
 
+import "slices"
+
 // Tree is a set of groups, ready to classify nodes.
 type Tree struct {
 	groups   []Group // parents before children
 	parents  []int   // by position; the root's is -1
 	depths   []int
 	needs    Needs
+	facts    []string // top-level facts that rules look at, sorted
 	settles  bool
 	detached []Group
 }
@@ -32,11 +35,16 @@ func NewTree(groups []Group) *Tree {
 		t.settles = t.settles || g.Environment != ""
 		if g.Rule != nil {
 			g.Rule.walk(func(r Rule) {
+				if r.Path.Root == Fact && len(r.Path.Steps) > 0 {
+					t.facts = append(t.facts, r.Path.Steps[0].Key)
+				}
 				t.needs.Facts = t.needs.Facts || r.Path.Root == Fact
 				t.needs.Trusted = t.needs.Trusted || r.Path.Root == Trusted
 			})
 		}
 	}
+	slices.Sort(t.facts)
+	t.facts = slices.Compact(t.facts)
 	for _, g := range groups {
 		if _, hangs := at[g.ID]; !hangs {
 			g.Defect = "no way leads from it up to " + RootName
@@ -48,6 +56,9 @@ func NewTree(groups []Group) *Tree {
 
 // Needs says what the rules look at.
 func (t *Tree) Needs() Needs { return t.needs }
+
+// FactNames lists the top-level facts that rules look at, sorted.
+func (t *Tree) FactNames() []string { return t.facts }
 
 // SettlesEnvironments says whether any group names an environment.
 func (t *Tree) SettlesEnvironments() bool { return t.settles }

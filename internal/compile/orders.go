@@ -17,6 +17,7 @@ type Orders struct {
 	Classifier Classifier // nil: nodes are not classified
 	// ServerFacts gives $server_facts for an environment; nil: there are none.
 	ServerFacts func(env fleet.Environment) json.RawMessage
+	Trust       Trust // for compilations that nobody asked for with a certificate; nil: see localTrusted
 }
 
 // Build makes the order for c from what is known now, and says which facts it
@@ -31,7 +32,9 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 		Facts: facts, Trusted: c.Trusted, Transaction: c.Transaction,
 	}
 	if len(order.Trusted) == 0 {
-		order.Trusted = localTrusted(c.Node)
+		if order.Trusted, err = o.trusted(ctx, c.Node); err != nil {
+			return Order{}, 0, err
+		}
 	}
 	if o.ServerFacts != nil {
 		order.ServerFacts = o.ServerFacts(c.Environment)
@@ -55,6 +58,17 @@ func (o Order) digest() fleet.Digest {
 		return "" // a part is no JSON: the compiler says so
 	}
 	return fleet.DigestOf(text)
+}
+
+// trusted is $trusted of a node that did not ask itself.
+func (o Orders) trusted(ctx context.Context, node fleet.Certname) (json.RawMessage, error) {
+	if o.Trust != nil {
+		trusted, err := o.Trust.Trusted(ctx, node)
+		if fault.Of(err) != fault.NotFound || err == nil {
+			return trusted, err
+		}
+	}
+	return localTrusted(node), nil
 }
 
 // inputError tells what trying again cannot mend from what it can.

@@ -154,6 +154,7 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.
 	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
 		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
 	d.warmer.Deployed(version.Environment, version.ID)
+	d.wanter.Hint()
 	return version, nil
 }
 

@@ -63,6 +63,10 @@ type Config struct {
 	DeliveryMode       string        `koanf:"delivery_mode" reload:"true" help:"how nodes get catalogs for which neither they nor a group say it: live (the newest one at once) or released (only what is released to them)"`
 	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
 	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
+	CompileAhead       bool          `koanf:"compile_ahead" reload:"true" help:"compile because something changed, before anybody asks: new code, a fact that was read, groups, exported resources; needs reuse_catalogs"`
+	CompileOnSign      bool          `koanf:"compile_on_sign" reload:"true" help:"compile a node's first catalog when its certificate is signed, if facts of it are known"`
+	FollowExports      bool          `koanf:"follow_exports" reload:"true" help:"compile nodes ahead that would collect other exported resources, or get another answer to a query, than their catalogs did"`
+	RefreshAfter       time.Duration `koanf:"refresh_after" reload:"true" help:"how old a catalog gets before it is compiled again in the background and compared, the oldest first; 0: any age"`
 	CompilePatience    time.Duration `koanf:"compile_patience" help:"how long an agent waits on the line for its catalog before it is told when to come back"`
 
 	JobTimeout      time.Duration `koanf:"job_timeout" help:"how long one node's run of a job may take, if the job says nothing else"`
@@ -119,6 +123,10 @@ func Default() Config {
 		DeliveryMode:          string(deliver.Live),
 		GenerationsKept:       10,
 		HintApply:             string(deliver.Scheduled),
+		CompileAhead:          true,
+		CompileOnSign:         true,
+		FollowExports:         true,
+		RefreshAfter:          24 * time.Hour,
 		JobTimeout:            time.Hour,
 		JobPollInterval:       time.Minute,
 		JobReconnect:          time.Minute,
@@ -214,7 +222,7 @@ func (c Config) checkNumbers() error {
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
 		}
 	}
-	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL, "volatile_ttl": c.VolatileTTL} {
+	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL, "volatile_ttl": c.VolatileTTL, "refresh_after": c.RefreshAfter} {
 		if value != 0 && value < time.Millisecond {
 			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}

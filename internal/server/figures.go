@@ -41,5 +41,24 @@ func (p *parts) figures() {
 	} {
 		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.reuser.Stats())) })
 	}
+	p.aheadFigures()
 	p.metrics.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(p.catalogs.Stats().Later + p.catalogs.Stats().Shed) })
+}
+
+// aheadFigures registers what is compiled before anybody asks.
+func (p *parts) aheadFigures() {
+	for name, figure := range map[string]struct {
+		help string
+		of   func(compile.WanterStats) uint64
+	}{
+		"tutti_ahead_code_total":          {"Catalogs wanted because of new code or changed groups.", func(s compile.WanterStats) uint64 { return s.Code }},
+		"tutti_ahead_facts_total":         {"Catalogs wanted because a fact changed that was read.", func(s compile.WanterStats) uint64 { return s.Facts }},
+		"tutti_ahead_exports_total":       {"Catalogs wanted because others export something else, or answers to queries changed.", func(s compile.WanterStats) uint64 { return s.Exports }},
+		"tutti_ahead_signed_total":        {"Catalogs wanted because a certificate was signed.", func(s compile.WanterStats) uint64 { return s.Signed }},
+		"tutti_ahead_refresh_total":       {"Catalogs wanted because they are old.", func(s compile.WanterStats) uint64 { return s.Background }},
+		"tutti_ahead_untouched_total":     {"Nodes that new code did not touch: their catalogs stand for it.", func(s compile.WanterStats) uint64 { return s.Untouched }},
+		"tutti_ahead_loops_stopped_total": {"Nodes that are not compiled ahead any more because exported resources do not settle.", func(s compile.WanterStats) uint64 { return s.Stopped }},
+	} {
+		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.wanter.Stats())) })
+	}
 }

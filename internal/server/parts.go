@@ -50,6 +50,7 @@ type parts struct {
 	reuser   *compile.Reuser
 	intake   *intake.Service
 	deliver  *deliver.Service
+	wanter   *compile.Wanter
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
@@ -166,7 +167,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	}, p.trees, questions{p.store}, p.log.Logger)
 	known := adapter{p}
 	p.groups = &classifier{parts: p}
-	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
 	p.reuser = p.newReuser(orders)
 	reuser := p.reuser
 	if !c.ReuseCatalogs {
@@ -179,6 +180,9 @@ func (p *parts) openCompiler(c Config) (err error) {
 		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
+		return err
+	}
+	if err := p.newWanter(); err != nil {
 		return err
 	}
 	service := compile.DefaultService()

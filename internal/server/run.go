@@ -176,6 +176,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 		stage{ // these compile: they end first
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,
+			"wanted catalogs":    p.wanter.Run,
 			"jobs":               p.jobs.Run,
 			"facts":              p.intake.Run,
 			"delivery":           p.deliver.Run,

@@ -101,6 +101,7 @@ func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (
 				SELECT seq, ROW_NUMBER() OVER (PARTITION BY environment ORDER BY seq DESC) AS place FROM versions) AS placed
 				WHERE place <= $2)
 			AND (environment, version) NOT IN (SELECT environment, version FROM compilations WHERE state IN ('wanted', 'leased'))
+			AND (environment, version) NOT IN (SELECT environment, version FROM standings)
 			AND (environment, version) NOT IN (SELECT environment, version FROM catalogs)
 			AND (environment, version) NOT IN (SELECT environment, version FROM generations)`, micros(before), max(keep, 1))
 		return err
