@@ -239,6 +239,10 @@ func (w *Wanter) questions(ctx context.Context, current map[fleet.Environment]fl
 	if err != nil {
 		return err
 	}
+	busy, err := w.busy(ctx, current)
+	if err != nil {
+		return err
+	}
 	settled := map[place]bool{}
 	for _, q := range inTurn(asked, w.asked) {
 		if time.Since(now) > w.cfg.Asking {
@@ -252,14 +256,18 @@ func (w *Wanter) questions(ctx context.Context, current map[fleet.Environment]fl
 		}
 		for _, a := range differ {
 			at := place{a.standing.Node, a.standing.Environment}
+			if busy[at] {
+				continue // it may have the answer soon
+			}
 			w.again(ctx, current, a, c, c.rounds(at.node, at.env)+1, fmt.Sprintf("the answer to a %s: %.200s", q.Kind, q.Text))
 		}
 		for _, a := range same {
-			settled[place{a.standing.Node, a.standing.Environment}] = true
+			at := place{a.standing.Node, a.standing.Environment}
+			settled[at] = !busy[at]
 		}
 	}
-	for at := range settled {
-		if c.rounds(at.node, at.env) > 0 && !slices.ContainsFunc(c.wants, func(o Want) bool { return o.Node == at.node }) &&
+	for at, still := range settled {
+		if still && c.rounds(at.node, at.env) > 0 && !slices.ContainsFunc(c.wants, func(o Want) bool { return o.Node == at.node }) &&
 			!slices.ContainsFunc(c.stopped, func(o Chain) bool { return o.Node == at.node }) {
 			c.stopped = append(c.stopped, Chain{Node: at.node, Environment: at.env}) // none any more
 		}
@@ -272,6 +280,21 @@ func (w *Wanter) questions(ctx context.Context, current map[fleet.Environment]fl
 	}
 	w.wanted(c.wants)
 	return nil
+}
+
+// busy tells of which nodes something is wanted or being compiled.
+func (w *Wanter) busy(ctx context.Context, current map[fleet.Environment]fleet.Digest) (map[place]bool, error) {
+	found := map[place]bool{}
+	for env, version := range current {
+		nodes, err := w.Store.Waiting(ctx, env, version)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[place{node, env}] = true
+		}
+	}
+	return found, nil
 }
 
 // inTurn lists questions by text, those after the last one first.

@@ -15,6 +15,9 @@ var _ compile.Wants = (*Store)(nil)
 // putStanding stores what a finished compilation read and makes it the one from which
 // its node is judged. What changed while it compiled is looked at once more.
 func (s *Store) putStanding(ctx context.Context, q querier, c compile.Compilation) error {
+	if c.State == compile.Failed && !isPreview(c) {
+		return s.noteLateFailure(ctx, q, c)
+	}
 	if c.State != compile.Done || c.Inputs == nil {
 		return nil
 	}
@@ -30,6 +33,16 @@ func (s *Store) putStanding(ctx context.Context, q querier, c compile.Compilatio
 		WHERE standings.compilation <= excluded.compilation`,
 		c.Node, c.Environment, bit(isStaged(c)), c.ID, c.Version, bit(len(c.Inputs.Volatile) > 0), micros(c.Inputs.At))
 	if err != nil {
+		return err
+	}
+	return s.note(ctx, q, compile.LateFinish, c.Node, nil)
+}
+
+// noteLateFailure has a node looked at again whose compilation failed after another
+// version was considered: then it was not known yet that it would.
+func (s *Store) noteLateFailure(ctx context.Context, q querier, c compile.Compilation) error {
+	newer, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM marks WHERE environment = $1 AND version <> $2", c.Environment, c.Version))
+	if err != nil || newer == 0 {
 		return err
 	}
 	return s.note(ctx, q, compile.LateFinish, c.Node, nil)

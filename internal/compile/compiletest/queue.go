@@ -211,8 +211,11 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
 	row.Catalog, row.UUID, row.Err, row.Cost, row.Order = c.Catalog, c.UUID, c.Err, c.Cost, c.Order
 	q.logs[c.ID] = c.Logs
+	if mark := q.marks[c.Environment]; c.State == compile.Failed && c.Priority != compile.Previewing && mark.Version != "" && mark.Version != c.Version {
+		q.note(compile.LateFinish, c.Node)
+	}
 	if c.State == compile.Done {
-		if !row.Staged {
+		if !row.Staged && !q.again(c) && c.ID > q.given[c.Node] {
 			q.given[c.Node] = c.ID
 		}
 		if c.Inputs != nil {
@@ -221,6 +224,12 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		}
 	}
 	return nil
+}
+
+// again says whether a row only points to the catalog that its node has.
+func (q *Queue) again(c compile.Compilation) bool {
+	newest := q.rows[q.given[c.Node]]
+	return c.Inputs == nil && newest != nil && newest.Catalog == c.Catalog && q.inputs[newest.ID] != nil
 }
 
 // ReturnLeases implements compile.Queue.

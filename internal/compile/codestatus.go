@@ -1,0 +1,103 @@
+package compile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// CodeStatus is how the nodes of an environment stand to a version of its code.
+type CodeStatus struct {
+	Nodes     int // active ones whose environment it is
+	Current   int // whose catalog stands for the version
+	Waiting   int // whose catalog is wanted or being compiled
+	Failed    int // which have no catalog of it because it does not compile: they keep their last good one
+	Unknown   int // of which no facts are known, or nothing was tried yet
+	NoCatalog int // of the failed, those that never had one
+	Errors    []CodeError
+}
+
+// CodeError is a mistake and how many nodes it hits.
+type CodeError struct {
+	Error
+	Nodes    int
+	Examples []fleet.Certname // some of them, by name
+}
+
+// maxExamples is how many nodes an error names.
+const maxExamples = 5
+
+// Status says how nodes stand to a version. It compares as a deploy does; it may be
+// called beside Run.
+func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version fleet.Digest) (CodeStatus, error) {
+	standings, err := w.Store.Standings(ctx, env)
+	if err != nil {
+		return CodeStatus{}, err
+	}
+	apart := &Wanter{WanterParts: w.WanterParts, cfg: w.cfg, prints: newFootprints(w.Store)}
+	plan, err := apart.Touched(ctx, env, version, standings)
+	if err != nil {
+		return CodeStatus{}, err
+	}
+	waiting, err := w.Store.Waiting(ctx, env, version)
+	if err != nil {
+		return CodeStatus{}, err
+	}
+	failures, err := w.Store.Failures(ctx, env, version)
+	if err != nil {
+		return CodeStatus{}, err
+	}
+	s := CodeStatus{Nodes: len(standings), Current: len(plan.Stands), Errors: errorsOf(failures)}
+	for _, t := range plan.Touched {
+		_, waits := slices.BinarySearch(waiting, t.Node)
+		_, failed := slices.BinarySearchFunc(failures, t.Node, func(c Compilation, n fleet.Certname) int { return cmp.Compare(c.Node, n) })
+		switch {
+		case waits:
+			s.Waiting++
+		case failed:
+			s.Failed++
+			if t.Plain.Compilation == 0 {
+				s.NoCatalog++
+			}
+		}
+	}
+	s.Unknown = s.Nodes - s.Current - s.Waiting - s.Failed
+	return s, nil
+}
+
+// errorsOf groups failures by what is wrong where, those that hit most nodes first.
+// Where messages tell on which node, they say NODE.
+func errorsOf(failures []Compilation) []CodeError {
+	type key struct {
+		cause         Cause
+		message, file string
+		line, pos     int
+	}
+	found := map[key]*CodeError{}
+	var list []*CodeError
+	for _, c := range failures {
+		if c.Err == nil {
+			continue
+		}
+		e := *c.Err
+		e.Message, e.Logs = strings.ReplaceAll(e.Message, "node "+string(c.Node), "node NODE"), nil
+		at := key{e.Cause, e.Message, e.File, e.Line, e.Pos}
+		if found[at] == nil {
+			found[at] = &CodeError{Error: e}
+			list = append(list, found[at])
+		}
+		found[at].Nodes++
+		if len(found[at].Examples) < maxExamples {
+			found[at].Examples = append(found[at].Examples, c.Node)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *CodeError) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	errors := make([]CodeError, len(list))
+	for i, e := range list {
+		errors[i] = *e
+	}
+	return errors
+}
