@@ -43,6 +43,10 @@ type Config struct {
 	RunNoop     bool          `koanf:"run_noop" help:"scheduled runs only show what they would change"`
 	CatalogPoll time.Duration `koanf:"catalog_poll_interval" help:"how often a server is asked for a new catalog, beside being told by it"`
 
+	FactsInterval time.Duration `koanf:"facts_interval" help:"how often facts are submitted apart from Puppet runs; 0: never"`
+	FactsWatch    time.Duration `koanf:"facts_watch_interval" help:"how often the facts are looked at that the node's catalog read; a change is submitted at once; 0: never"`
+	FactsTimeout  time.Duration `koanf:"facts_timeout" help:"how long Facter may take"`
+
 	ConnectTimeout  time.Duration `koanf:"connect_timeout" help:"how long a server may take until a connection stands"`
 	PingInterval    time.Duration `koanf:"ping_interval" help:"how often the server is asked whether it is there"`
 	ReturnAfter     time.Duration `koanf:"return_after" help:"how often the first server is looked for while another one is connected"`
@@ -64,6 +68,9 @@ func Default() Config {
 		Runs:            RunsOff,
 		RunInterval:     30 * time.Minute,
 		CatalogPoll:     15 * time.Minute,
+		FactsInterval:   30 * time.Minute,
+		FactsWatch:      5 * time.Minute,
+		FactsTimeout:    5 * time.Minute,
 		ConnectTimeout:  15 * time.Second,
 		PingInterval:    time.Minute,
 		ReturnAfter:     5 * time.Minute,
@@ -151,6 +158,9 @@ func (c Config) Check() error {
 		return bad("log_format", "%q is none of text, json", c.LogFormat)
 	}
 	if err := c.checkRuns(); err != nil {
+		return err
+	}
+	if err := c.checkFacts(); err != nil {
 		return err
 	}
 	return c.checkNumbers()

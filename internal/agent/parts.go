@@ -30,7 +30,8 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d.spool = kept
+	d.facts = d.newFacts()
+	d.spool = afterRuns{kept, d.facts.wanted}
 	if err := d.openCatalogs(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}

@@ -47,6 +47,7 @@ type daemon struct {
 
 	catalogs *catalogs
 	reports  *reports
+	facts    *facts
 	routine  *routine.Engine // nil: runs are off
 	changed  signal          // there may be another catalog
 	applyNow atomic.Bool     // and it shall be applied at once
@@ -70,7 +71,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	door, err := openSocket(ctx, c.Data, d.status)
+	door, err := openSocket(ctx, c.Data, d.status, d.facts.wanted)
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,7 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 	start(ending, d.keepCertificates)
 	start(ending, d.keepCatalogs)
 	start(ending, d.keepReports)
+	start(ending, d.facts.Run)
 	if d.routine != nil {
 		start(ending, d.routine.Run)
 	}
@@ -121,6 +123,7 @@ func (d *daemon) connected() {
 	d.engine.Connected(d.send)
 	d.changed.give()
 	d.unsent.give()
+	d.facts.back.give()
 }
 
 // send writes a message of the engine. What is too large for the server can never be sent: its
@@ -178,6 +181,7 @@ func (d *daemon) status() (Status, error) {
 		since := link.Since.UTC()
 		s.Connection.Since = &since
 	}
+	s.Facts = d.facts.status()
 	s.count(records, func(r errand.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,7 @@ type Status struct {
 	LastPuppetRun      *LastRun     `json:"last_puppet_run,omitempty"` // of those that were ordered or scheduled
 	Catalog            Kept         `json:"catalog"`
 	Runs               Runs         `json:"runs"`
+	Facts              FactsStatus  `json:"facts"`
 	UndeliveredReports int          `json:"undelivered_reports"`
 	CertificateExpires time.Time    `json:"certificate_expires"`
 	Data               string       `json:"data"`
@@ -100,15 +102,23 @@ const (
 	statusTime     = 10 * time.Second
 )
 
+// What may be said on the socket, on a line; whatever it is, the status is the answer.
+const (
+	askStatus   = "status"
+	askFacts    = "facts" // and submit them now
+	maxAskBytes = 64
+)
+
 // doorkeeper answers everybody on the socket with the status. Only the owner of the
 // data directory gets to it.
 type doorkeeper struct {
 	listener net.Listener
 	status   func() (Status, error)
+	facts    signal // somebody wants them submitted
 }
 
 // openSocket takes the socket's place. The caller holds the data directory, so what is there is old.
-func openSocket(ctx context.Context, data string, status func() (Status, error)) (*doorkeeper, error) {
+func openSocket(ctx context.Context, data string, status func() (Status, error), facts signal) (*doorkeeper, error) {
 	path := filepath.Join(data, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, unwritable(path, err)
@@ -117,7 +127,7 @@ func openSocket(ctx context.Context, data string, status func() (Status, error))
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the status socket %s cannot be made: %v; a shorter path for data may help", path, cause(err))
 	}
-	return &doorkeeper{listener, status}, nil
+	return &doorkeeper{listener, status, facts}, nil
 }
 
 // run answers until ctx is done.
@@ -136,6 +146,10 @@ func (d *doorkeeper) run(ctx context.Context) error {
 func (d *doorkeeper) answer(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(statusTime))
+	line, _ := bufio.NewReader(io.LimitReader(c, maxAskBytes)).ReadString('\n') // who says nothing closes its side
+	if line == askFacts+"\n" {
+		d.facts.give()
+	}
 	status, err := d.status()
 	text, encoding := json.Marshal(status)
 	if err == nil && encoding == nil {
@@ -144,7 +158,12 @@ func (d *doorkeeper) answer(c net.Conn) {
 }
 
 // AskStatus asks the agent that runs on a data directory; NotFound if none does.
-func AskStatus(ctx context.Context, data string) (Status, error) {
+func AskStatus(ctx context.Context, data string) (Status, error) { return ask(ctx, data, askStatus) }
+
+// AskFacts has it submit the node's facts now, and returns how it stands before.
+func AskFacts(ctx context.Context, data string) (Status, error) { return ask(ctx, data, askFacts) }
+
+func ask(ctx context.Context, data, line string) (Status, error) {
 	var s Status
 	path := filepath.Join(data, socketName)
 	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
@@ -156,7 +175,11 @@ func AskStatus(ctx context.Context, data string) (Status, error) {
 	}
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(statusTime))
-	text, err := io.ReadAll(io.LimitReader(c, maxStatusBytes))
+	_, err = io.WriteString(c, line+"\n")
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(c, maxStatusBytes))
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}

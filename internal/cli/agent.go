@@ -12,7 +12,7 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	return noun("agent", "Join a node to a server, and run its agent",
-		a.agentJoin(), a.agentRun(), a.agentStatus(), a.agentDoctor(), a.agentInstall())
+		a.agentJoin(), a.agentRun(), a.agentStatus(), a.agentFacts(), a.agentDoctor(), a.agentInstall())
 }
 
 // agentSettings are those of the agent.

@@ -92,7 +92,8 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 		run = fmt.Sprintf("%s, %s (transaction %s)", last.Status, ago(last.Start, now), last.Transaction)
 	}
 	rows = append(rows, []string{"Last Puppet run", run})
-	return append(append(rows, catalogRows(s, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
+	rows = append(rows, catalogRows(s, now)...)
+	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
 }
 
 func (a *app) agentDoctor() *cobra.Command {

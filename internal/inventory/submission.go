@@ -22,6 +22,17 @@ type Submission struct {
 	Patch
 }
 
+// FactsState is what a node is told of its facts.
+type FactsState struct {
+	Number        int64        `json:"number"` // of the newest submission that was accepted
+	Digest        fleet.Digest `json:"digest"` // what a difference has to be against
+	Queued        bool         `json:"queued,omitempty"`
+	Seq           int64        `json:"seq,omitempty"`
+	Changed       int          `json:"changed"` // paths whose values differ from before
+	WatchedDigest fleet.Digest `json:"watched_digest"`
+	Watched       []string     `json:"watched,omitempty"` // left out if the node has the list
+}
+
 // ParseSubmission reads a submission, a whole one or a difference. Values come back
 // in canonical form, and without what a node may not say of itself. Invalid names the
 // field and its shape.

@@ -97,19 +97,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, node fleet.Cert
 	}{api.Problem{Kind: fault.Conflict.String(), Message: fault.Detail(cause), RequestID: h.RequestID(r.Context())}, state.Number, state.Digest})
 }
 
-// FactsState is what a node is told of its facts.
-type FactsState struct {
-	Number        int64        `json:"number"` // of the newest submission that was accepted
-	Digest        fleet.Digest `json:"digest"` // what a difference has to be against
-	Queued        bool         `json:"queued,omitempty"`
-	Seq           int64        `json:"seq,omitempty"`
-	Changed       int          `json:"changed"` // paths whose values differ from before
-	WatchedDigest fleet.Digest `json:"watched_digest"`
-	Watched       []string     `json:"watched,omitempty"` // left out if the node has the list
-}
-
-func stateOf(a intake.Answer, has fleet.Digest) FactsState {
-	s := FactsState{Number: a.Number, Digest: a.Digest, Queued: a.Queued, Seq: a.Seq, Changed: a.Changed, WatchedDigest: a.WatchedDigest()}
+func stateOf(a intake.Answer, has fleet.Digest) inventory.FactsState {
+	s := inventory.FactsState{Number: a.Number, Digest: a.Digest, Queued: a.Queued, Seq: a.Seq, Changed: a.Changed, WatchedDigest: a.WatchedDigest()}
 	if s.WatchedDigest != has {
 		s.Watched = a.Watched
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/intake"
 	"github.com/tutti-project/tutti/internal/intake/intaketest"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/nodeapi"
 )
 
@@ -86,24 +87,24 @@ func TestANodeSubmitsItsFacts(t *testing.T) {
 		name string
 		submission
 		status int
-		want   nodeapi.FactsState
+		want   inventory.FactsState
 	}{
-		{"nothing is known", submission{method: "GET"}, 404, nodeapi.FactsState{}},
-		{"a difference of nothing", submission{method: "PATCH", body: `{"number":1,"base":"` + string(one) + `"}`}, 409, nodeapi.FactsState{}},
+		{"nothing is known", submission{method: "GET"}, 404, inventory.FactsState{}},
+		{"a difference of nothing", submission{method: "PATCH", body: `{"number":1,"base":"` + string(one) + `"}`}, 409, inventory.FactsState{}},
 		{
 			"all facts", submission{method: "PUT", body: zipped(t, `{"number":5,"values":{"os":{"family":"Debian"},"a":1}}`), coding: "gzip"}, 200,
-			nodeapi.FactsState{Number: 5, Digest: one, Seq: 1, Changed: 2, WatchedDigest: list, Watched: []string{"/os/family"}},
+			inventory.FactsState{Number: 5, Digest: one, Seq: 1, Changed: 2, WatchedDigest: list, Watched: []string{"/os/family"}},
 		},
 		{
 			"a difference", submission{method: "PATCH", body: `{"number":6,"base":"` + string(one) + `","changed":{"/a":2},"watched":"` + string(list) + `"}`}, 200,
-			nodeapi.FactsState{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
+			inventory.FactsState{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
 		},
-		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, nodeapi.FactsState{Number: 6, Digest: two}},
-		{"a low number", submission{method: "PUT", body: `{"number":4,"values":{}}`}, 409, nodeapi.FactsState{Number: 6, Digest: two}},
-		{"what is known", submission{method: "GET"}, 200, nodeapi.FactsState{Number: 6, Digest: two, Seq: 2, WatchedDigest: list, Watched: []string{"/os/family"}}},
+		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, inventory.FactsState{Number: 6, Digest: two}},
+		{"a low number", submission{method: "PUT", body: `{"number":4,"values":{}}`}, 409, inventory.FactsState{Number: 6, Digest: two}},
+		{"what is known", submission{method: "GET"}, 200, inventory.FactsState{Number: 6, Digest: two, Seq: 2, WatchedDigest: list, Watched: []string{"/os/family"}}},
 	} {
 		status, body := step.to(t, h)
-		var got nodeapi.FactsState
+		var got inventory.FactsState
 		if err := json.Unmarshal([]byte(body), &got); err != nil || status != step.status {
 			t.Errorf("%s: status %d: %s", step.name, status, body)
 		}

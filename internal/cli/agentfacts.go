@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) agentFacts() *cobra.Command {
+	var path string
+	var now bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use: "facts", Short: "Show how the agent of this node submits facts, or have it done now", Args: exactly(0),
+		Long: `Show when a server took facts of this node the last time, how many facts are watched because the node's catalog read
+them, and when they are submitted next. With --now they are resolved and submitted at once; the command returns when a server
+has taken them, or with exit code 8 when none has in the time of --wait. It must be asked by the user that the agent runs as.`,
+		Example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.checkTextOrJSON(); err != nil {
+				return err
+			}
+			config, err := a.agentConfig(path, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			status, err := agent.AskStatus(cmd.Context(), config.Data)
+			if err == nil && now {
+				status, err = submitNow(cmd.Context(), config.Data, wait)
+			}
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(status.Facts)
+			}
+			return a.printRows(nil, factsRows(status.Facts, time.Now()))
+		},
+	}
+	a.configFlags(cmd, &path)
+	cmd.Flags().BoolVar(&now, "now", false, "submit the facts now, and wait until a server has taken them")
+	cmd.Flags().DurationVar(&wait, "wait", 5*time.Minute, "how long to wait for that")
+	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+	a.textOrJSON(cmd)
+	return cmd
+}
+
+// submitNow orders a submission and waits until a server has taken it.
+func submitNow(ctx context.Context, data string, limit time.Duration) (agent.Status, error) {
+	before, err := agent.AskFacts(ctx, data)
+	if err != nil {
+		return before, err
+	}
+	if before.Facts.Interval == "" {
+		return before, fault.New(fault.Invalid, "this agent submits no facts: facts_interval is 0, or no server is set")
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			why := before.Facts.Problem
+			if why == "" {
+				why = "Facter has not ended yet"
+			}
+			return before, &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("no server took the facts in %s: %s", limit, why), Err: api.ErrUnreachable}
+		case <-tick.C:
+		}
+		status, err := agent.AskStatus(ctx, data)
+		if err == nil && status.Facts.Number > before.Facts.Number {
+			return status, nil
+		}
+		if err == nil {
+			before.Facts.Problem = status.Facts.Problem
+		}
+	}
+}
+
+func factsRows(f agent.FactsStatus, now time.Time) [][]string {
+	if f.Interval == "" {
+		return [][]string{{"Facts", "are submitted with Puppet runs only"}}
+	}
+	text := "not submitted yet"
+	if f.Accepted != nil {
+		text = "submitted " + ago(*f.Accepted, now)
+	}
+	if f.Queued {
+		text += ", queued there"
+	}
+	if f.Waiting {
+		text += "; newer ones wait for a server"
+	}
+	if f.Next != nil {
+		text += ", next " + ago(*f.Next, now)
+	}
+	watched := "none"
+	if f.Watched > 0 {
+		watched = fmt.Sprintf("%d that the catalog read, looked at %s", f.Watched, agoOf(f.Looked, now))
+	}
+	rows := [][]string{{"Facts", text}, {"Watched facts", watched}}
+	if f.Problem != "" {
+		rows = append(rows, []string{"Facts problem", f.Problem})
+	}
+	return rows
+}
