@@ -32,7 +32,7 @@ func joinScheduled(t *testing.T, s *server, name, story string, flags ...string)
 	if err := os.WriteFile(puppet, []byte(a.script()), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "15s", "--catalog-poll-interval", "5s"}, flags...)...)}
+	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "8s", "--catalog-poll-interval", "3s"}, flags...)...)}
 }
 
 // script is a puppet that knows the node's own directories.

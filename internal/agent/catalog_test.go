@@ -256,7 +256,7 @@ func TestCatalogFromTheNextServer(t *testing.T) {
 	if c.Current().Digest != digest || c.status().Problem != "" || c.status().Asked == nil {
 		t.Errorf("kept %+v, %+v", c.Current(), c.status())
 	}
-	if err := openTest(t, t.TempDir()).Refresh(t.Context()); fault.Of(err) != fault.Unavailable {
+	if err := openTest(t, t.TempDir()).Refresh(t.Context()); fault.Of(err) != fault.NotFound {
 		t.Errorf("without servers: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -118,11 +119,15 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 	return nil
 }
 
+// connectSpread is how long after connecting the catalog is asked for, at most: a fleet that comes back at
+// once must not ask at once, too.
+const connectSpread = 30 * time.Second
+
 // connected is told by the link.
 func (d *daemon) connected() {
 	d.engine.Connected(d.send)
-	d.changed.give()
 	d.unsent.give()
+	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), d.changed.give) //nolint:gosec // no secret
 	d.facts.back.give()
 }
 

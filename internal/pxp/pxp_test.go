@@ -21,7 +21,7 @@ func parsers() map[string]parser {
 	return map[string]parser{
 		"request": as(pxp.ParseRequest), "non-blocking request": as(pxp.ParseNonBlockingRequest), "provisional": as(pxp.ParseProvisional),
 		"response": as(pxp.ParseResponse), "failure": as(pxp.ParseFailure),
-		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet),
+		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet), "pointer": as(pxp.ParseCatalogPointer), "changed": as(pxp.ParseCatalogChange),
 		"echo": as(pxp.ParseEcho), "ping": as(pxp.ParsePing), "status": as(pxp.ParseStatus), "cancel": as(pxp.ParseCancel),
 		"events": as(pxp.ParseRunEvents), "events taken": as(pxp.ParseRunEventsTaken),
 	}
@@ -92,6 +92,14 @@ func TestParsers(t *testing.T) {
 		{"puppet", `{"flags":["--noop"],"env":[],"job":"1"}`, ""},
 		{"puppet", `{}`, "field flags"},
 		{"puppet", `{"flags":"--noop"}`, "invalid data"},
+		{"pointer", `{"catalog":"` + digest + `","environment":"production","uuid":"u"}`, ""},
+		{"pointer", `{"catalog":"../../etc/passwd","environment":"production","uuid":"u"}`, "field catalog"},
+		{"pointer", `{"catalog":"` + digest + `","environment":"a/b","uuid":"u"}`, "field environment"},
+		{"pointer", `{"catalog":"` + digest + `","environment":"production"}`, "field uuid"},
+		{"pointer", `{"catalog":"` + digest + `","environment":"production","uuid":"u","generation":-1}`, "field generation"},
+		{"pointer", `{"catalog":"` + digest + `","environment":"production","uuid":"` + strings.Repeat("x", 1000) + `"}`, "field uuid: it has"},
+		{"changed", `{"catalog":"` + digest + `","environment":"production","uuid":"u","apply":"now"}`, ""},
+		{"changed", `{"catalog":"` + digest + `","environment":"production","uuid":"u","apply":"never"}`, "field apply"},
 		{"echo", `{"argument":""}`, ""},
 		{"echo", `{}`, "field argument"},
 		{"ping", `{}`, ""},
