@@ -13,11 +13,13 @@ import (
 )
 
 // openDeliver wires the deliver core to its neighbours.
-func (p *parts) openDeliver() {
+func (p *parts) openDeliver() error {
 	p.deliver = deliver.NewService(deliver.Parts{
 		Store: p.store, Groups: deliveryGroups{p}, Promoter: promoter{p}, Now: time.Now, Log: p.log.Logger,
 		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead,
+		Changed: func(node fleet.Certname, apply deliver.Apply) { p.hinter.Changed(node, apply) },
 	})
+	return p.openHinter()
 }
 
 // deliveryGroups is deliver.Groups over the stored groups.

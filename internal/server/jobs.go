@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,7 +75,7 @@ func (p *parts) accepted(ctx context.Context, from broker.Presence, m wire.Messa
 func (p *parts) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
-		if err != nil {
+		if err != nil || strings.HasPrefix(said.Transaction, hinted) {
 			return err
 		}
 		return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
@@ -84,7 +85,7 @@ func (p *parts) response(kind job.AnswerKind) broker.Handler {
 // failure takes the word of an agent that it did not do what it was asked.
 func (p *parts) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
-	if err != nil {
+	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
 		return err
 	}
 	return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Failure, Transaction: said.Transaction, Description: said.Description})

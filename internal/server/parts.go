@@ -51,6 +51,7 @@ type parts struct {
 	intake   *intake.Service
 	deliver  *deliver.Service
 	wanter   *compile.Wanter
+	hinter   *deliver.Hinter
 	access   *rbac.Access
 	audit    *rbac.Audit
 	token    string
@@ -104,7 +105,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openIntake(ctx, c); err != nil {
 		return p, err
 	}
-	p.openDeliver()
+	if err = p.openDeliver(); err != nil {
+		return p, err
+	}
 	if err = p.openJobs(c); err != nil {
 		return p, err
 	}
@@ -177,7 +180,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
 		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Reuser: reuser, History: p.store,
-		Finished: func(done compile.Compilation) { p.catalogs.Finished(done) }, Log: p.log.Logger,
+		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
 		return err

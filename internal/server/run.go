@@ -180,6 +180,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"jobs":               p.jobs.Run,
 			"facts":              p.intake.Run,
 			"delivery":           p.deliver.Run,
+			"hints":              p.hinter.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,
