@@ -45,7 +45,7 @@ mode, or pinned), 6 it was not compiled in time.`,
 	}
 	a.targetFlags(cmd, &f.targetFlags)
 	flags := cmd.Flags()
-	flags.StringVar(&f.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code list")
+	flags.StringVar(&f.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
 	flags.StringVar(&f.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
 	flags.BoolVar(&f.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
 	flags.StringVar(&f.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
@@ -59,7 +59,7 @@ mode, or pinned), 6 it was not compiled in time.`,
 // release waits until all that can be is prepared, and releases that.
 func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 	if f.request.Version == "" {
-		return usageError{fault.New(fault.Invalid, "which version? give --version: an id or commit that `tutti code list` shows")}
+		return usageError{fault.New(fault.Invalid, "which version? give --version: an id or commit that `tutti code versions` shows")}
 	}
 	if f.request.Targets, err = a.readTargets(f.targetFlags); err != nil {
 		return err

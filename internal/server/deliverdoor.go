@@ -96,7 +96,7 @@ const namedVersions = 1000
 // version finds a version by its id or commit, or the beginning of one of them.
 func (d deliveryDoor) version(ctx context.Context, env fleet.Environment, name string) resolved {
 	if len(name) < 6 {
-		return resolved{err: fault.New(fault.Invalid, "a version is named by its id or commit, at least six digits of it, not %.80q; see tutti code list", name)}
+		return resolved{err: fault.New(fault.Invalid, "a version is named by its id or commit, at least six digits of it, not %.80q; see tutti code versions %s", name, env)}
 	}
 	versions, err := d.store.Versions(ctx, env, namedVersions)
 	if err != nil {
