@@ -280,18 +280,7 @@ func TestTheAgentWithPuppetsCertificate(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
-	puppet := filepath.Join(dir, "puppet") // knows the directories of this test's node
-	script := "#!/bin/sh\n"
-	for _, entry := range a.env {
-		script += "export " + shellQuoted(entry) + "\n"
-	}
-	script += `exec puppet "$@"`
-	for _, word := range a.settings() {
-		script += " " + shellQuoted(word)
-	}
-	if err := os.WriteFile(puppet, []byte(script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	puppet := a.wrapper(t, dir)
 	d := newDaemon(t, a.name, dir, "--puppet", puppet)
 	d.start(t)
 	d.connectedTo(t, "localhost:"+s.port())
@@ -309,6 +298,24 @@ func TestTheAgentWithPuppetsCertificate(t *testing.T) {
 	if !ok || status.LastPuppetRun == nil || status.LastPuppetRun.Transaction != transaction || status.LastPuppetRun.Status != "success" {
 		t.Errorf("the last Puppet run is %+v", status.LastPuppetRun)
 	}
+}
+
+// wrapper writes a puppet that knows the directories of this node.
+func (a *agent) wrapper(t *testing.T, dir string) string {
+	t.Helper()
+	puppet := filepath.Join(dir, "puppet")
+	script := "#!/bin/sh\n"
+	for _, entry := range a.env {
+		script += "export " + shellQuoted(entry) + "\n"
+	}
+	script += `exec puppet "$@"`
+	for _, word := range a.settings() {
+		script += " " + shellQuoted(word)
+	}
+	if err := os.WriteFile(puppet, []byte(script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return puppet
 }
 
 // shellQuoted is a word for sh.

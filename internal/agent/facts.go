@@ -260,11 +260,19 @@ func differing(pointers []string, before, after json.RawMessage) []string {
 	for _, pointer := range pointers {
 		was, err := inventory.Glance(before, pointer)
 		is, failed := inventory.Glance(after, pointer)
-		if err == nil && failed == nil && was != is {
+		if err == nil && failed == nil && something(was) != something(is) {
 			changed = append(changed, pointer)
 		}
 	}
 	return changed
+}
+
+// something is what is there; puppet shows a fact that there is none of as an empty one.
+func something(text string) string {
+	if text == "null" || text == `""` {
+		return ""
+	}
+	return text
 }
 
 // blindAfter is how often a look may be wrong about a pointer.

@@ -73,7 +73,7 @@ func (f *Facter) Some(ctx context.Context, names []string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.run(ctx, slices.Concat([]string{"facts", "show", "--show-legacy", "--render-as", "json"}, s.flags(), []string{"--"}, names))
+	out, err := f.run(ctx, slices.Concat([]string{"facts", "show"}, names, []string{"--show-legacy", "--render-as", "json"}, s.flags()))
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +100,15 @@ var settingNames = []string{"node_name_value", "certname", "environment", "noop"
 
 func (s settings) name() string { return cmp.Or(s["node_name_value"], s["certname"]) }
 
+// usualEnvironment is not handed on: Puppet would make a fact of it (agent_specified_environment).
+const usualEnvironment = "production"
+
 // flags hand the settings of the agent's section to a program that does not read it.
 func (s settings) flags() []string {
 	var flags []string
 	for _, name := range settingNames[1:] {
 		switch value := s[name]; {
-		case value == "":
+		case value == "", name == "environment" && value == usualEnvironment:
 		case name == "noop" && value == "true":
 			flags = append(flags, "--noop")
 		case name == "noop":

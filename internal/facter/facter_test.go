@@ -33,7 +33,7 @@ func TestFactsAreThoseOfTheAgentsSettings(t *testing.T) {
 	}
 	f = facter.New(stub(t, `printf '{"args":"%s"}' "$*"`))
 	values, err := f.Some(t.Context(), []string{"os", "role"})
-	want = `{"args":"facts show --show-legacy --render-as json --certname web-1 --environment test --noop --factpath /f1:/f2 -- os role"}`
+	want = `{"args":"facts show os role --show-legacy --render-as json --certname web-1 --environment test --noop --factpath /f1:/f2"}`
 	if err != nil || string(values) != want {
 		t.Errorf("%s, %v, want %s", values, err, want)
 	}

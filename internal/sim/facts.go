@@ -64,3 +64,28 @@ func SendFacts(ctx context.Context, url, name string, identity *tls.Config) erro
 	}
 	return nil
 }
+
+// SubmitFacts submits values as all of a node's facts apart from a run, as tutti agent does, on a
+// connection of its own. number is above that of the node's submission before.
+func SubmitFacts(ctx context.Context, url, name string, identity *tls.Config, number int64, values map[string]any) error {
+	body, err := json.Marshal(map[string]any{"number": number, "timestamp": time.Now().Format(time.RFC3339Nano), "values": values})
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: identity, DisableKeepAlives: true}, Timeout: time.Minute}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url+"/node/v1/facts", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("submit facts of %s: %w", name, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusAccepted {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 500))
+		return fmt.Errorf("submit facts of %s: status %d: %s", name, response.StatusCode, text)
+	}
+	return nil
+}

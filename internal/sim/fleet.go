@@ -96,6 +96,16 @@ func (f *Fleet) SendFacts(ctx context.Context, url string) error {
 	return f.each(ctx, func(ctx context.Context, n *node) error { return SendFacts(ctx, url, n.name, n.identity) })
 }
 
+// SubmitFacts submits every node's facts to the server at url apart from a run, with the fact wave set to
+// that number. Each wave has a higher one than the one before.
+func (f *Fleet) SubmitFacts(ctx context.Context, url string, wave int64) error {
+	return f.each(ctx, func(ctx context.Context, n *node) error {
+		facts := Facts(n.name)
+		facts["wave"] = wave
+		return SubmitFacts(ctx, url, n.name, n.identity, wave, facts)
+	})
+}
+
 func (f *Fleet) each(ctx context.Context, do func(context.Context, *node) error) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(f.cfg.Enrolling)

@@ -174,6 +174,14 @@ func TestSimulatedNodesAnswer(t *testing.T) {
 	if err := f.SendFacts(t.Context(), h.url); err != nil {
 		t.Error(err)
 	}
+	for wave := range int64(3) {
+		if err := f.SubmitFacts(t.Context(), h.url, wave+1); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := f.SubmitFacts(t.Context(), h.url, 2); err == nil {
+		t.Error("a wave that is late is accepted")
+	}
 	names, source := sim.Names(5, "test"), pxp.FileSource{Filename: "m/tasks/t.sh", SHA256: strings.Repeat("a", 64), URI: pxp.Source{Path: "/x"}}
 	for name, c := range map[string]struct {
 		request pxp.Request
