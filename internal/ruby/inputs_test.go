@@ -56,6 +56,32 @@ node 'generate.example.org' { notify { 'x': message => generate('/bin/echo', 'x'
 node 'network.example.org' { notify { 'x': message => String(reads::danger('network')) } }
 node 'facter.example.org' { notify { 'x': message => String(reads::danger('facter')) } }
 node 'erb-clock.example.org' { notify { 'x': message => inline_template('<%= Time.now.year %>') } }
+node 'exists.example.org' { notify { 'x': message => String(reads::danger('exists')) } }
+node 'kernel-open.example.org' { notify { 'x': message => String(reads::danger('kernel-open')) } }
+node 'kernel-test.example.org' { notify { 'x': message => String(reads::danger('kernel-test')) } }
+node 'pipe.example.org' { notify { 'x': message => String(reads::danger('pipe')) } }
+node 'time-new.example.org' { notify { 'x': message => String(reads::danger('time-new')) } }
+node 'execution.example.org' { notify { 'x': message => String(reads::danger('execution')) } }
+node 'open3.example.org' { notify { 'x': message => String(reads::danger('open3')) } }
+node 'openssl.example.org' { notify { 'x': message => String(reads::danger('openssl')) } }
+node 'uuid.example.org' { notify { 'x': message => String(reads::danger('uuid')) } }
+node 'thread.example.org' { notify { 'x': message => String(reads::danger('thread')) } }
+node 'directory.example.org' { notify { 'x': message => String(reads::danger('directory')) } }
+node 'system.example.org' { notify { 'x': message => String(reads::danger('system')) } }
+node 'facts-elsewhere.example.org' { notify { 'x': message => String(reads::danger('facts-elsewhere')) } }
+node 'tempfile.example.org' { notify { 'x': message => String(reads::danger('tempfile')) } }
+node 'pathname.example.org' { notify { 'x': message => String(reads::danger('pathname')) } }
+node 'resolv.example.org' { notify { 'x': message => String(reads::danger('resolv')) } }
+node 'parameters.example.org' { notify { 'x': message => String(reads::danger('parameters')) } }
+node 'parameter-names.example.org' { notify { 'x': message => String(reads::danger('parameter-names')) } }
+node 'stdlib-time.example.org' { notify { 'x': message => String(time()) } }
+node 'stdlib-strftime.example.org' { notify { 'x': message => strftime('%Y') } }
+node 'stdlib-shuffle.example.org' { notify { 'x': message => shuffle('abc') } }
+node 'stdlib-salt.example.org' { notify { 'x': message => str2saltedsha512('x') } }
+node 'stdlib-command.example.org' { validate_cmd('x', '/bin/true') }
+node 'stdlib-glob.example.org' { notify { 'x': message => String(glob('/etc/host*')) } }
+node 'stdlib-metadata.example.org' { notify { 'x': message => String(load_module_metadata('reads', true)) } }
+node 'stdlib-rand.example.org' { notify { 'x': message => "${fqdn_rand(30)} ${fqdn_rotate('abc')} ${seeded_rand(9, 'x')} ${fqdn_rand_string(5)} ${fqdn_uuid('a.example')}" } }
 node 'listing.example.org' { notify { 'x': message => String(reads::danger('listing')) } }
 node default { notify { 'fine': } }
 `,
@@ -83,6 +109,28 @@ node default { notify { 'fine': } }
     when 'program' then ` + "`echo x`" + `
     when 'network' then Socket.gethostname
     when 'facter' then Facter.value(:kernel)
+    when 'exists' then File.respond_to?(:exists?) ? File.exists?('/etc/passwd') : File.exist?('/etc/passwd')
+    when 'kernel-open' then open('/etc/passwd') { |f| f.read.size }
+    when 'kernel-test' then test('e', '/etc/passwd')
+    when 'pipe' then open('|echo x', &:read)
+    when 'time-new' then Time.new.year
+    when 'execution' then Puppet::Util::Execution.execute(['/bin/echo', 'x'])
+    when 'open3'
+      require 'open3'
+      Open3.capture2('/bin/echo', 'x').first
+    when 'openssl' then OpenSSL::Random.random_bytes(2).size
+    when 'uuid' then SecureRandom.uuid
+    when 'thread' then Thread.new { File.read('/etc/passwd').size }.value
+    when 'directory' then Dir.pwd
+    when 'system' then Etc.getpwuid(0).name
+    when 'facts-elsewhere' then Puppet::Node::Facts.indirection.terminus(:facter).find(Puppet::Node::Facts.indirection.request(:find, 'x', nil, environment: closure_scope.environment)).values.size
+    when 'tempfile' then Tempfile.create('x') { 1 }
+    when 'pathname' then Pathname.new('/etc/passwd').exist?
+    when 'resolv'
+      require 'resolv'
+      Resolv.getaddress('localhost')
+    when 'parameters' then closure_scope.compiler.node.parameters['virtual'].to_s + closure_scope.compiler.node.parameters['os']['name']
+    when 'parameter-names' then closure_scope.compiler.node.parameters.keys.size
     when 'listing' then Dir.children(File.join(__dir__, '../../../..')).size
     end
   end
@@ -146,6 +194,32 @@ var readings = []struct {
 	{"network", []string{"volatile uses the network"}, nil},
 	{"facter", []string{"volatile reads the server's own facts"}, nil},
 	{"erb-clock", []string{"volatile reads the clock"}, nil},
+	{"exists", []string{"volatile reads /etc/passwd"}, nil},
+	{"kernel-open", []string{"volatile reads /etc/passwd"}, nil},
+	{"kernel-test", []string{"volatile reads /etc/passwd"}, nil},
+	{"pipe", []string{"volatile runs a program"}, nil},
+	{"time-new", []string{"volatile reads the clock"}, nil},
+	{"execution", []string{"volatile runs a program"}, nil},
+	{"open3", []string{"volatile runs a program"}, nil},
+	{"openssl", []string{"volatile uses random numbers"}, nil},
+	{"uuid", []string{"volatile uses random numbers"}, nil},
+	{"thread", []string{"volatile starts a thread"}, nil},
+	{"directory", []string{"volatile asks for the working directory"}, nil},
+	{"system", []string{"volatile asks the server's system"}, nil},
+	{"facts-elsewhere", []string{"volatile reads the server's own facts"}, nil},
+	{"tempfile", []string{"volatile reads /"}, nil},
+	{"pathname", []string{"volatile reads /etc/passwd"}, nil},
+	{"resolv", []string{"volatile reads /etc/hosts"}, nil},
+	{"parameters", []string{"value /facts/virtual", "value /facts/os/name"}, []string{"value /facts", "value /facts/os"}},
+	{"parameter-names", []string{"present /facts/"}, []string{"value /facts"}},
+	{"stdlib-time", []string{"volatile reads the clock"}, nil},
+	{"stdlib-strftime", []string{"volatile reads the clock"}, nil},
+	{"stdlib-shuffle", []string{"volatile uses random numbers"}, nil},
+	{"stdlib-salt", []string{"volatile uses random numbers"}, nil},
+	{"stdlib-command", []string{"volatile runs a program"}, nil},
+	{"stdlib-glob", []string{"volatile lists /etc"}, nil},
+	{"stdlib-metadata", []string{"file modules/reads/metadata.json"}, []string{"volatile "}},
+	{"stdlib-rand", []string{"value /facts/fqdn"}, []string{"volatile ", "value /facts"}},
 	{"listing", []string{"list modules/reads"}, []string{"volatile "}},
 	{"nothing", []string{"tree manifests"}, []string{"volatile ", "value /facts", "module reads"}},
 }

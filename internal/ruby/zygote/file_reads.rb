@@ -5,19 +5,21 @@ module Tutti
   # environment cannot be followed, except for what Ruby and Puppet are made of.
   module FileReads
     OPENING = %i[open new read binread readlines foreach].freeze
-    ASKING = %i[exist? file? directory? readable? executable? symlink? size size? zero? empty? stat lstat mtime ctime atime
-                ftype realpath realdirpath readlink world_readable? readable_real?].freeze
+    ASKING = %i[exist? exists? file? directory? readable? executable? symlink? size size? zero? empty? stat lstat mtime ctime atime birthtime
+                ftype realpath realdirpath readlink world_readable? readable_real? writable? writable_real? world_writable? executable_real?
+                owned? grpowned? identical? pipe? socket? blockdev? chardev? setuid? setgid? sticky?].freeze
     LISTING = %i[entries children each_child foreach open new empty?].freeze
 
     class << self
       def install
         prepend_to(File.singleton_class, OPENING | ASKING, 'file')
-        prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen], 'file')
+        prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen copy_stream], 'file')
         prepend_to(FileTest.singleton_class, ASKING, 'file')
         prepend_to(Dir.singleton_class, LISTING, 'list')
-        prepend_to(Dir.singleton_class, %i[exist?], 'file')
+        prepend_to(Dir.singleton_class, %i[exist? exists?], 'file')
         Dir.singleton_class.prepend(Globs)
         Outside.implicitly(Requires)
+        Outside.implicitly(Opens)
       end
 
       def seen(kind, path)
@@ -52,6 +54,20 @@ module Tutti
           hooks.class_eval("def #{name}(*args, **options, &block); ::Tutti::FileReads.seen('#{kind}', args[0]); super; end", __FILE__, __LINE__)
         end
         singleton.prepend(hooks)
+      end
+    end
+
+    # Kernel's own ways to files.
+    module Opens
+      def open(path, *args, **options, &block)
+        program = path.is_a?(String) && path.start_with?('|')
+        program ? Outside.seen_below_code('runs a program') : FileReads.seen('file', path)
+        super
+      end
+
+      def test(command, *paths)
+        paths.each { |path| FileReads.seen('file', path) }
+        super
       end
     end
 

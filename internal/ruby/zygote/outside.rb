@@ -9,7 +9,7 @@ module Tutti
   # only code that can shape a catalog: types and providers do their work on nodes; a
   # compile takes names of parameters from types.
   module Outside
-    HARMLESS = %r{/(?:puppet/(?:type|provider|application|face|reports|feature|confine|util/(?:feature|network_device))|facter)(?:/|\.rb)}.freeze
+    HARMLESS = %r{/(?:puppet/(?:type|provider|application|face|reports|feature|confine|util/(?:feature|network_device))(?:/|\.rb)|facter/)}.freeze
     # Puppet's functions that pass on what they are told.
     PASSING = %r{/puppet/(?:functions|parser/functions|pops/time)/}.freeze
 
@@ -42,6 +42,24 @@ module Tutti
 
         where = place
         Inputs.note("volatile:#{what}#{where.empty? ? '' : " in #{where}"}") if where && (!where.empty? || caller.match?(PASSING))
+      end
+
+      # If code of the environment does it, or has somebody do it.
+      def seen_below_code(what)
+        return unless Inputs.listening? && Inputs.places
+
+        where = place
+        return seen_by_code(what) if where == ''
+
+        Inputs.note("volatile:#{what} in #{where}") if where
+      end
+
+      # Only if a line of the environment does it by itself: Ruby's libraries do it, too.
+      def seen_in_code(what)
+        return unless Inputs.listening? && Inputs.places
+
+        caller = caller_locations(2, 6).map(&:path).find { |path| path && !path.start_with?(__dir__, '<internal:') }.to_s
+        seen_below_code(what) if caller.start_with?('(erb)') || Inputs.places.below(caller)
       end
 
       def seeded
@@ -98,7 +116,16 @@ module Tutti
         watch(Time.singleton_class, %i[now], 'reads the clock')
         watch(Date.singleton_class, %i[today], 'reads the clock')
         watch(DateTime.singleton_class, %i[now], 'reads the clock')
-        watch(Process.singleton_class, %i[clock_gettime pid times], 'reads the clock or the process')
+        watch(Process.singleton_class, %i[clock_gettime pid ppid times], 'reads the clock or the process')
+        watch(Dir.singleton_class, %i[pwd getwd home], 'asks for the working directory', 'seen_in_code')
+        # What another thread reads is not noted.
+        watch(Thread.singleton_class, %i[new start fork], 'starts a thread')
+        Time.singleton_class.prepend(Module.new do
+          def new(*args, **options)
+            Outside.seen_by_code('reads the clock') if args.empty?
+            super
+          end
+        end)
         Puppet::Pops::Time::Timestamp.singleton_class.prepend(Module.new do
           def now
             Inputs.note('volatile:reads the clock (Timestamp)')
@@ -113,6 +140,7 @@ module Tutti
         Random.singleton_class.prepend(Dice)
         watch(Random.singleton_class, %i[bytes random_number new_seed urandom seed], 'uses random numbers', 'seen_by_code')
         watch(SecureRandom.singleton_class, %i[gen_random bytes], 'uses random numbers', 'seen_by_code')
+        foreign_chances
         Random.prepend(Module.new do
           def initialize(*seed)
             Outside.chance if seed.empty?
@@ -122,28 +150,36 @@ module Tutti
         Array.prepend(Shuffles)
       end
 
+      # Those who take chance from elsewhere than Ruby.
+      def foreign_chances
+        require 'openssl'
+        watch(OpenSSL::Random.singleton_class, %i[random_bytes pseudo_bytes], 'uses random numbers')
+        watch(OpenSSL::BN.singleton_class, %i[rand pseudo_rand rand_range pseudo_rand_range generate_prime], 'uses random numbers')
+        [OpenSSL::PKey::RSA, OpenSSL::PKey::DSA, OpenSSL::PKey::EC].each { |kind| watch(kind.singleton_class, %i[generate], 'uses random numbers') }
+      end
+
       def programs
-        [IMPLICIT, Kernel.singleton_class].each { |target| watch(target, %i[` system spawn exec fork], 'runs a program') }
-        watch(Process.singleton_class, %i[spawn exec fork], 'runs a program')
-        watch(IO.singleton_class, %i[popen], 'runs a program')
+        [IMPLICIT, Kernel.singleton_class].each { |target| watch(target, %i[` system spawn exec fork], 'runs a program', 'seen_below_code') }
+        watch(Process.singleton_class, %i[spawn exec fork], 'runs a program', 'seen_below_code')
+        watch(IO.singleton_class, %i[popen], 'runs a program', 'seen_below_code')
       end
 
       def network
-        watch(Socket.singleton_class, %i[new open tcp udp getaddrinfo gethostbyname gethostname getifaddrs ip_address_list], 'uses the network')
-        [TCPSocket, UDPSocket, UNIXSocket, TCPServer].each { |kind| watch(kind.singleton_class, %i[new open], 'uses the network') }
-        watch(Addrinfo.singleton_class, %i[getaddrinfo tcp udp], 'uses the network')
-        watch(IPSocket.singleton_class, %i[getaddress], 'uses the network')
+        watch(Socket.singleton_class, %i[new open tcp udp getaddrinfo gethostbyname gethostname getifaddrs ip_address_list], 'uses the network', 'seen_below_code')
+        [TCPSocket, UDPSocket, UNIXSocket, TCPServer].each { |kind| watch(kind.singleton_class, %i[new open gethostbyname], 'uses the network', 'seen_below_code') }
+        watch(Addrinfo.singleton_class, %i[getaddrinfo tcp udp], 'uses the network', 'seen_below_code')
+        watch(IPSocket.singleton_class, %i[getaddress], 'uses the network', 'seen_below_code')
       end
 
       def surroundings
         require 'etc'
-        watch(Etc.singleton_class, %i[getlogin getpwnam getpwuid getgrnam getgrgid passwd group uname nprocessors], "asks the server's system")
+        watch(Etc.singleton_class, %i[getlogin getpwnam getpwuid getpwent getgrnam getgrgid getgrent passwd group uname nprocessors sysconf confstr], "asks the server's system", 'seen_below_code')
         # The server gives every process the same variables, but for the directory.
         ENV.singleton_class.prepend(Variables)
         watch(ENV.singleton_class, %i[to_h to_hash each each_pair values select filter slice values_at], "reads the server's variables")
         return unless Object.autoload?(:Facter) || defined?(::Facter) || optional('facter')
 
-        watch(::Facter.singleton_class, %i[value fact [] to_hash to_user_output collection list], "reads the server's own facts")
+        watch(::Facter.singleton_class, %i[value fact [] to_hash to_user_output collection list resolve], "reads the server's own facts", 'seen_below_code')
       end
 
       def optional(library)
