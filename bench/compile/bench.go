@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/load"
 	"github.com/tutti-project/tutti/internal/peers/measure"
@@ -30,7 +30,7 @@ var columns = []string{
 // bench measures one server.
 type bench struct {
 	target      peers.Target
-	facts       map[string]any
+	facts       catalogrequest.Facts
 	concurrency int
 
 	mu        sync.Mutex
@@ -110,7 +110,7 @@ func (b *bench) compile(ctx context.Context, conn *load.Conn, node string) error
 	b.serial++
 	release := fmt.Sprintf("12.%d", 1000+b.serial)
 	b.mu.Unlock()
-	request, err := catalogRequest(node, b.factsOf(node, release))
+	request, err := catalogrequest.New(node, b.facts.Of(node, release))
 	if err != nil {
 		return err
 	}
@@ -149,18 +149,6 @@ func between(text []byte, before, after string) string {
 	}
 	value, _, _ := bytes.Cut(rest, []byte(after))
 	return string(value)
-}
-
-func readFacts(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read facts: %w", err)
-	}
-	var facts map[string]any
-	if err := json.Unmarshal(text, &facts); err != nil {
-		return nil, fmt.Errorf("read facts %s: %w", path, err)
-	}
-	return facts, nil
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

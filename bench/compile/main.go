@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 )
@@ -55,7 +56,7 @@ func main() {
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
-	facts, err := readFacts(s.Facts)
+	facts, err := catalogrequest.Read(s.Facts)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 }
 
 // server starts one of the two, warms and measures it, and stops it.
-func (s settings) server(ctx context.Context, name, dir, environment string, facts map[string]any) (_ []measure.Row, note string, err error) {
+func (s settings) server(ctx context.Context, name, dir, environment string, facts catalogrequest.Facts) (_ []measure.Row, note string, err error) {
 	target, warm, err := s.start(ctx, name, dir, environment)
 	if err != nil {
 		return nil, "", err

@@ -32,6 +32,10 @@ var randomChanges = []randomChange{
 	{3, true, changeSource},
 	{4, true, changeRealModule},
 	{2, true, changeUnread},
+	{3, true, changeHierarchy},
+	{3, true, changeConf},
+	{4, true, changeModules},
+	{4, true, changeCode},
 	{2, true, breakOrMend},
 }
 
@@ -303,6 +307,73 @@ func changeUnread(w *reuseWorld, r *rand.Rand, n int) string {
 	path := pick(r, "README.txt", "modules/unused/files/x", "modules/unused/templates/y.erb")
 	w.write(path, fmt.Sprint(n))
 	return path
+}
+
+// changeHierarchy changes hiera.yaml itself.
+func changeHierarchy(w *reuseWorld, r *rand.Rand, n int) string {
+	switch r.IntN(4) {
+	case 0:
+		return w.edit("hiera.yaml", "  - { name: common, path: common.yaml }\n", "  - { name: common, paths: [early.yaml, common.yaml] }\n")
+	case 1:
+		return w.edit("hiera.yaml", "path: \"role/%{facts.role}.yaml\"", "path: \"role/%{facts.role}-%{facts.kernel}.yaml\"")
+	case 2:
+		w.write("data/early.yaml", fmt.Sprintf("---\nquiet::key: early%d\n", n))
+		return "data/early.yaml"
+	default:
+		return w.edit("hiera.yaml", "hierarchy:\n", "hierarchy:\n  - { name: new, path: \"%{facts.is_virtual}.yaml\" }\n")
+	}
+}
+
+// changeConf changes where modules and manifests come from.
+func changeConf(w *reuseWorld, r *rand.Rand, _ int) string {
+	path := pick(r, "modules:", "site:modules:", "modules:site:")
+	manifest := pick(r, "", "manifest = manifests\n", "manifest = manifests/site.pp\n")
+	w.write("environment.conf", "modulepath = "+path+w.base+"\n"+manifest)
+	return "environment.conf: " + path + " " + manifest
+}
+
+// siteModules are whole modules that come and go; some hide others.
+var siteModules = map[string]map[string]string{
+	"site/ntp":   {"manifests/init.pp": "class ntp { notify { 'ntp of the site': } }\n"},
+	"site/extra": {"functions/none.pp": "function extra::none() { 1 }\n", "lib/facter/extra.rb": "Facter.add(:extra) { setcode { 'x' } }\n"},
+	"modules/late": {
+		"lib/puppet/type/notify.rb":                  "Puppet::Type.newtype(:notify) { newparam(:name) { isnamevar }\n newproperty(:message) }\n",
+		"lib/puppet/parser/functions/template.rb":    "# nothing\n",
+		"lib/puppet/parser/functions/old_style_2.rb": "Puppet::Parser::Functions.newfunction(:old_style_2, type: :rvalue) { |args| args[0] }\n",
+		"types/name.pp":                              "type Late::Name = String\n",
+	},
+	"modules/inifile": {"metadata.json": `{"name":"us-inifile","version":"1.0.0","author":"us","license":"x","summary":"","source":"","dependencies":[]}`},
+}
+
+var siteNames = sortedNames(siteModules)
+
+func changeModules(w *reuseWorld, r *rand.Rand, _ int) string {
+	name := pick(r, siteNames...)
+	if w.exists(name) {
+		w.must(os.RemoveAll(filepath.Join(w.env, name)))
+		return "no module " + name
+	}
+	for path, text := range siteModules[name] {
+		w.write(name+"/"+path, text)
+	}
+	return "new module " + name
+}
+
+// changeCode changes functions and types.
+func changeCode(w *reuseWorld, r *rand.Rand, n int) string {
+	switch r.IntN(5) {
+	case 0:
+		return w.edit("modules/profile/functions/level.pp", "level ${n}", "Level ${n}")
+	case 1:
+		return w.edit("modules/profile/types/name.pp", "[a-z]+", "[a-y]+")
+	case 2:
+		return w.edit("modules/profile/lib/profile_text.rb", "upcase", "capitalize")
+	case 3:
+		return w.edit("modules/profile/lib/puppet/functions/profile/table.rb", "'table.txt'", "'../README'")
+	default:
+		w.write("modules/profile/lib/facter/own.rb", fmt.Sprintf("Facter.add(:own) { setcode { %d } }\n", n))
+		return "a fact of the module profile"
+	}
 }
 
 // breakOrMend makes code that does not compile for some nodes, or mends it.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -20,6 +21,8 @@ type freshCompiler struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
 	known compile.Inventory
+	done  map[fleet.Certname]freshlyDone
+	asked []freshQuestion // of the compilation at hand
 }
 
 func newFreshCompiler(t *testing.T, known compile.Inventory) *freshCompiler {
@@ -48,7 +51,7 @@ func newFreshCompiler(t *testing.T, known compile.Inventory) *freshCompiler {
 		_ = in.Close()
 		_ = cmd.Wait()
 	})
-	return &freshCompiler{in: in, out: bufio.NewReaderSize(out, 1<<20), known: known}
+	return &freshCompiler{in: in, out: bufio.NewReaderSize(out, 1<<20), known: known, done: map[fleet.Certname]freshlyDone{}}
 }
 
 // freshResult is a catalog, or why there is none.
@@ -57,8 +60,76 @@ type freshResult struct {
 	failed  string
 }
 
-// compile compiles orders of one version, one after the other.
+// compile compiles orders of one version, one after the other. An order that is the
+// same to the last byte, of the same version, and whose questions have the same
+// answers is not compiled again: a compilation is a function of these.
 func (f *freshCompiler) compile(ctx context.Context, root string, orders []compile.Order) ([]freshResult, error) {
+	results := make([]freshResult, len(orders))
+	var left []compile.Order
+	var at []int
+	for i, o := range orders {
+		known, ok := f.done[o.Node]
+		same, err := f.same(ctx, known, o)
+		if err != nil {
+			return nil, err
+		}
+		if ok && same {
+			results[i] = known.result
+		} else {
+			left, at = append(left, o), append(at, i)
+		}
+	}
+	if len(left) == 0 {
+		return results, nil
+	}
+	fresh, err := f.anew(ctx, root, left)
+	for j, done := range fresh {
+		f.done[left[j].Node] = done
+		results[at[j]] = done.result
+	}
+	return results, err
+}
+
+// freshlyDone is an order, what it asked, and what came of it.
+type freshlyDone struct {
+	order  compile.Order
+	asked  []freshQuestion
+	result freshResult
+}
+
+type freshQuestion struct {
+	collector *compile.Collector
+	query     *compile.Query
+	answer    string
+}
+
+// same tells whether o is known's order and the answers are those it got.
+func (f *freshCompiler) same(ctx context.Context, known freshlyDone, o compile.Order) (bool, error) {
+	if !reflect.DeepEqual(known.order, o) {
+		return false, nil
+	}
+	for _, q := range known.asked {
+		rows, err := f.ask(ctx, q)
+		if err != nil || string(rows) != q.answer {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (f *freshCompiler) ask(ctx context.Context, q freshQuestion) (json.RawMessage, error) {
+	if q.query != nil {
+		return f.known.Query(ctx, *q.query)
+	}
+	found, err := f.known.Exported(ctx, *q.collector)
+	if err != nil {
+		return nil, err
+	}
+	return compile.EncodeExported(found)
+}
+
+// anew compiles orders in a process of its own.
+func (f *freshCompiler) anew(ctx context.Context, root string, orders []compile.Order) ([]freshlyDone, error) {
 	type wire struct {
 		Node        string          `json:"node"`
 		Facts       json.RawMessage `json:"facts"`
@@ -79,9 +150,12 @@ func (f *freshCompiler) compile(ctx context.Context, root string, orders []compi
 	if _, err := f.in.Write(append(request, '\n')); err != nil {
 		return nil, err
 	}
-	results := make([]freshResult, len(orders))
+	results := make([]freshlyDone, len(orders))
 	for i := range orders {
-		if results[i], err = f.hear(ctx); err != nil {
+		f.asked = nil
+		result, err := f.hear(ctx)
+		results[i] = freshlyDone{order: orders[i], asked: f.asked, result: result}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -107,12 +181,9 @@ func (f *freshCompiler) hear(ctx context.Context) (freshResult, error) {
 		}
 		switch {
 		case m.Ask == "collect":
-			var found []compile.Exported
-			if found, err = f.known.Exported(ctx, compile.Collector{Node: fleet.Certname(m.Node), Type: m.Type, Filter: m.Filter, MaxBytes: 1 << 26}); err == nil {
-				err = f.answer(compile.EncodeExported(found))
-			}
+			err = f.answer(ctx, freshQuestion{collector: &compile.Collector{Node: fleet.Certname(m.Node), Type: m.Type, Filter: m.Filter, MaxBytes: 1 << 26}})
 		case m.Ask == "query":
-			err = f.answer(f.known.Query(ctx, compile.Query{Text: m.Query, MaxBytes: 1 << 26}))
+			err = f.answer(ctx, freshQuestion{query: &compile.Query{Text: m.Query, MaxBytes: 1 << 26}})
 		case m.Error != nil:
 			return freshResult{failed: m.Error.Message}, nil //nolint:nilerr // that is a result
 		default:
@@ -126,10 +197,13 @@ func (f *freshCompiler) hear(ctx context.Context) (freshResult, error) {
 	}
 }
 
-func (f *freshCompiler) answer(rows json.RawMessage, err error) error {
+func (f *freshCompiler) answer(ctx context.Context, q freshQuestion) error {
+	rows, err := f.ask(ctx, q)
 	if err != nil {
 		return err
 	}
+	q.answer = string(rows)
+	f.asked = append(f.asked, q)
 	var line bytes.Buffer
 	if err := json.Compact(&line, rows); err != nil {
 		return err

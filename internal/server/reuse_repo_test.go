@@ -67,6 +67,7 @@ hierarchy:
 	"modules/profile/manifests/db.pp": `class profile::db {
   $settings = lookup('db::settings')
   file { '/etc/db': content => to_json($settings + { 'more' => lookup('more::one', Any, 'first', 0) }) }
+  notify { 'weights': message => String(puppetdb_query('facts[certname, value] { name = "weight" order by certname }')) }
   notify { 'web servers': message => String(puppetdb_query('resources[certname] { type = "Class" and title = "Profile::Web" order by certname }').length) }
 }
 `,

@@ -35,7 +35,8 @@ type reuseWorld struct {
 	group     *classify.Group // the one that changes; nil: there is none
 	version   fleet.Digest
 	serial    int
-	compiled  uint64 // compilations that the server did, without those that reused a catalog
+	compiled  uint64 // compilations that the server did
+	failed    int    // catalogs that there were none of
 }
 
 var reuseNodes = []fleet.Certname{"db1.example", "mon1.example", "plain1.example", "web1.example", "web2.example"}
@@ -204,6 +205,7 @@ func (w *reuseWorld) compiledFresh() (catalogs map[fleet.Certname]string, docume
 	for i, result := range results {
 		if result.failed != "" {
 			catalogs[reuseNodes[i]] = "failed"
+			w.failed++
 			w.t.Logf("%s does not compile: %.200s", reuseNodes[i], result.failed)
 			continue
 		}

@@ -14,6 +14,11 @@ require 'wire'
 require 'memory'
 require 'compiler'
 
+# What is Puppet's own, and no environment of the test replaces, is loaded once.
+require 'facter'
+%w[os kernel osfamily operatingsystem operatingsystemrelease path].each { |name| Facter.value(name) }
+%w[file package service user group exec].each { |name| require "puppet/type/#{name}" }
+
 # Both streams as one.
 class Streams
   def gets(*args)

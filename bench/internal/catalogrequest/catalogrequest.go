@@ -1,4 +1,7 @@
-package main
+// Package catalogrequest makes the requests for catalogs that a stock agent sends.
+//
+// A Facts may be used concurrently. Errors are those of files and JSON.
+package catalogrequest
 
 import (
 	"encoding/json"
@@ -6,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -14,12 +18,28 @@ import (
 	"github.com/tutti-project/tutti/internal/peers/load"
 )
 
-// factsOf gives a node's facts with its own name and a made-up release in them.
-func (b *bench) factsOf(node, release string) map[string]any {
-	values := maps.Clone(b.facts)
+// Facts are those that all made-up nodes have in common.
+type Facts map[string]any
+
+// Read reads facts from a JSON file.
+func Read(path string) (Facts, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // named on the command line
+	if err != nil {
+		return nil, fmt.Errorf("read facts: %w", err)
+	}
+	var facts Facts
+	if err := json.Unmarshal(text, &facts); err != nil {
+		return nil, fmt.Errorf("read facts %s: %w", path, err)
+	}
+	return facts, nil
+}
+
+// Of gives a node's facts with its own name and a made-up release in them.
+func (f Facts) Of(node, release string) Facts {
+	values := maps.Clone(f)
 	host, domain, _ := strings.Cut(node, ".")
 	values["clientcert"], values["fqdn"], values["hostname"], values["domain"] = node, node, host, domain
-	values["os"] = withRelease(b.facts["os"], release)
+	values["os"] = withRelease(f["os"], release)
 	return values
 }
 
@@ -38,8 +58,8 @@ func withRelease(os any, full string) any {
 	return outer
 }
 
-// catalogRequest is what a 7.23 agent sends; the facts are escaped twice.
-func catalogRequest(node string, values map[string]any) (load.Request, error) {
+// New is what a 7.23 agent sends; the facts are escaped twice.
+func New(node string, values Facts) (load.Request, error) {
 	now := time.Now()
 	facts, err := json.Marshal(map[string]any{
 		"name": node, "values": values,
