@@ -23,7 +23,7 @@ var sizes = []struct {
 }{{"small", 2}, {"medium", 1}, {"large", 0.5}}
 
 var columns = []string{
-	"resources", "catalogs", "p50_ms", "p99_ms", "catalogs_per_s", "catalogs_per_cpu_s", "cpu_ms_per_catalog",
+	"resources", "catalogs", "p50_ms", "p99_ms", "catalogs_per_s", "catalogs_per_cpu_s", "cpu_ms_per_catalog", "overhead_percent",
 	"pss_peak_mb", "rss_peak_mb", "processes", "others_cores",
 }
 

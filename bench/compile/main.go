@@ -30,6 +30,7 @@ type settings struct {
 	Heap        string `json:"heap"`
 	WarmPeer    int    `json:"warm_peer"`  // compiles of each size before the measuring
 	WarmTutti   int    `json:"warm_tutti"` // the same
+	Tracked     int    `json:"tracked"`    // pairs of each size, with inputs noted and without
 	Catalogs    int    `json:"catalogs"`   // measured for medium; twice as many small, half as many large
 
 	limit time.Duration
@@ -39,7 +40,7 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.Only, "only", "tutti,puppetserver", "servers to measure")
+	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking", "servers to measure, and what noting inputs costs")
 	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory to compile")
 	flag.StringVar(&s.Facts, "facts", "internal/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.IntVar(&s.Concurrency, "concurrency", 2, "requests under way at a time")
@@ -48,6 +49,7 @@ func main() {
 	flag.IntVar(&s.WarmPeer, "warm-peer", 80, "compiles of each size before Puppet Server is measured")
 	flag.IntVar(&s.WarmTutti, "warm-tutti", 10, "compiles of each size before Tutti is measured")
 	flag.IntVar(&s.Catalogs, "catalogs", 100, "medium catalogs to measure (twice as many small, half as many large)")
+	flag.IntVar(&s.Tracked, "tracked", 60, "pairs of catalogs of each size to measure input tracking with")
 	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
@@ -73,6 +75,14 @@ func (s settings) run(ctx context.Context, dir string) error {
 	}
 	report := &measure.Report{Name: "compile", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	for name := range strings.SplitSeq(s.Only, ",") {
+		if name == "tracking" {
+			rows, notes, err := s.tracking(ctx, filepath.Join(dir, name), s.Environment)
+			report.Rows, report.Notes = append(report.Rows, rows...), append(report.Notes, notes...)
+			if err != nil {
+				return report.Incomplete(os.Stdout, columns, err)
+			}
+			continue
+		}
 		rows, note, err := s.server(ctx, name, filepath.Join(dir, name), environment, facts)
 		report.Rows = append(report.Rows, rows...)
 		report.Notes = append(report.Notes, note)

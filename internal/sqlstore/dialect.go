@@ -123,6 +123,47 @@ func (p *prepared) row(ctx context.Context, query string, args ...any) scanner {
 	return s.QueryRowContext(ctx, args...)
 }
 
+// known is the statement, if it is prepared already.
+func (p *prepared) known(query string) *sql.Stmt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.statements[query]
+}
+
+// learn prepares statements for the next who asks. One that fails is told to whoever
+// runs it.
+func (p *prepared) learn(ctx context.Context, queries []string) {
+	for _, query := range queries {
+		_, _ = p.statement(ctx, query) //nolint:sqlclosecheck // kept; close closes it
+	}
+}
+
+// preparedWithin runs a transaction's reads with statements that are prepared. It
+// prepares none itself: that takes a connection, and those that have one must not
+// wait for another.
+type preparedWithin struct {
+	plain
+	tx     *sql.Tx
+	kept   *prepared
+	missed []string
+}
+
+func (p *preparedWithin) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if s := p.kept.known(query); s != nil {
+		return p.tx.StmtContext(ctx, s).QueryContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes it
+	}
+	p.missed = append(p.missed, query)
+	return p.plain.query(ctx, query, args...)
+}
+
+func (p *preparedWithin) row(ctx context.Context, query string, args ...any) scanner {
+	if s := p.kept.known(query); s != nil {
+		return p.tx.StmtContext(ctx, s).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes it
+	}
+	p.missed = append(p.missed, query)
+	return p.plain.row(ctx, query, args...)
+}
+
 func (p *prepared) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Store) groupText(ctx context.Context, q querier, digest fleet.Digest) (
 
 // Newest implements compile.Reusables.
 func (s *Store) Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
-	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+	err = s.snapshotOften(ctx, func(ctx context.Context, q querier) error {
 		var inputs int64
 		if c, inputs, err = s.newest(ctx, q, node, env); err != nil {
 			return err

@@ -223,6 +223,25 @@ func (s *Store) snapshot(ctx context.Context, read act) error {
 	return read(ctx, plain{tx})
 }
 
+// snapshotOften is snapshot for what every check-in asks: statements stay prepared on
+// SQLite, where preparing one costs more than running it. Only fixed texts may be
+// asked: they are kept.
+func (s *Store) snapshotOften(ctx context.Context, read act) error {
+	kept, ok := s.reads.(*prepared)
+	if !ok {
+		return s.snapshot(ctx, read)
+	}
+	tx, err := s.pool.BeginTx(ctx, s.dialect.snapshot)
+	if err != nil {
+		return err
+	}
+	q := &preparedWithin{plain: plain{tx}, tx: tx, kept: kept}
+	err = read(ctx, q)
+	_ = tx.Rollback() // it only read
+	kept.learn(ctx, q.missed)
+	return err
+}
+
 // again repeats a write that was prepared with rows that changed meanwhile.
 func again(ctx context.Context, try func() error) error {
 	for range 100 {
