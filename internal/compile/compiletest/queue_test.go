@@ -5,6 +5,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 func TestQueue(t *testing.T) {
@@ -21,6 +22,23 @@ func TestReusables(t *testing.T) {
 		q := compiletest.NewQueue()
 		return compiletest.ReuseBackend{
 			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
+		}
+	})
+}
+
+func TestWants(t *testing.T) {
+	t.Parallel()
+	compiletest.RunWants(t, func(*testing.T) compiletest.WantsBackend {
+		q := compiletest.NewQueue()
+		return compiletest.WantsBackend{
+			ReuseBackend: compiletest.ReuseBackend{
+				Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
+			},
+			Wants: q, Note: q.Note,
+			Home: func(node fleet.Certname, env fleet.Environment) {
+				q.SetHome(node, env)
+				q.SetFacts(node, 1)
+			},
 		}
 	})
 }
