@@ -18,6 +18,14 @@ type CatalogInputs struct {
 	Questions   []InputQuestion `json:"questions"`
 	Sources     InputSources    `json:"sources"`
 	Stops       []ReuseStop     `json:"stops"`
+	Follows     *CatalogFollows `json:"follows,omitempty"` // the catalog came of what others export, or of an answer
+}
+
+// CatalogFollows says that a node is compiled because of others.
+type CatalogFollows struct {
+	Rounds    int        `json:"rounds"` // compilations in a row without another cause
+	Because   string     `json:"because"`
+	StoppedAt *time.Time `json:"stopped_at,omitempty"` // it did not settle, and is not compiled ahead any more until something else changes
 }
 
 // InputValue is a fact, or a value of trusted data or server facts, that was read.

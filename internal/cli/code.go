@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) codeCommand() *cobra.Command {
-	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(), a.codeVersions(), a.codeRemove()))
+	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(), a.codeVersions(), a.codeStatus(), a.codeRemove()))
 }
 
 func (a *app) codeDeploy() *cobra.Command {

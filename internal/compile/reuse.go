@@ -71,6 +71,7 @@ type Verdict struct {
 	Holds bool
 	Why   string // it does not
 	seq   int64  // of the facts that it was held against
+	Chain *Chain // the node is compiled because of others; set where it is shown
 }
 
 // Find returns a finished compilation whose catalog is what w would be given, or

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -21,6 +22,8 @@ type Code interface {
 	Environments(ctx context.Context) ([]code.Version, error)
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
+	// Status says how nodes stand to an environment's current version.
+	Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error)
 }
 
 func (h *Handler) listEnvironments(ctx context.Context, _ nothing) (api.List[api.Version], error) {
@@ -175,4 +178,27 @@ func (u *upload) Read(p []byte) (int, error) {
 		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %d entries: %v", u.stored.Blobs, err)
 	}
 	return n, err
+}
+
+func (h *Handler) environmentStatus(ctx context.Context, request api.EnvironmentRequest) (api.CodeStatus, error) {
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return api.CodeStatus{}, err
+	}
+	version, s, err := h.Code.Status(ctx, env)
+	if err != nil {
+		return api.CodeStatus{}, err
+	}
+	out := api.CodeStatus{
+		Environment: string(env), Version: string(version.ID), DeployedAt: version.DeployedAt.UTC().Truncate(time.Second),
+		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Errors: []api.CodeError{},
+	}
+	for _, e := range s.Errors {
+		shown := api.CodeError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
+		for _, name := range e.Examples {
+			shown.Names = append(shown.Names, string(name))
+		}
+		out.Errors = append(out.Errors, shown)
+	}
+	return out, nil
 }

@@ -97,6 +97,7 @@ func (h *Handler) actions() map[string]action {
 		api.EnvironmentList.Name:   typed(h.listEnvironments),
 		api.EnvironmentDelete.Name: typed(h.deleteEnvironment),
 		api.VersionList.Name:       typed(h.listVersions),
+		api.EnvironmentStatus.Name: typed(h.environmentStatus),
 		api.VersionDeploy.Name:     typed(h.deployVersion),
 		api.BlobMissing.Name:       typed(h.missingBlobs),
 		api.BlobUpload.Name:        h.uploadBlobs,

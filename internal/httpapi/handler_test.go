@@ -22,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
@@ -41,6 +42,13 @@ var update = flag.Bool("update", false, "write testdata anew")
 type codeParts struct {
 	*code.Library
 	*codetest.Store
+}
+
+// Status says that one of three nodes fails.
+func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
+	version, err := c.Library.Refresh(ctx, env)
+	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
+	return version, compile.CodeStatus{Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong}}, err
 }
 
 // asker answers every question with one node, or with the rows it has for its PQL;

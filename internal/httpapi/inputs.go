@@ -35,6 +35,13 @@ func (h *Handler) showInputs(ctx context.Context, request api.NameRequest) (api.
 			Trees: list(in.Sources.Trees), Modules: list(in.Sources.Modules), Anywhere: list(in.Sources.Anywhere),
 		},
 	}
+	if chain := verdict.Chain; chain != nil {
+		answer.Follows = &api.CatalogFollows{Rounds: chain.Rounds, Because: chain.Because}
+		if !chain.StoppedAt.IsZero() {
+			stopped := chain.StoppedAt.UTC().Truncate(time.Second)
+			answer.Follows.StoppedAt = &stopped
+		}
+	}
 	for _, v := range in.Values {
 		answer.Values = append(answer.Values, api.InputValue{Pointer: v.Pointer, Seen: v.Seen, There: v.Digest != ""})
 	}

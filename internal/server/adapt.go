@@ -166,6 +166,16 @@ func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int
 	return d.store.Versions(ctx, env, limit)
 }
 
+// Status is httpapi.Code.
+func (d codeDoor) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
+	version, err := d.library.Refresh(ctx, env)
+	if err != nil {
+		return version, compile.CodeStatus{}, err
+	}
+	status, err := d.wanter.Status(ctx, env, version.ID)
+	return version, status, err
+}
+
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
 	held, err := d.store.HeadsIn(ctx, env)
 	if err != nil {

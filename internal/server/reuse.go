@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,6 +86,13 @@ func (d inputsDoor) Inputs(ctx context.Context, name fleet.Certname) (compile.Ve
 	verdict, err := d.reuser.Judge(ctx, compile.Wish{Node: name, Environment: node.Environment, Version: version.ID, Trusted: from.Trusted})
 	if err != nil {
 		verdict = compile.Verdict{From: from, Why: "whether it stands is not known: " + fault.Detail(err)}
+	}
+	chains, err := d.store.Chains(ctx)
+	if err != nil {
+		return compile.Verdict{}, nil, err
+	}
+	if i := slices.IndexFunc(chains, func(c compile.Chain) bool { return c.Node == name && c.Environment == node.Environment }); i >= 0 {
+		verdict.Chain = &chains[i]
 	}
 	stops, err := d.store.ReuseStops(ctx, name, node.Environment)
 	return verdict, stops, err

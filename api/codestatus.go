@@ -1,0 +1,28 @@
+package api
+
+import "time"
+
+// CodeStatus is how the nodes of an environment stand to its current version. A node
+// whose code does not compile keeps its last good catalog.
+type CodeStatus struct {
+	Environment string      `json:"environment"`
+	Version     string      `json:"version"`
+	DeployedAt  time.Time   `json:"deployed_at"`
+	Nodes       int         `json:"nodes"`
+	Current     int         `json:"current"`    // their catalogs stand for the version
+	Waiting     int         `json:"waiting"`    // their catalogs are wanted, or being compiled
+	Failed      int         `json:"failed"`     // they keep their last good catalog, if they have one
+	NoCatalog   int         `json:"no_catalog"` // of the failed, those that never had one
+	Unknown     int         `json:"unknown"`    // nothing was tried, as when no facts are known
+	Errors      []CodeError `json:"errors"`     // those that hit most nodes first
+}
+
+// CodeError is a mistake in code, and whom it hits.
+type CodeError struct {
+	Cause   string   `json:"cause"`
+	Message string   `json:"message"` // where it names the node, NODE stands for it
+	File    string   `json:"file,omitempty"`
+	Line    int      `json:"line,omitempty"`
+	Nodes   int      `json:"nodes"`
+	Names   []string `json:"names"` // of some of them
+}
