@@ -47,7 +47,7 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	case fault.Of(err) == fault.Conflict: // the node was purged, or left
 		d.thrownAway(ctx, log, err)
 		return
-	case c.Attempts >= d.cfg.MaxAttempts:
+	case c.Attempts >= d.attempts(c):
 		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
 		c = asFailed(c, gaveUp(c.Attempts, err))
 	default:
@@ -64,6 +64,14 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 		return
 	}
 	d.tell(ctx, c)
+}
+
+// attempts is how many there are before c is failed.
+func (d *Dispatcher) attempts(c Compilation) int {
+	if c.Priority <= Waited {
+		return d.cfg.MaxAttempts
+	}
+	return d.cfg.AheadMax
 }
 
 // thrownAway ends an attempt whose row did not take what it gave: it is held by

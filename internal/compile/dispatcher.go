@@ -16,7 +16,8 @@ type DispatcherConfig struct {
 	// taken back at once. Two running processes must never share one.
 	Worker      string
 	Slots       int           // compilations at once; as many as the compiler has workers
-	MaxAttempts int           // leases of one row before it is failed
+	MaxAttempts int           // leases of one row before it is failed, if somebody waits for it
+	AheadMax    int           // the same if nobody does: what passes must not leave a node on its old catalog
 	Lease       time.Duration // how long a dead process keeps rows from others
 	Poll        time.Duration // how often to look without a hint
 	Timeout     time.Duration // of one attempt, a net below the compiler's own
@@ -28,7 +29,7 @@ type DispatcherConfig struct {
 // DefaultDispatcher is what suits most servers.
 func DefaultDispatcher(worker string, slots int) DispatcherConfig {
 	return DispatcherConfig{
-		Worker: worker, Slots: slots, MaxAttempts: 3, Lease: time.Minute, Poll: time.Second,
+		Worker: worker, Slots: slots, MaxAttempts: 3, AheadMax: 12, Lease: time.Minute, Poll: time.Second,
 		Timeout: 10 * time.Minute, Drain: 10 * time.Second, MaxBytes: 128 << 20,
 	}
 }
@@ -64,7 +65,7 @@ func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, er
 	switch {
 	case cfg.Worker == "":
 		return nil, fault.New(fault.Invalid, "the compile dispatcher's worker name is empty")
-	case cfg.Slots < 1 || cfg.MaxAttempts < 1 || cfg.MaxBytes < 1:
+	case cfg.Slots < 1 || cfg.MaxAttempts < 1 || cfg.AheadMax < cfg.MaxAttempts || cfg.MaxBytes < 1:
 		return nil, fault.New(fault.Invalid, "the compile dispatcher needs at least one slot, one attempt and one byte (slots %d, attempts %d, bytes %d)",
 			cfg.Slots, cfg.MaxAttempts, cfg.MaxBytes)
 	case cfg.Lease <= 0 || cfg.Poll <= 0 || cfg.Timeout <= 0 || cfg.Drain < 0:
@@ -142,7 +143,7 @@ func (s *shift) sweep(ctx context.Context) {
 	if !s.tidied {
 		worker = s.cfg.Worker
 	}
-	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), s.cfg.MaxAttempts)
+	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), s.cfg.AheadMax)
 	if err != nil {
 		s.report(ctx, "return leases failed, will retry", err)
 		return

@@ -18,15 +18,15 @@
 //	                 |               |  |              ^
 //	                 `-------------- '  `--------------'
 //	             ReturnLeases, or gone:    ReturnLeases, after
-//	             folded into a twin        MaxAttempts leases
+//	             folded into a twin        AheadMax leases
 //	             that is wanted already
 //
 // Done and failed rows are history; Prune forgets them. A leased row is held by
 // its worker and attempt: only they can finish it. An attempt ends in one of
 // four ways: a catalog (done); an *Error (failed); something that could not be
 // tried, such as a full disk (the lease is cut short, the row comes back after a
-// rest of 1, 2, 4 … 60 s, and is failed after MaxAttempts); or its lease was lost
-// (the result is thrown away).
+// rest of 1, 2, 4 … 60 s, and is failed after MaxAttempts if somebody waits for it,
+// else after AheadMax); or its lease was lost (the result is thrown away).
 //
 // A staged row's catalog is stored but does not become its node's newest: it is
 // compiled ahead, to be released or only looked at. Who wants the same plain makes
