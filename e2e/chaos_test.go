@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -58,7 +57,7 @@ func TestChaos(t *testing.T) {
 	<-ordered
 	c.finish(t)
 	c.judge(t)
-	c.integrity(t)
+	checkIntegrity(t, c.server)
 }
 
 // chaos is everything that takes part.
@@ -79,16 +78,9 @@ type chaos struct {
 
 func newChaos(t *testing.T) *chaos {
 	t.Helper()
-	c := &chaos{seed: rand.Uint64(), names: sim.Names(chaosNodes, "chaos.test"), marks: t.TempDir(), over: map[string]map[string]int{}}
-	if text := os.Getenv(chaosSeed); text != "" {
-		var err error
-		if c.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%s=%d repeats this schedule", chaosSeed, c.seed)
+	c := &chaos{seed: chaosSeedOf(t), names: sim.Names(chaosNodes, "chaos.test"), marks: t.TempDir(), over: map[string]map[string]int{}}
 	c.server = startRaced(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--job-poll-interval", "3s")
-	c.connect(t)
+	c.client = apiClient(t, c.server)
 	c.deploy(t)
 	c.startFleet(t)
 	for i := range chaosAgents {
@@ -111,20 +103,22 @@ func steadyAddress(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
-// connect makes a client of the API.
-func (c *chaos) connect(t *testing.T) {
+// apiClient is a client of a server's API, with the administrator's token.
+func apiClient(t *testing.T, s *server) *api.Client {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(c.server.data, "admin.token"))
+	token, err := os.ReadFile(filepath.Join(s.data, "admin.token"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ca, err := os.ReadFile(filepath.Join(c.server.data, "ca", "ca_crt.pem"))
+	ca, err := os.ReadFile(filepath.Join(s.data, "ca", "ca_crt.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.client, err = api.NewClient(api.ClientConfig{Server: c.server.url, Token: string(token), CAPEM: ca}); err != nil {
+	client, err := api.NewClient(api.ClientConfig{Server: s.url, Token: string(token), CAPEM: ca})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return client
 }
 
 func (c *chaos) startFleet(t *testing.T) {
@@ -231,21 +225,13 @@ func (c *chaos) show(t *testing.T, id string) api.Job {
 	return job
 }
 
-// integrity ends the server and looks into its database.
-func (c *chaos) integrity(t *testing.T) {
+// checkIntegrity ends a server and looks whether its database is sound.
+func checkIntegrity(t *testing.T, s *server) {
 	t.Helper()
-	if err := c.server.stop(); err != nil {
+	if err := s.stop(); err != nil {
 		t.Error(err)
 	}
-	files, _ := filepath.Glob(filepath.Join(c.server.data, "*.db"))
-	if len(files) != 1 {
-		t.Fatalf("databases in the data directory: %v", files)
-	}
-	db, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
+	db := openDatabase(t, s)
 	var result string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&result); err != nil || result != "ok" {
 		t.Errorf("integrity_check: %q, %v", result, err)
@@ -253,4 +239,19 @@ func (c *chaos) integrity(t *testing.T) {
 	if err := db.QueryRowContext(t.Context(), "PRAGMA foreign_key_check").Scan(&result); !errors.Is(err, sql.ErrNoRows) {
 		t.Errorf("foreign_key_check: %q, %v", result, err)
 	}
+}
+
+// openDatabase lets a test look into a server's database.
+func openDatabase(t *testing.T, s *server) *sql.DB {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(s.data, "*.db"))
+	if len(files) != 1 {
+		t.Fatalf("databases in the data directory: %v", files)
+	}
+	db, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro&_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
