@@ -115,7 +115,10 @@ func (f *fleet) fetch(ctx context.Context) (int64, error) {
 		}
 		work.Go(func() error {
 			defer conn.Close()
-			request := load.Request{Path: "/puppet/v3/file_content/modules/storm/some.txt?environment=production"}
+			request := load.Request{
+				Path:   "/puppet/v3/file_content/modules/storm/some.txt?environment=production",
+				Header: http.Header{"Accept": {"application/octet-stream"}},
+			}
 			for {
 				response, err := conn.Discard(ctx, request)
 				switch {
