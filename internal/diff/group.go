@@ -105,12 +105,13 @@ type finding struct {
 
 // Add takes in how one node differs. A node is added once; the order of nodes makes
 // no difference.
-func (g *Grouper) Add(ctx context.Context, n Node, d *Difference) {
+func (g *Grouper) Add(ctx context.Context, n Node, d *Difference) (changes bool) {
 	found := g.findings(n, d)
+	changes = slices.ContainsFunc(found, func(f finding) bool { return !f.head.order })
 	g.mu.Lock()
 	g.nodes.add(n.Number)
 	switch {
-	case slices.ContainsFunc(found, func(f finding) bool { return !f.head.order }):
+	case changes:
 		g.changed.add(n.Number)
 	case len(found) > 0:
 		g.order.add(n.Number)
@@ -125,6 +126,7 @@ func (g *Grouper) Add(ctx context.Context, n Node, d *Difference) {
 	for _, f := range wanted {
 		g.illustrate(ctx, n, d, f)
 	}
+	return changes
 }
 
 // AddSame takes in a node whose catalogs are known to be the same.

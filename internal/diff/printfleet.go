@@ -17,6 +17,7 @@ import (
 type family struct {
 	api.ChangeGroup // of the largest variant
 	nodes, variants int
+	keys            []string // of the variants
 }
 
 // families puts groups together, errors first, then by number of nodes; those of
@@ -37,6 +38,7 @@ func families(groups []api.ChangeGroup, order bool) []family {
 		}
 		all[i].nodes += g.Nodes
 		all[i].variants++
+		all[i].keys = append(all[i].keys, g.Key)
 	}
 	slices.SortStableFunc(all, func(a, b family) int {
 		return cmp.Or(-compareBool(a.Change == "error", b.Change == "error"), compareBool(a.OrderOnly, b.OrderOnly), cmp.Compare(b.nodes, a.nodes))
@@ -60,6 +62,43 @@ func WriteFleetText(w io.Writer, f api.FleetDifference, order bool) error {
 	}
 	if f.NotListed > 0 {
 		p.line("  … and %s of nodes in smaller groups", countOf(f.NotListed, "more change", "more changes"))
+	}
+	return p.err
+}
+
+// Kind is groups that change the same thing, in different ways: its variants.
+type Kind struct {
+	Keys      []string // of the variants, the largest first
+	Nodes     int
+	OrderOnly bool
+	family    family
+}
+
+// Kinds puts groups together: errors first, then what is more than order, then by number of nodes.
+func Kinds(groups []api.ChangeGroup) []Kind {
+	all := families(groups, true)
+	kinds := make([]Kind, len(all))
+	for i, f := range all {
+		kinds[i] = Kind{Keys: f.keys, Nodes: f.nodes, OrderOnly: f.OrderOnly, family: f}
+	}
+	return kinds
+}
+
+// WriteText prints a kind of change in a line behind its label, with a note at the end; with detail, also how the
+// first node has it.
+func (k Kind) WriteText(w io.Writer, label, note string, detail bool) error {
+	p := &printer{w: w}
+	text := fmt.Sprintf("%s  %s   %s   %s", label, familyText(k.family), countOf(k.Nodes, "node", "nodes"), familyNote(k.family))
+	p.line("%s", strings.TrimRight(strings.TrimRight(text, " ")+"   "+clean(note), " "))
+	if !detail || k.family.Example == nil || onlyPlace(k.family) != "" {
+		return p.err
+	}
+	var b strings.Builder
+	inner := &printer{w: &b}
+	inner.resource(*k.family.Example, k.OrderOnly)
+	_, body, _ := strings.Cut(b.String(), "\n")
+	for text := range strings.Lines(body) {
+		p.line("%s", "  "+strings.TrimSuffix(text, "\n"))
 	}
 	return p.err
 }

@@ -20,6 +20,8 @@ const (
 	ReportRead       Permission = "report:read"
 	CatalogRead      Permission = "catalog:read"
 	CatalogRelease   Permission = "catalog:release" // decide what nodes may have
+	PreviewRead      Permission = "preview:read"
+	PreviewCreate    Permission = "preview:create"
 	QueryRun         Permission = "query:run"
 	InventoryWrite   Permission = "inventory:write" // PuppetDB's commands: facts, catalogs and reports of any node
 	TaskRead         Permission = "task:read"
@@ -51,7 +53,7 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, CatalogRelease, QueryRun, InventoryWrite, TaskRead,
+		ReportRead, CatalogRead, CatalogRelease, PreviewRead, PreviewCreate, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }

@@ -23,8 +23,8 @@ type Scopes interface {
 // request does not name it: lists show what their caller may see.
 var perObject = []string{
 	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EnvironmentList.Name,
-	api.BlobMissing.Name, api.BlobUpload.Name, // blobs are of no environment until a version names them
 	api.CatalogRelease.Name, api.ModeList.Name,
+	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, api.PreviewCancel.Name, // of which environment
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
 	api.JobList.Name, api.JobShow.Name, api.JobRuns.Name, api.JobOutput.Name, api.JobEvents.Name, api.JobStop.Name, api.JobRerun.Name, // whose job
 }
@@ -32,13 +32,43 @@ var perObject = []string{
 // permit returns nil when who asks may do op with what the request names.
 func (h *Handler) permit(r *http.Request, op api.Operation) error {
 	ctx := r.Context()
-	if op.Name == api.JobUpload.Name {
+	switch op.Name {
+	case api.JobUpload.Name:
 		return h.allowUpload(ctx)
+	case api.BlobMissing.Name, api.BlobUpload.Name: // blobs are of no environment until a version names them
+		return h.allowBlobs(ctx)
 	}
 	if slices.Contains(perObject, op.Name) {
 		return h.explained(ctx, op.Permission, rbac.AllowSome(fleet.ActorFrom(ctx), op.Permission))
 	}
 	return h.allow(ctx, op.Permission, objectOf(r, op))
+}
+
+// allowBlobs is who may store files of code: everybody who may deploy some, or have some previewed.
+func (h *Handler) allowBlobs(ctx context.Context) error {
+	actor := fleet.ActorFrom(ctx)
+	if rbac.AllowSome(actor, fleet.PreviewCreate) == nil {
+		return nil
+	}
+	return h.explained(ctx, fleet.CodeDeploy, rbac.AllowSome(actor, fleet.CodeDeploy))
+}
+
+// allowEach returns nil when who asks has the permission for each of the nodes.
+func (h *Handler) allowEach(ctx context.Context, permission fleet.Permission, nodes []fleet.Certname) error {
+	actor := fleet.ActorFrom(ctx)
+	if !rbac.Scoped(actor, permission) {
+		return h.explained(ctx, permission, rbac.AllowSome(actor, permission))
+	}
+	kept, err := seen(ctx, h, permission, nodes, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+	if err != nil || len(kept) == len(nodes) {
+		return err
+	}
+	for _, node := range nodes {
+		if !slices.Contains(kept, node) {
+			return fault.New(fault.Denied, "%s is needed for %d of %d nodes, %s among them; leave them out with --exclude, or ask for a role that has it", permission, len(nodes)-len(kept), len(nodes), node)
+		}
+	}
+	return nil
 }
 
 // objectOf is what the path names.

@@ -19,6 +19,7 @@ import (
 // Code is what the operations need of the environments' code.
 type Code interface {
 	Deploy(ctx context.Context, d code.Deployment) (code.Version, error)
+	Stage(ctx context.Context, d code.Deployment) (code.Version, error)
 	Environments(ctx context.Context) ([]code.Version, error)
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error

@@ -35,7 +35,9 @@ func (d *deliveries) Generations(ctx context.Context, node fleet.Certname) ([]de
 	return d.store.Generations(ctx, node)
 }
 
-func (d *deliveries) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) { return d.store.ModesSet(ctx) }
+func (d *deliveries) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
+	return d.store.ModesSet(ctx)
+}
 
 func (d *deliveries) Targets(ctx context.Context, t job.Targets) ([]fleet.Certname, error) {
 	return jobParts{}.Resolve(ctx, t)

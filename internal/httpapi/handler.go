@@ -35,6 +35,7 @@ type Config struct {
 	Tasks        Tasks
 	Jobs         Jobs
 	JobFiles     JobFiles
+	Previews     Previews
 	Classifier   Classifier
 	Access       *rbac.Access
 	Audit        *rbac.Audit
@@ -143,6 +144,13 @@ func (h *Handler) actions() map[string]action {
 		api.JobEvents.Name:         h.streamJob,
 		api.JobStop.Name:           typed(h.stopJob),
 		api.JobRerun.Name:          h.rerunJob,
+		api.PreviewCreate.Name:     typed(h.createPreview),
+		api.PreviewList.Name:       typed(h.listPreviews),
+		api.PreviewShow.Name:       typed(h.showPreview),
+		api.PreviewNodes.Name:      typed(h.listPreviewNodes),
+		api.PreviewNodeOf.Name:     typed(h.showPreviewNode),
+		api.PreviewSay.Name:        typed(h.sayOnPreview),
+		api.PreviewCancel.Name:     typed(h.cancelPreview),
 		api.SessionOpen.Name:       typed(h.openSession),
 		api.SessionShow.Name:       typed(h.showSession),
 		api.SessionClose.Name:      typed(h.closeSession),

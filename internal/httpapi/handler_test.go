@@ -32,6 +32,7 @@ import (
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 )
@@ -136,6 +137,7 @@ type bench struct {
 	held    *deliveries
 	jobs    *job.Service
 	records *jobtest.Store // of jobs
+	preview *previewtest.Store
 	blobs   *castest.Store
 	stop    chan struct{}
 }
@@ -170,6 +172,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b := bench{store: people(t), blobs: blobs, stop: make(chan struct{})}
 	b.jobs, b.records = newJobs(t)
 	b.held = newDeliveries()
+	b.preview = previewtest.NewStore()
 	b.access = rbac.NewAccess(rbac.AccessParts{
 		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
@@ -179,7 +182,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Inventory: asker{asked},
-		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Stopping: b.stop,
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Stopping: b.stop,
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {
 			return rbac.Entry{At: time.Now(), Remote: "192.0.2.7", RequestID: "req-1"}

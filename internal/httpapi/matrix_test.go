@@ -56,7 +56,7 @@ func people(t *testing.T) *rbactest.Fake {
 	var scoped []fleet.Grant
 	for _, p := range fleet.Permissions() {
 		switch thing, _, _ := strings.Cut(string(p), ":"); thing {
-		case "code", "report":
+		case "code", "report", "preview":
 			scoped = append(scoped, fleet.Grant{Permission: p, Environments: []string{"prod*"}})
 		default:
 			scoped = append(scoped, fleet.Grant{Permission: p, Nodes: webCondition})
@@ -153,6 +153,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if strings.Contains(op.Path, "{job}") {
 					path = strings.Replace(path, "{job}", b.pastJob(t, caller, own), 1)
 				}
+				path = strings.Replace(path, "{preview}", b.somePreview(t, own), 1)
 				if w := b.call(caller, op.Method, path, body(op)); w.Code == http.StatusForbidden {
 					verdict = "-"
 				}

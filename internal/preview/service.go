@@ -56,6 +56,8 @@ type Order struct {
 	Description string
 	Targets     api.JobTargets
 	InWords     string // the targets, for people
+	// Allowed says whether who asks may see what becomes of these nodes; nil: of all.
+	Allowed func(ctx context.Context, nodes []fleet.Certname) error
 }
 
 // Create makes a preview of an order. Invalid if it means no node, or too many.
@@ -71,6 +73,11 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Previ
 		return Preview{}, fault.New(fault.Invalid, "field targets: no node is meant; see `tutti node list --environment %s`", o.Environment)
 	case len(nodes) > MaxTargets:
 		return Preview{}, fault.New(fault.Invalid, "field targets: %d nodes are meant, at most %d are allowed", len(nodes), MaxTargets)
+	}
+	if o.Allowed != nil {
+		if err := o.Allowed(ctx, nodes); err != nil {
+			return Preview{}, err
+		}
 	}
 	shares := make([]Share, len(nodes))
 	for i, node := range nodes {
@@ -128,14 +135,19 @@ func (s *Service) Groups(ctx context.Context, p Preview, page GroupPage) ([]api.
 	return so.Groups[min(page.From, len(so.Groups)):], nil
 }
 
-// Members is the shares of the nodes that have a change, a page of them. NotFound.
-func (s *Service) Members(ctx context.Context, p Preview, key string, page SharePage) ([]Share, error) {
-	numbers, err := s.numbers(ctx, p, key)
-	if err != nil {
-		return nil, err
+// Members is the shares of the nodes that have one of some changes, a page of them. NotFound.
+func (s *Service) Members(ctx context.Context, p Preview, keys []string, page SharePage) ([]Share, error) {
+	var all []uint32
+	for _, key := range keys {
+		numbers, err := s.numbers(ctx, p, key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, numbers...)
 	}
+	slices.Sort(all)
 	var found []Share
-	for _, number := range numbers {
+	for _, number := range slices.Compact(all) {
 		if number < page.From || len(found) == page.Limit {
 			continue
 		}

@@ -181,7 +181,7 @@ func TestCancelled(t *testing.T) {
 		if err != nil || len(groups) != 1 || groups[0].Nodes != 1 {
 			t.Errorf("while it compiles: %v, %v", groups, err)
 		}
-		members, err := s.Members(t.Context(), p, groups[0].Key, preview.SharePage{Limit: 9})
+		members, err := s.Members(t.Context(), p, []string{groups[0].Key}, preview.SharePage{Limit: 9})
 		if err != nil || len(members) != 1 || members[0].Node != "b" {
 			t.Errorf("members: %v, %v", members, err)
 		}

@@ -24,7 +24,7 @@ const Administrator = "administrator"
 
 var reading = []fleet.Permission{
 	fleet.CertificateRead, fleet.CodeRead, fleet.NodeRead, fleet.GroupRead, fleet.ReportRead, fleet.CatalogRead, fleet.QueryRun,
-	fleet.TaskRead,
+	fleet.TaskRead, fleet.PreviewRead,
 }
 
 // working is what it takes to have nodes do what the deployed code says.
@@ -43,7 +43,7 @@ func BuiltIn() []Role {
 		role(Administrator, "may do everything", []fleet.Permission{fleet.Everything}),
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
-		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy}),
+		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate}),
 		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
 			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
 		role("operator", "runs the fleet: certificates, groups, nodes, releases of catalogs, Puppet and tasks", reading, working,

@@ -158,6 +158,11 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.
 	return version, nil
 }
 
+// Stage keeps a version for previews. Nothing is warmed: it may be looked at once.
+func (d codeDoor) Stage(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+	return d.library.Stage(ctx, deployment)
+}
+
 func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
 	return d.store.Environments(ctx)
 }

@@ -3,7 +3,9 @@ package server
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -17,7 +19,10 @@ import (
 const sealFile = "seal.key"
 
 // seal is job.Sealer: AES-256-GCM with a random nonce before the text.
-type seal struct{ aead cipher.AEAD }
+type seal struct {
+	aead cipher.AEAD
+	key  []byte
+}
 
 // sealed is what the texts are good for: they cannot pass for anything else.
 const sealed = "tutti job secrets 1"
@@ -43,7 +48,12 @@ func (d *dataDir) sealKey() (seal, error) {
 		return seal{}, err
 	}
 	aead, err := cipher.NewGCM(block)
-	return seal{aead}, err
+	return seal{aead, key}, err
+}
+
+// derived is a key for another purpose: who has it learns nothing of the one that seals.
+func (s seal) derived(purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, s.key, nil, purpose, sha256.Size)
 }
 
 // Seal implements job.Sealer.

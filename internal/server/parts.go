@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/intake"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/ruby"
 	"github.com/tutti-project/tutti/internal/sqlstore"
@@ -56,6 +57,7 @@ type parts struct {
 	audit    *rbac.Audit
 	token    string
 	jobs     *job.Service
+	previews *preview.Service
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
 
@@ -109,6 +111,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	if err = p.openJobs(c); err != nil {
+		return p, err
+	}
+	if err = p.openPreviews(); err != nil {
 		return p, err
 	}
 	p.intakeFigures() //nolint:contextcheck // they are asked for later

@@ -181,6 +181,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"facts":              p.intake.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
+			"previews":           p.previews.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,
