@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -42,27 +43,11 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if err != nil {
 				return err
 			}
-			source, err := openSource(cmd.Context(), args[1])
+			source, bundle, err := a.store(cmd.Context(), client, args[1], options)
 			if err != nil {
 				return err
 			}
 			defer source.close()
-			began := time.Now()
-			bundle, err := code.Build(cmd.Context(), source.dir, options)
-			if err != nil {
-				return err
-			}
-			if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
-				a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
-			}
-			a.hint("Read %s, %s, in %s", countedFiles(len(bundle.Manifest.Files)), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
-			sent, err := a.upload(cmd.Context(), client, bundle)
-			if err != nil {
-				return err
-			}
-			if sent > 0 {
-				a.hint("Uploaded %s that the server did not have", countedFiles(sent))
-			}
 			version, err := deploy(cmd.Context(), client, args[0], source, bundle)
 			if err != nil {
 				return err
@@ -74,8 +59,42 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			return err
 		},
 	}
-	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil, "directories of modules that $basemodulepath stands for; they become part of the version")
+	baseModuleFlag(cmd, &options)
 	return cmd
+}
+
+func baseModuleFlag(cmd *cobra.Command, options *code.BuildOptions) {
+	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil, "directories of modules that $basemodulepath stands for; they become part of the version")
+}
+
+// store reads the code of a directory or git ref, and has the server keep its files. Close the source.
+func (a *app) store(ctx context.Context, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
+	source, err := openSource(ctx, from)
+	if err != nil {
+		return source, nil, err
+	}
+	bundle, err := a.storeFiles(ctx, client, source, options)
+	if err != nil {
+		source.close()
+	}
+	return source, bundle, err
+}
+
+func (a *app) storeFiles(ctx context.Context, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
+	began := time.Now()
+	bundle, err := code.Build(ctx, source.dir, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
+		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
+	}
+	a.hint("Read %s, %s, in %s", countedFiles(len(bundle.Manifest.Files)), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	sent, err := a.upload(ctx, client, bundle)
+	if err == nil && sent > 0 {
+		a.hint("Uploaded %s that the server did not have", countedFiles(sent))
+	}
+	return bundle, err
 }
 
 func (a *app) codeList() *cobra.Command {

@@ -1,0 +1,312 @@
+package cli
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/diff"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// previewPrinting says how a preview is printed.
+type previewPrinting struct {
+	details, order, markdown, junit, exitCode bool
+}
+
+func (p *previewPrinting) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
+	cmd.Flags().BoolVar(&p.order, "order", false, "show what differs in order only, too")
+	cmd.Flags().BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
+	cmd.Flags().BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
+	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order, also if it is order only)")
+	cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
+}
+
+func (p *previewPrinting) check(a *app) error {
+	if (p.markdown || p.junit) && a.asJSON() {
+		return usageError{fault.New(fault.Invalid, "--markdown, --junit and -o json are ways to print: give one of them")}
+	}
+	return nil
+}
+
+// previewPoll is how often a preview is looked at while somebody waits.
+const previewPoll = 300 * time.Millisecond
+
+// awaitPreview waits until a preview has ended, and tells how it goes.
+func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) error {
+	told := time.Now()
+	for {
+		var report api.PreviewReport
+		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: id, Limit: 1}, &report); err != nil {
+			return err
+		}
+		if report.State != "compiling" {
+			return nil
+		}
+		if time.Since(told) > 5*time.Second {
+			told = time.Now()
+			a.hint("  %d of %d nodes known: %s", report.Nodes-report.Counts["waiting"], report.Nodes, standingText(report.Preview))
+		}
+		select {
+		case <-ctx.Done():
+			a.hint("The preview goes on. Come back with: tutti preview watch %s", id)
+			return ctx.Err()
+		case <-time.After(previewPoll):
+		}
+	}
+}
+
+// standingText counts what a preview says of nodes.
+func standingText(p api.Preview) string {
+	var parts []string
+	for _, part := range [...]struct{ state, text string }{
+		{"failed", "do not compile"}, {"changed", "change"}, {"reordered", "change in order only"}, {"same", "stay as they are"},
+		{"first", "have no catalog to compare with"}, {"unable", "cannot be compiled for"}, {"waiting", "not known yet"},
+	} {
+		if n := p.Counts[part.state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.text))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printPreview prints a preview as it is now. Its errors decide the exit code.
+func (a *app) printPreview(ctx context.Context, client *api.Client, id string, how previewPrinting) error {
+	report, err := wholePreview(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.asJSON():
+		err = a.printJSON(report)
+	case how.markdown:
+		err = a.previewMarkdown(report, how)
+	case how.junit:
+		err = a.previewJUnit(ctx, client, report)
+	default:
+		err = a.previewText(report, how)
+	}
+	changes := report.Counts["changed"]
+	if how.order {
+		changes += report.Counts["reordered"]
+	}
+	switch {
+	case err != nil:
+		return err
+	case report.Counts["failed"] > 0:
+		return jobOutcome{code: exitSomeFailed, text: fmt.Sprintf("the code does not compile for %s of %d; see: tutti preview nodes %s --state failed", count(report.Counts["failed"], "node"), report.Nodes, id)}
+	case how.exitCode && changes > 0:
+		return errDiffers
+	}
+	return nil
+}
+
+// wholePreview reads all pages.
+func wholePreview(ctx context.Context, client *api.Client, id string) (whole api.PreviewReport, err error) {
+	for after := ""; ; {
+		var page api.PreviewReport
+		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000}, &page); err != nil {
+			return whole, err
+		}
+		changes := append(whole.Changes, page.Changes...) //nolint:gocritic // the page is the newer one
+		whole, after = page, page.Next
+		whole.Changes = changes
+		if after == "" {
+			return whole, nil
+		}
+	}
+}
+
+func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
+	out := a.system.Out
+	if _, err := fmt.Fprintf(out, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview)); err != nil {
+		return err
+	}
+	for _, u := range r.Unseen {
+		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", oneLine(u.Reason), count(u.Nodes, "node")); err != nil {
+			return err
+		}
+	}
+	hidden := 0
+	changes := changesByKey(r)
+	for i, kind := range diff.Kinds(groupsOf(r)) {
+		if kind.OrderOnly && !how.order {
+			hidden++
+			continue
+		}
+		if err := kind.WriteText(out, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
+			return err
+		}
+		for _, key := range kind.Keys {
+			if err := printRemarks(a, changes[key].Remarks); err != nil {
+				return err
+			}
+		}
+	}
+	if hidden > 0 {
+		if _, err := fmt.Fprintf(out, "      … and %s in order only (--order)\n", count(hidden, "change")); err != nil {
+			return err
+		}
+	}
+	return printRemarks(a, r.Remarks)
+}
+
+func groupsOf(r api.PreviewReport) []api.ChangeGroup {
+	groups := make([]api.ChangeGroup, len(r.Changes))
+	for i, change := range r.Changes {
+		groups[i] = change.ChangeGroup
+	}
+	return groups
+}
+
+func changesByKey(r api.PreviewReport) map[string]api.PreviewChange {
+	changes := make(map[string]api.PreviewChange, len(r.Changes))
+	for _, change := range r.Changes {
+		changes[change.Key] = change
+	}
+	return changes
+}
+
+// acknowledgement says who acknowledged a kind of change, if all of its variants are.
+func acknowledgement(kind diff.Kind, changes map[string]api.PreviewChange) string {
+	who := map[string]bool{}
+	for _, key := range kind.Keys {
+		who[changes[key].Acknowledged] = true
+	}
+	if who[""] {
+		return ""
+	}
+	return "acknowledged by " + strings.Join(slices.Sorted(maps.Keys(who)), ", ")
+}
+
+func printRemarks(a *app, remarks []api.PreviewRemark) error {
+	for _, r := range remarks {
+		if r.Text == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, ago(r.At, time.Now()), oneLine(r.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
+	if _, err := fmt.Fprintf(a.system.Out, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version)); err != nil {
+		return err
+	}
+	f := api.FleetDifference{
+		Nodes: r.Nodes, Changed: r.Counts["changed"], Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
+	}
+	f.Groups = groupsOf(r)
+	if err := diff.WriteFleetMarkdown(a.system.Out, f, how.order); err != nil {
+		return err
+	}
+	for _, u := range r.Unseen {
+		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(oneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The part of JUnit's format that CI servers read.
+type (
+	junitSuite struct {
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name    string      `xml:"name,attr"`
+		Class   string      `xml:"classname,attr"`
+		Failure *junitWords `xml:"failure"`
+		Skipped *junitWords `xml:"skipped"`
+		Output  string      `xml:"system-out,omitempty"`
+	}
+	junitWords struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// previewJUnit prints a test for each node.
+func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.PreviewReport) error {
+	suite := junitSuite{Name: "preview " + r.ID + " of " + r.Environment}
+	for after := ""; ; {
+		var page api.List[api.PreviewNode]
+		if err := client.Call(ctx, api.PreviewNodes, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000}, &page); err != nil {
+			return err
+		}
+		for _, n := range page.Items {
+			suite.add(n, r.Environment)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	text, err := xml.MarshalIndent(suite, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(a.system.Out, "%s%s\n", xml.Header, text)
+	}
+	return err
+}
+
+func (s *junitSuite) add(n api.PreviewNode, env string) {
+	c := junitCase{Name: n.Name, Class: env, Output: n.State}
+	switch n.State {
+	case "failed":
+		c.Failure = &junitWords{Message: oneLine(n.Message), Text: fleet.Place(n.File, n.Line)}
+		s.Failures++
+	case "unable", "waiting":
+		c.Skipped = &junitWords{Message: oneLine(n.Message)}
+		s.Skipped++
+	}
+	s.Cases = append(s.Cases, c)
+	s.Tests++
+}
+
+// changeKeys finds the keys of changes that are named by their numbers in preview show, by ranges of numbers, or by keys.
+func changeKeys(ctx context.Context, client *api.Client, id string, words []string) ([]string, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	report, err := wholePreview(ctx, client, id)
+	if err != nil {
+		return nil, err
+	}
+	kinds := diff.Kinds(groupsOf(report))
+	var keys []string
+	for _, word := range words {
+		from, to, isRange := strings.Cut(word, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || len(word) > 20 {
+			keys = append(keys, word)
+			continue
+		}
+		if first < 1 || last < first || last > len(kinds) {
+			return nil, usageError{fault.New(fault.Invalid, "preview %s has no change %s: it has %d", id, word, len(kinds))}
+		}
+		for _, kind := range kinds[first-1 : last] {
+			keys = append(keys, kind.Keys...)
+		}
+	}
+	return keys, nil
+}
