@@ -41,6 +41,11 @@ type Settlement struct {
 func Settle(u Unsettled) Settlement {
 	run, report := u.Run, u.Report
 	s := Settlement{Was: run.Last}
+	if report.Started.IsZero() { // it was forgotten meanwhile
+		run.Settled = true
+		s.Run = run
+		return s
+	}
 	events := fitted(report.Events)
 	if run.Last == 0 {
 		s.Job = report.Job

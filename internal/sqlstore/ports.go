@@ -4,6 +4,7 @@ import (
 	"github.com/tutti-project/tutti/internal/bucket"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -24,4 +25,5 @@ var (
 	_ rbac.Store             = (*Store)(nil)
 	_ rbac.AuditStore        = (*Store)(nil)
 	_ job.Store              = (*Store)(nil)
+	_ event.Store            = (*Store)(nil)
 )

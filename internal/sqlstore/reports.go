@@ -50,6 +50,9 @@ func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, d
 	if _, err := q.exec(ctx, "INSERT INTO report_documents (report_id, document) VALUES ($1, $2)", ids[0], document); err != nil {
 		return err
 	}
+	if err := noteReport(ctx, q, r); err != nil {
+		return err
+	}
 	return s.dialect.insert(ctx, q, "events", eventRow, "", eventRows(ids[0], r))
 }
 
