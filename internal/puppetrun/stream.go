@@ -1,0 +1,150 @@
+package puppetrun
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/pxp"
+)
+
+// hook is what is loaded into Puppet so that it writes what happens while it happens.
+//
+//go:embed events.rb
+var hook []byte
+
+// hookFile is its name in the directory of the events.
+const hookFile = ".events.rb"
+
+// stream says where a run writes its events.
+type stream struct {
+	dir         string // empty: nowhere
+	transaction string // that ordered the run; may be empty
+}
+
+// started is a program and its environment.
+type started struct {
+	bin string
+	env []string
+}
+
+// into makes a run of s's program write its events. Whatever keeps it from that leaves the program as it was:
+// the report says the same in the end.
+func (e stream) into(s started) started {
+	if e.dir == "" || runtime.GOOS == "windows" || strings.ContainsAny(e.dir, " \t\n'\"\\") { // Ruby splits its options there
+		return s
+	}
+	script, wrapped, ok := rubyScript(s.bin)
+	if !ok {
+		return s
+	}
+	path, err := e.install()
+	if err != nil {
+		return s
+	}
+	env := s.env
+	if wrapped {
+		env = unwrapped(env, filepath.Dir(s.bin))
+	}
+	options := strings.TrimSpace(lastOf(env, "RUBYOPT") + " -r" + path)
+	env = append(slices.Clone(env), "RUBYOPT="+options, "TUTTI_EVENTS="+e.dir, "TUTTI_EVENTS_HOOK="+path)
+	if pxp.CheckTransaction(e.transaction) == nil {
+		env = append(env, "TUTTI_EVENTS_TRANSACTION="+e.transaction)
+	}
+	return started{bin: script, env: env}
+}
+
+// install writes the hook where Puppet can load it, if it is not there as it should be.
+func (e stream) install() (string, error) {
+	dir, err := filepath.Abs(e.dir)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, hookFile)
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, hook) { //nolint:gosec // the agent's own directory
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(dir, hookFile+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(hook)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return "", err
+	}
+	return path, nil
+}
+
+// rubyScript finds the Ruby script behind an executable. Packages that bring a Ruby of their own put a shell script before it
+// that clears Ruby's variables (wrapped); what it calls stands in puppet/bin beside its own directory.
+func rubyScript(bin string) (script string, wrapped, ok bool) {
+	path, err := filepath.EvalSymlinks(bin)
+	if err != nil {
+		return "", false, false
+	}
+	if isRuby(path) {
+		return bin, false, true
+	}
+	for _, dir := range []string{filepath.Dir(bin), filepath.Dir(path)} {
+		for _, place := range []string{filepath.Join(dir, "..", "puppet", "bin", "puppet"), filepath.Join(dir, "puppet")} {
+			if place != path && isRuby(place) {
+				return place, true, true
+			}
+		}
+	}
+	return "", false, false
+}
+
+// isRuby looks at the first line of a file.
+func isRuby(path string) bool {
+	file, err := os.Open(path) //nolint:gosec // the program that would be run
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	line, _ := bufio.NewReader(io.LimitReader(file, 512)).ReadString('\n')
+	return strings.HasPrefix(line, "#!") && strings.Contains(line, "ruby")
+}
+
+// cleared is what the wrapper takes out of the environment.
+var cleared = strings.Fields(`GEM_HOME GEM_PATH DLN_LIBRARY_PATH RUBYLIB RUBYLIB_PREFIX RUBYOPT RUBYPATH RUBYSHELL
+	LD_LIBRARY_PATH LD_PRELOAD SHLIB_PATH DYLD_LIBRARY_PATH DYLD_INSERT_LIBRARIES`)
+
+// unwrapped is an environment as the wrapper would have made it.
+func unwrapped(env []string, dir string) []string {
+	kept := slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(cleared, name)
+	})
+	if path := lastOf(env, "PATH"); !slices.Contains(filepath.SplitList(path), dir) {
+		kept = append(kept, "PATH="+strings.TrimPrefix(path+string(os.PathListSeparator)+dir, string(os.PathListSeparator)))
+	}
+	return kept
+}
+
+// lastOf is the value of a variable; the last one counts.
+func lastOf(env []string, name string) string {
+	value := ""
+	for _, variable := range env {
+		if text, ok := strings.CutPrefix(variable, name+"="); ok {
+			value = text
+		}
+	}
+	return value
+}
