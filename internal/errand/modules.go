@@ -22,8 +22,9 @@ type Node struct {
 	Puppet     string   // puppet's executable; empty: "puppet", by the PATH
 	PowerShell string   // empty: powershell.exe on Windows, pwsh elsewhere
 	PuppetRun  []string // a program that does a Puppet run: see package puppetrun
-	Plugins    string   // see pxp.PuppetConfiguration; so is the next
+	Plugins    string   // see pxp.PuppetConfiguration; so are the next
 	Reports    string
+	Events     string
 	Cache      Cache
 	// Catalog is what a run applies that asks for the cached catalog; nil: what puppet has.
 	Catalog func() *pxp.PuppetCatalog
@@ -100,7 +101,7 @@ func (n *Node) puppet(_ context.Context, o Order) (Command, error) {
 		return Command{}, fault.New(fault.Unavailable, "this agent does no Puppet runs")
 	}
 	c := program(n.PuppetRun)
-	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Reports: n.Reports}
+	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Reports: n.Reports, Events: n.Events, Transaction: o.Transaction}
 	if p, err := pxp.ParsePuppet(o.Params); err == nil && n.Catalog != nil && slices.Contains(p.Flags, UseCachedCatalog) {
 		configuration.Catalog = n.Catalog()
 	}

@@ -165,6 +165,7 @@ func (p *puppet) settings(ctx context.Context) (settings, error) {
 func (p *puppet) run(ctx context.Context, args []string) (exit int, err error) {
 	cmd := p.command(ctx, args)
 	cmd.Stdout = p.errs
+	stream{dir: p.Events, transaction: p.Transaction}.into(cmd)
 	err = cmd.Run()
 	switch {
 	case cmd.ProcessState == nil:

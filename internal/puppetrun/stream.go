@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -28,36 +29,30 @@ type stream struct {
 	transaction string // that ordered the run; may be empty
 }
 
-// started is a program and its environment.
-type started struct {
-	bin string
-	env []string
-}
-
-// into makes a run of s's program write its events. Whatever keeps it from that leaves the program as it was:
-// the report says the same in the end.
-func (e stream) into(s started) started {
+// into makes a run that is about to be started write its events. Whatever keeps it from that leaves the run as it
+// was: its report says the same in the end.
+func (e stream) into(cmd *exec.Cmd) {
 	if e.dir == "" || runtime.GOOS == "windows" || strings.ContainsAny(e.dir, " \t\n'\"\\") { // Ruby splits its options there
-		return s
+		return
 	}
-	script, wrapped, ok := rubyScript(s.bin)
+	script, wrapped, ok := rubyScript(cmd.Path)
 	if !ok {
-		return s
+		return
 	}
 	path, err := e.install()
 	if err != nil {
-		return s
+		return
 	}
-	env := s.env
+	env := cmd.Env
 	if wrapped {
-		env = unwrapped(env, filepath.Dir(s.bin))
+		env = unwrapped(env, filepath.Dir(cmd.Path))
 	}
 	options := strings.TrimSpace(lastOf(env, "RUBYOPT") + " -r" + path)
 	env = append(slices.Clone(env), "RUBYOPT="+options, "TUTTI_EVENTS="+e.dir, "TUTTI_EVENTS_HOOK="+path)
 	if pxp.CheckTransaction(e.transaction) == nil {
 		env = append(env, "TUTTI_EVENTS_TRANSACTION="+e.transaction)
 	}
-	return started{bin: script, env: env}
+	cmd.Path, cmd.Env = script, env
 }
 
 // install writes the hook where Puppet can load it, if it is not there as it should be.

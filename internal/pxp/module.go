@@ -159,6 +159,9 @@ type PuppetConfiguration struct {
 	Catalog *PuppetCatalog `json:"catalog,omitzero"` // to be applied; nil: puppet finds one
 	Plugins string         `json:"plugins,omitzero"` // path of the file that says which plugins were synced last
 	Reports string         `json:"reports,omitzero"` // directory for reports that no server took; empty: they are lost
+
+	Events      string `json:"events,omitzero"`         // directory in which the run writes its events; empty: it does not
+	Transaction string `json:"transaction_id,omitzero"` // that ordered the run
 }
 
 // The error types of a Puppet run.
