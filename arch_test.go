@@ -42,6 +42,7 @@ var ranks = map[string]int{
 	"internal/pki":       10,
 	"internal/preview":   10,
 	"internal/rbac":      10,
+	"internal/relay":     10,
 	"internal/routine":   10,
 	"internal/task":      10,
 	// edges: implement ports, import no edge
@@ -49,6 +50,7 @@ var ranks = map[string]int{
 	"internal/yamljson":      19, // edges read with it
 	"internal/caapi":         20,
 	"internal/classifierapi": 20,
+	"internal/eventlog":      20,
 	"internal/exechook":      20,
 	"internal/gitsource":     20,
 	"internal/httpapi":       20,

@@ -1,0 +1,165 @@
+package relaytest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/relay"
+)
+
+// Writer is a run: it writes events into a log, and is over.
+type Writer interface {
+	Write(events ...pxp.RunEvent)
+	Over()
+}
+
+// Backend is a log, and how runs write into it.
+type Backend struct {
+	Log   relay.Log
+	Begin func(run string) Writer
+}
+
+// Fake is a Backend of a Log in memory.
+func Fake() Backend {
+	l := NewLog()
+	return Backend{Log: l, Begin: func(run string) Writer { return memory{l, run} }}
+}
+
+type memory struct {
+	log *Log
+	run string
+}
+
+func (m memory) Write(events ...pxp.RunEvent) { m.log.Write(m.run, false, events...) }
+func (m memory) Over()                        { m.log.Write(m.run, true) }
+
+// RunLog tests a log; each test gets an empty one.
+func RunLog(t *testing.T, open func(t *testing.T) Backend) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Backend){
+		"read while written": readWhileWritten, "many": many, "trimmed": trimmed, "forgotten": forgotten, "told": told,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+func made(n int) pxp.RunEvent {
+	return pxp.RunEvent{N: n, Kind: pxp.ResourceEvent, At: time.Date(2026, 11, 22, 1, 2, 3, n, time.UTC), Title: fmt.Sprintf("naïve \"%d\"\n", n)}
+}
+
+func openTail(t *testing.T, l relay.Log, run string) relay.Tail {
+	t.Helper()
+	tail, err := l.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tail.Close() })
+	return tail
+}
+
+// all reads what there is now.
+func all(t *testing.T, tail relay.Tail) (ns []int, over bool) {
+	t.Helper()
+	for {
+		events, over, err := tail.Next(7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Title != made(e.N).Title || !e.At.Equal(made(e.N).At) {
+				t.Errorf("event %d is %+v", e.N, e)
+			}
+			ns = append(ns, e.N)
+		}
+		if len(events) == 0 {
+			return ns, over
+		}
+	}
+}
+
+func want(t *testing.T, tail relay.Tail, first, last int, over bool) {
+	t.Helper()
+	ns, isOver := all(t, tail)
+	if len(ns) != max(0, last-first+1) || isOver != over || len(ns) > 0 && (ns[0] != first || ns[len(ns)-1] != last) {
+		t.Errorf("%d events, %v; want %d to %d; over: %t", len(ns), ns[:min(len(ns), 5)], first, last, isOver)
+	}
+}
+
+func readWhileWritten(t *testing.T, b Backend) {
+	w := b.Begin("r")
+	w.Write(made(1))
+	tail := openTail(t, b.Log, "r")
+	want(t, tail, 1, 1, false)
+	want(t, tail, 1, 0, false)
+	w.Write(made(2), made(3))
+	want(t, tail, 2, 3, false)
+	w.Over()
+	want(t, tail, 1, 0, true)
+	want(t, openTail(t, b.Log, "r"), 1, 3, true)
+	if runs, err := b.Log.Runs(); err != nil || len(runs) != 1 || runs[0] != "r" {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+}
+
+func many(t *testing.T, b Backend) {
+	w := b.Begin("r")
+	events := make([]pxp.RunEvent, 5000)
+	for i := range events {
+		events[i] = made(i + 1)
+	}
+	w.Write(events...)
+	w.Over()
+	want(t, openTail(t, b.Log, "r"), 1, 5000, true)
+}
+
+func trimmed(t *testing.T, b Backend) {
+	w := b.Begin("r")
+	for n := 1; n <= 3000; n++ {
+		w.Write(made(n))
+	}
+	reading := openTail(t, b.Log, "r")
+	if err := b.Log.Trim("r", 2500); err != nil {
+		t.Fatal(err)
+	}
+	w.Write(made(3001))
+	w.Over()
+	for _, tail := range []relay.Tail{reading, openTail(t, b.Log, "r")} {
+		ns, over := all(t, tail)
+		if !over || len(ns) == 0 || ns[0] > 2501 || ns[len(ns)-1] != 3001 {
+			t.Errorf("%d events from %d on; over: %t", len(ns), ns[:min(len(ns), 1)], over)
+		}
+	}
+}
+
+func forgotten(t *testing.T, b Backend) {
+	b.Begin("r").Write(made(1))
+	b.Begin("q").Write(made(1))
+	for range 2 {
+		if err := b.Log.Forget("r"); err != nil {
+			t.Error(err)
+		}
+	}
+	if runs, err := b.Log.Runs(); err != nil || len(runs) != 1 || runs[0] != "q" {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+	if _, err := b.Log.Open("r"); err == nil {
+		t.Error("a run that was forgotten can be read")
+	}
+}
+
+// told has the log say that something was written: to a run that is new, and to one that is read.
+func told(t *testing.T, b Backend) {
+	for step, write := range []func(){func() { b.Begin("r").Write(made(1)) }, func() { b.Begin("q").Write(made(1)) }} {
+		write()
+		select {
+		case <-b.Log.Changed():
+		case <-time.After(time.Minute):
+			t.Fatalf("step %d: nobody said that there is more", step)
+		}
+	}
+}
