@@ -51,7 +51,7 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	life := context.WithoutCancel(ctx) // orders go on while the agent ends
 	d.link, err = pcp.New(pcp.Config{
 		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
-		Receive: func(m wire.Message) { d.engine.Handle(life, m) }, Connected: d.connected,
+		Receive: func(m wire.Message) { d.receive(life, m) }, Connected: d.connected,
 		ConnectTimeout: d.ConnectTimeout, PingInterval: d.PingInterval, ReturnAfter: d.ReturnAfter, MaxMessageBytes: d.MaxMessageBytes, Log: d.log,
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
 	n := errand.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
-		Catalog: d.catalogs.Current, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
+		Catalog: d.catalogs.Current, Plugins: filepath.Join(d.Data, "catalogs", "plugins"), Events: d.eventsDir(),
 	}
 	if len(d.primaries()) > 0 {
 		n.Reports = d.reports.dir

@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/relay"
 	"github.com/tutti-project/tutti/internal/routine"
 	"github.com/tutti-project/tutti/internal/wire"
 )
@@ -45,6 +46,7 @@ type daemon struct {
 	engine  *errand.Engine
 	link    *pcp.Link
 	started time.Time
+	relay   atomic.Pointer[relay.Relay] // nil until events can be sent
 
 	catalogs *catalogs
 	reports  *reports
@@ -105,6 +107,7 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 	start(ending, d.keepCatalogs)
 	start(ending, d.keepReports)
 	start(ending, d.facts.Run)
+	start(ending, d.keepEvents)
 	if d.routine != nil {
 		start(ending, d.routine.Run)
 	}
@@ -129,6 +132,9 @@ func (d *daemon) connected() {
 	d.unsent.give()
 	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), d.changed.give) //nolint:gosec // no secret
 	d.facts.back.give()
+	if r := d.relay.Load(); r != nil {
+		r.Connected()
+	}
 }
 
 // send writes a message of the engine. What is too large for the server can never be sent: its

@@ -26,7 +26,11 @@ module TuttiEvents
     end
 
     def write(event)
-      text = "#{JSON.generate(event.merge('n' => @number + 1))}\n"
+      event['n'] = @number + 1
+      text = "#{JSON.generate(event)}\n"
+      if text.bytesize > SEGMENT_BYTES
+        text = "#{JSON.generate(event.merge('old' => 'too long', 'new' => 'too long'))}\n"
+      end
       rotate if @file.nil? || @lines >= SEGMENT_LINES || @bytes + text.bytesize > SEGMENT_BYTES
       @file.syswrite(text)
       @number += 1

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/tutti-project/tutti/internal/eventlog"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/relay"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// eventsDir is where Puppet runs write what happens.
+func (d *daemon) eventsDir() string {
+	if len(d.primaries()) == 0 {
+		return "" // no server that would take them
+	}
+	return filepath.Join(d.Data, "events")
+}
+
+// keepEvents sends what runs write, as they write it. An agent without it does its work all the same: the reports
+// say it in the end.
+func (d *daemon) keepEvents(ctx context.Context) error {
+	dir := d.eventsDir()
+	if dir == "" {
+		return nil
+	}
+	kept, err := eventlog.Open(dir, eventlog.DefaultLimits(), d.log)
+	if err != nil {
+		d.log.ErrorContext(ctx, "events of Puppet runs are not sent while they happen", "err", err)
+		return nil
+	}
+	defer func() { _ = kept.Close() }() // it only watches
+	r := relay.New(relay.Config{Log: kept, Send: d.link.Send, Slog: d.log})
+	d.relay.Store(r)
+	ctx, cancel := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		_ = kept.Run(ctx) // it ends with ctx
+	}()
+	err = r.Run(ctx)
+	cancel()
+	<-watched
+	return err
+}
+
+// receive takes a message of the server.
+func (d *daemon) receive(ctx context.Context, m wire.Message) {
+	if m.Type != wire.RunEventsTaken {
+		d.engine.Handle(ctx, m)
+		return
+	}
+	taken, err := pxp.ParseRunEventsTaken(m.Data)
+	if err != nil {
+		d.log.WarnContext(ctx, "an answer to events cannot be read, they are sent again", "err", err)
+		return
+	}
+	if r := d.relay.Load(); r != nil {
+		r.Taken(taken)
+	}
+}
