@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ const (
 	JobChanged   = "change"
 )
 
-// The patience of FollowJob.
+// The patience of those who follow.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
@@ -34,9 +35,34 @@ const (
 // was: no event is left out, none comes twice. lost is told each time; back is called with the first
 // thing heard after that.
 func (c *Client) FollowJob(ctx context.Context, job string, after int64, each func(JobEvent) error, lost func(error), back func()) error {
-	f := follower{client: c, job: job, after: after, each: each, heardAt: time.Now(), back: back}
+	f := follower{
+		after: after, back: back,
+		open: func(ctx context.Context, after int64) (*http.Response, error) {
+			return c.open(ctx, JobEvents, JobEventsRequest{Job: job, After: strconv.FormatInt(after, 10)}, nil, "")
+		},
+		take: func(kind, data string, f *follower) error {
+			if kind == JobEnded {
+				f.ended = true
+				return io.EOF
+			}
+			if kind != JobChanged { // a heartbeat, or something of a newer server
+				return nil
+			}
+			var event JobEvent
+			if err := json.Unmarshal([]byte(data), &event); err != nil {
+				return err
+			}
+			return f.pass(event.Number, func() error { return each(event) })
+		},
+	}
+	return f.follow(ctx, c.server.Host, lost)
+}
+
+// follow connects until the stream is over; host is the server's name, for errors.
+func (f *follower) follow(ctx context.Context, host string, lost func(error)) error {
+	f.heardAt = time.Now()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := f.connect(ctx)
+		err := f.connect(ctx, host)
 		switch {
 		case f.ended, f.asked != nil:
 			return f.asked
@@ -74,25 +100,34 @@ func permanent(err error) bool {
 
 // follower reads one stream after the other.
 type follower struct {
-	client  *Client
-	job     string
-	after   int64
-	each    func(JobEvent) error
+	open    func(ctx context.Context, after int64) (*http.Response, error)
+	take    func(kind, data string, f *follower) error // what came; io.EOF ends the stream
+	after   int64                                      // the number of the last event that came
 	back    func()
-	asked   error // of each
+	asked   error // of who is handed the events
 	ended   bool
 	heard   bool // something, over this connection
 	away    bool // the last connection was lost, and nothing was heard since
 	heardAt time.Time
 }
 
+// pass hands over an event that did not come before.
+func (f *follower) pass(number int64, each func() error) error {
+	if number <= f.after {
+		return nil
+	}
+	f.after = number
+	f.asked = each()
+	return f.asked
+}
+
 // connect reads a stream until it breaks off or ends.
-func (f *follower) connect(ctx context.Context) error {
+func (f *follower) connect(ctx context.Context, host string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silent := time.AfterFunc(3*JobHeartbeat, cancel) // a dead connection says nothing, not even that
 	defer silent.Stop()
-	answer, err := f.client.open(ctx, JobEvents, JobEventsRequest{Job: f.job, After: strconv.FormatInt(f.after, 10)}, nil, "")
+	answer, err := f.open(ctx, f.after)
 	if err != nil {
 		return err
 	}
@@ -100,28 +135,12 @@ func (f *follower) connect(ctx context.Context) error {
 	err = readEvents(answer.Body, func(kind, data string) error {
 		silent.Reset(3 * JobHeartbeat)
 		f.hear()
-		if kind == JobEnded {
-			f.ended = true
-			return io.EOF
-		}
-		if kind != JobChanged { // a heartbeat, or something of a newer server
-			return nil
-		}
-		var event JobEvent
-		if err := json.Unmarshal([]byte(data), &event); err != nil {
-			return err
-		}
-		if event.Number <= f.after {
-			return nil
-		}
-		f.after = event.Number
-		f.asked = f.each(event)
-		return f.asked
+		return f.take(kind, data, f)
 	})
 	if f.ended || f.asked != nil {
 		return f.asked
 	}
-	return fault.Wrap(fault.Unavailable, err, "the connection to %s was lost", f.client.server.Host)
+	return fault.Wrap(fault.Unavailable, err, "the connection to %s was lost", host)
 }
 
 func (f *follower) hear() {

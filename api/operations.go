@@ -106,7 +106,7 @@ func Operations() []Operation {
 		EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, NodeInputs, CatalogDiff,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
-		ReportList, ReportShow,
+		ReportList, ReportShow, EventStream, EventList,
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,

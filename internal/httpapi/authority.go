@@ -22,7 +22,7 @@ type Scopes interface {
 // perObject are the operations whose handlers ask for each object, because the
 // request does not name it: lists show what their caller may see.
 var perObject = []string{
-	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EnvironmentList.Name,
+	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EventStream.Name, api.EventList.Name, api.EnvironmentList.Name,
 	api.CatalogRelease.Name, api.ModeList.Name,
 	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, api.PreviewCancel.Name, // of which environment
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target

@@ -30,6 +30,7 @@ type Config struct {
 	Inputs       CatalogInputs
 	Deliveries   Deliveries
 	Reports      inventory.ReportStore
+	Events       Events
 	Inventory    inventory.Asker
 	Groups       classify.Store
 	Tasks        Tasks
@@ -127,6 +128,8 @@ func (h *Handler) actions() map[string]action {
 		api.GroupExplain.Name:      typed(h.explainGroups),
 		api.ReportList.Name:        typed(h.listReports),
 		api.ReportShow.Name:        typed(h.showReport),
+		api.EventStream.Name:       h.streamEvents,
+		api.EventList.Name:         typed(h.listEvents),
 		api.TaskList.Name:          typed(h.listTasks),
 		api.TaskShow.Name:          typed(h.showTask),
 		api.ResourceVariants.Name:  typed(h.compareResources),

@@ -23,6 +23,8 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/event/eventtest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/httpapi"
@@ -33,6 +35,7 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
 	"github.com/tutti-project/tutti/internal/preview/previewtest"
+	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 )
@@ -129,17 +132,19 @@ func TestNodesThatAreConnected(t *testing.T) {
 
 // bench is a handler over fakes that hold one node, and some users.
 type bench struct {
-	handler http.Handler
-	store   *rbactest.Fake
-	access  *rbac.Access
-	report  string // of web-1
-	known   *inventorytest.Fake
-	held    *deliveries
-	jobs    *job.Service
-	records *jobtest.Store // of jobs
-	preview *previewtest.Store
-	blobs   *castest.Store
-	stop    chan struct{}
+	happened *eventtest.Store
+	events   *event.Service
+	handler  http.Handler
+	store    *rbactest.Fake
+	access   *rbac.Access
+	report   string // of web-1
+	known    *inventorytest.Fake
+	held     *deliveries
+	jobs     *job.Service
+	records  *jobtest.Store // of jobs
+	preview  *previewtest.Store
+	blobs    *castest.Store
+	stop     chan struct{}
 }
 
 // fakeScopes holds one condition to be true of the nodes whose names begin with web.
@@ -178,10 +183,14 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
 	})
 	b.known = known
+	b.happened = eventtest.NewStore()
+	settings := event.DefaultSettings()
+	settings.Poll = 10 * time.Millisecond
+	b.events = event.New(event.Parts{Store: b.happened, Now: time.Now, Log: log}, settings)
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Inventory: asker{asked},
+		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Stopping: b.stop,
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {
@@ -198,6 +207,10 @@ func (b bench) seed(t *testing.T, name fleet.Certname, env fleet.Environment) st
 	t.Helper()
 	ctx := t.Context()
 	_, _, err := b.known.SaveFacts(ctx, inventory.FactSet{Certname: name, Environment: env, Values: json.RawMessage(`{"os":{"family":"Debian"},"cores":4}`)})
+	check(t, err)
+	_, err = b.happened.TakeEvents(ctx, []event.Batch{{Node: name, Run: "run-of-" + string(name), Events: []pxp.RunEvent{
+		{N: 1, Kind: pxp.RunBegan, At: time.Now(), Environment: string(env)}, {N: 2, Kind: pxp.RunEnded, At: time.Now(), Environment: string(env), Status: event.Unchanged},
+	}}}, time.Now())
 	check(t, err)
 	report := inventory.Report{ID: fleet.DigestOf([]byte(name)), Certname: name, Environment: env, Status: "changed", ReceivedAt: time.Now()}
 	check(t, b.known.SaveReport(ctx, report))

@@ -44,11 +44,8 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	if err != nil {
 		return nil, err
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies hold nothing back
-	w.WriteHeader(http.StatusOK)
-	s := eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), id: j.ID, after: int64(after), checked: time.Now()}
+	s := opened(h, w, r)
+	s.id, s.after = j.ID, int64(after)
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
 		h.Log.WarnContext(r.Context(), "stream of events broken off", "job", j.ID, "err", err)

@@ -21,6 +21,7 @@ func (p *parts) handlers() map[string]broker.Handler {
 		wire.NonBlockingResponse: p.response(job.Response),
 		wire.BlockingResponse:    p.response(job.Reply),
 		wire.RPCError:            p.failure,
+		wire.RunEvents:           p.happened,
 	}
 }
 

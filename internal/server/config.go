@@ -79,6 +79,7 @@ type Config struct {
 	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
 
 	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
+	EventRetention   time.Duration `koanf:"event_retention" reload:"true" help:"how long the stream of what happens in Puppet runs is kept"`
 	NodeTTL          time.Duration `koanf:"node_ttl" reload:"true" help:"how long a node may give no sign of life (facts, report) before it is expired: queries leave it out; 0: for ever"`
 	NodePurgeTTL     time.Duration `koanf:"node_purge_ttl" reload:"true" help:"how long after a node was deactivated or expired it is forgotten with all its data; 0: never"`
 	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
@@ -135,6 +136,7 @@ func Default() Config {
 		JobRetention:          90 * 24 * time.Hour,
 		PreviewRetention:      30 * 24 * time.Hour,
 		ReportRetention:       14 * 24 * time.Hour,
+		EventRetention:        14 * 24 * time.Hour,
 		NodeTTL:               7 * 24 * time.Hour,
 		NodePurgeTTL:          14 * 24 * time.Hour,
 		BackupRetention:       90 * 24 * time.Hour,
@@ -217,7 +219,7 @@ func (c Config) checkNumbers() error {
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
 		"broker_idle_timeout": c.BrokerIdleTimeout, "job_timeout": c.JobTimeout, "job_poll_interval": c.JobPollInterval,
-		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention,
+		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
 	} {

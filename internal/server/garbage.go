@@ -49,6 +49,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"jobs":         func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
 		"previews":     func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
 		"staged code":  func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
+		"events":       func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
 		"tokens":       func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
 		"audit log":    func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
 		"generations":  func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },

@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/intake"
@@ -58,6 +59,7 @@ type parts struct {
 	token    string
 	jobs     *job.Service
 	previews *preview.Service
+	events   *event.Service
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
 
@@ -117,7 +119,8 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.intakeFigures() //nolint:contextcheck // they are asked for later
-	p.figures()       //nolint:contextcheck // they are asked for later
+	p.openEvents()
+	p.figures() //nolint:contextcheck // they are asked for later
 	return p, nil
 }
 

@@ -23,7 +23,7 @@ import (
 func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
-		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store,
+		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews,
 		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Stopping: p.stopping, Log: p.log.Logger,
@@ -33,7 +33,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	}
 	puppet := puppetapi.New(puppetapi.Config{
 		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p}, Releases: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store, Reports: p.store, Bucket: p.store, Roles: p.access.Certificate,
+		Blobs: p.blobs, Facts: p.store, Reports: heardReports{p.store, p.events}, Bucket: p.store, Roles: p.access.Certificate,
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})

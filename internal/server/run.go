@@ -178,6 +178,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"warmer":             p.warmer.Run,
 			"wanted catalogs":    p.wanter.Run,
 			"jobs":               p.jobs.Run,
+			"events of runs":     p.events.Run,
 			"facts":              p.intake.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,

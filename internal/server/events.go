@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// openEvents wires the stream of events to its neighbours.
+func (p *parts) openEvents() {
+	p.events = event.New(event.Parts{
+		Store: p.store, Now: time.Now, Log: p.log.Logger,
+		Tell: func(node fleet.Certname, taken pxp.RunEventsTaken) error {
+			return p.broker.Send(wire.Message{Type: wire.RunEventsTaken, Target: agentOf(node), Data: pxp.Data(taken)})
+		},
+	}, event.DefaultSettings())
+	p.eventFigures()
+}
+
+// happened takes events of a run of the node that sends them.
+func (p *parts) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
+	if from.URI != agentOf(from.Certname) {
+		return fault.New(fault.Denied, "events of runs are taken from agents only")
+	}
+	said, err := pxp.ParseRunEvents(m.Data)
+	if err != nil {
+		return err
+	}
+	return p.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
+}
+
+// heardReports is the inventory's reports; the stream of events is told when one was stored.
+type heardReports struct {
+	inventory.ReportStore
+	events *event.Service
+}
+
+// SaveReport implements inventory.ReportStore.
+func (r heardReports) SaveReport(ctx context.Context, report inventory.Report) error {
+	err := r.ReportStore.SaveReport(ctx, report)
+	if err == nil {
+		r.events.Reported()
+	}
+	return err
+}
+
+// eventFigures registers what the stream of events can be asked for.
+func (p *parts) eventFigures() {
+	figures := p.events.Figures
+	for name, figure := range map[string]struct {
+		help string
+		of   func(event.Figures) int64
+	}{
+		"tutti_events_stored_total":         {"Events of runs that nodes sent, and that were stored.", func(f event.Figures) int64 { return f.Stored }},
+		"tutti_events_repeated_total":       {"Events of runs that came again and were passed over.", func(f event.Figures) int64 { return f.Repeated }},
+		"tutti_events_missing_total":        {"Events of runs that nodes had to drop.", func(f event.Figures) int64 { return f.Missing }},
+		"tutti_events_from_reports_total":   {"Events of runs that were made from reports.", func(f event.Figures) int64 { return f.Reported }},
+		"tutti_event_runs_settled_total":    {"Runs that were compared with their reports, or made from them.", func(f event.Figures) int64 { return f.Settled }},
+		"tutti_events_only_in_report_total": {"Events that a report had and the stream of its run had not.", func(f event.Figures) int64 { return f.Lacked }},
+		"tutti_events_only_in_stream_total": {"Events that the stream of a run had and its report had not.", func(f event.Figures) int64 { return f.Extra }},
+		"tutti_event_newest_number_total":   {"Number of the newest event.", func(f event.Figures) int64 { return f.Last }},
+		"tutti_events_waiting_bytes":        {"Size of the events that are not stored yet.", func(f event.Figures) int64 { return f.Waiting }},
+	} {
+		value := func() float64 { return float64(figure.of(figures())) }
+		if name == "tutti_events_waiting_bytes" {
+			p.metrics.gauge(name, figure.help, value)
+		} else {
+			p.metrics.counter(name, figure.help, value)
+		}
+	}
+}
