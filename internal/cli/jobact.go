@@ -11,10 +11,13 @@ import (
 )
 
 func (a *app) jobWatch() *cobra.Command {
-	return &cobra.Command{
+	events := true
+	cmd := &cobra.Command{
 		Use: "watch JOB", Short: "Follow a job to its end, and print what came out", Args: oneJob,
 		Long: `Follow a job to its end, and print what came out, as the command that started it does. A job that is over is
 printed at once.
+
+Of Puppet runs it shows what happens while it happens, on standard error; --events=false leaves that out.
 
 ` + exitHelp,
 		Example:           "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
@@ -28,9 +31,11 @@ printed at once.
 			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
 				return err
 			}
-			return a.watch(cmd.Context(), client, job)
+			return a.watchWith(cmd.Context(), client, job, events && job.Kind == "puppet")
 		},
 	}
+	cmd.Flags().BoolVar(&events, "events", true, "show what happens in Puppet runs while it happens")
+	return cmd
 }
 
 func (a *app) jobStop() *cobra.Command {

@@ -25,6 +25,7 @@ func (a *app) progress() progress {
 type silence struct{}
 
 func (silence) ended(api.JobRun)     {}
+func (silence) happened(api.Event)   {}
 func (silence) note(string)          {}
 func (silence) draw(jobStanding)     {}
 func (silence) pause() time.Duration { return time.Minute }
@@ -35,6 +36,8 @@ func (silence) close()               {}
 type plainProgress struct{ out io.Writer }
 
 func (p *plainProgress) ended(r api.JobRun) { p.note(runLine(r)) }
+
+func (p *plainProgress) happened(e api.Event) { p.note(eventLine(e)) }
 
 func (p *plainProgress) note(text string) { _, _ = fmt.Fprintln(p.out, oneLine(text)) }
 
@@ -148,6 +151,8 @@ func (p *liveProgress) ended(r api.JobRun) {
 	p.failures = append(p.failures, runLine(r))
 	p.failures = p.failures[max(0, len(p.failures)-shownFailures):]
 }
+
+func (p *liveProgress) happened(e api.Event) { p.noted = eventLine(e) }
 
 func (p *liveProgress) note(text string) { p.noted = text }
 

@@ -19,11 +19,14 @@ type watcher struct {
 	runs   map[string]api.JobRun // by node, as they are now
 	view   progress
 	stream *runStream // prints each run that has ended; nil: they are printed together at the end
+	events bool       // show what happens in its runs
+	over   int        // runs whose events say that they ended
 }
 
 // progress shows how a job goes on, on standard error.
 type progress interface {
 	ended(r api.JobRun) // a run has
+	happened(e api.Event)
 	note(text string)
 	draw(s jobStanding) // is called from time to time
 	pause() time.Duration
@@ -40,7 +43,12 @@ type jobStanding struct {
 // watch follows a job to its end, prints what came out, and says by its error
 // whether all went well.
 func (a *app) watch(ctx context.Context, client *api.Client, job api.Job) error {
-	w := &watcher{app: a, client: client, job: job, runs: map[string]api.JobRun{}, view: a.progress()}
+	return a.watchWith(ctx, client, job, false)
+}
+
+// watchWith is watch that may show what happens in the runs, too.
+func (a *app) watchWith(ctx context.Context, client *api.Client, job api.Job, events bool) error {
+	w := &watcher{app: a, client: client, job: job, runs: map[string]api.JobRun{}, view: a.progress(), events: events && !jobOver(job.State)}
 	if a.output == "jsonl" {
 		w.stream = &runStream{app: a, client: client, job: job.ID}
 	}
@@ -94,18 +102,23 @@ func (w *watcher) follow(ctx context.Context) error {
 			func(err error) { _ = tell(heard{note: explain(err) + "; the job goes on, trying again"}) },
 			func() { _ = tell(heard{note: "connected again"}) })
 	}()
+	happening, leave := w.listen(ctx)
+	defer leave()
 	tick := time.NewTicker(w.view.pause())
 	defer tick.Stop()
 	for {
 		select {
 		case h, more := <-events:
 			if !more {
+				w.lastWords(ctx, happening)
 				w.view.draw(w.standing())
 				return <-ended
 			}
 			if err := w.take(ctx, h); err != nil {
 				return err
 			}
+		case e := <-happening:
+			w.happened(e)
 		case <-tick.C:
 			w.view.draw(w.standing())
 		}

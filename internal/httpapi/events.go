@@ -80,8 +80,8 @@ func wordsOf(field, text string, known []string) ([]string, error) {
 	return words, nil
 }
 
-// numberOf reads the number of an event.
-func numberOf(field, text string) (int64, error) {
+// eventNumber reads the number of an event.
+func eventNumber(field, text string) (int64, error) {
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || number < 0 {
 		return 0, fault.New(fault.Invalid, "%s must be the number of an event, not %.40q", field, text)
@@ -140,7 +140,7 @@ func (h *Handler) listEvents(ctx context.Context, request api.EventListRequest) 
 	}
 	w.Newest, w.Limit = true, page.Limit
 	if request.After != "" {
-		if w.Before, err = numberOf("after", request.After); err != nil {
+		if w.Before, err = eventNumber("after", request.After); err != nil {
 			return list, err
 		}
 	}

@@ -59,7 +59,7 @@ func (h *Handler) startOf(ctx context.Context, request api.EventStreamRequest) (
 	case request.After != "" && request.Since != "":
 		return 0, fault.New(fault.Invalid, "give after or since, not both")
 	case request.After != "":
-		return numberOf("after", request.After)
+		return eventNumber("after", request.After)
 	case request.Since != "":
 		return h.eventsSince(ctx, request.Since)
 	default:

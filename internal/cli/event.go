@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) eventCommand() *cobra.Command {
+	return a.withAccess(noun("event", "See what happens in Puppet runs, while it happens", a.eventTail(), a.eventList()))
+}
+
+// eventChoice is the flags that say which events are wanted.
+type eventChoice struct {
+	api.EventStreamRequest
+	since    string
+	statuses []string
+	types    []string
+	kinds    []string
+}
+
+func (c *eventChoice) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.Node, "node", "", "only of this node")
+	cmd.Flags().StringVar(&c.Where, "where", "", `only of nodes that a condition holds for, such as 'facts.os.family = "Debian"'`)
+	cmd.Flags().StringVar(&c.Job, "job", "", "only of the runs of this job")
+	cmd.Flags().StringVar(&c.Environment, "environment", "", "only of runs in this environment")
+	cmd.Flags().StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
+	cmd.Flags().StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
+	cmd.Flags().StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end")
+	cmd.Flags().StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
+}
+
+// request is what is asked for at a time.
+func (c *eventChoice) request(now time.Time) (api.EventStreamRequest, error) {
+	r := c.EventStreamRequest
+	r.Status, r.Type, r.Kind = strings.Join(c.statuses, ","), strings.Join(typeNames(c.types), ","), strings.Join(c.kinds, ",")
+	if c.since == "" {
+		return r, nil
+	}
+	if d, err := time.ParseDuration(c.since); err == nil && d >= 0 {
+		r.Since = now.Add(-d).UTC().Format(time.RFC3339)
+		return r, nil
+	}
+	at, err := time.Parse(time.RFC3339, c.since)
+	if err != nil {
+		return r, usageError{fault.New(fault.Invalid, "--since %q is neither a duration such as 10m nor a time as 2026-11-22T10:00:00Z", c.since)}
+	}
+	r.Since = at.UTC().Format(time.RFC3339)
+	return r, nil
+}
+
+// typeNames writes types of resources as reports do: their first letter is a capital.
+func typeNames(types []string) []string {
+	names := make([]string, len(types))
+	for i, name := range types {
+		if name != "" {
+			names[i] = strings.ToUpper(name[:1]) + strings.ToLower(name[1:])
+		}
+	}
+	return names
+}
+
+func (a *app) eventTail() *cobra.Command {
+	var choice eventChoice
+	var count int
+	cmd := &cobra.Command{
+		Use: "tail", Short: "Follow what happens in Puppet runs", Args: exactly(0),
+		Long: `Follow what happens in Puppet runs, a line for each event, until Ctrl-C.
+
+A lost connection is made again, and goes on behind the last event that was shown: none is left out, none comes twice.
+With --after 0 everything that is kept comes first; the number of each event is in -o json.`,
+		Example: "  tutti event tail\n  tutti event tail --where 'facts.role = \"db\"' --status failure\n  tutti event tail --job 12 --since 1h -o jsonl",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			request, err := choice.request(time.Now())
+			if err != nil {
+				return err
+			}
+			if request.Since != "" && request.After != "" {
+				return usageError{errors.New("give --since or --after, not both")}
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			left := count
+			err = client.FollowEvents(cmd.Context(), request, func(e api.Event) error {
+				if err := a.printEvent(e); err != nil {
+					return err
+				}
+				if left--; count > 0 && left == 0 {
+					return errEnough
+				}
+				return nil
+			}, func(s api.EventSpan) { a.hint("Events before number %d are not kept any more.", s.First) },
+				func(err error) { a.hint("%s; trying again", explain(err)) }, func() { a.hint("connected again") })
+			if errors.Is(err, errEnough) || errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
+				return nil
+			}
+			return err
+		},
+	}
+	choice.flags(cmd)
+	cmd.Flags().StringVar(&choice.After, "after", "", "go on behind the event with this number")
+	cmd.Flags().IntVar(&count, "count", 0, "end after so many events; 0: never")
+	return cmd
+}
+
+var errEnough = errors.New("enough events")
+
+func (a *app) eventList() *cobra.Command {
+	var choice eventChoice
+	var after string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what happened in Puppet runs, newest first", Args: exactly(0),
+		Example: "  tutti event list --status failure --since 24h\n  tutti event list --node web-1.example.test --type Service",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := choice.request(time.Now())
+			if err != nil {
+				return err
+			}
+			events, err := ask[api.List[api.Event]](cmd.Context(), a, api.EventList, api.EventListRequest{
+				After: after, Limit: limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
+			})
+			if err != nil {
+				return err
+			}
+			err = printList(a, events.Items, table[api.Event]{
+				columns: []string{"number", "time", "node", "status", "what"},
+				row: func(e api.Event) []string {
+					return []string{fmt.Sprint(e.Number), e.Time.Local().Format(time.DateTime), e.Node, eventStatus(e), eventText(e)}
+				},
+				name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
+				empty: "No events.",
+			})
+			if err == nil && events.Next != "" {
+				a.hint("There are more: --after %s", events.Next)
+			}
+			return err
+		},
+	}
+	choice.flags(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most this many, 1 to 1000")
+	cmd.Flags().StringVar(&after, "after", "", "go on where the page before ended")
+	return cmd
+}
+
+// printEvent prints an event as it comes.
+func (a *app) printEvent(e api.Event) error {
+	switch a.output {
+	case "json", "jsonl":
+		return encodeJSON(a.system.Out, e)
+	case "name":
+		_, err := fmt.Fprintln(a.system.Out, e.Number)
+		return err
+	}
+	_, err := fmt.Fprintln(a.system.Out, coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb"))
+	return err
+}
+
+// eventLine is one line about an event.
+func eventLine(e api.Event) string {
+	return e.Time.Local().Format("15:04:05.000") + "  " + e.Node + "  " + eventStatus(e) + "  " + eventText(e)
+}
+
+// eventStatus is the word for what became of it.
+func eventStatus(e api.Event) string {
+	switch {
+	case e.Kind == "begin":
+		return "begin"
+	case e.Kind == "missing":
+		return "missing"
+	case e.Corrective && e.Status == "success":
+		return "corrective"
+	}
+	return e.Status
+}
+
+// eventText says what happened.
+func eventText(e api.Event) string {
+	switch e.Kind {
+	case "begin":
+		text := "run begins"
+		if e.Job != "" {
+			text += " for job " + e.Job
+		}
+		if e.Noop {
+			text += ", noop"
+		}
+		return text + " (" + e.Environment + ")"
+	case "end":
+		return "run ends (" + e.Environment + ")"
+	case "missing":
+		return fmt.Sprintf("%d events are missing: the node had no room for them", e.Missing)
+	}
+	text := e.Type + "[" + e.Title + "]"
+	if e.Property != "" {
+		text += "/" + e.Property
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return oneLine(text)
+}
+
+// coloured shows failures red, changes green or, when they put right what somebody else changed, yellow.
+func coloured(line string, e api.Event, colours bool) string {
+	colour := ""
+	switch status := eventStatus(e); status {
+	case "failure", "failed", "interrupted", "missing":
+		colour = "31"
+	case "success", "changed":
+		colour = "32"
+	case "corrective":
+		colour = "33"
+	case "noop", "audit":
+		colour = "36"
+	case "skipped", "unchanged", "begin":
+		colour = "2"
+	}
+	if !colours || colour == "" {
+		return line
+	}
+	return "\x1b[" + colour + "m" + line + "\x1b[0m"
+}
