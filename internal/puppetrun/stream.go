@@ -103,18 +103,25 @@ func rubyScript(bin string) (script string, wrapped, ok bool) {
 			}
 		}
 	}
-	return "", false, false
+	return bin, false, isScript(path) // somebody's own: it may keep Ruby's variables, and if not, nothing is lost
 }
 
-// isRuby looks at the first line of a file.
+// isRuby says whether a file is a script for Ruby.
 func isRuby(path string) bool {
+	line := firstLine(path)
+	return strings.HasPrefix(line, "#!") && strings.Contains(line, "ruby")
+}
+
+func isScript(path string) bool { return strings.HasPrefix(firstLine(path), "#!") }
+
+func firstLine(path string) string {
 	file, err := os.Open(path) //nolint:gosec // the program that would be run
 	if err != nil {
-		return false
+		return ""
 	}
 	defer func() { _ = file.Close() }()
 	line, _ := bufio.NewReader(io.LimitReader(file, 512)).ReadString('\n')
-	return strings.HasPrefix(line, "#!") && strings.Contains(line, "ruby")
+	return line
 }
 
 // cleared is what the wrapper takes out of the environment.

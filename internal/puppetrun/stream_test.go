@@ -282,7 +282,7 @@ func TestRunsWithoutEvents(t *testing.T) {
 		"nowhere to write":       {script, ""},
 		"a file in the way":      {script, file},
 		"a blank in the path":    {script, filepath.Join(dir, "a b")},
-		"a wrapper of its own":   {shell, filepath.Join(dir, "events")},
+		"no script":              {file, filepath.Join(dir, "events")},
 		"a program that is gone": {filepath.Join(dir, "none"), filepath.Join(dir, "events")},
 	} {
 		cmd := exec.CommandContext(t.Context(), c.bin)
@@ -291,6 +291,11 @@ func TestRunsWithoutEvents(t *testing.T) {
 		if cmd.Path != c.bin || len(cmd.Env) != 1 {
 			t.Errorf("%s: %s %v", name, cmd.Path, cmd.Env)
 		}
+	}
+	own := exec.CommandContext(t.Context(), shell)
+	stream{dir: filepath.Join(dir, "events")}.into(own)
+	if own.Path != shell || lastOf(own.Env, "RUBYOPT") == "" {
+		t.Errorf("somebody's own script: %s %v", own.Path, own.Env)
 	}
 }
 
