@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tutti-project/tutti/internal/puppetenv"
 )
 
 // line is one line that the hook writes.
@@ -66,7 +68,7 @@ func apply(t *testing.T, manifest string, prepare func(*applied), args ...string
 		"--codedir", a.dir + "/code", "--color", "false", "--facts_terminus", "yaml", file, // facts take long, and say nothing here
 	}, args...)
 	cmd := exec.CommandContext(t.Context(), bin, args...)
-	cmd.Env = append(os.Environ(), environment(os.Getenv)...)
+	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	stream{dir: a.events, transaction: "order-7"}.into(cmd)

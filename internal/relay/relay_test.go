@@ -61,11 +61,12 @@ func (s *server) send(m wire.Message) error {
 // start runs a relay until the test, or stop, ends it.
 func (s *server) start(ctx context.Context, log *relaytest.Log) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	r := relay.New(relay.Config{Log: log, Send: s.send, Slog: slog.New(slog.DiscardHandler)})
 	s.mu.Lock()
-	s.relay = relay.New(relay.Config{Log: log, Send: s.send, Slog: slog.New(slog.DiscardHandler)})
+	s.relay = r
 	s.mu.Unlock()
 	var done sync.WaitGroup
-	done.Go(func() { _ = s.relay.Run(ctx) })
+	done.Go(func() { _ = r.Run(ctx) })
 	return func() { cancel(); done.Wait() }
 }
 
@@ -124,6 +125,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 			log.Write("a", true, eventtest.End(300))
 			log.Write("b", true) // killed
 			time.Sleep(time.Hour)
+			synctest.Wait()
 			s.wholly("a", 300)
 			s.wholly("b", 300)
 			if _, kinds, _ := s.stored("b"); kinds[len(kinds)-1] != pxp.RunEnded {
@@ -189,8 +191,7 @@ func TestServerThatForgot(t *testing.T) {
 func TestGathering(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, log := newServer(t, 1, 0), relaytest.NewLog()
-		s.relay = relay.New(relay.Config{})
+		log := relaytest.NewLog()
 		var sent []int
 		var at []time.Duration
 		start := time.Now()
@@ -237,6 +238,7 @@ func TestWindowIsBounded(t *testing.T) {
 		var done sync.WaitGroup
 		done.Go(func() { _ = r.Run(ctx) })
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if most := 64<<10 + 200*600; bytes > most || bytes < 32<<10 {
 			t.Errorf("%d bytes were sent without an answer", bytes)
 		}
