@@ -306,6 +306,10 @@ func (a *agent) wrapper(t *testing.T, dir string) string {
 	puppet := filepath.Join(dir, "puppet")
 	script := "#!/bin/sh\n"
 	for _, entry := range a.env {
+		if options, ok := strings.CutPrefix(entry, "RUBYOPT="); ok { // beside those that it gets
+			script += `export RUBYOPT="$RUBYOPT ` + options + "\"\n"
+			continue
+		}
 		script += "export " + shellQuoted(entry) + "\n"
 	}
 	script += `exec puppet "$@"`

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -130,28 +129,6 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	}
 }
 
-// wrapper is a puppet that knows the directories of a node.
-func (a *agent) wrapper(t *testing.T, dir string) string {
-	t.Helper()
-	path := filepath.Join(dir, "puppet")
-	script := "#!/bin/sh\n"
-	for _, entry := range a.env {
-		if options, ok := strings.CutPrefix(entry, "RUBYOPT="); ok { // and what it gets
-			script += `export RUBYOPT="$RUBYOPT ` + options + "\"\n"
-			continue
-		}
-		script += "export " + shellQuoted(entry) + "\n"
-	}
-	script += `exec puppet "$@"`
-	for _, word := range a.settings() {
-		script += " " + shellQuoted(word)
-	}
-	if err := os.WriteFile(path, []byte(script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func compacted(value json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if len(value) == 0 || json.Compact(&b, value) != nil {
@@ -183,26 +160,4 @@ func wholeRun(t *testing.T, events []api.Event) {
 	if len(events) < 3 || events[0].Kind != "begin" || events[len(events)-1].Kind != "end" {
 		t.Fatalf("not the events of a run: %+v", events)
 	}
-}
-
-// metric is one of the server's figures.
-func (s *server) metric(t *testing.T, name string) float64 {
-	t.Helper()
-	token, err := os.ReadFile(filepath.Join(s.data, api.TokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := anonymous(t, s)
-	answer, err := n.doHeaders("GET", "/metrics", map[string]string{"Authorization": "Bearer " + strings.TrimSpace(string(token))}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(answer.body) {
-		var value float64
-		if _, err := fmt.Sscanf(line, name+" %g", &value); err == nil {
-			return value
-		}
-	}
-	t.Fatalf("there is no figure %s", name)
-	return 0
 }
