@@ -178,10 +178,10 @@ func changeData(w *reuseWorld, r *rand.Rand, n int) string {
 func (w *reuseWorld) edit(path, old, fresh string) string {
 	text, err := os.ReadFile(filepath.Join(w.env, path))
 	w.must(err)
-	changed := strings.Replace(string(text), old, fresh, 1)
-	if changed == string(text) {
-		changed = strings.Replace(string(text), fresh, old, 1)
+	if strings.Contains(string(text), fresh) { // first: fresh may hold old
+		old, fresh = fresh, old
 	}
+	changed := strings.Replace(string(text), old, fresh, 1)
 	w.write(path, changed)
 	return path + ": " + old + " or " + fresh
 }
@@ -369,7 +369,7 @@ func changeCode(w *reuseWorld, r *rand.Rand, n int) string {
 	case 2:
 		return w.edit("modules/profile/lib/profile_text.rb", "upcase", "capitalize")
 	case 3:
-		return w.edit("modules/profile/lib/puppet/functions/profile/table.rb", "'table.txt'", "'../README'")
+		return w.edit("modules/profile/lib/puppet/functions/profile/table.rb", "'table.txt'", "'other.txt'")
 	default:
 		w.write("modules/profile/lib/facter/own.rb", fmt.Sprintf("Facter.add(:own) { setcode { %d } }\n", n))
 		return "a fact of the module profile"

@@ -84,6 +84,7 @@ hierarchy:
 	"modules/profile/files/choice-b.txt":                       "b\n",
 	"modules/profile/files/one":                                "one\n",
 	"modules/profile/files/tree/a":                             "a\n",
+	"modules/profile/data/other.txt":                           "second\n",
 	"modules/profile/data/table.txt":                           "first\n",
 	"modules/profile/lib/puppet/functions/profile/table.rb":    rubyFunction("table", "", "File.read(File.join(closure_scope.environment.module('profile').path, 'data', 'table.txt'))"),
 	"modules/profile/lib/puppet/functions/profile/shout.rb":    "require_relative '../../../profile_text'\n" + rubyFunction("shout", "text", "ProfileText.loud(text)"),

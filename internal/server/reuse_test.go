@@ -64,6 +64,9 @@ func TestReusedCatalogsEqualFreshOnes(t *testing.T) {
 	if changes >= 20 && (stats.Reused < uint64(changes) || stats.Restated == 0) {
 		t.Errorf("only %d catalogs were used again, %d of them for another version: this test compared nothing", stats.Reused, stats.Restated)
 	}
-	t.Logf("seed %d: %d changes in %.0f s, %d compilations, %d catalogs used again (%d for another version), %d times a node had none (code that was broken)",
-		seed, changes, time.Since(begin).Seconds(), w.compiled, stats.Reused, stats.Restated, w.failed)
+	if changes >= 20 && w.failed > w.asked/4 {
+		t.Errorf("for %d of %d questions there was no catalog: broken code proves little", w.failed, w.asked)
+	}
+	t.Logf("seed %d: %d changes in %.0f s, %d compilations, %d catalogs used again (%d for another version), in %d of %d cases there was none (code that was broken)",
+		seed, changes, time.Since(begin).Seconds(), w.compiled, stats.Reused, stats.Restated, w.failed, w.asked)
 }

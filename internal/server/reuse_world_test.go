@@ -36,7 +36,8 @@ type reuseWorld struct {
 	version   fleet.Digest
 	serial    int
 	compiled  uint64 // compilations that the server did
-	failed    int    // catalogs that there were none of
+	asked     int    // catalogs that nodes asked for
+	failed    int    // of them, those that there were none of
 }
 
 var reuseNodes = []fleet.Certname{"db1.example", "mon1.example", "plain1.example", "web1.example", "web2.example"}
@@ -168,6 +169,7 @@ func (w *reuseWorld) current() map[fleet.Certname]string {
 		before := maps.Clone(catalogs)
 		for _, node := range reuseNodes {
 			w.serial++
+			w.asked++
 			answer, err := w.p.catalogs.Catalog(w.t.Context(), compile.Ask{
 				Node: node, Environment: "production", Version: w.version, Trusted: w.trusted(node), Static: true,
 				Transaction: fmt.Sprintf("t-%d", w.serial), Patience: 5 * time.Minute,
