@@ -1,10 +1,12 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -23,6 +25,15 @@ const (
 	Previewing Priority = 60 // somebody wants to see what a version would give
 	Background Priority = 90 // refresh, oldest first
 )
+
+// priorityNames are the words for priorities.
+var priorityNames = map[Priority]string{
+	Waited: "waited", Signed: "signed", NewFacts: "new_facts", NewExports: "new_exports", NewCode: "new_code", Previewing: "previewing", Background: "background",
+}
+
+func (p Priority) String() string {
+	return cmp.Or(priorityNames[p], strconv.Itoa(int(p)))
+}
 
 // State of a compilation.
 type State string

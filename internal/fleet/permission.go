@@ -22,6 +22,8 @@ const (
 	CatalogRelease   Permission = "catalog:release" // decide what nodes may have
 	PreviewRead      Permission = "preview:read"
 	PreviewCreate    Permission = "preview:create"
+	CompileRun       Permission = "compile:run"   // want catalogs at the front of the queue
+	CompilePause     Permission = "compile:pause" // stop and resume compiling
 	QueryRun         Permission = "query:run"
 	InventoryWrite   Permission = "inventory:write" // PuppetDB's commands: facts, catalogs and reports of any node
 	TaskRead         Permission = "task:read"
@@ -53,7 +55,7 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, CatalogRelease, PreviewRead, PreviewCreate, QueryRun, InventoryWrite, TaskRead,
+		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }

@@ -26,6 +26,8 @@ var perObject = []string{
 	api.CatalogRelease.Name, api.ModeList.Name,
 	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, api.PreviewCancel.Name, // of which environment
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
+	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, // each node
+	api.CompilePause.Name, api.CompileResume.Name, // the environment that the request names
 	api.JobList.Name, api.JobShow.Name, api.JobRuns.Name, api.JobOutput.Name, api.JobEvents.Name, api.JobStop.Name, api.JobRerun.Name, // whose job
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -29,6 +30,7 @@ type Config struct {
 	Catalogs     inventory.CatalogStore
 	Inputs       CatalogInputs
 	Deliveries   Deliveries
+	Compiling    Compiling
 	Reports      inventory.ReportStore
 	Events       Events
 	Inventory    inventory.Asker
@@ -69,6 +71,7 @@ type action func(w http.ResponseWriter, r *http.Request, begin func(request any)
 func New(c Config) (*Handler, error) {
 	h := &Handler{Config: c, mux: http.NewServeMux(), comparing: make(chan struct{}, maxComparing)}
 	actions := h.actions()
+	maps.Copy(actions, h.compileActions())
 	for _, op := range api.Operations() {
 		act, ok := actions[op.Name]
 		if !ok {

@@ -43,11 +43,13 @@ func BuiltIn() []Role {
 		role(Administrator, "may do everything", []fleet.Permission{fleet.Everything}),
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
-		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate}),
+		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun}),
 		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
 			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
-		role("operator", "runs the fleet: certificates, groups, nodes, releases of catalogs, Puppet and tasks", reading, working,
-			[]fleet.Permission{fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.MetricsRead}),
+		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks", reading, working,
+			[]fleet.Permission{
+				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
+			}),
 		role("viewer", "sees nodes, code, groups, reports and certificates", reading),
 	}
 }
