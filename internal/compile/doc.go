@@ -24,9 +24,21 @@
 // Done and failed rows are history; Prune forgets them. A leased row is held by
 // its worker and attempt: only they can finish it. An attempt ends in one of
 // four ways: a catalog (done); an *Error (failed); something that could not be
-// tried, such as a full disk (the lease is cut short, the row comes back after a
-// rest of 1, 2, 4 … 60 s, and is failed after MaxAttempts if somebody waits for it,
-// else after AheadMax); or its lease was lost (the result is thrown away).
+// tried, such as a full disk (the row rests for 1, 2, 4 … 60 s with its Trouble, then
+// comes back, and is failed after MaxAttempts if somebody waits for it, else after
+// AheadMax); or its lease was lost, or its node
+// was purged or left (the result is thrown away).
+//
+// A failed compilation is tried again when somebody wants it again. If nobody waits,
+// the same order was compiled lately and the code was wrong, the known error is the
+// answer.
+//
+// # Order
+//
+// Lease takes rows from lanes, the wanted rows of a priority and an environment: see
+// NextLane. A Pause, of an environment or of all, is a row, too: Lease takes nothing
+// while it stands, on all servers. How many a Dispatcher starts depends on the room that
+// the Gate sees: see next.
 //
 // A staged row's catalog is stored but does not become its node's newest: it is
 // compiled ahead, to be released or only looked at. Who wants the same plain makes
@@ -44,8 +56,8 @@
 // Run of Dispatcher and Warmer blocks and owns what it starts. All other methods
 // may be called concurrently and none but Catalog waits. A Service holds at most
 // MaxWaiters requests and tells the others to come back at once; a Dispatcher
-// never runs more than Slots compilations. While the load gate is shut it runs
-// one at most, for somebody who waits.
+// never runs more than Slots compilations; on a full machine one at most, for somebody
+// who waits.
 //
 // # Questions
 //

@@ -22,6 +22,7 @@ func (p *parts) figures() {
 		}
 		return depth{wanted, leased, oldest}
 	}
+	p.metrics.registry.MustRegister(queueFigures{p})
 	p.metrics.gauge("tutti_compile_wanted", "Compilations that wait; -1 if the store does not answer.", func() float64 { return float64(queue().wanted) })
 	p.metrics.gauge("tutti_compile_leased", "Compilations that run.", func() float64 { return float64(queue().leased) })
 	p.metrics.gauge("tutti_compile_oldest_seconds", "Age of the oldest compilation that waits: it tells when to add a compiler.",

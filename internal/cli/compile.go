@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+func (a *app) compileCommand() *cobra.Command {
+	return a.withAccess(noun("compile", "See and steer what is compiled", a.compileQueue(), a.compileShow(), a.compileNow(), a.compilePause(), a.compileResume()))
+}
+
+// compilationTable is rows of the queue, or of what became of them.
+func compilationTable(empty string, now time.Time) table[api.Compilation] {
+	return table[api.Compilation]{
+		columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
+		row: func(c api.Compilation) []string {
+			return []string{
+				fmt.Sprint(c.ID), c.Node, c.Environment, short(c.Version), priorityText(c.Priority), compilationState(c), compilationWhen(c, now),
+				compilationTook(c), compilationError(c),
+			}
+		},
+		name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
+		empty: empty,
+	}
+}
+
+// priorityText is why something is compiled, in words.
+func priorityText(priority string) string { return strings.ReplaceAll(priority, "_", " ") }
+
+func compilationState(c api.Compilation) string {
+	state := c.State
+	if c.Reused {
+		state = "done (reused)"
+	}
+	if c.Staged {
+		state += ", staged"
+	}
+	return state
+}
+
+// compilationWhen is when it ended, or since when it is wanted.
+func compilationWhen(c api.Compilation, now time.Time) string {
+	if c.FinishedAt != nil {
+		return ago(*c.FinishedAt, now)
+	}
+	return "wanted " + ago(c.WantedAt, now)
+}
+
+func compilationTook(c api.Compilation) string {
+	if c.WallMillis == 0 {
+		return ""
+	}
+	return durationText(time.Duration(c.WallMillis) * time.Millisecond)
+}
+
+// compilationError is what went wrong, on one line.
+func compilationError(c api.Compilation) string {
+	switch {
+	case c.Error != nil:
+		return errorText(*c.Error)
+	case c.RestsUntil != nil:
+		return fmt.Sprintf("attempt %d: %s; again at %s", c.Attempts, c.Trouble, c.RestsUntil.Format(time.TimeOnly))
+	case c.Trouble != "":
+		return fmt.Sprintf("attempt %d: %s", c.Attempts, c.Trouble)
+	}
+	return ""
+}
+
+// errorText has the place in front, unless the message says it.
+func errorText(e api.CompileError) string {
+	if place := fleet.Place(e.File, e.Line); place != "" && !strings.Contains(e.Message, e.File) {
+		return place + ": " + e.Message
+	}
+	return e.Message
+}
+
+// pauseText is a pause in words.
+func pauseText(p api.CompilePaused) string {
+	what, resume := "Compiling", "tutti compile resume"
+	if p.Environment != "" {
+		what, resume = "Compiling for "+p.Environment, resume+" --environment "+p.Environment
+	}
+	reason := ""
+	if p.Reason != "" {
+		reason = ": " + p.Reason
+	}
+	return fmt.Sprintf("%s is paused by %s since %s%s. To go on: %s", what, p.By, p.At.Format(time.RFC3339), reason, resume)
+}
+
+func (a *app) compilePause() *cobra.Command {
+	var request api.CompilePauseRequest
+	cmd := &cobra.Command{
+		Use: "pause", Short: "Start no more compilations until they are resumed", Args: exactly(0),
+		Long: "Start no more compilations, at all or for one environment. What runs goes on, stored catalogs are still given out, and what is wanted stays wanted.\n" +
+			"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
+		Example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.tell(cmd.Context(), api.CompilePause, request); err != nil {
+				return err
+			}
+			a.hint("%s is paused. To go on: tutti compile resume%s", pausedWhat(request.Environment), flagOf(request.Environment))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&request.Environment, "environment", "", "only this environment")
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "why; whoever waits is told")
+	return cmd
+}
+
+func (a *app) compileResume() *cobra.Command {
+	var request api.CompileResumeRequest
+	cmd := &cobra.Command{
+		Use: "resume", Short: "End a pause", Args: exactly(0),
+		Long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
+		Example: "  tutti compile resume\n  tutti compile resume --environment staging",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.tell(cmd.Context(), api.CompileResume, request); err != nil {
+				return err
+			}
+			a.hint("%s goes on", pausedWhat(request.Environment))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&request.Environment, "environment", "", "the pause of this environment")
+	return cmd
+}
+
+// tell calls an operation that answers nothing.
+func (a *app) tell(ctx context.Context, op api.Operation, request any) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	return client.Call(ctx, op, request, nil)
+}
+
+func pausedWhat(environment string) string {
+	if environment == "" {
+		return "Compiling"
+	}
+	return "Compiling for " + environment
+}
+
+func flagOf(environment string) string {
+	if environment == "" {
+		return ""
+	}
+	return " --environment " + environment
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) compileQueue() *cobra.Command {
+	var request api.CompileListRequest
+	var limit int
+	cmd := &cobra.Command{
+		Use: "queue", Short: "Show what is to be compiled, what runs, what is paused, and how fast it goes", Args: exactly(0),
+		Long: `Show how many compilations are wanted and run, by priority and environment. The
+priorities, best first: waited (somebody waits), signed, new facts, new exports, new
+code, previewing, background. Within one, environments take turns.
+
+With --node, --environment or --state: single compilations, the newest first, also
+those that have ended. --state is wanted, running, done or failed; a compilation that
+could not be tried rests, and says why and when it is tried again.`,
+		Example: `  tutti compile queue
+  tutti compile queue --state failed --environment production
+  tutti compile queue --node web-1.example.test --limit 5 -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
+			}
+			if request == (api.CompileListRequest{}) {
+				return a.showQueue(cmd)
+			}
+			rows, err := a.compilations(cmd, request, limit)
+			if err != nil {
+				return err
+			}
+			return printList(a, rows, compilationTable("No such compilations.", time.Now()))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Node, "node", "", "only compilations of this node")
+	flags.StringVar(&request.Environment, "environment", "", "only compilations of this environment")
+	flags.StringVar(&request.State, "state", "", "only those in this state: wanted, running, done, failed")
+	flags.IntVar(&limit, "limit", 100, "at most so many; 0 means all")
+	a.completes(cmd, "state", cobra.FixedCompletions([]string{"wanted", "running", "done", "failed"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// compilations reads pages until there are enough rows.
+func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, limit int) (rows []api.Compilation, err error) {
+	for {
+		request.Limit = 1000
+		if limit > 0 {
+			request.Limit = min(limit-len(rows), 1000)
+		}
+		page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, request)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, page.Items...)
+		if page.Next == "" || limit > 0 && len(rows) >= limit {
+			return rows, nil
+		}
+		request.After = page.Next
+	}
+}
+
+func (a *app) showQueue(cmd *cobra.Command) error {
+	queue, err := ask[api.CompileQueueStatus](cmd.Context(), a, api.CompileQueue, nil)
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		return a.printJSON(queue)
+	}
+	now := time.Now()
+	a.hintQueue(queue, now)
+	if err := printList(a, queue.Lanes, laneTable(now)); err != nil {
+		return err
+	}
+	for _, c := range queue.Now {
+		a.hint("%s", nowText(c, now))
+	}
+	return nil
+}
+
+func laneTable(now time.Time) table[api.CompileLane] {
+	return table[api.CompileLane]{
+		columns: []string{"for", "environment", "wanted", "running", "resting", "oldest"},
+		row: func(l api.CompileLane) []string {
+			oldest := ""
+			if l.Oldest != nil {
+				oldest = ago(*l.Oldest, now)
+			}
+			return []string{priorityText(l.Priority), l.Environment, fmt.Sprint(l.Wanted), fmt.Sprint(l.Running), fmt.Sprint(l.Resting), oldest}
+		},
+		name:  func(l api.CompileLane) string { return l.Environment },
+		empty: "Nothing is to be compiled.",
+	}
+}
+
+// hintQueue says in words how the queue stands.
+func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
+	for _, p := range q.Pauses {
+		a.hint("%s", pauseText(p))
+	}
+	text := fmt.Sprintf("%d wanted, %d running", q.Wanted, q.Running)
+	if q.Resting > 0 {
+		text += fmt.Sprintf(", %d resting after trouble", q.Resting)
+	}
+	if q.Oldest != nil {
+		text += ", the oldest wanted " + ago(*q.Oldest, now)
+	}
+	a.hint("%s", text)
+	for _, window := range []int{300, 3600} {
+		if line := endedText(q.Ended, window); line != "" {
+			a.hint("%s", line)
+		}
+	}
+}
+
+// endedText is how much finished within a time; of several environments also how much
+// in each.
+func endedText(ended []api.CompileEnded, seconds int) string {
+	var all api.CompileEnded
+	var each []string
+	for _, e := range ended {
+		if e.Seconds == seconds {
+			all.Compiled, all.Reused, all.Failed = all.Compiled+e.Compiled, all.Reused+e.Reused, all.Failed+e.Failed
+			each = append(each, fmt.Sprintf("%s %d/%d/%d", e.Environment, e.Compiled, e.Reused, e.Failed))
+		}
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("In the last %s: %d compiled, %d reused, %d failed", durationText(time.Duration(seconds)*time.Second), all.Compiled, all.Reused, all.Failed)
+	if len(each) > 1 {
+		text += " (" + strings.Join(each, ", ") + ")"
+	}
+	return text
+}
+
+// nowText is a compilation that runs.
+func nowText(c api.Compilation, now time.Time) string {
+	text := fmt.Sprintf("%s: %d %s in %s for %s, wanted %s", c.State, c.ID, c.Node, c.Environment, priorityText(c.Priority), ago(c.WantedAt, now))
+	if c.State == "running" {
+		text += ", by " + c.Worker
+	}
+	if trouble := compilationError(c); trouble != "" {
+		text += ", " + trouble
+	}
+	return text
+}

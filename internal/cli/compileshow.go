@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+func (a *app) compileShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID|NODE", Short: "Show a compilation: what it read, its cost, its error and its logs", Args: exactly(1),
+		Long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
+		Example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := a.compilationNamed(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			record, err := ask[api.CompilationRecord](cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(record)
+			}
+			return a.printRows(nil, recordRows(record, time.Now()))
+		},
+	}
+}
+
+// compilationNamed is the number of a compilation: name itself, or that of a node's
+// newest one.
+func (a *app) compilationNamed(cmd *cobra.Command, name string) (string, error) {
+	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
+		return name, nil
+	}
+	page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(page.Items) == 0 {
+		return "", fault.New(fault.NotFound, "no compilation of %s is known; to compile its catalog: tutti compile now %s", name, name)
+	}
+	return fmt.Sprint(page.Items[0].ID), nil
+}
+
+// recordRows are the facts of a compilation that there are.
+func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
+	add := func(what, value string) {
+		if value != "" {
+			rows = append(rows, []string{what, value})
+		}
+	}
+	add("compilation", fmt.Sprint(r.ID))
+	add("node", r.Node)
+	add("environment", r.Environment+", version "+short(r.Version))
+	add("state", compilationState(r.Compilation))
+	add("wanted", fmt.Sprintf("%s, for %s", ago(r.WantedAt, now), priorityText(r.Priority)))
+	if r.Checks != 0 {
+		add("checks", fmt.Sprintf("the catalog of %d, which was used again", r.Checks))
+	}
+	add("attempts", fmt.Sprint(r.Attempts))
+	add("worker", r.Worker)
+	if r.Error == nil {
+		add("trouble", compilationError(r.Compilation))
+	}
+	if r.FinishedAt != nil {
+		add("finished", ago(*r.FinishedAt, now))
+	}
+	add("catalog", short(r.Catalog))
+	if r.WallMillis > 0 {
+		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", compilationTook(r.Compilation),
+			durationText(time.Duration(r.CPUMillis)*time.Millisecond), bytesText(r.PeakBytes)))
+	}
+	if in := r.Inputs; in != nil {
+		add("read", fmt.Sprintf("%d values, %d files and directories, %d questions", in.Values, in.Sources, in.Questions))
+		add("volatile", strings.Join(in.Volatile, "; "))
+	}
+	if e := r.Error; e != nil {
+		add("error", e.Cause+": "+e.Message)
+		add("where", fleet.Place(e.File, e.Line))
+	}
+	for _, l := range r.Logs {
+		add("log", strings.TrimSpace(l.Level+": "+l.Message+" "+fleet.Place(l.File, l.Line)))
+	}
+	return rows
+}

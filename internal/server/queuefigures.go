@@ -1,0 +1,133 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// queueFigures is the compile queue by priority and by environment. It is read from
+// the rows whenever the metrics are: what all servers share counts once.
+type queueFigures struct{ *parts }
+
+// shownEnvironments is how many environments have figures of their own, those with the
+// most to do; the others are added up under the name of none.
+const (
+	shownEnvironments = 20
+	otherEnvironments = "(others)"
+)
+
+// endedWindow is how far back finished compilations are counted.
+const endedWindow = 5 * time.Minute
+
+var (
+	depthFigure   = prometheus.NewDesc("tutti_compile_depth", "Compilations that wait, by priority.", []string{"priority"}, nil)
+	restingFigure = prometheus.NewDesc("tutti_compile_resting", "Compilations that could not be tried and wait to be tried again.", nil, nil)
+	pausedFigure  = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
+	environFigure = prometheus.NewDesc("tutti_compile_environment_wanted", "Compilations that wait, of the environments with the most.", []string{"environment"}, nil)
+	agedFigure    = prometheus.NewDesc("tutti_compile_environment_oldest_seconds", "Age of the oldest compilation that waits, of the environments with the most.",
+		[]string{"environment"}, nil)
+	endedFigure = prometheus.NewDesc("tutti_compile_ended_5m", "Compilations that ended in the last five minutes, on all servers: compiled, reused, failed.",
+		[]string{"result"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (q queueFigures) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{depthFigure, restingFigure, pausedFigure, environFigure, agedFigure, endedFigure} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector. While the store does not answer there are
+// no figures.
+func (q queueFigures) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	now := time.Now()
+	if counts, err := q.store.Counts(ctx); err == nil {
+		collectCounts(to, counts, now)
+	}
+	if ended, err := q.store.Ended(ctx, now.Add(-endedWindow)); err == nil {
+		collectEnded(to, ended)
+	}
+	if pauses, err := q.store.Pauses(ctx); err == nil {
+		for _, p := range pauses[:min(len(pauses), shownEnvironments)] {
+			to <- gaugeOf(pausedFigure, 1, string(p.Environment))
+		}
+	}
+}
+
+func gaugeOf(d *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func collectCounts(to chan<- prometheus.Metric, counts []compile.Count, now time.Time) {
+	depth, resting := map[compile.Priority]int{}, 0
+	for _, p := range []compile.Priority{compile.Waited, compile.Signed, compile.NewFacts, compile.NewExports, compile.NewCode, compile.Previewing, compile.Background} {
+		depth[p] = 0
+	}
+	for _, n := range counts {
+		depth[n.Priority] += n.Wanted
+		resting += n.Resting
+	}
+	for p, n := range depth {
+		to <- gaugeOf(depthFigure, float64(n), p.String())
+	}
+	to <- gaugeOf(restingFigure, float64(resting))
+	for _, e := range busiest(counts) {
+		to <- gaugeOf(environFigure, float64(e.Wanted), string(e.Environment))
+		to <- gaugeOf(agedFigure, max(0, now.Sub(e.Oldest).Seconds()), string(e.Environment))
+	}
+}
+
+// busiest adds up what waits in each environment, the most first, and what is left in
+// one more.
+func busiest(counts []compile.Count) []compile.Count {
+	of := map[fleet.Environment]compile.Count{}
+	add := func(env fleet.Environment, n compile.Count) {
+		if n.Wanted == 0 {
+			return
+		}
+		sum := of[env]
+		if sum.Wanted == 0 || n.Oldest.Before(sum.Oldest) {
+			sum.Oldest = n.Oldest
+		}
+		sum.Environment, sum.Wanted = env, sum.Wanted+n.Wanted
+		of[env] = sum
+	}
+	for _, n := range counts {
+		add(n.Environment, n)
+	}
+	var list []compile.Count
+	for _, n := range of {
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b compile.Count) int {
+		return cmp.Or(cmp.Compare(b.Wanted, a.Wanted), cmp.Compare(a.Environment, b.Environment))
+	})
+	if len(list) <= shownEnvironments {
+		return list
+	}
+	rest := list[shownEnvironments:]
+	clear(of)
+	for _, n := range rest {
+		add(otherEnvironments, n)
+	}
+	return append(list[:shownEnvironments:shownEnvironments], of[otherEnvironments])
+}
+
+func collectEnded(to chan<- prometheus.Metric, ended []compile.Ended) {
+	var all compile.Ended
+	for _, e := range ended {
+		all.Compiled, all.Reused, all.Failed = all.Compiled+e.Compiled, all.Reused+e.Reused, all.Failed+e.Failed
+	}
+	to <- gaugeOf(endedFigure, float64(all.Compiled), "compiled")
+	to <- gaugeOf(endedFigure, float64(all.Reused), "reused")
+	to <- gaugeOf(endedFigure, float64(all.Failed), "failed")
+}
