@@ -73,9 +73,17 @@ func (w *deliverWorld) facts(node fleet.Certname, role string) {
 // deploy makes the manifest production's code and returns the version.
 func (w *deliverWorld) deploy(manifest string) fleet.Digest {
 	w.Helper()
+	return w.deployTree(map[string]string{"manifests/site.pp": manifest})
+}
+
+// deployTree makes files production's code and returns the version.
+func (w *deliverWorld) deployTree(files map[string]string) fleet.Digest {
+	w.Helper()
 	dir := w.TempDir()
-	w.must(os.MkdirAll(filepath.Join(dir, "manifests"), 0o755))
-	w.must(os.WriteFile(filepath.Join(dir, "manifests", "site.pp"), []byte(manifest), 0o644))
+	for path, text := range files {
+		w.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		w.must(os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644))
+	}
 	bundle, err := code.Build(w.Context(), dir, code.BuildOptions{})
 	w.must(err)
 	_, err = bundle.Upload(w.Context(), w.p.blobs)
