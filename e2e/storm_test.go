@@ -167,7 +167,7 @@ func (s *storm) each(t *testing.T, do func(i int) error) {
 	for i := range stormNodes {
 		work.Go(func() error {
 			if ctx.Err() != nil {
-				return nil // another one failed
+				return nil //nolint:nilerr // another one failed
 			}
 			return do(i)
 		})

@@ -116,14 +116,14 @@ func (n *stormNode) fetch(ctx context.Context, url string) error {
 	status, text, err := n.ask(ctx, http.MethodGet, url+"/node/v1/catalog", nil)
 	var p stormPointer
 	if err != nil || status != http.StatusOK {
-		return nil // the server is gone, or about to come
+		return nil //nolint:nilerr // the server is gone, or about to come
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
 		return err
 	}
 	status, text, err = n.ask(ctx, http.MethodGet, url+"/node/v1/catalogs/"+string(p.Catalog), nil)
-	if err != nil || status != http.StatusOK { // or there is a newer one
-		return nil
+	if err != nil || status != http.StatusOK {
+		return nil //nolint:nilerr // or there is a newer one
 	}
 	n.seen++
 	if got := fleetpkg.DigestOf(text); got != p.Catalog {

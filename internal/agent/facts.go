@@ -81,7 +81,7 @@ func (f *facts) Run(ctx context.Context) error {
 		timer.Stop()
 		f.step(ctx, &a, time.Now())
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 	}
 }

@@ -173,7 +173,7 @@ func living(t *testing.T, f *facts) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // moves the bubble's clock
 	synctest.Wait()
 }
 
@@ -310,7 +310,7 @@ func TestAnAgentRemembersWhatItSubmitted(t *testing.T) {
 		_, err := o.store.SaveFacts(t.Context(), intake.Set{Node: "web-1", Number: kept.Number, Values: kept.Values, Digest: kept.Digest})
 		must(t, err)
 		again := newTestFacts(t, o, m, dir)
-		if due := again.firstDue(time.Now()); due.Sub(time.Now()) < 29*time.Minute {
+		if due := again.firstDue(time.Now()); time.Until(due) < 29*time.Minute {
 			t.Errorf("after a restart facts are due at %s", due)
 		}
 		m.set("a", "2")

@@ -141,7 +141,7 @@ func (d *daemon) keepCatalogs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		d.changed.await(ctx, pause)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 		err := d.refreshCatalog(ctx)
 		if err != nil && fault.Of(err) != fault.NotFound {
@@ -164,7 +164,7 @@ func (d *daemon) keepReports(ctx context.Context) error {
 	for {
 		d.unsent.await(ctx, reportPause)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 		if err := d.reports.Deliver(ctx); err != nil && ctx.Err() == nil {
 			d.log.InfoContext(ctx, "reports wait for a server", "err", err)

@@ -70,8 +70,13 @@ func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) e
 func standingText(p api.Preview) string {
 	var parts []string
 	for _, part := range [...]struct{ state, text string }{
-		{"failed", "do not compile"}, {"changed", "change"}, {"reordered", "change in order only"}, {"same", "stay as they are"},
-		{"first", "have no catalog to compare with"}, {"unable", "cannot be compiled for"}, {"waiting", "not known yet"},
+		{"failed", "do not compile"},
+		{"changed", "change"},
+		{"reordered", "change in order only"},
+		{"same", "stay as they are"},
+		{"first", "have no catalog to compare with"},
+		{"unable", "cannot be compiled for"},
+		{"waiting", "not known yet"},
 	} {
 		if n := p.Counts[part.state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.text))

@@ -228,7 +228,7 @@ func (d *Dispatcher) knownFailure(ctx context.Context, c Compilation, order flee
 	}
 	last, err := d.History.LastFailure(ctx, c.Node, c.Environment, c.Version)
 	if err != nil || !standsFor(order, c.Priority, last, time.Now()) {
-		return nil
+		return nil //nolint:nilerr // then it is tried
 	}
 	return last.Err
 }

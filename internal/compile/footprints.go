@@ -66,8 +66,8 @@ func (f *footprints) load(ctx context.Context, standings []Standing) error {
 	if err != nil {
 		return err
 	}
-	for id, print := range found {
-		f.known[id] = f.compact(print)
+	for id, left := range found {
+		f.known[id] = f.compact(left)
 	}
 	return nil
 }
@@ -87,9 +87,9 @@ func (f *footprints) forget(all []Standing) {
 	}
 }
 
-func (f *footprints) compact(print Footprint) *footprint {
-	out := &footprint{given: print.Set.Given, asked: print.Set.Asked, groups: make([]int32, 0, len(print.Groups))}
-	for _, digest := range print.Groups {
+func (f *footprints) compact(left Footprint) *footprint {
+	out := &footprint{given: left.Set.Given, asked: left.Set.Asked, groups: make([]int32, 0, len(left.Groups))}
+	for _, digest := range left.Groups {
 		n, known := f.number[digest]
 		if !known {
 			n = int32(len(f.groups)) //nolint:gosec // there are a few thousand
@@ -99,7 +99,7 @@ func (f *footprints) compact(print Footprint) *footprint {
 		out.groups = append(out.groups, n)
 	}
 	var names []string
-	for _, v := range print.Set.Values {
+	for _, v := range left.Set.Values {
 		below, ok := strings.CutPrefix(v.Pointer, "/facts")
 		name, _, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
 		switch {
@@ -154,11 +154,11 @@ type judgement struct {
 
 // stands says whether nothing differs that a base's compilation read of files.
 func (j *judgement) stands(ctx context.Context, base Base) (bool, error) {
-	print := j.prints.known[base.Inputs]
-	if print == nil || j.changes.All {
+	left := j.prints.known[base.Inputs]
+	if left == nil || j.changes.All {
 		return false, nil
 	}
-	for _, n := range print.groups {
+	for _, n := range left.groups {
 		touched, judged := j.groups[n]
 		if !judged {
 			sources, err := j.prints.sources(ctx, n)

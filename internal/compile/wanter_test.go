@@ -54,6 +54,7 @@ var webAndDB = map[fleet.Certname]string{"a": "web", "b": "web", "c": "db", "d":
 func TestADeployCompilesWhatItTouches(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1", "roles/db.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.deploy(tree{"roles/web.pp": "2"})
 		w.expect(t, "what two nodes read", 2)
 		w.deploy(tree{"README": "2"})
@@ -75,6 +76,7 @@ func TestADeployCompilesWhatItTouches(t *testing.T) {
 func TestADeployOverAnotherIsOneCompilation(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.gate.Set(compile.Full)
 		w.deploy(tree{"roles/web.pp": "2"})
 		w.settle()
@@ -95,6 +97,7 @@ func TestADeployOverAnotherIsOneCompilation(t *testing.T) {
 func TestFactsMoveWhoReadsThem(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "fact os"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.set("a", map[string]string{"role": "web", "noise": "2"})
 		w.expect(t, "a fact that nobody reads", 0)
 		w.set("a", map[string]string{"role": "web", "os": "debian"})
@@ -111,6 +114,7 @@ func TestFactsMoveWhoReadsThem(t *testing.T) {
 func TestFactsChangeWhileTheyAreCompiled(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "fact os"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.set("c", map[string]string{"role": "web", "os": "1"}) // the new role reads what the old one did not
 		<-time.After(150 * time.Millisecond)
 		w.set("c", map[string]string{"role": "web", "os": "2"})
@@ -121,6 +125,7 @@ func TestFactsChangeWhileTheyAreCompiled(t *testing.T) {
 func TestGroupsMoveWhomTheyGiveSomethingElse(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.group("a", "ntp")
 		w.expect(t, "one node", 1)
 		w.group("a", "ntp")
@@ -135,6 +140,7 @@ func TestExportsMoveWhoCollectsThem(t *testing.T) {
 	t.Parallel()
 	roles := map[fleet.Certname]string{"a": "out", "b": "out", "c": "in", "d": "in", "e": "db"}
 	inFleet(t, tree{"roles/out.pp": "export", "roles/in.pp": "collect"}, roles, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.set("a", map[string]string{"role": "out", "addr": "2"})
 		w.expect(t, "another address", 3)
 		w.set("b", map[string]string{"role": "db"})
@@ -153,6 +159,7 @@ func TestExportsThatSettle(t *testing.T) {
 	roles := map[fleet.Certname]string{"a": "out", "b": "both"}
 	// Both export and collect; what they export does not come from what they collect.
 	inFleet(t, tree{"roles/out.pp": "export collect", "roles/both.pp": "export collect"}, roles, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.set("a", map[string]string{"role": "out", "addr": "2"})
 		w.expect(t, "another address", 2)
 		if s := w.wanter.Stats(); s.Stopped != 0 {
@@ -206,6 +213,7 @@ func TestExportsThatNeverSettleAreStopped(t *testing.T) {
 func TestSigningWantsAFirstCatalog(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{}, nil, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.queue.SetHome("a", production)
 		w.queue.Note(compile.NewlySigned, "a")
 		w.expect(t, "a node without facts", 0)
@@ -228,6 +236,7 @@ func TestSigningWantsAFirstCatalog(t *testing.T) {
 func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1", "roles/db.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		good := w.newest["a"]
 		w.deploy(tree{"roles/web.pp": "broken"})
 		w.settle()
@@ -257,6 +266,7 @@ func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 func TestReleasedNodesAreStaged(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.released["a"] = true
 		before := w.newest["a"]
 		w.deploy(tree{"roles/web.pp": "2"})
@@ -276,6 +286,7 @@ func TestReleasedNodesAreStaged(t *testing.T) {
 func TestOldCatalogsAreRefreshed(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
 		w.refresh = time.Hour
 		w.settle()
 		if n := w.counted(); n != 0 {

@@ -130,9 +130,9 @@ func (l *look) matters(s Standing, facts []string) bool {
 	}
 	known := false
 	for _, base := range []Base{s.Plain, s.Staged} {
-		if print := l.prints.known[base.Inputs]; print != nil {
+		if left := l.prints.known[base.Inputs]; left != nil {
 			known = true
-			if print.reads(facts) {
+			if left.reads(facts) {
 				return true
 			}
 		}

@@ -101,14 +101,14 @@ func (w *Wanter) askers(ctx context.Context, fits func(Question) bool) (map[Ques
 	}
 	found := map[Question][]asker{}
 	for _, s := range standings {
-		print := w.prints.known[s.Plain.Inputs]
-		if print == nil {
-			print = w.prints.known[s.Staged.Inputs]
+		left := w.prints.known[s.Plain.Inputs]
+		if left == nil {
+			left = w.prints.known[s.Staged.Inputs]
 		}
-		if print == nil {
+		if left == nil {
 			continue
 		}
-		for _, q := range print.asked {
+		for _, q := range left.asked {
 			if fits(q) {
 				key := Question{Kind: q.Kind, Text: q.Text}
 				found[key] = append(found[key], asker{s, q})

@@ -104,7 +104,7 @@ func (w *Wanter) givenStill(ctx context.Context, s Standing, version fleet.Diges
 	}
 	given := givenDigest(order)
 	return slices.ContainsFunc([]Base{s.Plain, s.Staged}, func(b Base) bool {
-		print := w.prints.known[b.Inputs]
-		return print != nil && print.given == given
+		left := w.prints.known[b.Inputs]
+		return left != nil && left.given == given
 	})
 }

@@ -174,7 +174,7 @@ func (w *fleetWorld) hosts(node fleet.Certname) []compile.Exported {
 
 // compile is the made-up compiler. It takes a moment.
 func (w *fleetWorld) compile(_ context.Context, o compile.Order) (compile.Outcome, error) {
-	hosts := w.hosts(o.Node)
+	hosts := w.hosts(o.Node) //nolint:contextcheck // it is in memory
 	w.mu.Lock()
 	before, known := w.compiled[o.Node], w.ended[o.Node].Before(time.Now())
 	w.mu.Unlock()

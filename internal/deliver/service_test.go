@@ -36,21 +36,21 @@ func newWorld() *world {
 	return w
 }
 
-func (w *world) set(t testing.TB, m deliver.ModeSet) int {
-	t.Helper()
+func (w *world) set(tb testing.TB, m deliver.ModeSet) int {
+	tb.Helper()
 	n, err := w.SetMode(context.Background(), m)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n
 }
 
 // pointer is what a node may have, in a word; empty for nothing.
-func (w *world) pointer(t testing.TB, node fleet.Certname) string {
-	t.Helper()
+func (w *world) pointer(tb testing.TB, node fleet.Certname) string {
+	tb.Helper()
 	p, err := w.Pointer(context.Background(), node)
 	if err != nil && fault.Of(err) != fault.NotFound {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err != nil {
 		return ""
@@ -58,11 +58,11 @@ func (w *world) pointer(t testing.TB, node fleet.Certname) string {
 	return fmt.Sprintf("%s %s %d", p.Mode, p.UUID, p.Generation)
 }
 
-func (w *world) release(t testing.TB, node fleet.Certname, text string) (deliver.Generation, bool) {
-	t.Helper()
+func (w *world) release(tb testing.TB, node fleet.Certname, text string) (deliver.Generation, bool) {
+	tb.Helper()
 	g, done, err := w.Release(context.Background(), node, deliver.Order{Catalog: delivertest.CatalogOf(text), By: "ann", Why: "test"}, "")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return g, done
 }
@@ -221,12 +221,12 @@ func TestWhatWasNotPromotedIsPromotedLater(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
-		time.Sleep(30 * time.Second)
+		time.Sleep(30 * time.Second) //nolint:forbidigo // moves the bubble's clock
 		w.shown.Fail(nil)
 		if got := w.shown.Of("web-1"); got.Number != 0 {
 			t.Errorf("promoted too early: %+v", got)
 		}
-		time.Sleep(31 * time.Second)
+		time.Sleep(31 * time.Second) //nolint:forbidigo // moves the bubble's clock
 		if got := w.shown.Of("web-1"); got.Number != 1 {
 			t.Errorf("not promoted: %+v", got)
 		}

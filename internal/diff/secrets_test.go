@@ -84,23 +84,39 @@ func catalogOf(resources string) string { return `{"resources":[` + resources + 
 func TestWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, old, new, want string }{
-		{"marked by Puppet", `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`,
-			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"},"sensitive_parameters":["password"]}`, "password changed (hidden)"},
-		{"not secret any more", `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`,
-			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"}}`, "password changed (hidden)"},
-		{"rich data", `{"type":"User","title":"a","parameters":{"password":{"__ptype":"Sensitive","__pvalue":"Zq7#xA"}}}`,
-			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"}}`, "password changed (hidden)"},
-		{"rich data deep inside", `{"type":"User","title":"a","parameters":{"o":[{"k":{"__ptype":"Sensitive","__pvalue":"Zq7#xA"}}]}}`,
-			`{"type":"User","title":"a","parameters":{"o":[{"k":1}]}}`, "o changed (hidden)"},
-		{"a quiet file", `{"type":"File","title":"/a","parameters":{"content":"Zq7#xA","show_diff":false,"mode":"0600"}}`,
-			`{"type":"File","title":"/a","parameters":{"content":"Zq7#xB","show_diff":false,"mode":"0640"}}`, "content changed (hidden)"},
-		{"a setting that shows a checksum", `{"type":"Ini_setting","title":"a","parameters":{"value":"Zq7#xA","show_diff":"md5"}}`,
-			`{"type":"Ini_setting","title":"a","parameters":{"value":"Zq7#xB","show_diff":"md5"}}`, "value changed (hidden)"},
-		{"a fragment of a quiet file", `{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xA"}}`,
-			`{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xB"}}`, "content changed (hidden)"},
+		{
+			"marked by Puppet", `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`,
+			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"},"sensitive_parameters":["password"]}`, "password changed (hidden)",
+		},
+		{
+			"not secret any more", `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`,
+			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"}}`, "password changed (hidden)",
+		},
+		{
+			"rich data", `{"type":"User","title":"a","parameters":{"password":{"__ptype":"Sensitive","__pvalue":"Zq7#xA"}}}`,
+			`{"type":"User","title":"a","parameters":{"password":"Zq7#xB"}}`, "password changed (hidden)",
+		},
+		{
+			"rich data deep inside", `{"type":"User","title":"a","parameters":{"o":[{"k":{"__ptype":"Sensitive","__pvalue":"Zq7#xA"}}]}}`,
+			`{"type":"User","title":"a","parameters":{"o":[{"k":1}]}}`, "o changed (hidden)",
+		},
+		{
+			"a quiet file", `{"type":"File","title":"/a","parameters":{"content":"Zq7#xA","show_diff":false,"mode":"0600"}}`,
+			`{"type":"File","title":"/a","parameters":{"content":"Zq7#xB","show_diff":false,"mode":"0640"}}`, "content changed (hidden)",
+		},
+		{
+			"a setting that shows a checksum", `{"type":"Ini_setting","title":"a","parameters":{"value":"Zq7#xA","show_diff":"md5"}}`,
+			`{"type":"Ini_setting","title":"a","parameters":{"value":"Zq7#xB","show_diff":"md5"}}`, "value changed (hidden)",
+		},
+		{
+			"a fragment of a quiet file", `{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xA"}}`,
+			`{"type":"Concat","title":"c","parameters":{"show_diff":false}},{"type":"Concat_fragment","title":"f","parameters":{"target":"c","content":"Zq7#xB"}}`, "content changed (hidden)",
+		},
 		{"added", ``, `{"type":"User","title":"a","parameters":{"password":"Zq7#xA"},"sensitive_parameters":["password"]}`, "password added (hidden)"},
-		{"an alias of a key", `{"type":"User","title":"a","parameters":{"p":{"__\u0070type":"Sensitive","__pvalue":"Zq7#xA"}}}`,
-			`{"type":"User","title":"a","parameters":{"p":2}}`, "p changed (hidden)"},
+		{
+			"an alias of a key", `{"type":"User","title":"a","parameters":{"p":{"__\u0070type":"Sensitive","__pvalue":"Zq7#xA"}}}`,
+			`{"type":"User","title":"a","parameters":{"p":2}}`, "p changed (hidden)",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -253,8 +253,11 @@ func octal(mode string) string {
 func (s *Shower) attributes(f *fileChange) []api.ParameterDifference {
 	var all []api.ParameterDifference
 	for _, a := range [][3]string{
-		{"type", f.old.Type, f.new.Type}, {"destination", f.old.Destination, f.new.Destination},
-		{"owner", f.old.Owner, f.new.Owner}, {"group", f.old.Group, f.new.Group}, {"mode", octal(f.old.Mode), octal(f.new.Mode)},
+		{"type", f.old.Type, f.new.Type},
+		{"destination", f.old.Destination, f.new.Destination},
+		{"owner", f.old.Owner, f.new.Owner},
+		{"group", f.old.Group, f.new.Group},
+		{"mode", octal(f.old.Mode), octal(f.new.Mode)},
 	} {
 		if a[1] == a[2] || f.kind != changed {
 			continue

@@ -90,7 +90,7 @@ func (t *tail) following() (string, error) {
 
 // move goes on with a file.
 func (t *tail) move(path string) error {
-	file, err := os.Open(path) //nolint:gosec // below the agent's own directory
+	file, err := os.Open(path)          //nolint:gosec // below the agent's own directory
 	if errors.Is(err, fs.ErrNotExist) { // it was thrown away just now
 		t.path = path
 		return nil

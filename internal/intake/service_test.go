@@ -30,17 +30,17 @@ func (w watch) Watched(_ context.Context, node fleet.Certname) ([]string, error)
 	return w, nil
 }
 
-func open(t testing.TB, f *intaketest.Fake, c intake.Config) *intake.Service {
-	t.Helper()
-	s, err := intake.New(t.Context(), intake.Parts{Store: f, Inventory: f, Watch: watch{"/os/family", "/role"}}, c)
-	must(t, err)
+func open(tb testing.TB, f *intaketest.Fake, c intake.Config) *intake.Service {
+	tb.Helper()
+	s, err := intake.New(tb.Context(), intake.Parts{Store: f, Inventory: f, Watch: watch{"/os/family", "/role"}}, c)
+	must(tb, err)
 	return s
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -49,10 +49,10 @@ func set(number int64, values string) intake.Set {
 }
 
 // patch is the difference between two sets.
-func patch(t testing.TB, number int64, before, after string) intake.Patch {
-	t.Helper()
+func patch(tb testing.TB, number int64, before, after string) intake.Patch {
+	tb.Helper()
 	p, err := inventory.Difference([]byte(before), []byte(after))
-	must(t, err)
+	must(tb, err)
 	return intake.Patch{Set: intake.Set{Node: web, Number: number}, Base: fleet.DigestOf([]byte(before)), Apply: p.Apply}
 }
 
@@ -201,7 +201,7 @@ func TestTheWorkerGoesOn(t *testing.T) {
 		must(t, err)
 		free()
 		for s.Load().Sets > 0 {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // moves the bubble's clock
 		}
 		if took := time.Since(start); took < 7*time.Second || took > 9*time.Second { // 1 + 2 + 4
 			t.Errorf("applied after %s", took)

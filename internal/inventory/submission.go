@@ -97,7 +97,7 @@ func (sub *Submission) check(whole bool) error {
 		return fault.New(fault.Invalid, "\"number\" is missing or not above 0: each submission of a node has a higher one than the one before")
 	case whole && sub.Values == nil:
 		return fault.New(fault.Invalid, "the submission has no \"values\" object with all facts; a difference is sent with PATCH")
-	case whole && (sub.Base != "" || !sub.Patch.Empty()):
+	case whole && (sub.Base != "" || !sub.Empty()):
 		return fault.New(fault.Invalid, "a whole submission has \"values\" only, not \"base\", \"changed\" or \"removed\"; a difference is sent with PATCH")
 	case !whole && sub.Values != nil:
 		return fault.New(fault.Invalid, "a difference has no \"values\"; all facts are sent with PUT")

@@ -79,6 +79,6 @@ func broken(err error) error {
 
 // later says when to come back, spread over a while.
 func later(format string, args ...any) error {
-	after := retryMin + rand.N(retryMax-retryMin) //nolint:gosec // spreads load, guards nothing
+	after := soonest + rand.N(latest-soonest) //nolint:gosec // spreads load, guards nothing
 	return fault.Later(after, format+", come back in %s", append(args, after.Round(time.Second))...)
 }

@@ -70,8 +70,8 @@ func (h *Handler) document(w http.ResponseWriter, r *http.Request, node fleet.Ce
 // How long a node waits for its turn, and when it may come back then.
 const (
 	turnWait = 10 * time.Second
-	retryMin = 5 * time.Second
-	retryMax = 30 * time.Second
+	soonest  = 5 * time.Second
+	latest   = 30 * time.Second
 )
 
 // turn waits for a place among those whose documents are sent.

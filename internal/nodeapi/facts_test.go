@@ -26,12 +26,12 @@ type watched []string
 func (w watched) Watched(context.Context, fleet.Certname) ([]string, error) { return w, nil }
 
 // factsBench is a handler that takes facts of at most 1000 bytes.
-func factsBench(t testing.TB) http.Handler {
-	t.Helper()
+func factsBench(tb testing.TB) http.Handler {
+	tb.Helper()
 	f := intaketest.NewFake()
-	service, err := intake.New(t.Context(), intake.Parts{Store: f, Inventory: f, Watch: watched{"/os/family"}}, intake.Config{})
+	service, err := intake.New(tb.Context(), intake.Parts{Store: f, Inventory: f, Watch: watched{"/os/family"}}, intake.Config{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return nodeapi.New(nodeapi.Config{
 		Facts: service, MaxFactsBytes: 1000, RequestID: func(context.Context) string { return "req-1" }, Log: slog.New(slog.DiscardHandler),
@@ -45,9 +45,9 @@ type submission struct {
 	actor        fleet.Actor
 }
 
-func (s submission) to(t testing.TB, h http.Handler) (int, string) {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), s.method, nodeapi.Prefix+"/facts", strings.NewReader(s.body))
+func (s submission) to(tb testing.TB, h http.Handler) (int, string) {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), s.method, nodeapi.Prefix+"/facts", strings.NewReader(s.body))
 	if s.mime == "" {
 		s.mime = "application/json"
 	}
@@ -60,20 +60,20 @@ func (s submission) to(t testing.TB, h http.Handler) (int, string) {
 	h.ServeHTTP(w, r.WithContext(fleet.WithActor(r.Context(), s.actor)))
 	body, err := io.ReadAll(w.Result().Body)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return w.Code, string(body)
 }
 
-func zipped(t testing.TB, text string) string {
-	t.Helper()
+func zipped(tb testing.TB, text string) string {
+	tb.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return packed.String()
 }
@@ -92,11 +92,15 @@ func TestANodeSubmitsItsFacts(t *testing.T) {
 		{"nothing is known", submission{method: "GET"}, 404, inventory.FactsState{}},
 		{"a difference of nothing", submission{method: "PATCH", body: `{"number":1,"base":"` + string(one) + `"}`}, 409, inventory.FactsState{}},
 		{
-			"all facts", submission{method: "PUT", body: zipped(t, `{"number":5,"values":{"os":{"family":"Debian"},"a":1}}`), coding: "gzip"}, 200,
+			"all facts",
+			submission{method: "PUT", body: zipped(t, `{"number":5,"values":{"os":{"family":"Debian"},"a":1}}`), coding: "gzip"},
+			200,
 			inventory.FactsState{Number: 5, Digest: one, Seq: 1, Changed: 2, WatchedDigest: list, Watched: []string{"/os/family"}},
 		},
 		{
-			"a difference", submission{method: "PATCH", body: `{"number":6,"base":"` + string(one) + `","changed":{"/a":2},"watched":"` + string(list) + `"}`}, 200,
+			"a difference",
+			submission{method: "PATCH", body: `{"number":6,"base":"` + string(one) + `","changed":{"/a":2},"watched":"` + string(list) + `"}`},
+			200,
 			inventory.FactsState{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
 		},
 		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, inventory.FactsState{Number: 6, Digest: two}},

@@ -2,6 +2,7 @@ package nodeapi_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -9,8 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"context"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -30,8 +29,8 @@ type bench struct {
 	blobs    map[string]fleet.Digest
 }
 
-func newBench(t testing.TB) *bench {
-	t.Helper()
+func newBench(tb testing.TB) *bench {
+	tb.Helper()
 	b := &bench{store: delivertest.New(), blobs: map[string]fleet.Digest{}}
 	b.delivery = deliver.NewService(deliver.Parts{
 		Store: b.store, Groups: new(delivertest.Groups), Promoter: new(delivertest.Shown), Setting: func() deliver.Mode { return deliver.Live },
@@ -44,7 +43,7 @@ func newBench(t testing.TB) *bench {
 		}
 		digest, _, err := blobs.Put(context.Background(), strings.NewReader(body))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		b.blobs[text] = digest
 	}

@@ -81,7 +81,7 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Previ
 	}
 	shares := make([]Share, len(nodes))
 	for i, node := range nodes {
-		shares[i] = Share{Number: uint32(i), Node: node, State: Waiting} //nolint:gosec // at most MaxTargets
+		shares[i] = Share{Number: uint32(i), Node: node, State: Waiting}
 	}
 	p, err := s.Store.CreatePreview(ctx, Preview{
 		Environment: o.Environment, Version: o.Version, Commit: o.Commit, Description: o.Description, Targets: o.InWords,

@@ -28,7 +28,7 @@ func fate(t *rapid.T, name string) previewtest.Fate {
 		Stands: rapid.SampledFrom([]preview.Standing{preview.Compiled, preview.Compiled, preview.Compiled, preview.Broken, preview.Impossible}).Draw(t, name+" stands"),
 		Base:   rapid.SampledFrom([]fleet.Digest{"", "aaa", "bbb", "ccc"}).Draw(t, name+" base"),
 	}
-	switch f.Stands {
+	switch f.Stands { //nolint:exhaustive // the others end in nothing
 	case preview.Compiled:
 		f.Fresh, f.Order = digest.Draw(t, name+" fresh"), rapid.Bool().Draw(t, name+" order")
 		f.Volatile = rapid.SampledFrom([]string{"", "", "it reads the time"}).Draw(t, name+" volatile")
@@ -67,7 +67,7 @@ func TestEveryShareEndsAsItMust(t *testing.T) {
 			world.Fates[fleet.Certname(name)] = fate(rt, name)
 		}
 		lives := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(rt, "seconds that servers live")
-		synctest.Test(t, func(t *testing.T) { //nolint:thelper // it is the test
+		synctest.Test(t, func(t *testing.T) {
 			store := previewtest.NewStore()
 			p := made(t, store, world)
 			for _, seconds := range lives {
@@ -176,7 +176,7 @@ func TestCancelled(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- s.Run(ctx) }()
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
 		groups, err := s.Groups(t.Context(), p, preview.GroupPage{Limit: 9})
 		if err != nil || len(groups) != 1 || groups[0].Nodes != 1 {
 			t.Errorf("while it compiles: %v, %v", groups, err)
@@ -188,7 +188,7 @@ func TestCancelled(t *testing.T) {
 		if p, err = s.Cancel(t.Context(), ann, p.ID); err != nil || p.State != preview.Cancelled || p.Reason != "cancelled by ann" {
 			t.Errorf("%+v, %v", p, err)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
 		stop()
 		if err := <-ran; err != nil {
 			t.Error(err)

@@ -82,8 +82,11 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []routine.Config{
-		{Interval: time.Millisecond}, {Interval: time.Hour, Splay: 2 * time.Hour}, {Interval: time.Hour, Splay: -1},
-		{Interval: time.Hour, Gap: 2 * time.Hour}, {Interval: time.Hour, Gap: -1},
+		{Interval: time.Millisecond},
+		{Interval: time.Hour, Splay: 2 * time.Hour},
+		{Interval: time.Hour, Splay: -1},
+		{Interval: time.Hour, Gap: 2 * time.Hour},
+		{Interval: time.Hour, Gap: -1},
 	} {
 		if err := c.Check(); fault.Of(err) != fault.Invalid {
 			t.Errorf("%+v: %v", c, err)

@@ -157,7 +157,8 @@ var readings = []struct {
 	{"defined", []string{"present /facts/hostname"}, []string{"value /facts"}},
 	{"getvar", []string{"value /facts/os/name"}, []string{"value /facts"}},
 	{
-		"erb", []string{"value /facts/kernel", "value /facts/os/name", "value /facts/virtual", "file modules/reads/templates/some.erb", "module reads"},
+		"erb",
+		[]string{"value /facts/kernel", "value /facts/os/name", "value /facts/virtual", "file modules/reads/templates/some.erb", "module reads"},
 		[]string{"value /facts", "value /facts/os"},
 	},
 	{"erb-slow", []string{"value /facts", "value /trusted"}, nil},
@@ -176,7 +177,8 @@ var readings = []struct {
 	{"file", []string{"file modules/reads/files/none", "file modules/reads/files/some"}, nil},
 	{"find", []string{"file modules/reads/files/none"}, nil},
 	{
-		"hiera", []string{
+		"hiera",
+		[]string{
 			"file data/nodes/hiera.example.org.yaml", "file data/os/Debian.yaml", "file data/kernel/Linux.yaml", "names data/more", "file data/more/a.yaml",
 			"value /facts/os/family", "value /facts/kernel", "value /trusted/certname",
 		},

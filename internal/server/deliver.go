@@ -104,7 +104,7 @@ type promoter struct{ *parts }
 func (d promoter) Promote(ctx context.Context, g deliver.Generation) error {
 	row, err := d.store.Reinstate(ctx, g, time.Now())
 	if fault.Of(err) == fault.NotFound && err != nil {
-		return nil // another one was released meanwhile
+		return nil //nolint:nilerr // another one was released meanwhile
 	}
 	if err != nil {
 		return err

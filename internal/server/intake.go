@@ -36,7 +36,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set intake.Set) (intake.Stored
 	if set.AcceptedAt.IsZero() {
 		facts.ReceivedAt = time.Now()
 	}
-	trusted, err := agentDoor{s.parts}.Trusted(ctx, set.Node, nil)
+	trusted, err := agentDoor(s).Trusted(ctx, set.Node, nil)
 	switch {
 	case err == nil:
 		facts, err = facts.WithTrusted(trusted)
@@ -65,9 +65,9 @@ func (s factShelf) environmentOf(ctx context.Context, set intake.Set) (fleet.Env
 	if err != nil && fault.Of(err) != fault.NotFound {
 		return "", err
 	}
-	env, err := agentDoor{s.parts}.NodeEnvironment(ctx, set.Node, set.Environment)
+	env, err := agentDoor(s).NodeEnvironment(ctx, set.Node, set.Environment)
 	if err != nil { // it has no code, or groups cannot say it yet
-		return orDefault(set.Environment), nil
+		return orDefault(set.Environment), nil //nolint:nilerr // that is the answer
 	}
 	return env, nil
 }

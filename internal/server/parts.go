@@ -118,7 +118,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openPreviews(); err != nil {
 		return p, err
 	}
-	p.intakeFigures() //nolint:contextcheck // they are asked for later
+	p.intakeFigures()
 	p.openEvents()
 	p.figures() //nolint:contextcheck // they are asked for later
 	return p, nil

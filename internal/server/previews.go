@@ -52,7 +52,7 @@ func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet
 func (p previewer) ask(ctx context.Context, env fleet.Environment, version fleet.Digest, node fleet.Certname) (preview.Answer, error) {
 	facts, err := p.store.Facts(ctx, node)
 	if fault.Of(err) == fault.NotFound && err != nil {
-		return preview.Answer{Node: node, Stands: preview.Impossible, Failure: preview.Failure{Message: "no facts are known of " + string(node)}}, nil
+		return preview.Answer{Node: node, Stands: preview.Impossible, Failure: preview.Failure{Message: "no facts are known of " + string(node)}}, nil //nolint:nilerr // that is the answer
 	}
 	if err != nil {
 		return preview.Answer{}, err
@@ -119,7 +119,7 @@ func firstOf(reasons []string) string {
 func (p previewer) Base(ctx context.Context, node fleet.Certname) (fleet.Digest, error) {
 	known, err := p.store.Catalog(ctx, node)
 	if fault.Of(err) == fault.NotFound && err != nil || known.Received {
-		return "", nil
+		return "", nil //nolint:nilerr // it has none
 	}
 	return known.Digest, err
 }

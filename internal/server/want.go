@@ -61,7 +61,7 @@ type trust struct{ *parts }
 
 // Trusted implements compile.Trust.
 func (t trust) Trusted(ctx context.Context, node fleet.Certname) (json.RawMessage, error) {
-	return agentDoor{t.parts}.Trusted(ctx, node, nil)
+	return agentDoor(t).Trusted(ctx, node, nil)
 }
 
 // modes is compile.Modes.

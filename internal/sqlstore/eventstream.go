@@ -100,8 +100,17 @@ type part struct {
 }
 
 var streamRow = []column{
-	{"number", ints}, {"node", texts}, {"run", texts}, {"job_id", ints}, {"environment", texts}, {"kind", texts},
-	{"status", texts}, {"type", texts}, {"reported", ints}, {"stored_at", ints}, {"detail", texts},
+	{"number", ints},
+	{"node", texts},
+	{"run", texts},
+	{"job_id", ints},
+	{"environment", texts},
+	{"kind", texts},
+	{"status", texts},
+	{"type", texts},
+	{"reported", ints},
+	{"stored_at", ints},
+	{"detail", texts},
 }
 
 // appendEvents numbers events, stores them, and writes their runs.

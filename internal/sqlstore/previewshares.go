@@ -13,8 +13,16 @@ import (
 
 // shareColumns are in the order of putShares.
 var shareColumns = []column{
-	{"preview_id", ints}, {"number", ints}, {"node", texts}, {"state", texts}, {"compilation", ints},
-	{"fresh", texts}, {"base", texts}, {"reused", ints}, {"failure", texts}, {"volatile", texts},
+	{"preview_id", ints},
+	{"number", ints},
+	{"node", texts},
+	{"state", texts},
+	{"compilation", ints},
+	{"fresh", texts},
+	{"base", texts},
+	{"reused", ints},
+	{"failure", texts},
+	{"volatile", texts},
 }
 
 // putShares inserts shares, or replaces those that wait.

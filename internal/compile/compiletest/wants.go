@@ -133,12 +133,12 @@ func (q *Queue) Footprints(_ context.Context, inputs []int64) (map[int64]compile
 	found := map[int64]compile.Footprint{}
 	for _, id := range inputs {
 		if set := q.inputs[id]; set != nil {
-			print := compile.Footprint{Set: *set}
-			print.Set.Sources = compile.Sources{}
+			left := compile.Footprint{Set: *set}
+			left.Set.Sources = compile.Sources{}
 			for _, g := range set.Sources.Groups() {
-				print.Groups = append(print.Groups, g.Digest)
+				left.Groups = append(left.Groups, g.Digest)
 			}
-			found[id] = print
+			found[id] = left
 		}
 	}
 	return found, q.fail

@@ -2,6 +2,7 @@ package compiletest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,12 +134,12 @@ func testFootprints(b wantsBench) {
 	c := b.compiled("a.example", v1, inputsOf("x.pp"), t0)
 	found, err := b.store.Wants.Footprints(b.t.Context(), []int64{c.ID, c.ID + 100})
 	b.ok(err)
-	print, ok := found[c.ID]
-	if len(found) != 1 || !ok || len(print.Set.Values) != 2 || print.Set.Sources.Count() != 0 {
+	left, ok := found[c.ID]
+	if len(found) != 1 || !ok || len(left.Set.Values) != 2 || left.Set.Sources.Count() != 0 {
 		b.t.Fatalf("found %+v", found)
 	}
 	var whole compile.Sources
-	for _, group := range print.Groups {
+	for _, group := range left.Groups {
 		text, err := b.store.Wants.SourceGroup(b.t.Context(), group)
 		b.ok(err)
 		b.ok(whole.AddGroup(text))
@@ -300,11 +301,11 @@ func testRefresh(b wantsBench) {
 		b.t.Helper()
 		list, err := b.store.Wants.Oldest(ctx, old, volatile, n)
 		b.ok(err)
-		text := ""
+		var text strings.Builder
 		for _, s := range list {
-			text += string(s.Node[0])
+			text.WriteByte(s.Node[0])
 		}
-		return text
+		return text.String()
 	}
 	if got := fmt.Sprint(names(t0.Add(2*minute), time.Time{}, 10), " ", names(time.Time{}, t0.Add(time.Hour), 10), " ", names(t0.Add(time.Hour), time.Time{}, 1)); got != "cb c c" {
 		b.t.Errorf("oldest %s", got)

@@ -52,8 +52,10 @@ func madeFromReports(t *testing.T, b Backend) {
 	}
 	rows := read(t, b.Store, event.Filter{Node: "a"})
 	want := []pxp.RunEvent{
-		{N: 1, Kind: pxp.RunBegan, At: At(1), Environment: "production", Noop: true}, Resource(2, event.Success, "File", "/etc/motd"),
-		Resource(3, event.Failure, "Service", "ntp"), {N: 4, Kind: pxp.RunEnded, At: At(30), Environment: "production", Status: event.Changed, Version: "v1", Noop: true},
+		{N: 1, Kind: pxp.RunBegan, At: At(1), Environment: "production", Noop: true},
+		Resource(2, event.Success, "File", "/etc/motd"),
+		Resource(3, event.Failure, "Service", "ntp"),
+		{N: 4, Kind: pxp.RunEnded, At: At(30), Environment: "production", Status: event.Changed, Version: "v1", Noop: true},
 	}
 	var got []pxp.RunEvent
 	for _, e := range rows {

@@ -56,7 +56,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Backend) {
 // At is the n-th second of the tests.
 func At(n int) time.Time { return time.Date(2026, 11, 22, 1, 0, n, 123456000, time.UTC) }
 
-// Begin, Resource and End make events.
+// Begin is the event with which a run begins.
 func Begin(n int) pxp.RunEvent {
 	return pxp.RunEvent{N: n, Kind: pxp.RunBegan, At: At(n), Environment: "production"}
 }

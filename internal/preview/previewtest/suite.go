@@ -48,7 +48,7 @@ func create(t *testing.T, s preview.Store, n int, change ...func(*preview.Previe
 	t.Helper()
 	shares := make([]preview.Share, n)
 	for i := range shares {
-		shares[i] = preview.Share{Number: uint32(i), Node: fleet.Certname(fmt.Sprintf("n%05d.example", i)), State: preview.Waiting} //nolint:gosec // small
+		shares[i] = preview.Share{Number: uint32(i), Node: fleet.Certname(fmt.Sprintf("n%05d.example", i)), State: preview.Waiting}
 	}
 	p := preview.Preview{
 		Environment: "production", Version: digest(0), Commit: "abc123", Description: "ünï", Targets: "all", Author: "ann", AuthorKind: fleet.UserActor,
