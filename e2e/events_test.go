@@ -108,7 +108,9 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 		listed.Items[i].Old, listed.Items[i].New = compacted(listed.Items[i].Old), compacted(listed.Items[i].New)
 	}
 	same(t, "followed and listed", followed, listed.Items)
-	eventually(t, patience, "the report is compared", func() bool { return s.metric(t, "tutti_event_runs_settled_total") == 1 })
+	if !within(patience, func() bool { return s.metric(t, "tutti_event_runs_settled_total") == 1 }) {
+		t.Fatalf("%g runs were compared with their reports; reports: %+v", s.metric(t, "tutti_event_runs_settled_total"), a.reports(t))
+	}
 	for _, name := range []string{"tutti_events_only_in_report_total", "tutti_events_only_in_stream_total", "tutti_events_missing_total", "tutti_events_from_reports_total"} {
 		if n := s.metric(t, name); n != 0 {
 			t.Errorf("%s is %g", name, n)
