@@ -1,0 +1,110 @@
+// Fleet measures how code reaches a fleet of made-up nodes: how long it takes until all
+// have a catalog of their first facts, then, of a commit that touches what 2 % of them
+// read and of one that touches nothing, until it is known who is touched, how many are
+// compiled, and until all catalogs are current. No node asks for a catalog: all
+// are compiled ahead. Method and figures: docs/benchmarks.md.
+//
+//	go run ./bench/fleet [-nodes 10000]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
+)
+
+const moduleDir = "/usr/share/puppet/modules"
+
+// settings are the knobs; they go into the report as they were.
+type settings struct {
+	Nodes       int    `json:"nodes"`
+	Roles       int    `json:"roles"`
+	Environment string `json:"environment"`
+	Senders     int    `json:"senders"`
+
+	limit time.Duration
+	keep  bool
+	out   string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.Nodes, "nodes", 10_000, "made-up nodes")
+	flag.IntVar(&s.Roles, "roles", 50, "roles, as many nodes of each; a commit touches one")
+	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory that roles are added to")
+	flag.IntVar(&s.Senders, "senders", 4, "nodes that send their facts at the same time")
+	flag.DurationVar(&s.limit, "limit", 90*time.Minute, "time for all of it")
+	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
+	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	flag.Parse()
+	peers.Main("fleet", s.limit, s.keep, s.run)
+}
+
+var columns = []string{
+	"nodes", "touched", "compiled", "known_s", "current_s", "server_cpu_s", "cpu_ms_each", "server_cores", "client_cores", "others_cores", "peak_rss_mb",
+}
+
+func (s settings) run(ctx context.Context, dir string) error {
+	if s.Roles < 1 || s.Nodes < s.Roles || s.Nodes%s.Roles != 0 || s.Senders < 1 {
+		return fmt.Errorf("-nodes is a multiple of -roles, and -senders at least 1")
+	}
+	report := &measure.Report{Name: "fleet", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
+	var err error
+	if report.Rows, err = s.measure(ctx, dir); err != nil {
+		return report.Incomplete(os.Stdout, columns, err)
+	}
+	report.Notes = s.judge(report.Rows)
+	return report.Finish(os.Stdout, columns, s.out)
+}
+
+// measure starts a server and takes a fleet through every case.
+func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
+	code := environment{dir: filepath.Join(dir, "environment"), roles: s.Roles}
+	if err := code.make(s.Environment); err != nil {
+		return nil, err
+	}
+	binary, err := peers.BuildTutti(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	// What is compiled to check a reuse is not what is measured here, and a busy machine
+	// is no reason to wait.
+	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--reuse-check=0", "--max-load=0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stop := tutti.Stop(); err == nil {
+			err = stop
+		}
+	}()
+	b := &bench{settings: s, tutti: tutti, code: code, data: filepath.Join(dir, "server", "data")}
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	defer b.metrics.Close()
+	return measure.InTurn(ctx, b.first, b.role, b.nothing)
+}
+
+// judge compares with the aims of the design.
+func (s settings) judge(rows []measure.Row) (notes []string) {
+	const most = 2 // seconds
+	share := s.Nodes / s.Roles
+	for _, row := range rows {
+		f := row.Figures
+		switch row.Case {
+		case roleCase:
+			notes = append(notes, fmt.Sprintf("aim: %s: known below %d s, and the %d touched nodes compile, no other: %.3g s, %.0f; met: %t",
+				row.Case, most, share, f["known_s"], f["compiled"], f["known_s"] < most && f["compiled"] == float64(share)))
+		case nothingCase:
+			notes = append(notes, fmt.Sprintf("aim: %s: no compilation: %.0f; met: %t", row.Case, f["compiled"], f["compiled"] == 0))
+		}
+	}
+	return notes
+}
