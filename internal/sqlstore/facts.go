@@ -37,6 +37,19 @@ func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.F
 	return stored, changed, nil
 }
 
+// spend remembers the number of a submission that came too late: the same one must not come again as a new one.
+func (s *Store) spend(ctx context.Context, stored inventory.FactSet, number int64) (inventory.FactSet, []string, error) {
+	if number <= stored.Number {
+		return stored, nil, nil
+	}
+	stored.Number = number
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE factsets SET number = $1 WHERE number < $1 AND node_id = (SELECT id FROM nodes WHERE certname = $2)", number, stored.Certname)
+		return err
+	})
+	return stored, nil, err
+}
+
 func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inventory.FactSet, changed []string, err error) {
 	before, packages, err := s.factHead(ctx, f.Certname)
 	known := err == nil
@@ -47,7 +60,7 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	if f.ProducedAt.IsZero() {
 		f.ProducedAt = f.ReceivedAt
 	} else if d.newest = micros(f.ProducedAt); micros(before.ProducedAt) > d.newest {
-		return before, nil, nil
+		return s.spend(ctx, before, f.Number)
 	}
 	if f.Number != 0 && f.Number <= before.Number {
 		return before, nil, nil

@@ -109,6 +109,10 @@ func (f *Fake) SaveFacts(_ context.Context, s intake.Set) (intake.Stored, error)
 	old, known := f.stored[s.Node]
 	late := s.Number != 0 && s.Number <= old.Number || !s.AcceptedAt.IsZero() && s.AcceptedAt.Before(old.AcceptedAt)
 	if late {
+		if old.Number < s.Number { // it is spent: the same one must not come again as a new one
+			old.Number = s.Number
+			f.stored[s.Node] = old
+		}
 		old.Values, old.Changed = nil, 0
 		return old, nil
 	}

@@ -157,6 +157,12 @@ func overtakenByRun(t *testing.T, b Backend) {
 	stored, err := b.Inventory.SaveFacts(t.Context(), queued)
 	ok(t, err)
 	same(t, "digest", run.Digest, stored.Digest)
+	same(t, "number of what came too late", int64(1), stored.Number)
+	again := queued
+	again.AcceptedAt = run.AcceptedAt.Add(time.Second) // it is sent once more: its answer was lost
+	stored, err = b.Inventory.SaveFacts(t.Context(), again)
+	ok(t, err)
+	same(t, "digest after the same came again", run.Digest, stored.Digest)
 	next := set("a.example", 2, `{"a":2}`)
 	b.enqueue(t, next)
 	due, err := b.Store.DueFacts(t.Context(), 1)
