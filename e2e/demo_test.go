@@ -44,6 +44,10 @@ func TestDemo(t *testing.T) {
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
 		"Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
 		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
+	contains(t, r.out, "$ tutti compile queue\n", "Nothing is to be compiled.", "workers = 6", "    live: ")
+	if counts := regexp.MustCompile(`(?m)^(\d+) of 202 nodes were compiled; (\d+) nodes have the role web$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
+		t.Errorf("not exactly the nodes of the role were compiled: %q", counts)
+	}
 	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 || jobs[0][4] != "200" || jobs[3][4] != "2" {
 		t.Errorf("the list of jobs does not show four that succeeded on all of their nodes: %q", jobs)
 	}

@@ -57,7 +57,7 @@ func (s *stage) startAgent(ctx context.Context, n node) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"agent", "run", "--dir", home, "--puppet", puppet}
+	args := []string{"agent", "run", "--dir", home, "--puppet", puppet, "--runs", "scheduled", "--run-interval", "12h"}
 	s.sayf("$ tutti %s &", strings.Join(args, " "))
 	return s.launch("agent-"+n.name, args...)
 }

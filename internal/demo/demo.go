@@ -87,7 +87,10 @@ func Run(ctx context.Context, c Config) (err error) {
 			return err
 		}
 	}
-	if err := s.order(ctx); err != nil || !c.Keep {
+	if err := s.order(ctx); err != nil {
+		return err
+	}
+	if err := s.commit(ctx, repo); err != nil || !c.Keep {
 		return err
 	}
 	s.keep(ctx, repo)

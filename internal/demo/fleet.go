@@ -54,12 +54,22 @@ func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
 	defer enroller.Close()
 	fleet := sim.New(sim.Config{
 		URLs: []string{"wss" + strings.TrimPrefix(url, "https")}, Names: sim.Names(s.Nodes, domain), Identity: enroller.Enrol,
-		FirstPause: 500 * time.Millisecond,
+		FirstPause: 500 * time.Millisecond, Catalogs: url, Facts: facts,
 	})
 	if err := fleet.Enrol(ctx); err != nil {
 		return nil, err
 	}
 	return fleet, fleet.SendFacts(ctx, url)
+}
+
+// facts are a simulated node's, with those that the control repository and its modules go by.
+func facts(name string) map[string]any {
+	facts := sim.Facts(name)
+	facts["demo_root"], facts["clientversion"] = "/srv/demo", "7.23.0"
+	if role := facts["role"]; role == "web" || role == "db" {
+		facts["demo_role"] = role
+	}
+	return facts
 }
 
 // contact is where the server is, and which authority it is of.

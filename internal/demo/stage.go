@@ -26,7 +26,7 @@ func (s *stage) startServer(ctx context.Context) (stop func() error, err error) 
 	data := filepath.Join(s.Dir, "data")
 	args := []string{
 		"server", "--data", data, "--listen", s.Listen, "--dns-alt-names", "localhost", "--autosign", "list",
-		"--autosign-list", "*." + domain, "--access-log=false",
+		"--autosign-list", "*." + domain, "--access-log=false", "--hint-apply", "now", "--max-load", "0",
 	}
 	s.title("Start a server")
 	s.sayf("$ tutti %s", strings.Join(args, " "))

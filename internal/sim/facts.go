@@ -38,10 +38,10 @@ func Facts(name string) map[string]any {
 }
 
 // SendFacts submits a node's facts as an agent does, on a connection of its own.
-func SendFacts(ctx context.Context, url, name string, identity *tls.Config) error {
+func SendFacts(ctx context.Context, url, name string, identity *tls.Config, facts map[string]any) error {
 	now := time.Now()
 	body, err := json.Marshal(map[string]any{
-		"name": name, "values": Facts(name), "timestamp": now.Format(time.RFC3339Nano), "expiration": now.Add(24 * time.Hour).Format(time.RFC3339Nano),
+		"name": name, "values": facts, "timestamp": now.Format(time.RFC3339Nano), "expiration": now.Add(24 * time.Hour).Format(time.RFC3339Nano),
 	})
 	if err != nil {
 		return err

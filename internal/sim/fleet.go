@@ -24,8 +24,9 @@ type Config struct {
 	Seed     uint64
 	Log      *slog.Logger // nil: nothing is logged
 
-	Catalogs    string // where nodes get their catalogs and send their reports, as https://HOST:PORT; empty: they do not
-	ApplyAtOnce bool   // each new catalog; else those only that the server says so of
+	Facts       func(name string) map[string]any // what a node submits; Facts if it is nil
+	Catalogs    string                           // where nodes get their catalogs and send their reports, as https://HOST:PORT; empty: they do not
+	ApplyAtOnce bool                             // each new catalog; else those only that the server says so of
 
 	UserAgent      string        // tutti-agent/simulated if it is empty
 	Enrolling      int           // certificates that are fetched at the same time; 8
@@ -39,6 +40,9 @@ func (c *Config) fill() {
 		c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address)
 		}
+	}
+	if c.Facts == nil {
+		c.Facts = Facts
 	}
 	if c.Recorder == nil {
 		c.Recorder = NewRecorder()
@@ -93,7 +97,9 @@ func (f *Fleet) Enrol(ctx context.Context) error {
 
 // SendFacts submits every node's facts to the server at url. It comes after Enrol.
 func (f *Fleet) SendFacts(ctx context.Context, url string) error {
-	return f.each(ctx, func(ctx context.Context, n *node) error { return SendFacts(ctx, url, n.name, n.identity) })
+	return f.each(ctx, func(ctx context.Context, n *node) error {
+		return SendFacts(ctx, url, n.name, n.identity, f.cfg.Facts(n.name))
+	})
 }
 
 // SubmitFacts submits every node's facts to the server at url apart from a run, with the fact wave set to

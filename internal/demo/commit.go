@@ -1,0 +1,173 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// quietTimeout is how long the compiler may take until nothing is left to do, and an agent until it has
+// applied its catalog.
+const quietTimeout = 3 * time.Minute
+
+// The role whose data a commit changes, and the node of it whose agent is real.
+const (
+	committedRole = "web"
+	committedNode = "web-1." + domain
+)
+
+// commit deploys a change of one role's data: only the nodes of that role are compiled, their agents are
+// told, fetch their catalogs and apply them, and what happens is shown while it happens.
+func (s *stage) commit(ctx context.Context, repo string) error {
+	s.title("Compiled ahead: every node that has sent facts has a catalog, though nobody has asked for one")
+	if err := s.awaitQuiet(ctx); err != nil {
+		return err
+	}
+	if err := s.tutti(ctx, "compile", "queue"); err != nil {
+		return err
+	}
+	before, err := s.newestCompilation(ctx)
+	if err != nil {
+		return err
+	}
+	s.title("Deploy a commit that changes the data of the role " + committedRole + ", and watch " + committedNode)
+	if err := s.edit(ctx, filepath.Join(repo, "data", "role", committedRole+".yaml")); err != nil {
+		return err
+	}
+	return s.watching(ctx, committedNode, func() error {
+		if err := s.tutti(ctx, "code", "deploy", "production", repo); err != nil {
+			return err
+		}
+		if err := s.awaitQuiet(ctx); err != nil {
+			return err
+		}
+		return s.countCompiled(ctx, before)
+	})
+}
+
+// edit changes one value.
+func (s *stage) edit(ctx context.Context, path string) error {
+	args := []string{"-i", "s/workers: 4/workers: 6/", path}
+	s.sayf("$ sed %s", strings.Join(args, " "))
+	before, err := os.ReadFile(path) //nolint:gosec // the path is ours
+	if err != nil {
+		return err
+	}
+	if out, err := exec.CommandContext(ctx, "sed", args...).CombinedOutput(); err != nil { //nolint:gosec // the line is ours
+		return fmt.Errorf("sed: %w\n%s", err, out)
+	}
+	after, err := os.ReadFile(path) //nolint:gosec // the path is ours
+	if err == nil && string(after) == string(before) {
+		err = fmt.Errorf("sed has changed nothing in %s", path)
+	}
+	return err
+}
+
+// awaitQuiet returns when nothing is to be compiled any more, twice in a row: what was deployed is
+// looked at a moment after.
+func (s *stage) awaitQuiet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, quietTimeout)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for quiet := 0; quiet < 3; {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the compile queue does not empty: %w", ctx.Err())
+		case <-tick.C:
+		}
+		var queue struct{ Wanted, Running, Resting int }
+		if err := s.ask(ctx, &queue, "compile", "queue"); err != nil {
+			return err
+		}
+		if quiet++; queue.Wanted+queue.Running+queue.Resting > 0 {
+			quiet = 0
+		}
+	}
+	return nil
+}
+
+// compilation is one row of the compiler's history.
+type compilation struct {
+	ID          int64
+	Node, State string
+	Reused      bool
+}
+
+// compiled lists the newest compilations, the newest first.
+func (s *stage) compiled(ctx context.Context, limit string) ([]compilation, error) {
+	var rows []compilation
+	return rows, s.ask(ctx, &rows, "compile", "queue", "--environment", "production", "--limit", limit)
+}
+
+func (s *stage) newestCompilation(ctx context.Context) (int64, error) {
+	rows, err := s.compiled(ctx, "1")
+	if err == nil && len(rows) != 1 {
+		err = errors.New("nothing was compiled")
+	}
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].ID, nil
+}
+
+// countCompiled says how many nodes were compiled after a compilation: all of the role, and nobody else.
+func (s *stage) countCompiled(ctx context.Context, after int64) error {
+	rows, err := s.compiled(ctx, "0")
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, row := range rows {
+		if row.ID <= after || row.Reused {
+			continue
+		}
+		if got = append(got, row.Node); row.State != "done" {
+			return fmt.Errorf("the compilation of %s is %s", row.Node, row.State)
+		}
+	}
+	var all, want []struct{ Certname string }
+	if err := s.ask(ctx, &all, "query", "inventory[certname]{ }"); err != nil {
+		return err
+	}
+	if err := s.ask(ctx, &want, "query", fmt.Sprintf("inventory[certname]{ facts.demo_role = %q }", committedRole)); err != nil {
+		return err
+	}
+	var names []string
+	for _, w := range want {
+		names = append(names, w.Certname)
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	s.sayf("%d of %d nodes were compiled; %d nodes have the role %s", len(got), len(all), len(names), committedRole)
+	if !slices.Equal(got, names) {
+		return fmt.Errorf("compiled were %.500s, of the role are %.500s", strings.Join(got, " "), strings.Join(names, " "))
+	}
+	return nil
+}
+
+// ask runs a command that the demo does not show, and decodes what it prints.
+func (s *stage) ask(ctx context.Context, into any, args ...string) error {
+	out, err := s.command(ctx, append(args, "-o", "json")...).Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			return fmt.Errorf("tutti %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
+		}
+		return err
+	}
+	var list struct{ Items json.RawMessage }
+	if json.Unmarshal(out, &list) == nil && list.Items != nil {
+		out = list.Items
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		return fmt.Errorf("tutti %s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
