@@ -139,7 +139,7 @@ func TestServiceFindsWhatAnotherProcessFinished(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, other := newWorld(t), newWorld(t)
-		other.queue, other.facts, other.docs = w.queue, w.facts, w.docs
+		other.queue, other.facts, other.docs, other.results = w.queue, w.facts, w.docs, w.results
 		other.compiler.Play(compiletest.Takes(2500 * time.Millisecond))
 		other.restart(t, compile.DefaultDispatcher("other", 1), compile.DefaultService())
 		defer other.start(t.Context())()

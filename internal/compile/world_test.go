@@ -36,7 +36,7 @@ func newWorld(t fataler, change ...func(*compile.DispatcherConfig, *compile.Serv
 	queue := compiletest.NewQueue()
 	w := &world{
 		queue: queue, compiler: compiletest.NewCompiler(), facts: &compiletest.Facts{Queue: queue}, docs: compiletest.NewDocuments(),
-		results: &compiletest.Results{}, gate: &compiletest.Gate{}, versions: &compiletest.Versions{},
+		results: &compiletest.Results{Queue: queue}, gate: &compiletest.Gate{}, versions: &compiletest.Versions{},
 	}
 	w.versions.Set(production, version1)
 	dispatch, serve := compile.DefaultDispatcher("host:/data", 2), compile.DefaultService()

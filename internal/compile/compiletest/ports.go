@@ -139,6 +139,7 @@ func (f *Facts) Facts(_ context.Context, node fleet.Certname) (json.RawMessage, 
 
 // Results remembers what was saved.
 type Results struct {
+	Queue *Queue // nil: it takes what comes of any lease
 	mu    sync.Mutex
 	saved []compile.Result
 	fail  error
@@ -157,6 +158,9 @@ func (r *Results) SaveCatalog(_ context.Context, result compile.Result) error {
 	defer r.mu.Unlock()
 	if r.fail != nil {
 		return r.fail
+	}
+	if r.Queue != nil && !r.Queue.leased(result.Compilation) {
+		return fault.New(fault.Conflict, "compilation %d is not leased any more", result.Compilation.ID)
 	}
 	r.saved = append(r.saved, result)
 	return nil

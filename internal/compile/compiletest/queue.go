@@ -194,6 +194,13 @@ func holds(row *compile.Compilation, c compile.Compilation) bool {
 	return row != nil && row.State == compile.Leased && row.LeasedBy == c.LeasedBy && row.Attempts == c.Attempts && row.RestsUntil.IsZero()
 }
 
+// leased says whether c's lease holds.
+func (q *Queue) leased(c compile.Compilation) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return holds(q.rows[c.ID], c)
+}
+
 // Finish implements compile.Queue.
 func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	q.mu.Lock()
