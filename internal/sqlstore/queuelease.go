@@ -10,20 +10,20 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// lanesText finds the lanes up to a priority: it steps over the index from one lane to
-// the next, so that it costs as many steps as there are lanes, however many rows they
-// have. The last step finds none.
-const lanesText = `WITH RECURSIVE lane (priority, environment) AS (
-	SELECT * FROM (SELECT priority, environment FROM compilations WHERE state = 'wanted' ORDER BY priority, environment LIMIT 1) f
+// lanesText finds the lanes up to a priority by their first rows: it steps over the
+// index from one lane to the next, so that it costs as many steps as there are lanes,
+// however many rows they have. (SQLite seeks with a pair of columns only where it is
+// compared with constants: the next environment and the next priority are two seeks.)
+const lanesText = `WITH RECURSIVE lane (id) AS (
+	SELECT id FROM (SELECT id FROM compilations WHERE state = 'wanted' ORDER BY priority, environment, wanted_at, id LIMIT 1) f
 	UNION ALL
-	SELECT (SELECT c.priority FROM compilations c WHERE c.state = 'wanted' AND (c.priority, c.environment) > (l.priority, l.environment)
-			ORDER BY c.priority, c.environment LIMIT 1),
-		(SELECT c.environment FROM compilations c WHERE c.state = 'wanted' AND (c.priority, c.environment) > (l.priority, l.environment)
-			ORDER BY c.priority, c.environment LIMIT 1)
-	FROM lane l WHERE l.priority IS NOT NULL AND l.priority <= $1)
-	SELECT l.priority, l.environment, (SELECT c.wanted_at FROM compilations c WHERE c.state = 'wanted'
-			AND c.priority = l.priority AND c.environment = l.environment ORDER BY c.wanted_at, c.id LIMIT 1)
-	FROM lane l WHERE l.priority <= $1`
+	SELECT COALESCE(
+		(SELECT c.id FROM compilations c WHERE c.state = 'wanted' AND c.priority = p.priority AND c.environment > p.environment
+			ORDER BY c.environment, c.wanted_at, c.id LIMIT 1),
+		(SELECT c.id FROM compilations c WHERE c.state = 'wanted' AND c.priority > p.priority
+			ORDER BY c.priority, c.environment, c.wanted_at, c.id LIMIT 1))
+	FROM lane l JOIN compilations p ON p.id = l.id WHERE p.priority <= $1)
+	SELECT p.priority, p.environment, p.wanted_at FROM lane l JOIN compilations p ON p.id = l.id WHERE p.priority <= $1`
 
 func scanLane(row scanner) (l compile.Lane, err error) {
 	err = row.Scan(&l.Priority, &l.Environment, at(&l.Oldest))
