@@ -77,6 +77,16 @@
 // wants anything, the Dispatcher before it compiles. One in so many reuses is wanted
 // again with Checks set, compiled without it, and compared.
 //
+// # Ahead of requests
+//
+// A Wanter decides whose catalog is wanted before its node asks: new code, facts and groups that
+// the catalog read, exports that it collected, a new certificate, old age. The store notes
+// each change in the transaction that makes it, so that no crash loses one. Of a new version it
+// compares the files that differ with the Footprint of each compilation, each group of
+// sources once; nodes that read none of them get no row: their Standing moves on, and the
+// first request restates it. Nodes that only get what is released are compiled staged. Catalogs
+// that follow each other's exports in a circle are stopped after Rounds, and said to be.
+//
 // # Documents
 //
 // A catalog is stored once, under the digest of its normalised form: see
