@@ -145,7 +145,7 @@ func TestExportsMoveWhoCollectsThem(t *testing.T) {
 		w.expect(t, "another address", 3)
 		w.set("b", map[string]string{"role": "db"})
 		w.expect(t, "one exports nothing any more", 3)
-		w.following = false
+		w.following.Store(false)
 		w.set("a", map[string]string{"role": "out", "addr": "3"})
 		w.settle()
 		if n := w.counted(); n != 1 {
@@ -217,13 +217,13 @@ func TestSigningWantsAFirstCatalog(t *testing.T) {
 		w.queue.SetHome("a", production)
 		w.queue.Note(compile.NewlySigned, "a")
 		w.expect(t, "a node without facts", 0)
-		w.ahead = false
+		w.ahead.Store(false)
 		w.set("a", map[string]string{"role": "web"})
 		w.settle()
 		if rows := w.queue.All(); len(rows) != 0 {
 			t.Errorf("rows with compiling ahead off: %+v", rows)
 		}
-		w.ahead = true
+		w.ahead.Store(true)
 		w.queue.Note(compile.NewlySigned, "a")
 		w.settle()
 		rows := w.queue.All()
@@ -287,7 +287,7 @@ func TestOldCatalogsAreRefreshed(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{}, webAndDB, func(t *testing.T, w *fleetWorld) {
 		t.Helper()
-		w.refresh = time.Hour
+		w.refresh.Store(int64(time.Hour))
 		w.settle()
 		if n := w.counted(); n != 0 {
 			t.Errorf("%d compilations of young catalogs", n)

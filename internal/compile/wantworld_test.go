@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -48,10 +49,9 @@ type fleetWorld struct {
 	ended     map[fleet.Certname]time.Time // when that was
 	total     int
 	needless  []string
-	onSign    bool
-	following bool
-	ahead     bool
-	refresh   time.Duration
+	following atomic.Bool
+	ahead     atomic.Bool
+	refresh   atomic.Int64 // a time.Duration
 }
 
 func newFleetWorld(t fataler) *fleetWorld {
@@ -59,8 +59,10 @@ func newFleetWorld(t fataler) *fleetWorld {
 	w := &fleetWorld{
 		world: newWorld(t), inventory: compiletest.NewInventory(), trees: map[fleet.Digest]tree{}, given: map[fleet.Certname]string{},
 		released: map[fleet.Certname]bool{}, newest: map[fleet.Certname]string{}, exported: map[fleet.Certname]string{},
-		compiled: map[fleet.Certname]string{}, ended: map[fleet.Certname]time.Time{}, savedBy: map[fleet.Certname]int64{}, onSign: true, following: true, ahead: true,
+		compiled: map[fleet.Certname]string{}, ended: map[fleet.Certname]time.Time{}, savedBy: map[fleet.Certname]int64{},
 	}
+	w.ahead.Store(true)
+	w.following.Store(true)
 	orders := compile.Orders{Inputs: w.facts, Classifier: w}
 	w.reuser = compile.NewReuser(compile.ReuserParts{
 		Store: w.queue, Queue: w.queue, Orders: orders, Inventory: w.inventory, Versions: w, Documents: w.docs, Results: w, Engine: w.compiler.Engine,
@@ -79,8 +81,8 @@ func (w *fleetWorld) reopen(t fataler, log io.Writer) {
 	t.Helper()
 	parts := compile.WanterParts{
 		Store: w.queue, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
-		Ahead: func() bool { return w.ahead }, Follow: func() bool { return w.following }, OnSign: func() bool { return w.onSign },
-		RefreshAfter: func() time.Duration { return w.refresh },
+		Ahead: func() bool { return w.ahead.Load() }, Follow: func() bool { return w.following.Load() }, OnSign: func() bool { return true },
+		RefreshAfter: func() time.Duration { return time.Duration(w.refresh.Load()) },
 	}
 	if log != nil {
 		parts.Log = slog.New(slog.NewTextHandler(log, nil))
