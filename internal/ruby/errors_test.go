@@ -274,3 +274,32 @@ func orderThatKillsWorkers(t *testing.T, pool *Pool) {
 	}
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 }
+
+// Puppet loads a module's init.pp with its other manifests: a mistake in one of them must not hide what is in another.
+func TestMistakesInOneFileLeaveTheOthersAsTheyAre(t *testing.T) {
+	t.Parallel()
+	pool := running(t, Config{Workers: 1}, directories{version("twofiles"): tree(t, map[string]string{
+		"manifests/site.pp": `
+node 'syntax.example.org' { include m::syntax }
+node 'twice.example.org' { include m::twice }
+node default { include m }
+`,
+		"modules/m/manifests/init.pp":   "class m { notify { 'm': } }\nclass m::twice::deep { }\n",
+		"modules/m/manifests/syntax.pp": "class m::syntax { notify { 'x' message => } }\n",
+		"modules/m/manifests/twice.pp":  "class m::twice::deep { }\nclass m::twice { }\n",
+	})})
+	for _, mistake := range []struct{ node, message, file string }{
+		{"syntax", "Syntax error at", "modules/m/manifests/syntax.pp"},
+		{"twice", "'m::twice::deep' is already defined", "modules/m/manifests/init.pp"},
+	} {
+		for range 2 {
+			got := fails(t, pool, order(t, "production", "twofiles", mistake.node+".example.org"))
+			if got.Cause != compile.CauseCode || !strings.Contains(got.Message, mistake.message) || got.File != mistake.file {
+				t.Errorf("%s: %+v", mistake.node, got)
+			}
+			if c := mustCompile(t, pool, order(t, "production", "twofiles", "other.example.org")); c.find("Notify[m]") == nil {
+				t.Errorf("after %s the class m is not there", mistake.node)
+			}
+		}
+	}
+}

@@ -96,20 +96,17 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	watching.Go(func() { w.watch(limited, cancel) })
 	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
 	reply, outcome, err := w.converse(order, func(m *message) error { return talk.answer(limited, m) })
-	w.broken = !stop()
+	w.broken = !stop() || err != nil || reply.Spent
 	ended := context.Cause(limited)
 	cancel(nil)
 	watching.Wait()
 	outcome.Cost.Wall = time.Since(started)
 	switch {
 	case err != nil:
-		w.broken = true
 		return compile.Outcome{}, w.explain(ctx, ended, err)
 	case talk.failed != nil: // whatever the code made of it
-		w.broken = w.broken || reply.Spent
 		return compile.Outcome{}, talk.failed
 	case reply.Error != nil:
-		w.broken = w.broken || reply.Spent
 		reply.Error.Logs = reply.Logs
 		return compile.Outcome{}, reply.Error
 	default:

@@ -17,6 +17,7 @@ require 'lookups'
 require 'templates'
 require 'single_thread'
 require 'shortcuts'
+require 'loads'
 require 'logs'
 require 'failure'
 require 'group_data'
@@ -81,11 +82,11 @@ module Tutti
       documents, inputs = compiled(order)
       return too_large(documents, logs) if documents.sum(&:bytesize) > @limit
 
-      header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a, 'inputs' => inputs }
+      header = { 'catalog_bytes' => documents[0].bytesize, 'exported_bytes' => documents[1].bytesize, 'logs' => logs.to_a, 'inputs' => inputs, 'spent' => Loads.broken? }
       { header: header, documents: documents }
     rescue StandardError, ScriptError, SystemExit, NoMemoryError, SystemStackError, UncaughtThrowError => e
       failure = Failure.new(e, @paths)
-      { header: { 'error' => failure.to_h, 'logs' => logs.to_a, 'spent' => failure.spent? }, documents: [] }
+      { header: { 'error' => failure.to_h, 'logs' => logs.to_a, 'spent' => failure.spent? || Loads.broken? }, documents: [] }
     end
 
     # The documents, and what was read for them.
@@ -129,6 +130,7 @@ module Tutti
       Templates.install
       SingleThread.install
       Shortcuts.install
+      Loads.install
       StoredQueries.install
       Collecting.install
       ShownSettings.install(@paths)
