@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,7 @@ func newDaemon(t *testing.T, name, dir string, flags ...string) *daemon {
 	t.Helper()
 	d := &daemon{program: binary, name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags}
 	t.Cleanup(func() {
-		d.kill()
+		d.killAll()
 		text, _ := os.ReadFile(d.log)
 		if strings.Contains(string(text), "WARNING: DATA RACE") {
 			t.Error("the agent's log holds a data race")
@@ -90,6 +91,23 @@ func (d *daemon) gone() bool {
 
 // kill is kill -9.
 func (d *daemon) kill() { d.end(syscall.SIGKILL) }
+
+// killAll also kills what the agent runs: runs of Puppet outlive it.
+func (d *daemon) killAll() {
+	if d.cmd == nil {
+		return
+	}
+	running := below(d.cmd.Process.Pid)
+	d.kill()
+	for _, p := range running {
+		p.kill()
+	}
+	for _, p := range running {
+		for p.alive() {
+			runtime.Gosched()
+		}
+	}
+}
 
 func (d *daemon) end(signal syscall.Signal) {
 	if d.cmd == nil {
