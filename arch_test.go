@@ -24,6 +24,8 @@ var ranks = map[string]int{
 	"internal/wire":  1,
 	"internal/pxp":   1,
 	"api":            2,
+	// for the tests of every package
+	"internal/programtest": 0,
 	// cores: own their ports, import no core
 	"internal/broker":    10,
 	"internal/bucket":    10,

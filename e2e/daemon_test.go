@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	agentpkg "github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/programtest"
 	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/wire"
 )
@@ -334,10 +335,7 @@ func (a *agent) wrapper(t *testing.T, dir string) string {
 	for _, word := range a.settings() {
 		script += " " + shellQuoted(word)
 	}
-	if err := os.WriteFile(puppet, []byte(script+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return puppet
+	return programtest.Write(t, puppet, script+"\n")
 }
 
 // shellQuoted is a word for sh.

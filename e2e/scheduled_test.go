@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	agentpkg "github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 // scheduled is a node whose Puppet and whose Tutti agent are one: it applies its catalog by itself.
@@ -28,10 +29,7 @@ func joinScheduled(t *testing.T, s *server, name, story string, flags ...string)
 	}
 	dir := t.TempDir()
 	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--runs", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
-	puppet := filepath.Join(dir, "puppet") // knows the directories of this test's node
-	if err := os.WriteFile(puppet, []byte(a.script()), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), a.script()) // knows the directories of this test's node
 	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "8s", "--catalog-poll-interval", "3s"}, flags...)...)}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -28,15 +29,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// script writes a program. The lock keeps a child that another test starts from
-// inheriting the file while it is open for writing: it would be "text file busy".
+// script writes a program.
 func script(t *testing.T, path, body string) string {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700))
-	return path
+	return programtest.Write(t, path, "#!/bin/sh\n"+body+"\n")
 }
 
 func kind(t *testing.T, err error, want fault.Kind) {
@@ -84,8 +80,7 @@ func TestProgramsThatCannotBeRun(t *testing.T) {
 		_, err := runner.TrustedExternal(path)
 		kind(t, err, fault.Invalid)
 	}
-	broken := filepath.Join(dir, "broken")
-	must(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700))
+	broken := programtest.Write(t, filepath.Join(dir, "broken"), "#!/no/such/interpreter\n")
 	policy, err := runner.Autosign(broken)
 	must(t, err)
 	_, err = policy.Decide(t.Context(), "web1", nil)

@@ -2,7 +2,6 @@ package facter_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,16 +9,14 @@ import (
 
 	"github.com/tutti-project/tutti/internal/facter"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 // stub is a puppet that is a shell script; its settings are the usual ones.
 func stub(t *testing.T, script string) facter.Config {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "puppet")
 	text := "#!/bin/sh\nif [ \"$1\" = agent ]; then printf 'certname = web-1\\nnoop = true\\nenvironment = test\\nfactpath = /f1:/f2\\n'; exit; fi\n" + script + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Write(t, filepath.Join(t.TempDir(), "puppet"), text)
 	return facter.Config{Puppet: func() (string, error) { return path, nil }}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tutti-project/tutti/internal/programtest"
 	"github.com/tutti-project/tutti/internal/puppetenv"
 )
 
@@ -269,14 +270,7 @@ func TestRunsWithoutEvents(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-		return path
+		return programtest.Write(t, filepath.Join(dir, name), text)
 	}
 	script, shell := write("ruby/puppet", "#!/usr/bin/env ruby\n"), write("shell/puppet", "#!/bin/sh\n")
 	file := write("file", "")
@@ -307,13 +301,7 @@ func TestRunsBehindAWrapper(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"puppet/bin/wrapper.sh": "#!/bin/sh\n", "puppet/bin/puppet": "#!/opt/puppetlabs/puppet/bin/ruby\n"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
+		programtest.Write(t, filepath.Join(dir, name), text)
 	}
 	bin := filepath.Join(dir, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {

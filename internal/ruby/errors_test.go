@@ -3,7 +3,6 @@ package ruby
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 // fails compiles an order that must not compile.
@@ -209,10 +209,7 @@ func workersSeeACleanWorld(t *testing.T, pool *Pool) {
 
 func TestRubyThatDoesNotStart(t *testing.T) {
 	t.Parallel()
-	broken := filepath.Join(t.TempDir(), "ruby")
-	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho cannot load such file: puppet >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	broken := programtest.Write(t, filepath.Join(t.TempDir(), "ruby"), "#!/bin/sh\necho cannot load such file: puppet >&2\nexit 1\n")
 	for ruby, want := range map[string]string{broken: "cannot load such file: puppet", "/nowhere/ruby": "no such file"} {
 		pool := running(t, Config{Workers: 1, Ruby: ruby}, directories{version("bad"): tree(t, badCode)})
 		_, err := pool.Compile(t.Context(), order(t, "production", "bad", "fine.example.org"))

@@ -1,10 +1,11 @@
 package ruby
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 func TestJITIsUsedOnlyWhereRubyHasOne(t *testing.T) {
@@ -14,9 +15,7 @@ func TestJITIsUsedOnlyWhereRubyHasOne(t *testing.T) {
 		refuses: "#!/bin/sh\necho invalid option --yjit >&2\nexit 1\n",
 		has:     "#!/bin/sh\ntest \"$1\" = --yjit\n",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, text)
 	}
 	for _, path := range []string{refuses, "/nowhere/ruby"} {
 		if got := jit(t.Context(), path, t.TempDir()); got != nil {

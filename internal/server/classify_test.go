@@ -2,15 +2,14 @@ package server
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 func openParts(tb testing.TB, change func(*Config)) *parts {
@@ -57,12 +56,7 @@ func TestAnExternalClassifierDecidesInsteadOfGroups(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "classify")
 	program := "#!/bin/sh\ntest \"$1\" = web-1 || exit 0\nprintf 'classes: {ntp: {n: 1.0}}\\nparameters: {site: east}\\nenvironment: test\\n'\n"
-	syscall.ForkLock.RLock() // a child that another test starts must not inherit the open file
-	err := os.WriteFile(path, []byte(program), 0o700)
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	programtest.Write(t, path, program)
 	p := openParts(t, func(c *Config) { c.ExternalNodeClassifier = path })
 	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 func TestDefaultsAreGood(t *testing.T) {
@@ -158,9 +159,7 @@ func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, text := range map[string]string{c.Autosign: "#!/bin/sh\nread x < " + hung + "\n", c.TrustedExternalCommand: "#!/bin/sh\necho '{\"rack\":7}'\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		programtest.Write(t, path, text)
 	}
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {

@@ -43,8 +43,15 @@ func BenchmarkLease(b *testing.B) {
 func fillQueue(b *testing.B, s *Store, wanted, others int) {
 	b.Helper()
 	columns := []column{
-		{"certname", texts}, {"environment", texts}, {"version", texts}, {"facts_seq", ints}, {"transaction_uuid", texts}, {"trusted", texts},
-		{"priority", ints}, {"state", texts}, {"wanted_at", ints},
+		{"certname", texts},
+		{"environment", texts},
+		{"version", texts},
+		{"facts_seq", ints},
+		{"transaction_uuid", texts},
+		{"trusted", texts},
+		{"priority", ints},
+		{"state", texts},
+		{"wanted_at", ints},
 	}
 	var rows [][]any
 	for i := range wanted {
