@@ -26,6 +26,9 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	return &group{id: cmd.Process.Pid}, nil
 }
 
+// busy says whether a program could not be started because somebody has its file open for writing.
+func busy(err error) bool { return errors.Is(err, syscall.ETXTBSY) }
+
 func (g *group) ask()   { _ = syscall.Kill(-g.id, syscall.SIGTERM) }
 func (g *group) kill()  { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
 func (g *group) close() {}

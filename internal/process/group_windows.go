@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,9 @@ func startGroup(cmd *exec.Cmd) (*group, error) {
 	}
 	return &group{job: job, program: cmd.Process}, nil
 }
+
+// busy says whether a program could not be started because somebody has its file open for writing.
+func busy(err error) bool { return errors.Is(err, windows.ERROR_SHARING_VIOLATION) }
 
 func (g *group) ask() { g.kill() }
 

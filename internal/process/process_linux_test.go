@@ -18,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/errand/errandtest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/process"
+	"github.com/tutti-project/tutti/internal/programtest"
 	"github.com/tutti-project/tutti/internal/puppetrun"
 	"github.com/tutti-project/tutti/internal/spool"
 )
@@ -147,6 +148,20 @@ func TestProgramThatCannotBeRun(t *testing.T) {
 		if *o.Exit != 127 || !strings.HasPrefix(string(o.Stderr), "Executable '"+path+"' failed to run: ") {
 			t.Errorf("exit %d, %s", *o.Exit, o.Stderr)
 		}
+	}
+}
+
+// A process that was started while the agent wrote the file may hold it open a moment longer.
+func TestProgramThatIsBusy(t *testing.T) {
+	t.Parallel()
+	path := programtest.Write(t, filepath.Join(t.TempDir(), "busy"), "#!/bin/sh\necho ran\n")
+	held, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = held.Close() })
+	if o := run(t, newRunner(nil), errand.Command{Path: path}); string(o.Stdout) != "ran\n" {
+		t.Errorf("exit %d, %s", *o.Exit, o.Stderr)
 	}
 }
 

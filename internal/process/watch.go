@@ -26,6 +26,8 @@ const (
 	maxOrderBytes = 2*pxp.MaxParamsBytes + 1<<20
 	// lingering is how long pipes may stay open that a program left to others.
 	lingering = 2 * time.Second
+	// mostPause bounds the pauses before a busy file is tried again: about four seconds in all.
+	mostPause = 2 * time.Second
 	// cannotRun is the exit code for what cannot be started, as in a shell.
 	cannotRun = 127
 )
@@ -119,16 +121,7 @@ func (w *watch) run(ctx context.Context, o order) ending {
 	}
 	defer stdout.close()
 	defer stderr.close()
-	cmd := exec.Command(o.Path, o.Args...) //nolint:gosec,noctx // what was ordered; stop ends it
-	cmd.Env = append(os.Environ(), o.Env...)
-	cmd.Dir = o.Dir
-	if cmd.Dir == "" {
-		cmd.Dir = root
-	}
-	cmd.Stdin = newInput(o.Input)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = lingering
-	group, err := startGroup(cmd)
+	cmd, group, err := begin(o, stdout, stderr)
 	if err != nil {
 		stderr.add(fmt.Sprintf("Executable '%s' failed to run: %v\n", o.Path, err))
 		return ending{exit: cannotRun}
@@ -147,6 +140,27 @@ func (w *watch) run(ctx context.Context, o order) ending {
 		stderr.add("tutti: " + note + "\n")
 	}
 	return e
+}
+
+// begin starts an order's program. A file that the agent has just written can be busy: a watcher that was started
+// meanwhile holds it open until it is its own program.
+func begin(o order, stdout, stderr io.Writer) (*exec.Cmd, *group, error) {
+	for pause := time.Millisecond; ; pause *= 2 {
+		cmd := exec.Command(o.Path, o.Args...) //nolint:gosec,noctx // what was ordered; stop ends it
+		cmd.Env = append(os.Environ(), o.Env...)
+		cmd.Dir = o.Dir
+		if cmd.Dir == "" {
+			cmd.Dir = root
+		}
+		cmd.Stdin = newInput(o.Input)
+		cmd.Stdout, cmd.Stderr = stdout, stderr
+		cmd.WaitDelay = lingering
+		group, err := startGroup(cmd)
+		if err == nil || !busy(err) || pause > mostPause {
+			return cmd, group, err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // await waits for a program, and stops it when ctx or its time ends.
