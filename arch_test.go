@@ -43,6 +43,7 @@ var ranks = map[string]int{
 	"internal/job":       10,
 	"internal/pki":       10,
 	"internal/preview":   10,
+	"internal/release":   10,
 	"internal/rbac":      10,
 	"internal/relay":     10,
 	"internal/routine":   10,

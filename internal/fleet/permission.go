@@ -22,6 +22,10 @@ const (
 	CatalogRelease   Permission = "catalog:release" // decide what nodes may have
 	PreviewRead      Permission = "preview:read"
 	PreviewCreate    Permission = "preview:create"
+	ReleaseRead      Permission = "release:read"
+	ReleaseCreate    Permission = "release:create"  // release previewed catalogs to nodes, roll back
+	ReleaseControl   Permission = "release:control" // pause, resume, promote, abort
+	ReleaseApprove   Permission = "release:approve"
 	CompileRun       Permission = "compile:run"   // want catalogs at the front of the queue
 	CompilePause     Permission = "compile:pause" // stop and resume compiling
 	QueryRun         Permission = "query:run"
@@ -55,7 +59,7 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, QueryRun, InventoryWrite, TaskRead,
+		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }

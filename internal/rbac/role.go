@@ -24,7 +24,7 @@ const Administrator = "administrator"
 
 var reading = []fleet.Permission{
 	fleet.CertificateRead, fleet.CodeRead, fleet.NodeRead, fleet.GroupRead, fleet.ReportRead, fleet.CatalogRead, fleet.QueryRun,
-	fleet.TaskRead, fleet.PreviewRead,
+	fleet.TaskRead, fleet.PreviewRead, fleet.ReleaseRead,
 }
 
 // working is what it takes to have nodes do what the deployed code says.
@@ -48,7 +48,7 @@ func BuiltIn() []Role {
 			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
 		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks", reading, working,
 			[]fleet.Permission{
-				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
+				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.PreviewCreate, fleet.ReleaseCreate, fleet.ReleaseControl, fleet.ReleaseApprove, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
 			}),
 		role("viewer", "sees nodes, code, groups, reports and certificates", reading),
 	}
