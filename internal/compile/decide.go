@@ -24,7 +24,7 @@ type pick struct {
 }
 
 // next says what to start; the second pick only if there is nothing for the first.
-// While the machine is full only one runs, for somebody who waits: a busy machine
+// While the machine is full only one runs, the most important one: a busy machine
 // gets slow, never mute. Background work starts only where nothing better is wanted or
 // runs, and takes a quarter of the slots, so that what comes meanwhile finds room.
 func next(s situation) []pick {
@@ -33,7 +33,7 @@ func next(s situation) []pick {
 	case free == 0:
 		return nil
 	case s.room == Full && s.running == 0:
-		return []pick{{1, Waited}}
+		return []pick{{1, Background - 1}}
 	case s.room == Full:
 		return nil
 	}

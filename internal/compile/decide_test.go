@@ -27,7 +27,7 @@ func TestNext(t *testing.T) {
 		{"partly busy", situation{slots: 4, running: 3, room: Some}, []pick{{1, better}}},
 		{"all slots run", situation{slots: 4, running: 4, room: Idle}, nil},
 		{"shrunk", situation{slots: 2, running: 4, room: Idle}, nil},
-		{"full but nothing runs", situation{slots: 4}, []pick{{1, Waited}}},
+		{"full but nothing runs", situation{slots: 4}, []pick{{1, better}}},
 		{"full", situation{slots: 4, running: 1}, nil},
 	} {
 		if got := next(tt.in); !slices.Equal(got, tt.want) {

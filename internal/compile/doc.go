@@ -56,8 +56,8 @@
 // Run of Dispatcher and Warmer blocks and owns what it starts. All other methods
 // may be called concurrently and none but Catalog waits. A Service holds at most
 // MaxWaiters requests and tells the others to come back at once; a Dispatcher
-// never runs more than Slots compilations; on a full machine one at most, for somebody
-// who waits.
+// never runs more than Slots compilations; on a full machine one at most, and none in
+// the background.
 //
 // # Questions
 //

@@ -22,8 +22,9 @@ func TestDispatcherOfAFullMachine(t *testing.T) {
 		for _, node := range []fleet.Certname{"w1", "w2", "w3"} {
 			w.want(t, node, compile.Waited)
 		}
+		w.want(t, "ahead", compile.Previewing) // slowly, too
 		defer w.start(t.Context())()
-		until(t, func() bool { return w.dispatcher.Stats().Done == 3 })
+		until(t, func() bool { return w.dispatcher.Stats().Done == 4 })
 		<-time.After(time.Minute)
 		if _, peak := w.compiler.Running(); peak != 1 || w.row(t, idle.ID).State != compile.Wanted {
 			t.Errorf("on a full machine %d ran at once and the background row is %s", peak, w.row(t, idle.ID).State)

@@ -75,7 +75,7 @@ type Room int
 
 // The rooms.
 const (
-	Full Room = iota // it has more than enough to do: somebody who waits, at most
+	Full Room = iota // it has more than enough to do: one compilation at most, and no background work
 	Some             // it is busy, but not too much: all except background work
 	Idle             // it has next to nothing to do
 )

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
@@ -52,6 +53,21 @@ type fleetWorld struct {
 	following atomic.Bool
 	ahead     atomic.Bool
 	refresh   atomic.Int64 // a time.Duration
+}
+
+// pause lets nothing compile until resume.
+func (w *fleetWorld) pause(t *testing.T) {
+	t.Helper()
+	if err := w.queue.Pause(t.Context(), compile.Pause{Environment: production, By: "alice", At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *fleetWorld) resume(t *testing.T) {
+	t.Helper()
+	if err := w.queue.Resume(t.Context(), production); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newFleetWorld(t fataler) *fleetWorld {

@@ -55,7 +55,7 @@ type Config struct {
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
-	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which no compile starts that nobody waits for; 0: no limit"`
+	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which one compile runs at a time, and none in the background; 0: no limit"`
 	IdleLoad           float64       `koanf:"idle_load" help:"load of the machine, for each core, up to which it has time for background compiles: checks of catalogs that were used again, refreshes; 0: always"`
 	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
