@@ -68,7 +68,7 @@ func (n scheduled) ran(t *testing.T, what string, ok func(agentpkg.Status) bool)
 	var s agentpkg.Status
 	eventually(t, 3*time.Minute, n.agent.name+": "+what, func() bool {
 		var there bool
-		s, there = n.daemon.status(t)
+		s, there = n.status(t)
 		return there && s.Runs.Last != nil && ok(s)
 	})
 	return s

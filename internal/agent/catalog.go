@@ -112,7 +112,7 @@ func (c *catalogs) now() keptCatalog {
 func (c *catalogs) Refresh(ctx context.Context) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
-	var err error = fault.New(fault.NotFound, "no server is set that has catalogs")
+	err := fault.New(fault.NotFound, "no server is set that has catalogs")
 	for _, server := range c.servers {
 		if err = c.refreshFrom(ctx, server); err == nil || fault.Of(err) == fault.NotFound || ctx.Err() != nil {
 			break

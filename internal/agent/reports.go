@@ -118,7 +118,7 @@ func (r *reports) send(ctx context.Context, text []byte) error {
 	if err := json.Unmarshal(text, &about); err != nil || len(text) > maxReportBytes {
 		return fault.New(fault.Invalid, "it is no report in JSON of at most %d bytes", maxReportBytes)
 	}
-	var err error = fault.New(fault.Unavailable, "no server is set that takes reports")
+	err := fault.New(fault.Unavailable, "no server is set that takes reports")
 	for _, server := range r.servers {
 		if err = r.sendTo(ctx, server, about.Environment, text); err == nil || ctx.Err() != nil {
 			break

@@ -101,7 +101,7 @@ With --after 0 everything that is kept comes first; the number of each event is 
 			}, func(s api.EventSpan) { a.hint("Events before number %d are not kept any more.", s.First) },
 				func(err error) { a.hint("%s; trying again", explain(err)) }, func() { a.hint("connected again") })
 			if errors.Is(err, errEnough) || errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
-				return nil
+				return nil //nolint:nilerr // that is how it ends
 			}
 			return err
 		},

@@ -25,7 +25,7 @@ type Lane struct {
 func NextLane(lanes []Lane) int {
 	best := -1
 	for i, l := range lanes {
-		if best < 0 || compareLanes(l, lanes[best]) < 0 {
+		if best < 0 || compareLanes(l, lanes[best]) < 0 { //nolint:gosec // best is one of them
 			best = i
 		}
 	}

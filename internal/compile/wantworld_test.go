@@ -185,14 +185,14 @@ func (w *fleetWorld) made(node fleet.Certname, code tree, facts map[string]strin
 
 const hostCollector = `{"type":"Host","filter":null}`
 
-func (w *fleetWorld) hosts(node fleet.Certname) []compile.Exported {
-	found, _ := w.inventory.Exported(context.Background(), compile.Collector{Node: node, Type: "Host", MaxBytes: 1 << 20})
+func (w *fleetWorld) hosts(ctx context.Context, node fleet.Certname) []compile.Exported {
+	found, _ := w.inventory.Exported(ctx, compile.Collector{Node: node, Type: "Host", MaxBytes: 1 << 20})
 	return found
 }
 
 // compile is the made-up compiler. It takes a moment.
-func (w *fleetWorld) compile(_ context.Context, o compile.Order) (compile.Outcome, error) {
-	hosts := w.hosts(o.Node) //nolint:contextcheck // it is in memory
+func (w *fleetWorld) compile(ctx context.Context, o compile.Order) (compile.Outcome, error) {
+	hosts := w.hosts(ctx, o.Node)
 	w.mu.Lock()
 	before, known := w.compiled[o.Node], w.ended[o.Node].Before(time.Now())
 	w.mu.Unlock()
@@ -330,7 +330,7 @@ func (w *fleetWorld) stale() (wrong []string) {
 		}
 		var facts map[string]string
 		_ = json.Unmarshal(raw, &facts)
-		hosts := w.hosts(node)
+		hosts := w.hosts(context.Background(), node)
 		given, _ := w.Classify(context.Background(), node, production, nil, nil)
 		w.mu.Lock()
 		text, _, _, err := w.made(node, w.code, facts, string(given.Classes), hosts)

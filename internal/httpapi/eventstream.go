@@ -47,7 +47,7 @@ func (h *Handler) streamEvents(w http.ResponseWriter, r *http.Request, begin fun
 	want.Limit = happenedAtOnce
 	s := happenings{eventStream: opened(h, w, r), wanted: want, complete: request.After != ""}
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
+	if err := s.run(r.Context()); r.Context().Err() == nil && fault.Of(err) == fault.Internal {
 		h.Log.WarnContext(r.Context(), "stream of events broken off", "err", err)
 	}
 	return streamed{}, nil
@@ -83,6 +83,7 @@ type happenings struct {
 	complete bool // the caller knows everything up to where it begins
 }
 
+// run ends with an error, if only because nobody follows any more.
 func (s *happenings) run(ctx context.Context) error {
 	if err := s.position(); err != nil { // so that the answer begins, and the caller knows where
 		return err

@@ -50,7 +50,7 @@ type codeParts struct {
 
 // Status says that one of three nodes fails.
 func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
-	version, err := c.Library.Refresh(ctx, env)
+	version, err := c.Refresh(ctx, env)
 	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
 	return version, compile.CodeStatus{Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong}}, err
 }

@@ -121,7 +121,7 @@ func (w *watch) run(ctx context.Context, o order) ending {
 	}
 	defer stdout.close()
 	defer stderr.close()
-	cmd, group, err := begin(o, stdout, stderr)
+	cmd, group, err := begin(ctx, o, stdout, stderr)
 	if err != nil {
 		stderr.add(fmt.Sprintf("Executable '%s' failed to run: %v\n", o.Path, err))
 		return ending{exit: cannotRun}
@@ -144,7 +144,7 @@ func (w *watch) run(ctx context.Context, o order) ending {
 
 // begin starts an order's program. A file that the agent has just written can be busy: a watcher that was started
 // meanwhile holds it open until it is its own program.
-func begin(o order, stdout, stderr io.Writer) (*exec.Cmd, *group, error) {
+func begin(ctx context.Context, o order, stdout, stderr io.Writer) (*exec.Cmd, *group, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		cmd := exec.Command(o.Path, o.Args...) //nolint:gosec,noctx // what was ordered; stop ends it
 		cmd.Env = append(os.Environ(), o.Env...)
@@ -159,7 +159,11 @@ func begin(o order, stdout, stderr io.Writer) (*exec.Cmd, *group, error) {
 		if err == nil || !busy(err) || pause > mostPause {
 			return cmd, group, err
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, nil, err
+		}
 	}
 }
 

@@ -13,15 +13,15 @@ import (
 
 // Write writes a program to path, with the directories above it, and returns the path. No process of this
 // test binary is started meanwhile.
-func Write(t testing.TB, path, text string) string {
-	t.Helper()
+func Write(tb testing.TB, path, text string) string {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // it is to be run
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

@@ -72,7 +72,7 @@ func (s *server) start(ctx context.Context, log *relaytest.Log) (stop func()) {
 
 func newServer(t *testing.T, seed uint64, lose float64) *server {
 	t.Helper()
-	return &server{t: t, store: eventtest.NewStore(), random: rand.New(rand.NewPCG(seed, 1)), lose: lose} //nolint:gosec // a test's
+	return &server{t: t, store: eventtest.NewStore(), random: rand.New(rand.NewPCG(seed, 1)), lose: lose}
 }
 
 // stored is the numbers of a run's events, as the server has them.
@@ -119,12 +119,12 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 					stop = s.start(t.Context(), log)
 				}
 				if n%10 == 0 {
-					time.Sleep(time.Duration(seed) * 10 * time.Millisecond)
+					<-time.After(time.Duration(seed) * 10 * time.Millisecond)
 				}
 			}
 			log.Write("a", true, eventtest.End(300))
 			log.Write("b", true) // killed
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			synctest.Wait()
 			s.wholly("a", 300)
 			s.wholly("b", 300)
@@ -154,7 +154,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		log.Lose("r", 40)
 		stop = s.start(t.Context(), log)
 		log.Write("r", true, eventtest.End(51))
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		ns, kinds, missing := s.stored("r")
 		if missing != 38 || len(ns) != 2+1+10+1 || kinds[2] != pxp.EventsMissing || ns[2] != 3 || ns[3] != 41 {
 			t.Errorf("%d missing, %v %v", missing, ns, kinds)
@@ -178,7 +178,7 @@ func TestServerThatForgot(t *testing.T) {
 		s.mu.Unlock()
 		s.relay.Connected()
 		log.Write("r", true, resource(21), eventtest.End(22))
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		_, kinds, missing := s.stored("r")
 		if missing != 20 || len(kinds) != 3 { // they were let go when they were acknowledged
 			t.Errorf("%d missing, %v", missing, kinds)
@@ -207,7 +207,7 @@ func TestGathering(t *testing.T) {
 			log.Write("r", false, resource(n))
 			synctest.Wait()
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		if fmt.Sprint(sent) != "[1 10]" || at[0] != 0 || at[1] != 50*time.Millisecond {
 			t.Errorf("sent %v at %v", sent, at)
@@ -237,7 +237,7 @@ func TestWindowIsBounded(t *testing.T) {
 		log.Write("r", false, events...)
 		var done sync.WaitGroup
 		done.Go(func() { _ = r.Run(ctx) })
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		synctest.Wait()
 		if most := 64<<10 + 200*600; bytes > most || bytes < 32<<10 {
 			t.Errorf("%d bytes were sent without an answer", bytes)

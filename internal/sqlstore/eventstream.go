@@ -267,7 +267,7 @@ const prunedEvents = 1000
 // noteReport says that the report of a run is stored, in the transaction that stores it.
 func noteReport(ctx context.Context, q querier, r *inventory.Report) error {
 	if r.Type != "agent" || pxp.CheckRun(r.TransactionUUID) != nil {
-		return nil
+		return nil //nolint:nilerr // reports of other kinds belong to no run
 	}
 	_, err := q.exec(ctx, `INSERT INTO event_runs (node, run, report, reported_at, touched_at) VALUES ($1, $2, $3, $4, $4)
 		ON CONFLICT (node, run) DO UPDATE SET report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at

@@ -52,9 +52,10 @@ func made(n int) pxp.RunEvent {
 	return pxp.RunEvent{N: n, Kind: pxp.ResourceEvent, At: time.Date(2026, 11, 22, 1, 2, 3, n, time.UTC), Title: fmt.Sprintf("naïve \"%d\"\n", n)}
 }
 
-func openTail(t *testing.T, l relay.Log, run string) relay.Tail {
+// openTail opens the run r.
+func openTail(t *testing.T, l relay.Log) relay.Tail {
 	t.Helper()
-	tail, err := l.Open(run)
+	tail, err := l.Open("r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,14 +94,14 @@ func want(t *testing.T, tail relay.Tail, first, last int, over bool) {
 func readWhileWritten(t *testing.T, b Backend) {
 	w := b.Begin("r")
 	w.Write(made(1))
-	tail := openTail(t, b.Log, "r")
+	tail := openTail(t, b.Log)
 	want(t, tail, 1, 1, false)
 	want(t, tail, 1, 0, false)
 	w.Write(made(2), made(3))
 	want(t, tail, 2, 3, false)
 	w.Over()
 	want(t, tail, 1, 0, true)
-	want(t, openTail(t, b.Log, "r"), 1, 3, true)
+	want(t, openTail(t, b.Log), 1, 3, true)
 	if runs, err := b.Log.Runs(); err != nil || len(runs) != 1 || runs[0] != "r" {
 		t.Errorf("runs %v, %v", runs, err)
 	}
@@ -114,7 +115,7 @@ func many(t *testing.T, b Backend) {
 	}
 	w.Write(events...)
 	w.Over()
-	want(t, openTail(t, b.Log, "r"), 1, 5000, true)
+	want(t, openTail(t, b.Log), 1, 5000, true)
 }
 
 func trimmed(t *testing.T, b Backend) {
@@ -122,13 +123,13 @@ func trimmed(t *testing.T, b Backend) {
 	for n := 1; n <= 3000; n++ {
 		w.Write(made(n))
 	}
-	reading := openTail(t, b.Log, "r")
+	reading := openTail(t, b.Log)
 	if err := b.Log.Trim("r", 2500); err != nil {
 		t.Fatal(err)
 	}
 	w.Write(made(3001))
 	w.Over()
-	for _, tail := range []relay.Tail{reading, openTail(t, b.Log, "r")} {
+	for _, tail := range []relay.Tail{reading, openTail(t, b.Log)} {
 		ns, over := all(t, tail)
 		if !over || len(ns) == 0 || ns[0] > 2501 || ns[len(ns)-1] != 3001 {
 			t.Errorf("%d events from %d on; over: %t", len(ns), ns[:min(len(ns), 1)], over)
