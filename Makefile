@@ -42,7 +42,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-events ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -71,6 +71,9 @@ bench-broker: build ## agents' connections: memory, connections per second, orde
 bench-jobs: build ## orders to 10 000 simulated agents: pings, jobs, output, a reconnect storm
 	$(GO) run ./bench/jobs
 
+bench-events: bench-deps build ## delay from what happens in a Puppet run to the line of who watches
+	$(GO) run ./bench/events
+
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... | tee bench/out/go.txt
@@ -94,4 +97,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-events bench-go lint fmt generate verify check
