@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -132,8 +133,12 @@ func (c *Conn) do(ctx context.Context, r Request, keep bool) (Response, error) {
 	return response, nil
 }
 
-// stale says that an idle connection was closed under us before it answered.
+// stale says that an idle connection was closed under us before it answered. A connection
+// whose time was up was not.
 func stale(err error) bool {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
 	var op *net.OpError
 	return errors.Is(err, errNoAnswer) || errors.Is(err, net.ErrClosed) || errors.As(err, &op) && op.Op == "write"
 }
