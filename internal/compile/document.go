@@ -246,4 +246,16 @@ func appendString(out []byte, s string) []byte {
 // as Sensitive or Deferred values. A quote inside a string is escaped, so that
 // only a key can look like this; one that merely ends like it does no harm, as
 // agents read plain data under the rich name too.
-func Rich(catalog []byte) bool { return bytes.Contains(catalog, []byte(`"__ptype":`)) }
+func Rich(catalog []byte) bool {
+	const key = `__ptype":` // quotes are everywhere: to look for one costs ten times as much
+	for {
+		i := bytes.Index(catalog, []byte(key))
+		if i < 0 {
+			return false
+		}
+		if i > 0 && catalog[i-1] == '"' {
+			return true
+		}
+		catalog = catalog[i+len(key):]
+	}
+}

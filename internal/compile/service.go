@@ -30,6 +30,7 @@ type ServiceParts struct {
 	Queue     Queue
 	Versions  Versions
 	Documents Documents
+	Packs     *Packs  // nil: no catalog is packed here
 	Reuser    *Reuser // nil: every catalog is compiled
 	Pauses    Pauses  // nil: nobody pauses
 	Wake      func()  // hints to a dispatcher that something is wanted; nil: none is here
@@ -74,12 +75,14 @@ type Ask struct {
 	Transaction string          // transaction_uuid; a repeat with the same one gets the same catalog; see standIn
 	Trusted     json.RawMessage // $trusted
 	Static      bool            // the agent takes inlined file metadata
+	Packed      bool            // it takes gzip
 	Patience    time.Duration   // how long this asker waits; zero: as the service is set up
 }
 
 // Answer is a catalog as an agent reads it.
 type Answer struct {
 	Catalog     []byte
+	Packed      bool        // Catalog is in gzip's format
 	Rich        bool        // it holds values that plain JSON has no types for
 	Compilation Compilation // which compilation it comes from
 }
@@ -202,16 +205,29 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 		s.count.failed.Add(1)
 		return Answer{Compilation: c}, c.Err
 	}
-	document, err := s.Documents.Document(ctx, c.Catalog)
-	if err != nil {
-		return Answer{}, err
+	answer := Answer{Compilation: c}
+	stamp := Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static}
+	var err error
+	if a.Packed && s.Packs != nil {
+		answer.Packed = true
+		answer.Catalog, answer.Rich, err = s.Packs.Packed(ctx, c.Catalog, stamp)
+	} else {
+		answer.Catalog, answer.Rich, err = s.rendered(ctx, c.Catalog, stamp)
 	}
-	wire, err := Render(document, Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static})
 	if err != nil {
 		return Answer{}, err
 	}
 	s.count.served.Add(1)
-	return Answer{Catalog: wire, Rich: Rich(wire), Compilation: c}, nil
+	return answer, nil
+}
+
+func (s *Service) rendered(ctx context.Context, catalog fleet.Digest, stamp Stamp) (wire []byte, rich bool, err error) {
+	document, err := s.Documents.Document(ctx, catalog)
+	if err != nil {
+		return nil, false, err
+	}
+	wire, err = Render(document, stamp)
+	return wire, Rich(wire), err
 }
 
 // Finished is a hint that a row has ended. It never blocks.

@@ -85,6 +85,7 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 		CheckEnvironment: form.get("check_environment") == "true",
 		Static:           form.get("static_catalog") == "true",
 		Certificate:      c.ownCertificate(),
+		Packed:           c.takesGzip(),
 		Stays:            !ComesBack(c.r.Header.Get("X-Puppet-Version")),
 	}
 	var err error
@@ -190,6 +191,9 @@ func (c *call) catalogDocument(answer Answer, compiler string) error {
 	}
 	if compiler != "" {
 		c.w.Header().Set("X-Puppet-Compiler-Name", compiler)
+	}
+	if answer.Packed {
+		return c.encoded(f, answer.Document, true)
 	}
 	return c.document(f, answer.Document)
 }

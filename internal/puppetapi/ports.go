@@ -25,6 +25,8 @@ type Ask struct {
 	// than one of another environment. When the two environments above differ,
 	// such a request was answered already and never becomes an Ask.
 	CheckEnvironment bool
+	// Packed is set when the agent takes gzip.
+	Packed bool
 	// Static is set when the agent takes file metadata inside the catalog, with
 	// one of ChecksumTypes, best first.
 	Static        bool
@@ -41,6 +43,7 @@ type Ask struct {
 // Answer is a catalog as it goes to the node.
 type Answer struct {
 	Document    json.RawMessage // the whole catalog in Puppet's wire format
+	Packed      bool            // Document is in gzip's format; only for who takes it
 	Rich        bool            // the document holds values that plain JSON has no types for
 	Environment fleet.Environment
 	CodeID      string

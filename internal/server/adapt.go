@@ -35,6 +35,9 @@ func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessag
 	return values, facts.Seq, err
 }
 
+// packedBytes is how much of packed catalogs is remembered.
+const packedBytes = 64 << 20
+
 // inlinedChecksum is the one that static catalogs carry, whoever asked first.
 const inlinedChecksum = "sha256"
 
@@ -207,10 +210,10 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 		return puppetapi.Answer{}, err
 	}
 	if ok {
-		return d.released(ctx, held, static)
+		return d.released(ctx, held, compile.Stamp{Static: static}, ask.Packed)
 	}
 	question := compile.Ask{
-		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static,
+		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static, Packed: ask.Packed,
 	}
 	if ask.Facts != nil {
 		question.FactsSeq = ask.Facts.Seq
@@ -223,7 +226,7 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 		return puppetapi.Answer{}, err
 	}
 	return puppetapi.Answer{
-		Document: answer.Catalog, Rich: answer.Rich, Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
+		Document: answer.Catalog, Packed: answer.Packed, Rich: answer.Rich, Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
 	}, nil
 }
 

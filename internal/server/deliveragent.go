@@ -12,7 +12,7 @@ import (
 
 // released answers a stock agent with what was released to its node. Nothing is
 // compiled. An agent that is told no goes on with the catalog that it has kept.
-func (d agentDoor) released(ctx context.Context, held deliver.Standing, static bool) (puppetapi.Answer, error) {
+func (d agentDoor) released(ctx context.Context, held deliver.Standing, stamp compile.Stamp, packed bool) (puppetapi.Answer, error) {
 	pointer, err := d.deliver.PointerOf(ctx, held)
 	if err != nil {
 		if fault.Of(err) == fault.NotFound {
@@ -20,17 +20,21 @@ func (d agentDoor) released(ctx context.Context, held deliver.Standing, static b
 		}
 		return puppetapi.Answer{}, err
 	}
-	document, err := adapter(d).Document(ctx, pointer.Catalog)
+	stamp.Version, stamp.UUID = pointer.Version, pointer.UUID
+	answer := puppetapi.Answer{Packed: packed, Environment: pointer.Environment, CodeID: string(pointer.Version)}
+	if packed {
+		answer.Document, answer.Rich, err = d.packs.Packed(ctx, pointer.Catalog, stamp)
+	} else {
+		var document []byte
+		if document, err = adapter(d).Document(ctx, pointer.Catalog); err == nil {
+			answer.Document, err = compile.Render(document, stamp)
+			answer.Rich = compile.Rich(answer.Document)
+		}
+	}
 	if err != nil {
 		return puppetapi.Answer{}, fault.Wrap(fault.Internal, err, "generation %d of %s cannot be read", pointer.Generation, held.Node)
 	}
-	wire, err := compile.Render(document, compile.Stamp{Version: pointer.Version, UUID: pointer.UUID, Static: static})
-	if err != nil {
-		return puppetapi.Answer{}, err
-	}
-	return puppetapi.Answer{
-		Document: wire, Rich: compile.Rich(wire), Environment: pointer.Environment, CodeID: string(pointer.Version),
-	}, nil
+	return answer, nil
 }
 
 // Released is puppetapi.Releases.

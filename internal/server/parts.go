@@ -48,6 +48,7 @@ type parts struct {
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
+	packs    *compile.Packs
 	warmer   *compile.Warmer
 	reuser   *compile.Reuser
 	intake   *intake.Service
@@ -198,8 +199,9 @@ func (p *parts) openCompiler(c Config) (err error) {
 	}
 	service := compile.DefaultService()
 	service.Patience = c.CompilePatience
+	p.packs = compile.NewPacks(known, packedBytes)
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Queue: p.store, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err
