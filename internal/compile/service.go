@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type Service struct {
 	ServiceParts
 	cfg     ServiceConfig
 	waiters *waiters
+	judging chan struct{} // one for each reuse that is looked for
 	pace    pace
 	count   serviceCounters
 
@@ -63,7 +65,7 @@ func NewService(parts ServiceParts, cfg ServiceConfig) (*Service, error) {
 	if parts.Wake == nil {
 		parts.Wake = func() {}
 	}
-	return &Service{ServiceParts: parts, cfg: cfg, waiters: newWaiters(cfg.MaxWaiters)}, nil
+	return &Service{ServiceParts: parts, cfg: cfg, waiters: newWaiters(cfg.MaxWaiters), judging: make(chan struct{}, judgedAtOnce*runtime.GOMAXPROCS(0))}, nil
 }
 
 // Ask is a node's question for its catalog.
@@ -126,9 +128,19 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	return Answer{}, s.comeBack(ctx, a)
 }
 
+// judgedAtOnce is how many questions are worked on at once for each core. When a whole
+// fleet asks, whatever else the server does would otherwise wait behind all of them.
+const judgedAtOnce = 4
+
 // reuse answers with the stored catalog, if that stands.
 func (s *Service) reuse(ctx context.Context, a Ask) (Answer, bool) {
 	if s.Reuser == nil {
+		return Answer{}, false
+	}
+	select {
+	case s.judging <- struct{}{}:
+		defer func() { <-s.judging }()
+	case <-ctx.Done():
 		return Answer{}, false
 	}
 	found, ok := s.Reuser.Find(ctx, Wish{

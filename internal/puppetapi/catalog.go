@@ -44,7 +44,7 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if err != nil {
 		return err
 	}
-	ask, err := s.ask(c, form)
+	ask, err := s.askInTurn(c, form)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,20 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 		return err
 	}
 	return c.catalogDocument(answer, s.CompilerName)
+}
+
+// readAtOnce is how many requests are read at once for each core: some wait for the disk. When
+// a whole fleet comes, whatever else the server does would otherwise wait behind all of them.
+const readAtOnce = 8
+
+func (s *server) askInTurn(c *call, form *form) (Ask, error) {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-c.ctx().Done():
+		return Ask{}, c.ctx().Err()
+	}
+	return s.ask(c, form)
 }
 
 // ask makes the request out of the form. The facts are stored first: they are

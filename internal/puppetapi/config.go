@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/bucket"
@@ -88,6 +89,7 @@ func New(config Config) http.Handler {
 		catalogs: newGate("catalogs", wait.Catalogs, wait),
 		files:    newGate("files", wait.Files, wait),
 		reports:  newGate("reports", wait.Reports, wait),
+		reading:  make(chan struct{}, readAtOnce*runtime.GOMAXPROCS(0)),
 		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
 		deployed: deployedVersions{known: map[deployment]struct{}{}},
 
@@ -105,6 +107,7 @@ type server struct {
 	catalogs *gate
 	files    *gate
 	reports  *gate
+	reading  chan struct{} // one for each catalog request whose facts are read and stored
 	answers  *answerCache
 	deployed deployedVersions
 

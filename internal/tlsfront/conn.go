@@ -28,6 +28,8 @@ type conn struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer // of the handshake; nil after it
+	until   time.Time   // when it fires
+	begun   bool        // it has had a turn
 	shaking bool
 	holding bool
 	over    bool
@@ -39,6 +41,7 @@ func newConn(f *Front, raw net.Conn) *conn {
 	c.above = tls.Server(c, f.base)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.until = time.Now().Add(f.cfg.HandshakeTimeout)
 	c.timer = time.AfterFunc(f.cfg.HandshakeTimeout, func() { _ = c.end(false) }) // it took too long
 	return c
 }
@@ -65,21 +68,30 @@ func (c *conn) pause() bool {
 func (c *conn) giveBack() {
 	if c.holding {
 		c.holding = false
-		<-c.front.turns
+		c.front.turns.giveBack()
 	}
 }
 
+// resume takes a turn. To wait for it is no fault of the client: it does not count.
 func (c *conn) resume() error {
-	select {
-	case c.front.turns <- struct{}{}:
-	case <-c.closed:
-		return net.ErrClosed
+	c.mu.Lock()
+	begun, began := c.begun, time.Now()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.mu.Unlock()
+	if err := c.front.turns.take(begun, c.closed); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holding = true
+	c.begun, c.holding = true, true
 	if !c.shaking || c.over { // closed meanwhile: nobody would give it back
 		c.giveBack()
+	}
+	if c.timer != nil {
+		c.until = c.until.Add(time.Since(began))
+		c.timer.Reset(time.Until(c.until))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,9 +30,10 @@ type Config struct {
 	ClientCAs   *x509.CertPool
 	// MinVersion is TLS 1.2 unless set: older Puppet clients speak no newer one.
 	MinVersion uint16
-	// HandshakeTimeout is how long a client may take to shake hands; 15 seconds.
+	// HandshakeTimeout is how long a client may take to shake hands, while we do not let it wait; 15 seconds.
 	HandshakeTimeout time.Duration
-	// MaxConcurrentHandshakes may compute at once; 32.
+	// MaxConcurrentHandshakes may compute at once; two for each core. More would not be faster, and all
+	// else that the server does would wait behind them.
 	MaxConcurrentHandshakes int
 	// MaxConnections may be open at once; 50 000.
 	MaxConnections int
@@ -44,7 +46,7 @@ type Front struct {
 	cfg     Config
 	base    *tls.Config // what every connection starts from; keeps the session tickets' keys
 	secrets atomic.Pointer[tls.Config]
-	turns   chan struct{} // one for each handshake that computes; senders wait in order
+	turns   *turns        // of handshakes that compute
 	room    chan struct{} // one for each open connection
 	closing chan struct{}
 	close   func()
@@ -66,7 +68,7 @@ func New(inner net.Listener, cfg Config) (*Front, error) {
 	f := &Front{
 		inner:   inner,
 		cfg:     cfg,
-		turns:   make(chan struct{}, cfg.MaxConcurrentHandshakes),
+		turns:   newTurns(cfg.MaxConcurrentHandshakes),
 		room:    make(chan struct{}, cfg.MaxConnections),
 		closing: make(chan struct{}),
 		peers:   map[string]*conn{},
@@ -89,7 +91,7 @@ func (c Config) withDefaults() Config {
 		c.HandshakeTimeout = 15 * time.Second
 	}
 	if c.MaxConcurrentHandshakes <= 0 {
-		c.MaxConcurrentHandshakes = 32
+		c.MaxConcurrentHandshakes = 2 * runtime.GOMAXPROCS(0)
 	}
 	if c.MaxConnections <= 0 {
 		c.MaxConnections = 50_000
