@@ -24,19 +24,20 @@ const moduleDir = "/usr/share/puppet/modules"
 
 // settings are the knobs; they go into the report as they were.
 type settings struct {
-	Only        string `json:"only"`
-	Environment string `json:"environment"`
-	Facts       string `json:"facts"`
-	CheckIns    int    `json:"check_ins"` // of each size, over one connection and over new ones
-	Compiles    int    `json:"compiles"`  // of each size
-	WarmTutti   int    `json:"warm_tutti"`
-	WarmPeer    int    `json:"warm_peer"`
-	Heap        string `json:"heap"`
-	Agents      int    `json:"agents"`    // of the storm
-	Resources   int    `json:"resources"` // of each one's catalog
-	Within      string `json:"within"`    // when the storm's check-ins begin
-	FileBytes   int    `json:"file_bytes"`
-	FileClients int    `json:"file_clients"`
+	Only        string  `json:"only"`
+	Environment string  `json:"environment"`
+	Facts       string  `json:"facts"`
+	CheckIns    int     `json:"check_ins"` // of each size, over one connection and over new ones
+	Compiles    int     `json:"compiles"`  // of each size
+	WarmTutti   int     `json:"warm_tutti"`
+	WarmPeer    int     `json:"warm_peer"`
+	Heap        string  `json:"heap"`
+	Agents      int     `json:"agents"`    // of the storm
+	Resources   int     `json:"resources"` // of each one's catalog
+	Within      string  `json:"within"`    // when the storm's check-ins begin
+	FileBytes   int     `json:"file_bytes"`
+	FileClients int     `json:"file_clients"`
+	FileRate    float64 `json:"file_rate"` // files a second that they want together
 
 	within time.Duration
 	limit  time.Duration
@@ -59,6 +60,7 @@ func main() {
 	flag.DurationVar(&s.within, "within", 5*time.Second, "how long it takes until all of them have begun")
 	flag.IntVar(&s.FileBytes, "file-bytes", 10_000, "size of the file that is fetched meanwhile")
 	flag.IntVar(&s.FileClients, "file-clients", 2, "clients that fetch it")
+	flag.Float64Var(&s.FileRate, "file-rate", 400, "files a second that they want together")
 	flag.DurationVar(&s.limit, "limit", 40*time.Minute, "time for all of it")
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
@@ -144,8 +146,9 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (pee
 	if err != nil {
 		return nil, err
 	}
-	// What is compiled to check a reuse is not what is measured here.
-	target, err := peers.StartTutti(ctx, binary, dir, "--reuse-check=0")
+	// What is compiled to check a reuse is not what is measured here, and a busy machine is no
+	// reason to compile less at once.
+	target, err := peers.StartTutti(ctx, binary, dir, "--reuse-check=0", "--max-load=0")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -59,8 +58,12 @@ func (s settings) storm(ctx context.Context, tutti *peers.Tutti, data string, fa
 		f.conns, f.requests = append(f.conns, conn), append(f.requests, request)
 	}
 	begin := time.Now()
-	if err := f.first(ctx); err != nil {
+	if err := f.each(ctx, 8); err != nil {
 		return nil, fmt.Errorf("first catalogs: %w", err)
+	}
+	// Connections that were idle for minutes are closed: those that are to be kept are made now.
+	if err := f.each(ctx, 32); err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "storm: %d first catalogs after %.0f s\n", s.Agents, time.Since(begin).Seconds())
 	return measure.InTurn(ctx, f.alone,
@@ -75,10 +78,10 @@ func (f *fleet) close() {
 	}
 }
 
-// first has each node's catalog compiled, a few at a time.
-func (f *fleet) first(ctx context.Context) error {
+// each has each node check in, a few at a time.
+func (f *fleet) each(ctx context.Context, atOnce int) error {
 	work, ctx := errgroup.WithContext(ctx)
-	work.SetLimit(8)
+	work.SetLimit(atOnce)
 	for i := range f.conns {
 		work.Go(func() error { return f.checkIn(ctx, i) })
 	}
@@ -96,45 +99,65 @@ func (f *fleet) alone(ctx context.Context) (measure.Row, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(idleFor, cancel).Stop()
-	count, err := f.fetch(ctx)
-	return measure.Row{Server: "tutti", Case: "files, idle", Figures: map[string]float64{
-		"requests": float64(count), "files_per_s": float64(count) / idleFor.Seconds(),
-	}}, err
+	begin := time.Now()
+	files, err := f.fetch(ctx)
+	row := measure.Row{Server: "tutti", Case: "files, idle", Figures: map[string]float64{"requests": float64(len(files))}}
+	fileFigures(row.Figures, files, time.Since(begin))
+	return row, err
 }
 
-// fetch gets one file again and again until ctx ends.
-func (f *fleet) fetch(ctx context.Context) (int64, error) {
-	var count atomic.Int64
+// fileFigures says how files were served.
+func fileFigures(figures map[string]float64, files []time.Duration, wall time.Duration) {
+	latency := measure.Summarize(files)
+	figures["files_per_s"] = float64(len(files)) / wall.Seconds()
+	figures["file_p50_ms"], figures["file_p99_ms"] = 1000*latency.P50.Seconds(), 1000*latency.P99.Seconds()
+}
+
+// fetch gets one file again and again until ctx ends, f.FileRate times a second if it can. A latency counts from
+// when the file was wanted; a client that is late does not fetch more afterwards.
+func (f *fleet) fetch(ctx context.Context) (latencies []time.Duration, err error) {
+	var mu sync.Mutex
 	var work errgroup.Group
+	every := time.Duration(float64(f.FileClients) / f.FileRate * float64(time.Second))
 	for i := range f.FileClients {
 		config, err := f.tutti.Client(context.WithoutCancel(ctx), fmt.Sprintf("files-%d.example.org", i))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		conn, err := load.NewConn(f.tutti.URL(), config)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		work.Go(func() error {
 			defer conn.Close()
-			request := load.Request{
-				Path:   "/puppet/v3/file_content/modules/storm/some.txt?environment=production",
-				Header: http.Header{"Accept": {"application/octet-stream"}},
-			}
-			for {
-				response, err := conn.Discard(ctx, request)
+			for next := time.Now(); ; {
+				if measure.Settle(ctx, time.Until(next)) != nil {
+					return nil
+				}
+				response, err := conn.Discard(ctx, someFile)
 				switch {
 				case ctx.Err() != nil:
 					return nil
 				case err != nil || response.Status != http.StatusOK:
-					return errors.Join(err, load.Expect(request, response, err, http.StatusOK))
+					return errors.Join(err, load.Expect(someFile, response, err, http.StatusOK))
 				}
-				count.Add(1)
+				now := time.Now()
+				mu.Lock()
+				latencies = append(latencies, now.Sub(next))
+				mu.Unlock()
+				if next = next.Add(every); next.Before(now) {
+					next = now
+				}
 			}
 		})
 	}
-	err := work.Wait()
-	return count.Load(), err
+	err = work.Wait()
+	return latencies, err
+}
+
+var someFile = load.Request{
+	Path:   "/puppet/v3/file_content/modules/storm/some.txt?environment=production",
+	Header: http.Header{"Accept": {"application/octet-stream"}},
 }
 
 // all has every node check in, evenly spread over f.within, while files are fetched. A
@@ -155,14 +178,16 @@ func (f *fleet) all(ctx context.Context, name string, fresh bool) (measure.Row, 
 		return measure.Row{}, err
 	}
 	latency := measure.Summarize(latencies)
-	return measure.Row{Server: "tutti", Case: name, Figures: map[string]float64{
+	row := measure.Row{Server: "tutti", Case: name, Figures: map[string]float64{
 		"requests": float64(f.Agents), "served": float64(len(latencies)), "cpu_ms_each": 1000 * span.Server.Seconds() / float64(f.Agents),
-		"p50_ms": 1000 * latency.P50.Seconds(), "p99_ms": 1000 * latency.P99.Seconds(), "per_s": float64(f.Agents) / wall.Seconds(), "files_per_s": float64(files) / wall.Seconds(),
+		"p50_ms": 1000 * latency.P50.Seconds(), "p99_ms": 1000 * latency.P99.Seconds(), "per_s": float64(f.Agents) / wall.Seconds(),
 		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
-	}}, nil
+	}}
+	fileFigures(row.Figures, files, wall)
+	return row, nil
 }
 
-func (f *fleet) meanwhile(ctx context.Context, begin time.Time) (latencies []time.Duration, files int64, err error) {
+func (f *fleet) meanwhile(ctx context.Context, begin time.Time) (latencies, files []time.Duration, err error) {
 	fetching, stop := context.WithCancel(ctx)
 	defer stop()
 	var fetcher errgroup.Group

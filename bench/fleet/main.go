@@ -89,7 +89,7 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 		return nil, err
 	}
 	defer b.metrics.Close()
-	return measure.InTurn(ctx, b.first, b.role, b.nothing)
+	return measure.InTurn(ctx, b.first, b.role, b.nothing, b.previewRole, b.previewAll)
 }
 
 // judge compares with the aims of the design.
