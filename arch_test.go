@@ -19,6 +19,7 @@ const module = "github.com/tutti-project/tutti/"
 var ranks = map[string]int{
 	// words
 	"internal/fault": 0,
+	"internal/graph": 0,
 	"internal/fleet": 1,
 	"internal/pql":   1,
 	"internal/wire":  1,
