@@ -12,6 +12,9 @@ func (d *dispatcher) serve(ctx context.Context, k *desk) (more bool, err error) 
 	if k.job.Status == Stopping {
 		return d.wind(ctx, k)
 	}
+	if err := d.follow(ctx, k); err != nil {
+		return false, err
+	}
 	now := d.Now()
 	if !now.Before(k.lookAt) || k.full && k.room() > 0 && k.cursor == atEnd {
 		k.cursor, k.full, k.lookAt = 0, false, d.nextLook(k.job, now)
@@ -23,7 +26,7 @@ func (d *dispatcher) serve(ctx context.Context, k *desk) (more bool, err error) 
 		return false, nil
 	}
 	n := min(d.settings.Batch, max(k.room(), leastWaiting))
-	runs, err := d.Store.WaitingRuns(ctx, k.job.ID, k.cursor, n)
+	runs, err := d.waiting(ctx, k, n)
 	if err != nil {
 		return false, err
 	}

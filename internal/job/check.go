@@ -80,14 +80,14 @@ func (s Spec) checkParts() error {
 }
 
 func (t Targets) check() error {
-	if len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && !t.All {
-		return bad("targets", "it names nobody: give nodes, group, query or all")
+	if t.none() {
+		return bad("targets", "it names nobody: give nodes, group, query, app or all")
 	}
 	if len(t.Nodes) > MaxTargets || len(t.Exclude) > MaxTargets {
 		return bad("targets", "at most %d nodes can be named", MaxTargets)
 	}
-	if len(t.Query) > MaxTextBytes || len(t.Group) > MaxDescriptionBytes {
-		return bad("targets", "a query has at most %d bytes", MaxTextBytes)
+	if len(t.Query) > MaxTextBytes || len(t.Group) > MaxDescriptionBytes || len(t.App) > MaxDescriptionBytes {
+		return bad("targets", "a query has at most %d bytes, a group and an application at most %d", MaxTextBytes, MaxDescriptionBytes)
 	}
 	for _, node := range slices.Concat(t.Nodes, t.Exclude) {
 		if _, err := fleet.ParseCertname(string(node)); err != nil {

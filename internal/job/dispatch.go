@@ -44,6 +44,7 @@ type dispatcher struct {
 type desk struct {
 	job    Job
 	order  *order    // nil: not made yet
+	queue  *sequence // of an ordered job; nil: not read yet
 	cursor int       // waiting runs up to this number were looked at
 	full   bool      // runs were passed over because as many run as may
 	lookAt time.Time // when to look at the waiting runs again from the first

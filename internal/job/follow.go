@@ -36,7 +36,7 @@ func (d *dispatcher) greetRuns(ctx context.Context, runs []Run) error {
 		if k == nil || k.job.Status == Stopping || k.crowd {
 			continue
 		}
-		_, full, err := d.begin(ctx, k, runs)
+		_, full, err := d.begin(ctx, k, k.mayBegin(runs))
 		if err != nil {
 			return err
 		}

@@ -42,6 +42,13 @@ type Job struct {
 	Counts     Counts // its runs by state
 	Change     int64  // the number of the latest change of the job or of one of its runs
 	OwnChange  int64  // the number of the latest change of the job's status
+	Edges      []Edge // of an ordered job, by Run and For
+}
+
+// Edge says that a run of a job waits for another one, by their numbers.
+type Edge struct {
+	Run int `json:"run"`
+	For int `json:"for"`
 }
 
 // Counts is how many runs are in each state.

@@ -34,7 +34,10 @@ func (s *Service) Plan(ctx context.Context, actor fleet.Actor, spec Spec) (Plan,
 		agent, connected := s.Sender.Connected(node)
 		plan.Targets[i] = Target{Node: node, Connected: connected, Agent: agent, Denied: refused[node]}
 	}
-	return plan, nil
+	if spec.Ordered {
+		plan.Edges, plan.Layers, err = s.layers(ctx, nodes)
+	}
+	return plan, err
 }
 
 // Create orders a job: when it returns the job survives a crash, and begins by itself.
@@ -60,7 +63,7 @@ func (s *Service) create(ctx context.Context, actor fleet.Actor, spec Spec, reru
 	}
 	j := Job{
 		Spec: plan.Spec, Actor: actor.Name, ActorKind: actor.Kind, Status: Queued, RerunOf: rerunOf,
-		CreatedAt: s.Now(), Counts: Counts{Waiting: len(plan.Targets)},
+		CreatedAt: s.Now(), Counts: Counts{Waiting: len(plan.Targets)}, Edges: plan.edges(),
 	}
 	j, err = s.Store.CreateJob(ctx, j, s.runs(plan), sealed)
 	if err != nil {
@@ -75,6 +78,9 @@ func (s *Service) runs(plan Plan) []Run {
 	runs := make([]Run, len(plan.Targets))
 	for i, t := range plan.Targets {
 		runs[i] = Run{ID: s.NewID(), Number: i + 1, Node: t.Node, State: Waiting}
+	}
+	for node, reason := range plan.waits() {
+		runs[node-1].Reason = reason
 	}
 	return runs
 }
@@ -176,7 +182,9 @@ func (s *Service) Rerun(ctx context.Context, actor fleet.Actor, id int64, again 
 	return s.create(ctx, actor, spec, id)
 }
 
-func (t Targets) none() bool { return len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && !t.All }
+func (t Targets) none() bool {
+	return len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && t.App == "" && !t.All
+}
 
 // nodesAgain is the nodes of a job, or those that did not succeed.
 func (s *Service) nodesAgain(ctx context.Context, id int64, failed bool) ([]fleet.Certname, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/pxp"
 )
 
@@ -13,7 +14,7 @@ import (
 
 // Store keeps jobs, their runs and what these wrote. Every method is one
 // transaction; what a method that writes has returned survives a crash. The
-// bulk of a job's spec (Spec.Apart) is only in what Archive.Job returns.
+// bulk of a job's spec (Spec.Apart) and its edges are only in what Archive.Job returns.
 type Store interface {
 	Ledger
 	Archive
@@ -104,6 +105,13 @@ type Sender interface {
 // are for who asks.
 type Resolver interface {
 	Resolve(ctx context.Context, t Targets) ([]fleet.Certname, error)
+}
+
+// Graph says which nodes wait for which others.
+type Graph interface {
+	// Edges is who of nodes waits for whom of them. Invalid names the way if some wait for one
+	// another in a circle.
+	Edges(ctx context.Context, nodes []fleet.Certname) ([]graph.Edge[fleet.Certname], error)
 }
 
 // Gate says what somebody may do.

@@ -2,6 +2,8 @@ package job_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 )
@@ -128,8 +131,10 @@ func TestEveryJobEnds(t *testing.T) {
 				s.MaxFailures = &budget
 			}
 		})
+		edges := drawEdges(rt, len(fates))
+		spec.Ordered = len(edges) > 0
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{t: t, store: jobtest.NewStore(), names: names(len(fates))}
+			w := &world{t: t, store: jobtest.NewStore(), names: names(len(fates)), edges: edges}
 			w.fleet = jobtest.NewFleet(w.names...)
 			for i, f := range fates {
 				w.fleet.Behave(w.names[i], f.manner)
@@ -147,6 +152,20 @@ func TestEveryJobEnds(t *testing.T) {
 			rt.Fatal("see above")
 		}
 	})
+}
+
+// drawEdges lets some nodes wait for others, without circles.
+func drawEdges(rt *rapid.T, nodes int) jobtest.Edges {
+	var edges jobtest.Edges
+	place := rapid.Permutation(names(nodes)).Draw(rt, "places")
+	for i := range place {
+		for k := range i {
+			if rapid.IntRange(0, 2).Draw(rt, "waits") == 0 {
+				edges = append(edges, graph.Edge[fleet.Certname]{Waits: place[i], For: place[k]})
+			}
+		}
+	}
+	return edges
 }
 
 // suffer lets a node come and go.
@@ -209,6 +228,34 @@ func (w *world) endedWell(id int64) {
 		}
 		if (r.State == job.Succeeded || r.State == job.RunFailed) && begun != 1 || (r.State == job.Skipped || r.State == job.Offline) && begun != 0 {
 			w.t.Errorf("run %d is %s and began %d times", i, r.State, begun)
+		}
+	}
+	w.endedInOrder(j, runs)
+}
+
+// endedInOrder checks what an ordered job promises: nothing began before all had succeeded that it
+// waits for, and what was skipped because of a node waits for it, perhaps by way of others.
+func (w *world) endedInOrder(j job.Job, runs []job.Run) {
+	for _, e := range j.Edges {
+		late, early := runs[e.Run-1], runs[e.For-1]
+		if !late.SentAt.IsZero() && (early.State != job.Succeeded || late.SentAt.Before(early.FinishedAt)) {
+			w.t.Errorf("%s was sent at %s; %s was %s at %s", late.Node, late.SentAt, early.Node, early.State, early.FinishedAt)
+		}
+		if early.State != job.Succeeded && late.State != job.Skipped {
+			w.t.Errorf("%s is %s, and %s that waits for it %s", early.Node, early.State, late.Node, late.State)
+		}
+	}
+	reach := graph.New(w.names, w.edges)
+	for _, r := range runs {
+		cause, because := strings.CutPrefix(r.Reason, "because of ")
+		if !because {
+			continue
+		}
+		name, _, _ := strings.Cut(cause, " ")
+		closed := graph.New(w.names, append(slices.Clone(reach.Edges()), graph.Edge[fleet.Certname]{Waits: fleet.Certname(name), For: r.Node}))
+		at := slices.Index(w.names, fleet.Certname(name))
+		if closed.Cycle() == nil || runs[at].State == job.Succeeded || runs[at].State == job.Skipped && strings.HasPrefix(runs[at].Reason, "because of") {
+			w.t.Errorf("%s is skipped %s, which is %s (%s)", r.Node, r.Reason, runs[at].State, runs[at].Reason)
 		}
 	}
 }

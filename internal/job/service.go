@@ -50,6 +50,7 @@ type Parts struct {
 	Store    Store
 	Sender   Sender
 	Resolver Resolver
+	Graph    Graph
 	Gate     Gate
 	Sealer   Sealer
 	NewID    func() string // a random UUID

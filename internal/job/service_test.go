@@ -28,6 +28,7 @@ type world struct {
 	store job.Store
 	fleet *jobtest.Fleet
 	names []fleet.Certname
+	edges jobtest.Edges
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -56,7 +57,7 @@ func inWorld(t *testing.T, n int, test func(w *world)) {
 // start starts a new service on the same rows.
 func (w *world) start() {
 	service, err := job.New(job.Parts{
-		Store: w.store, Sender: w.fleet, Resolver: jobtest.Everybody(w.names), Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{},
+		Store: w.store, Sender: w.fleet, Resolver: jobtest.Everybody(w.names), Graph: w.edges, Gate: jobtest.OpenGate{}, Sealer: jobtest.Seals{},
 		NewID: jobtest.NewID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}, job.DefaultSettings())
 	if err != nil {

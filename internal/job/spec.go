@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/pxp"
 )
 
@@ -33,6 +34,10 @@ type Spec struct {
 	Targets     Targets           `json:"targets"`
 	Environment fleet.Environment `json:"environment,omitempty"` // of a Puppet run and of a task; empty: the node's own
 	Description string            `json:"description,omitempty"`
+
+	// Ordered lets a run begin only when all those have succeeded that it waits for: the edges
+	// among the targets when the job is created. If one of them ends otherwise, it is skipped.
+	Ordered bool `json:"ordered,omitempty"`
 
 	Concurrency int           `json:"concurrency,omitempty"`  // runs at once; 0: as many as there are
 	MaxFailures *int          `json:"max_failures,omitempty"` // more end the job; nil: no budget
@@ -104,6 +109,7 @@ type Targets struct {
 	Nodes   []fleet.Certname `json:"nodes,omitempty"`
 	Group   string           `json:"group,omitempty"` // its name or id
 	Query   string           `json:"query,omitempty"` // PQL with a column certname, or a condition on nodes
+	App     string           `json:"app,omitempty"`   // the nodes of an application's components: its name
 	All     bool             `json:"all,omitempty"`   // that the inventory knows or that are connected
 	Exclude []fleet.Certname `json:"exclude,omitempty"`
 }
@@ -112,6 +118,10 @@ type Targets struct {
 type Plan struct {
 	Spec    Spec // with the server's defaults filled in, without secrets
 	Targets []Target
+	// Of an ordered job, which targets wait for which others, and in which layers they run: each
+	// as soon as those are done that it waits for, whatever else of their layer still runs.
+	Edges  []graph.Edge[fleet.Certname]
+	Layers [][]fleet.Certname
 }
 
 // Target is a node of a plan, in the order of names.

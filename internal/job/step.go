@@ -49,7 +49,7 @@ func (r Run) sent(e Event) (Run, bool) {
 	if r.State != Waiting {
 		return r, false
 	}
-	r.State, r.SentAt, r.DueAt, r.Attempts = Sent, e.At, e.Due, 1
+	r.State, r.Reason, r.SentAt, r.DueAt, r.Attempts = Sent, "", e.At, e.Due, 1
 	return r, true
 }
 

@@ -60,6 +60,10 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 	if err != nil {
 		return job.Job{}, explain(err, "create a job")
 	}
+	edges, err := s.packEdges(j.Edges)
+	if err != nil {
+		return job.Job{}, explain(err, "create a job")
+	}
 	counts, err := json.Marshal(j.Counts)
 	if err != nil {
 		return job.Job{}, explain(err, "create a job")
@@ -70,10 +74,10 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (kind, task, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
-			rerun_of, created_at, started_at, finished_at, counts, change, own_change)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id`,
+			rerun_of, created_at, started_at, finished_at, counts, change, own_change, edges)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`,
 			j.Spec.Kind, task, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
-			j.RerunOf, micros(j.CreatedAt), micros(j.StartedAt), micros(j.FinishedAt), string(counts), j.Change, j.OwnChange))
+			j.RerunOf, micros(j.CreatedAt), micros(j.StartedAt), micros(j.FinishedAt), string(counts), j.Change, j.OwnChange, edges))
 		if err != nil {
 			return err
 		}
@@ -89,12 +93,20 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 	return j, explain(err, "create a job")
 }
 
+// packEdges is nil if there are none.
+func (s *Store) packEdges(edges []job.Edge) ([]byte, error) {
+	if len(edges) == 0 {
+		return nil, nil
+	}
+	return s.packJSON(edges)
+}
+
 func (s *Store) insertRuns(ctx context.Context, q querier, id int64, runs []job.Run) error {
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
-		rows[i] = []any{id, int64(r.Number), r.ID, string(r.Node), string(r.State)}
+		rows[i] = []any{id, int64(r.Number), r.ID, string(r.Node), string(r.State), r.Reason}
 	}
-	return s.dialect.insert(ctx, q, "job_runs", []column{{"job_id", ints}, {"number", ints}, {"id", texts}, {"node", texts}, {"state", texts}}, "", rows)
+	return s.dialect.insert(ctx, q, "job_runs", []column{{"job_id", ints}, {"number", ints}, {"id", texts}, {"node", texts}, {"state", texts}, {"reason", texts}}, "", rows)
 }
 
 func (s *Store) insertJobFiles(ctx context.Context, q querier, id int64, files []job.FileRef) error {
@@ -107,14 +119,17 @@ func (s *Store) insertJobFiles(ctx context.Context, q querier, id int64, files [
 
 // Job implements job.Archive.
 func (s *Store) Job(ctx context.Context, id int64) (job.Job, error) {
-	var packed []byte
-	j, err := s.scanJob(s.reads.row(ctx, "SELECT "+jobColumns+", bulk FROM jobs WHERE id = $1", id), &packed)
+	var packed, edges []byte
+	j, err := s.scanJob(s.reads.row(ctx, "SELECT "+jobColumns+", bulk, edges FROM jobs WHERE id = $1", id), &packed, &edges)
 	if err != nil {
 		return j, explain(missing(err, "there is no job %d", id), "read job %d", id)
 	}
 	var bulk job.Bulk
 	err = s.unpackJSON(packed, &bulk)
 	j.Spec = j.Spec.With(bulk)
+	if err == nil && len(edges) > 0 {
+		err = s.unpackJSON(edges, &j.Edges)
+	}
 	return j, explain(err, "read the bulk of job %d", id)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pxp"
 )
@@ -259,6 +260,14 @@ func (e Everybody) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, 
 		return e, nil
 	}
 	return t.Nodes, nil
+}
+
+// Edges is the fake of job.Graph.
+type Edges []graph.Edge[fleet.Certname]
+
+// Edges implements job.Graph.
+func (e Edges) Edges(context.Context, []fleet.Certname) ([]graph.Edge[fleet.Certname], error) {
+	return e, nil
 }
 
 // OpenGate is the fake of job.Gate: it refuses the nodes that it names.

@@ -70,6 +70,7 @@ func copied(j job.Job) job.Job {
 func listed(j job.Job) job.Job {
 	j = copied(j)
 	j.Spec, _ = j.Spec.Apart()
+	j.Edges = nil
 	return j
 }
 

@@ -27,6 +27,7 @@ func RunStore(t *testing.T, open func(t *testing.T) job.Store) {
 		"verdicts":                                verdicts,
 		"several events in one transaction":       severalEvents,
 		"output comes with the end":               output,
+		"an order is kept":                        ordered,
 		"secrets go with the end":                 secrets,
 		"stopping":                                stopping,
 		"what the dispatcher looks for":           lookFor,
