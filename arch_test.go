@@ -28,6 +28,7 @@ var ranks = map[string]int{
 	// for the tests of every package
 	"internal/programtest": 0,
 	// cores: own their ports, import no core
+	"internal/appgraph":  10,
 	"internal/broker":    10,
 	"internal/bucket":    10,
 	"internal/cas":       9, // the others stand on it

@@ -41,20 +41,25 @@ type JobTargets struct {
 	Nodes   []string `json:"nodes,omitempty"`
 	Group   string   `json:"group,omitempty"`   // name or id
 	Query   string   `json:"query,omitempty"`   // PQL that answers with a column certname, or a condition on nodes
+	App     string   `json:"app,omitempty"`     // the nodes of an application: its model, Shop, or an instance, Shop[eu]
 	All     bool     `json:"all,omitempty"`     // every active node
 	Exclude []string `json:"exclude,omitempty"` // of all these, not those
 }
 
 // JobOrder is what all kinds of job have in common.
 type JobOrder struct {
-	Targets     JobTargets `json:"targets"`
-	Concurrency int        `json:"concurrency,omitempty"`  // how many runs at the same time; 0: no bound of the job's own
-	MaxFailures *int       `json:"max_failures,omitempty"` // more failures than this, and no more runs begin; missing: no bound
-	Timeout     int64      `json:"timeout,omitempty"`      // seconds that a run may take; 0: the server's setting
-	WaitOffline int64      `json:"wait_offline,omitempty"` // seconds that a node may take to connect; 0: it must be there
-	Description string     `json:"description,omitempty"`
-	DryRun      bool       `json:"dry_run,omitempty"`     // answer with the plan, start nothing
-	SkipDenied  bool       `json:"skip_denied,omitempty"` // leave out nodes that the caller may not touch
+	Targets JobTargets `json:"targets"`
+	// Ordered lets a node wait for those that it needs: whose exported resources it collects, and whose
+	// components produce what its own consume. A run begins when all have succeeded that it waits for; if one
+	// of them did not, it is skipped.
+	Ordered     bool   `json:"ordered,omitempty"`
+	Concurrency int    `json:"concurrency,omitempty"`  // how many runs at the same time; 0: no bound of the job's own
+	MaxFailures *int   `json:"max_failures,omitempty"` // more failures than this, and no more runs begin; missing: no bound
+	Timeout     int64  `json:"timeout,omitempty"`      // seconds that a run may take; 0: the server's setting
+	WaitOffline int64  `json:"wait_offline,omitempty"` // seconds that a node may take to connect; 0: it must be there
+	Description string `json:"description,omitempty"`
+	DryRun      bool   `json:"dry_run,omitempty"`     // answer with the plan, start nothing
+	SkipDenied  bool   `json:"skip_denied,omitempty"` // leave out nodes that the caller may not touch
 	// Expect is the digest of a plan: if the nodes are others by now, nothing is started.
 	Expect string `json:"expect,omitempty"`
 }
@@ -138,6 +143,8 @@ type JobPlan struct {
 type JobTarget struct {
 	Node      string     `json:"node"`
 	Connected *Connected `json:"connected,omitempty"` // missing: it is not
+	Layer     int        `json:"layer,omitempty"`     // of an ordered job: 0 waits for nobody, each other one for some of earlier layers
+	WaitsFor  []string   `json:"waits_for,omitempty"` // of an ordered job
 }
 
 // JobListRequest narrows the list of jobs.
@@ -216,6 +223,7 @@ type Job struct {
 	Targets     JobTargets      `json:"targets"`           // as they were asked for
 	Order       json.RawMessage `json:"order,omitempty"`   // in job.show: what every node is asked to do; sensitive values are "(hidden)"
 	Noop        bool            `json:"noop,omitempty"`
+	Ordered     bool            `json:"ordered,omitempty"`
 	Concurrency int             `json:"concurrency,omitempty"`
 	MaxFailures *int            `json:"max_failures,omitempty"`
 	Timeout     int64           `json:"timeout,omitempty"`

@@ -180,6 +180,7 @@ func (a *app) printJob(j api.Job) error {
 		{"Version", short(j.Version)},
 		{"Order", string(j.Order)},
 		{"Rerun of", j.RerunOf},
+		{"Order of runs", orderText(j.Ordered)},
 		{"Concurrency", numberText(j.Concurrency)},
 		{"Max failures", numberOf(j.MaxFailures)},
 		{"Timeout", secondsText(j.Timeout)},
@@ -213,6 +214,13 @@ func secondsText(n int64) string {
 	return durationText(time.Duration(n) * time.Second)
 }
 
+func orderText(ordered bool) string {
+	if ordered {
+		return "each node waits for those that it needs"
+	}
+	return ""
+}
+
 // targetsText is which nodes were asked for.
 func targetsText(t api.JobTargets) string {
 	var words []string
@@ -227,6 +235,9 @@ func targetsText(t api.JobTargets) string {
 	}
 	if t.Query != "" {
 		words = append(words, "query "+t.Query)
+	}
+	if t.App != "" {
+		words = append(words, "application "+t.App)
 	}
 	text := strings.Join(words, "; ")
 	if len(t.Exclude) > 0 {

@@ -19,6 +19,7 @@ type orderFlags struct {
 	timeout     time.Duration
 	waitOffline time.Duration
 	description string
+	ordered     bool
 	dryRun      bool
 	skipDenied  bool
 	yes         bool
@@ -29,6 +30,7 @@ func (a *app) orderFlags(cmd *cobra.Command, o *orderFlags) {
 	a.targetFlags(cmd, &o.targetFlags)
 	a.paceFlags(cmd, o)
 	flags := cmd.Flags()
+	flags.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
 	flags.StringVar(&o.description, "description", "", "why, for those who look at the job later")
 	a.startFlags(cmd, o)
 }
@@ -57,7 +59,7 @@ func (a *app) order(o orderFlags) (order api.JobOrder, err error) {
 		return order, err
 	}
 	order = api.JobOrder{
-		Concurrency: o.concurrency, MaxFailures: o.maxFailures.limit, Timeout: api.WholeSeconds(o.timeout),
+		Ordered: o.ordered, Concurrency: o.concurrency, MaxFailures: o.maxFailures.limit, Timeout: api.WholeSeconds(o.timeout),
 		WaitOffline: api.WholeSeconds(o.waitOffline), Description: o.description, SkipDenied: o.skipDenied,
 	}
 	order.Targets, err = a.readTargets(o.targetFlags)

@@ -22,12 +22,13 @@ type targetFlags struct {
 	group   string
 	where   string
 	query   string
+	app     string
 	all     bool
 	exclude []string
 }
 
 // targetHelp is what the help of every job says of nodes.
-const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group,
+const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application,
 a condition or query in PQL, or --all; what is given adds up, --exclude takes away.
 The nodes are shown before anything starts, and --dry-run starts nothing.`
 
@@ -38,6 +39,7 @@ func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
 	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
 	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
 	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
+	flags.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
 	flags.BoolVar(&t.all, "all", false, "every active node")
 	flags.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
 	a.completes(cmd, "targets", a.completeNodes)
@@ -49,7 +51,7 @@ func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
 
 // read makes the targets of a request of flags.
 func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
-	targets = api.JobTargets{Group: t.group, All: t.all}
+	targets = api.JobTargets{Group: t.group, App: t.app, All: t.all}
 	if targets.Nodes, err = a.nodeNames("targets", slices.Concat(t.names, t.nodes)); err != nil {
 		return targets, err
 	}
@@ -59,12 +61,12 @@ func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
 	if targets.Query, err = a.targetQuery(t); err != nil {
 		return targets, err
 	}
-	some := len(targets.Nodes) > 0 || t.group != "" || targets.Query != ""
+	some := len(targets.Nodes) > 0 || t.group != "" || t.app != "" || targets.Query != ""
 	switch {
 	case t.all && some:
 		return targets, usageError{fault.New(fault.Invalid, "--all is every node: give it alone, or name the nodes without it")}
 	case !t.all && !some:
-		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query or --all")}
+		return targets, usageError{fault.New(fault.Invalid, "which nodes? give names (--targets), --group, --where, --query, --app or --all")}
 	}
 	return targets, nil
 }

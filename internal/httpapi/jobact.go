@@ -68,7 +68,7 @@ func (h *Handler) specAgain(ctx context.Context, old job.Job, request api.JobRer
 	}
 	s.Targets = job.Targets{Nodes: s.Targets.Nodes}
 	common := api.JobOrder{
-		Targets: api.JobTargets{Nodes: certnames(s.Targets.Nodes)}, Concurrency: s.Concurrency, MaxFailures: s.MaxFailures,
+		Targets: api.JobTargets{Nodes: certnames(s.Targets.Nodes)}, Ordered: s.Ordered, Concurrency: s.Concurrency, MaxFailures: s.MaxFailures,
 		Timeout: api.WholeSeconds(s.Timeout), WaitOffline: api.WholeSeconds(s.WaitOffline), Description: s.Description,
 	}
 	if request.MaxFailures != nil {

@@ -86,7 +86,7 @@ func fill(s *job.Spec, order api.JobOrder) (err error) {
 	if s.Targets, err = targetsOf(order.Targets); err != nil {
 		return err
 	}
-	s.Concurrency, s.MaxFailures, s.Description = order.Concurrency, order.MaxFailures, order.Description
+	s.Ordered, s.Concurrency, s.MaxFailures, s.Description = order.Ordered, order.Concurrency, order.MaxFailures, order.Description
 	if s.Timeout, err = secondsOf("timeout", order.Timeout); err != nil {
 		return err
 	}
@@ -103,9 +103,9 @@ func secondsOf(field string, seconds int64) (time.Duration, error) {
 }
 
 func targetsOf(t api.JobTargets) (targets job.Targets, err error) {
-	targets = job.Targets{Group: t.Group, Query: t.Query, All: t.All}
-	if t.All && (len(t.Nodes) > 0 || t.Group != "" || t.Query != "") {
-		return targets, fault.New(fault.Invalid, "field targets: all is every node, so it stands alone: leave out nodes, group and query")
+	targets = job.Targets{Group: t.Group, Query: t.Query, App: t.App, All: t.All}
+	if t.All && (len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "") {
+		return targets, fault.New(fault.Invalid, "field targets: all is every node, so it stands alone: leave out nodes, group, query and app")
 	}
 	if targets.Nodes, err = certnamesOf(t.Nodes); err != nil {
 		return targets, err
@@ -199,13 +199,14 @@ func (d door) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) e
 // planOf is a plan for who asked, without those that are denied; these are named apart.
 func (d door) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname) {
 	var names []string
+	layer, waits := places(plan)
 	for _, t := range plan.Targets {
 		if t.Denied != "" {
 			denied = append(denied, t.Node)
 			shown.Denied = append(shown.Denied, string(t.Node))
 			continue
 		}
-		target := api.JobTarget{Node: string(t.Node)}
+		target := api.JobTarget{Node: string(t.Node), Layer: layer[t.Node], WaitsFor: waits[t.Node]}
 		if t.Connected {
 			if target.Connected = d.connected(t.Node); target.Connected == nil { // it went a moment ago
 				target.Connected = &api.Connected{Agent: t.Agent}
@@ -219,6 +220,20 @@ func (d door) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname)
 	shown.Nodes = len(names)
 	shown.Digest = string(fleet.DigestOf([]byte(strings.Join(names, "\n"))))
 	return shown, denied
+}
+
+// places is the layer of each node of a plan, and for whom it waits.
+func places(plan job.Plan) (layer map[fleet.Certname]int, waits map[fleet.Certname][]string) {
+	layer, waits = map[fleet.Certname]int{}, map[fleet.Certname][]string{}
+	for i, nodes := range plan.Layers {
+		for _, node := range nodes {
+			layer[node] = i
+		}
+	}
+	for _, e := range plan.Edges {
+		waits[e.Waits] = append(waits[e.Waits], string(e.For))
+	}
+	return layer, waits
 }
 
 // auditText is what the audit log says of an order. The values of parameters are not in it.
@@ -236,6 +251,9 @@ func targetText(t job.Targets) string {
 	}
 	if t.Query != "" {
 		words = append(words, "query "+t.Query)
+	}
+	if t.App != "" {
+		words = append(words, "application "+t.App)
 	}
 	for _, node := range t.Nodes[:min(len(t.Nodes), maxDeniedNamed)] {
 		words = append(words, string(node))

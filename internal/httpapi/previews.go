@@ -95,6 +95,9 @@ func inWords(env fleet.Environment, t api.JobTargets) string {
 	if t.Query != "" {
 		parts = append(parts, "nodes where "+t.Query)
 	}
+	if t.App != "" {
+		parts = append(parts, "application "+t.App)
+	}
 	switch {
 	case t.All:
 		parts = append(parts, "all nodes")

@@ -32,6 +32,12 @@
 // Job.Advance and Job.Direct are the only ways. The status follows from the counts of runs by
 // state, which are stored with the job and agree with its rows. A job whose runs all succeeded is finished.
 //
+// # Order
+//
+// A run of an ordered job begins when all runs have succeeded that it waits for (Job.Edges). As soon as one of these
+// ended otherwise it is skipped, with all that wait for it, because of the node whose run was tried first. Runs that do not
+// depend on it go on. The edges are those at the time of the order; a job whose edges have no order is refused.
+//
 // # Changes
 //
 // Every visible change of a run or of the job's status takes the next number of its job. A

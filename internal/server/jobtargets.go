@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -28,6 +29,15 @@ func (t targets) Resolve(ctx context.Context, wanted job.Targets) ([]fleet.Certn
 	if wanted.Group != "" {
 		if err := t.ofGroup(ctx, wanted.Group, found); err != nil {
 			return nil, err
+		}
+	}
+	if wanted.App != "" {
+		nodes, err := appgraph.Service{Store: t.store}.Nodes(ctx, wanted.App)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			found[node] = true
 		}
 	}
 	if wanted.Query != "" {

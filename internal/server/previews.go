@@ -126,8 +126,8 @@ func (p previewer) Base(ctx context.Context, node fleet.Certname) (fleet.Digest,
 
 // Resolve implements preview.Resolver.
 func (p previewer) Resolve(ctx context.Context, env fleet.Environment, t api.JobTargets) ([]fleet.Certname, error) {
-	if t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" {
-		return targets(p).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, All: t.All, Exclude: certnames(t.Exclude)})
+	if t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "" {
+		return targets(p).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude)})
 	}
 	standing, err := p.store.Standings(ctx, env)
 	if err != nil {
