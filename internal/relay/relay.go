@@ -44,7 +44,8 @@ type Log interface {
 	Runs() ([]string, error)
 	// Open reads a run's events, from the first on that is there.
 	Open(run string) (Tail, error)
-	// Trim lets go of a run's events up to a number, as far as that is easy.
+	// Trim lets go of a run's events up to a number, as far as that is easy. The last event stays: of a run
+	// that was killed nothing else says which number its end has.
 	Trim(run string, n int) error
 	// Forget lets go of a run.
 	Forget(run string) error

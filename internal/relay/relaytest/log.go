@@ -60,8 +60,9 @@ func (l *Log) Runs() ([]string, error) {
 func (l *Log) Trim(run string, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w := l.runs[run]; w != nil {
-		w.events = slices.DeleteFunc(slices.Clone(w.events), func(e pxp.RunEvent) bool { return e.N <= n })
+	if w := l.runs[run]; w != nil && len(w.events) > 0 {
+		last := w.events[len(w.events)-1].N
+		w.events = slices.DeleteFunc(slices.Clone(w.events), func(e pxp.RunEvent) bool { return e.N <= n && e.N < last })
 	}
 	return nil
 }

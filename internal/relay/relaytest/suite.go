@@ -39,7 +39,7 @@ func (m memory) Over()                        { m.log.Write(m.run, true) }
 func RunLog(t *testing.T, open func(t *testing.T) Backend) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Backend){
-		"read while written": readWhileWritten, "many": many, "trimmed": trimmed, "forgotten": forgotten, "told": told,
+		"read while written": readWhileWritten, "many": many, "trimmed": trimmed, "trimmed to the end": trimmedToTheEnd, "forgotten": forgotten, "told": told,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +134,20 @@ func trimmed(t *testing.T, b Backend) {
 		if !over || len(ns) == 0 || ns[0] > 2501 || ns[len(ns)-1] != 3001 {
 			t.Errorf("%d events from %d on; over: %t", len(ns), ns[:min(len(ns), 1)], over)
 		}
+	}
+}
+
+// trimmedToTheEnd has the last event stay: without it nobody would know that there was a run.
+func trimmedToTheEnd(t *testing.T, b Backend) {
+	w := b.Begin("r")
+	w.Write(made(1), made(2), made(3))
+	if err := b.Log.Trim("r", 3); err != nil {
+		t.Fatal(err)
+	}
+	w.Over()
+	ns, over := all(t, openTail(t, b.Log, "r"))
+	if !over || len(ns) == 0 || ns[len(ns)-1] != 3 {
+		t.Errorf("events %v; over: %t", ns, over)
 	}
 }
 
