@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +25,9 @@ type Application struct {
 	Version string
 	Report  string // transaction_uuid
 	At      time.Time
+	// What it said, if it says anything, as far as it came: a node that starts again ends its run without a word.
+	Events      []pxp.RunEvent
+	Interrupted bool
 }
 
 // shelf is what a node keeps of catalogs: it outlives agents.
@@ -36,6 +38,8 @@ type shelf struct {
 	now     bool // what comes is to be applied at once
 	tag     string
 	pointer pxp.CatalogPointer
+	parts   []part   // of the document
+	run     *run     // goes on
 	applied string   // catalog_uuid of what was applied last
 	unsent  [][]byte // reports that no server took yet
 }
@@ -116,7 +120,9 @@ func (n *node) step(ctx context.Context) error {
 	if err := n.fetch(ctx, client); err != nil {
 		return err
 	}
-	n.apply()
+	if err := n.apply(ctx); err != nil {
+		return err
+	}
 	return n.report(ctx, client)
 }
 
@@ -134,6 +140,7 @@ func (n *node) fetch(ctx context.Context, client *http.Client) error {
 	if err != nil || status != http.StatusOK {
 		return fmt.Errorf("pointer: status %d: %w", status, err)
 	}
+	var parts []part
 	if pointer.Catalog != have {
 		status, _, document, err := n.get(ctx, client, "/node/v1/catalogs/"+pointer.Catalog, "")
 		if err != nil || status != http.StatusOK {
@@ -142,12 +149,19 @@ func (n *node) fetch(ctx context.Context, client *http.Client) error {
 		if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != pointer.Catalog {
 			return fmt.Errorf("the document %s has another digest", pointer.Catalog)
 		}
-		if _, err := compile.Render(document, compile.Stamp{UUID: pointer.UUID, Static: true}); err != nil {
+		catalog, err := compile.Render(document, compile.Stamp{UUID: pointer.UUID, Static: true})
+		if err != nil {
+			return err
+		}
+		if parts, err = n.partsOf(catalog); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if pointer.Catalog != have {
+		s.parts = parts
+	}
 	s.tag, s.pointer = header.Get("Etag"), pointer
 	return nil
 }
@@ -172,37 +186,40 @@ func (n *node) get(ctx context.Context, client *http.Client, path, tag string) (
 	return response.StatusCode, response.Header, text, err
 }
 
-// apply applies what is kept, if it is to be and was not before.
-func (n *node) apply() {
+// apply applies what is kept, if it is to be and was not before, and returns when that is done.
+func (n *node) apply(ctx context.Context) error {
 	s := &n.shelf
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	p := s.pointer
-	if p.UUID == "" || p.UUID == s.applied || !s.now && !n.fleet.cfg.ApplyAtOnce {
-		return
+	if s.run == nil && p.UUID != "" && p.UUID != s.applied && (s.now || n.fleet.cfg.ApplyAtOnce) {
+		n.begin(p)
 	}
-	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: uuid.NewString(), At: time.Now()}
-	s.now, s.applied = false, p.UUID
-	s.unsent = append(s.unsent, reportOf(n.name, p, a))
-	n.fleet.cfg.Recorder.apply(n.name, a)
+	running := s.run
+	s.mu.Unlock()
+	if running == nil {
+		return nil
+	}
+	select {
+	case <-running.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// reportOf is the report of a run that changed something small.
-func reportOf(name string, p pxp.CatalogPointer, a Application) []byte {
-	type value = []any
-	now := a.At.Format(time.RFC3339Nano)
-	text, _ := json.Marshal(map[string]any{ // of texts and numbers
-		"host": name, "time": now, "configuration_version": p.Version, "transaction_uuid": a.Report, "report_format": 12, "puppet_version": "8.10.0",
-		"status": "changed", "transaction_completed": true, "noop": false, "noop_pending": false, "environment": p.Environment,
-		"logs":                  []any{map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now}},
-		"metrics":               map[string]any{"time": map[string]any{"name": "time", "label": "Time", "values": []value{{"total", "Total", 0.1}}}},
-		"resource_statuses":     map[string]any{},
-		"corrective_change":     false,
-		"catalog_uuid":          p.UUID,
-		"code_id":               p.Version,
-		"cached_catalog_status": "explicitly_requested",
-	})
-	return text
+// begin begins to apply p. It is called under the shelf's lock.
+func (n *node) begin(p pxp.CatalogPointer) {
+	s := &n.shelf
+	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: uuid.NewString(), At: time.Now()}
+	s.now, s.applied = false, p.UUID
+	n.fleet.cfg.Recorder.apply(n.name, a)
+	if !n.fleet.cfg.Events {
+		s.unsent = append(s.unsent, reportOf(n.name, p, a))
+		return
+	}
+	r := &run{Application: a, pointer: p, parts: s.parts, over: make(chan struct{})}
+	s.run = r
+	n.runs.Go(func() { n.play(r) })
 }
 
 // report sends the reports that wait, oldest first.
@@ -253,20 +270,3 @@ func (p places) take(ctx context.Context) bool {
 }
 
 func (p places) give() { <-p }
-
-// apply notes an application.
-func (r *Recorder) apply(node string, a Application) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.applied == nil {
-		r.applied = map[string][]Application{}
-	}
-	r.applied[node] = append(r.applied[node], a)
-}
-
-// Applied are the catalogs that a node applied, in that order.
-func (r *Recorder) Applied(node string) []Application {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]Application(nil), r.applied[node]...)
-}

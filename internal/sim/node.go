@@ -11,6 +11,9 @@ import (
 	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/errand/errandtest"
 	"github.com/tutti-project/tutti/internal/pcp"
+	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/relay"
+	"github.com/tutti-project/tutti/internal/relay/relaytest"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -23,6 +26,8 @@ type node struct {
 
 	in, out traffic
 	shelf   shelf
+	log     *relaytest.Log // of what runs say; nil: they say nothing
+	runs    sync.WaitGroup // that go on
 
 	mu    sync.Mutex // for what is here
 	agent *agent     // nil: none runs
@@ -33,8 +38,9 @@ type node struct {
 type agent struct {
 	engine *errand.Engine
 	link   *pcp.Link
+	relay  *relay.Relay // nil: there is nothing to tell
 	stop   context.CancelFunc
-	works  sync.WaitGroup // on catalogs
+	works  sync.WaitGroup // on catalogs and events
 	killed bool           // under the node's lock
 }
 
@@ -53,6 +59,9 @@ func (t *traffic) next() fate {
 func newNode(f *Fleet, index int, name string) *node {
 	n := &node{fleet: f, name: name}
 	n.machine.Program = n.program
+	if f.cfg.Events {
+		n.log = relaytest.NewLog()
+	}
 	n.in.fates = newFates(f.cfg.Faults, f.cfg.Seed, index, toNode)
 	n.out.fates = newFates(f.cfg.Faults, f.cfg.Seed, index, fromNode)
 	return n
@@ -60,6 +69,7 @@ func newNode(f *Fleet, index int, name string) *node {
 
 // run is the node's life: one agent after the other.
 func (n *node) run(ctx context.Context) error {
+	defer n.runs.Wait()
 	for ctx.Err() == nil {
 		if err := n.runAgent(ctx); err != nil {
 			return err
@@ -88,6 +98,12 @@ func (n *node) runAgent(ctx context.Context) error {
 		}
 		return fmt.Errorf("start the agent of %s: %w", n.name, err)
 	}
+	if a.relay != nil {
+		a.works.Go(func() { _ = a.relay.Run(ctx) }) // it ends with ctx
+	}
+	if n.fleet.cfg.CatalogPoll > 0 {
+		a.works.Go(func() { n.poll(ctx, a) })
+	}
 	return a.link.Run(ctx)
 }
 
@@ -99,6 +115,9 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 	c := &n.fleet.cfg
 	a := &agent{stop: stop}
 	a.engine = errand.New(errand.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
+	if n.log != nil {
+		a.relay = n.newRelay(a)
+	}
 	var err error
 	a.link, err = pcp.New(pcp.Config{
 		URLs: c.URLs, URI: wire.NewURI(n.name, "agent"), TLS: Fixed(n.identity),
@@ -107,6 +126,9 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 		Connected: func() {
 			a.engine.Connected(func(m wire.Message) error { return n.send(a, m) })
 			n.told(ctx, a, false)
+			if a.relay != nil {
+				a.relay.Connected()
+			}
 		},
 		ConnectTimeout: c.ConnectTimeout, FirstPause: c.FirstPause, LongestPause: c.LongestPause,
 	})
@@ -151,7 +173,13 @@ func (n *node) receive(ctx context.Context, a *agent, m wire.Message) {
 }
 
 func (n *node) handle(ctx context.Context, a *agent, m wire.Message) {
-	if ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case m.Type == wire.RunEventsTaken && a.relay != nil:
+		if taken, err := pxp.ParseRunEventsTaken(m.Data); err == nil { // else what was sent is sent again
+			a.relay.Taken(taken)
+		}
+	default:
 		a.engine.Handle(ctx, m)
 	}
 }
@@ -199,6 +227,7 @@ func (n *node) reboot() {
 	n.kill(func() {
 		n.fleet.cfg.Recorder.reboot(n.name)
 		n.machine.Reboot()
+		n.halt()
 	})
 }
 

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/pxp"
 )
 
 // Recorder remembers what every simulated node executed. No fault reaches it: it is the
@@ -86,4 +89,43 @@ func (r *Recorder) Totals() (executed int, twice []Execution) {
 		}
 	}
 	return len(r.done), twice
+}
+
+// apply notes an application.
+func (r *Recorder) apply(node string, a Application) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.applied == nil {
+		r.applied = map[string][]Application{}
+	}
+	r.applied[node] = append(r.applied[node], a)
+}
+
+// said notes what a run says, and interrupted that it ended without a word.
+func (r *Recorder) said(node, report string, e pxp.RunEvent) {
+	r.change(node, report, func(a *Application) { a.Events = append(a.Events, e) })
+}
+
+func (r *Recorder) interrupted(node, report string) {
+	r.change(node, report, func(a *Application) { a.Interrupted = true })
+}
+
+func (r *Recorder) change(node, report string, how func(*Application)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	applied := r.applied[node]
+	if i := slices.IndexFunc(applied, func(a Application) bool { return a.Report == report }); i >= 0 {
+		how(&applied[i])
+	}
+}
+
+// Applied are the catalogs that a node applied, in that order.
+func (r *Recorder) Applied(node string) []Application {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Clone(r.applied[node])
+	for i := range all {
+		all[i].Events = slices.Clone(all[i].Events)
+	}
+	return all
 }
