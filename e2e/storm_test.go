@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -23,6 +24,7 @@ const (
 	stormAgents  = 2
 	stormWorkers = 2
 	stormDeploys = 5
+	stormVictims = 40 // simulated nodes that one blow hits, at most
 )
 
 // blow is one of the things that happen in a storm.
@@ -32,15 +34,16 @@ const (
 	killServer blow = iota
 	killRuby        // a zygote or a worker
 	killAgent
+	killNodes // simulated ones: their agents, or all that runs on them
 	calm
 )
 
 func (b blow) String() string {
-	return [...]string{"kill the server", "kill a Ruby process", "kill an agent", "nothing"}[b]
+	return [...]string{"kill the server", "kill a Ruby process", "kill an agent", "kill simulated nodes", "nothing"}[b]
 }
 
 // stormMix is how often each comes.
-var stormMix = map[blow]int{killServer: 4, killRuby: 10, killAgent: 4, calm: 3}
+var stormMix = map[blow]int{killServer: 4, killRuby: 10, killAgent: 4, killNodes: 8, calm: 3}
 
 // blows is the order in which they come.
 func blows(random *rand.Rand) []blow {
@@ -53,9 +56,10 @@ func blows(random *rand.Rand) []blow {
 }
 
 // While code is deployed that touches one role at a time, and 200 nodes submit facts of which few matter,
-// the server, zygotes, workers and agents are killed. In the end nothing is left to do: every node may
-// have what a compilation from scratch gives, nothing was compiled that did not have to be, and facts
-// and events are as they were acknowledged.
+// apply each new catalog, and stream what happens, the server, zygotes, workers, agents and nodes are killed. In the
+// end nothing is left to do: every node has applied what a compilation from scratch gives, nothing was
+// compiled that did not have to be, facts are as they were acknowledged, and each event of each run is there once, for
+// who followed the stream and in the run's report, too.
 func TestChaosOfCatalogs(t *testing.T) {
 	begin(t, 170)
 	s := newStorm(t)
@@ -92,6 +96,8 @@ type storm struct {
 	url    string // of the server, always
 	code   string // directory of the control repository
 	nodes  []*stormNode
+	fleet  *sim.Fleet // of the same nodes: what applies their catalogs
+	seen   *seenEvents
 	agents []*daemon
 
 	edition map[string]int // of each role's code
@@ -112,6 +118,8 @@ func newStorm(t *testing.T) *storm {
 	}
 	s.server.tutti(t, "code", "deploy", "production", s.code)
 	s.enrol(t)
+	s.startFleet(t)
+	s.seen = followEvents(t, s.server)
 	for i := range stormAgents {
 		d := joinNode(t, s.server, fmt.Sprintf("real-%d.storm.test", i+1))
 		d.start(t)
@@ -159,6 +167,34 @@ func (s *storm) enrol(t *testing.T) {
 	})
 }
 
+// startFleet lets the nodes live that were enrolled.
+func (s *storm) startFleet(t *testing.T) {
+	t.Helper()
+	identities := map[string]*tls.Config{}
+	var names []string
+	for _, n := range s.nodes {
+		identities[n.name], names = n.identity, append(names, n.name)
+	}
+	s.fleet = sim.New(sim.Config{
+		URLs: []string{"wss://localhost:" + s.server.port()}, Names: names, Seed: s.seed,
+		Identity: func(_ context.Context, name string) (*tls.Config, error) { return identities[name], nil },
+		Catalogs: s.url, ApplyAtOnce: true, Events: true, CatalogPoll: 10 * time.Second,
+		FirstPause: 100 * time.Millisecond, LongestPause: time.Second,
+	})
+	if err := s.fleet.Enrol(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.fleet.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // each does something for every node, a few at a time.
 func (s *storm) each(t *testing.T, do func(i int) error) {
 	t.Helper()
@@ -185,6 +221,16 @@ func (s *storm) firstCatalogs(t *testing.T) {
 		_, err := s.nodes[i].pointer(t.Context(), s.url)
 		return err
 	})
+	var victims []int // as many have their catalogs by now, some apply them
+	eventually(t, patience, "a node applies its first catalog", func() bool { victims = s.fleet.Applying(); return len(victims) > 0 })
+	s.killNodes(sim.Reboot, victims)
+}
+
+func (s *storm) killNodes(how sim.Kind, victims []int) {
+	for _, i := range victims {
+		s.nodes[i].kill()
+	}
+	s.fleet.Do(sim.Step{Kind: how, Nodes: victims})
 }
 
 // deployAll deploys new editions of one role after the other, whatever becomes of the server.
@@ -236,6 +282,8 @@ func (s *storm) strike(t *testing.T, b blow) {
 		}
 		d.kill()
 		d.start(t)
+	case killNodes:
+		s.killNodes([]sim.Kind{sim.Crash, sim.Reboot}[s.random.IntN(2)], s.random.Perm(stormNodes)[:1+s.random.IntN(stormVictims)])
 	case calm:
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	fleetpkg "github.com/tutti-project/tutti/internal/fleet"
 )
 
-// stormNode is a node that submits its facts and asks what it may have, over and over.
+// stormNode is what submits a node's facts, over and over. It is killed and begins again with what it kept.
 type stormNode struct {
 	name, role string
 	identity   *tls.Config
@@ -23,13 +23,16 @@ type stormNode struct {
 	random     *rand.Rand
 	turns      bool // whether its dial is turned while it lives
 
+	mu  sync.Mutex
+	end context.CancelFunc // of the process that lives now
+
 	// The node's own, and nobody reads them before it has ended.
-	number       int64 // of its newest submission
+	kept         []byte // the newest submission, as it is on disk
+	number       int64  // of it
+	lives        int
 	dial, noise  int
 	dials        int  // values that its dial had
 	acknowledged bool // the newest submission was
-	seen         int  // documents that it fetched and verified
-	wrong        error
 }
 
 // stormPointer is what the server says that a node may have.
@@ -45,38 +48,62 @@ func newStormNode(name, role string, seed uint64, index int, identity *tls.Confi
 	}
 }
 
-// live is its life until ctx is done. Then it submits its facts a last time, if nobody acknowledged them.
+// live is one process after the other until ctx is done.
 func (n *stormNode) live(ctx context.Context, s *storm) {
 	turnAt := n.random.IntN(4)
-	for round := 0; ctx.Err() == nil; round++ {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(n.random.IntN(8000)) * time.Millisecond):
+	for round := 0; ctx.Err() == nil; {
+		process, end := context.WithCancel(ctx)
+		n.mu.Lock()
+		n.end = end
+		n.mu.Unlock()
+		n.lives++
+		if !n.acknowledged {
+			_ = n.send(process, s.url) // else the next process does
 		}
-		n.noise = n.random.IntN(1_000_000)
-		if n.turns && round == turnAt {
-			n.dial++
-			n.dials++
+		for ; process.Err() == nil; round++ {
+			select {
+			case <-process.Done():
+			case <-time.After(time.Duration(n.random.IntN(8000)) * time.Millisecond):
+			}
+			n.noise = n.random.IntN(1_000_000)
+			if n.turns && round == turnAt {
+				n.dial++
+				n.dials++
+			}
+			_ = n.submit(process, s.url) // the same
 		}
-		n.acknowledged = false
-		if n.submit(ctx, s.url) == nil {
-			n.wrong = errors.Join(n.wrong, n.fetch(ctx, s.url))
-		}
+		end()
 	}
 }
 
+// kill ends the process; the next one begins at once.
+func (n *stormNode) kill() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.end != nil {
+		n.end()
+	}
+	n.client.CloseIdleConnections()
+}
+
 // submit submits the facts as they are now until that is acknowledged.
-func (n *stormNode) submit(ctx context.Context, url string) error {
+func (n *stormNode) submit(ctx context.Context, url string) (err error) {
 	n.number++
-	body, err := json.Marshal(map[string]any{
+	n.acknowledged = false
+	n.kept, err = json.Marshal(map[string]any{
 		"number": n.number, "timestamp": time.Now(), "environment": "production",
 		"values": map[string]any{"role": n.role, "dial": n.dial, "noise": n.noise, "kernel": "Linux"},
 	})
 	if err != nil {
 		return err
 	}
+	return n.send(ctx, url)
+}
+
+// send sends what is kept until it is acknowledged.
+func (n *stormNode) send(ctx context.Context, url string) error {
 	for {
-		status, text, err := n.ask(ctx, http.MethodPut, url+"/node/v1/facts", body)
+		status, text, err := n.ask(ctx, http.MethodPut, url+"/node/v1/facts", n.kept)
 		switch {
 		case status == http.StatusOK, status == http.StatusAccepted:
 			n.acknowledged = true
@@ -109,27 +136,6 @@ func (n *stormNode) pointer(ctx context.Context, url string) (p stormPointer, er
 		}
 		n.pause(ctx)
 	}
-}
-
-// fetch fetches, if the server is there, what the node may have, and compares it with its digest.
-func (n *stormNode) fetch(ctx context.Context, url string) error {
-	status, text, err := n.ask(ctx, http.MethodGet, url+"/node/v1/catalog", nil)
-	var p stormPointer
-	if err != nil || status != http.StatusOK {
-		return nil //nolint:nilerr // the server is gone, or about to come
-	}
-	if err := json.Unmarshal(text, &p); err != nil {
-		return err
-	}
-	status, text, err = n.ask(ctx, http.MethodGet, url+"/node/v1/catalogs/"+string(p.Catalog), nil)
-	if err != nil || status != http.StatusOK {
-		return nil //nolint:nilerr // or there is a newer one
-	}
-	n.seen++
-	if got := fleetpkg.DigestOf(text); got != p.Catalog {
-		return fmt.Errorf("%s was given %s as %s", n.name, got, p.Catalog)
-	}
-	return nil
 }
 
 func (n *stormNode) pause(ctx context.Context) {

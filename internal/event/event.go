@@ -107,6 +107,6 @@ type Settler interface {
 	// ended, or said nothing at all, and those whose report is older than a time.
 	Unsettled(ctx context.Context, reportedBefore time.Time, n int) ([]Unsettled, error)
 	// SettleRuns adds what settlements say, and marks their runs. One whose run has changed since it was
-	// looked at is passed over. It returns how many rows were stored.
-	SettleRuns(ctx context.Context, settlements []Settlement, now time.Time) (int, error)
+	// looked at is passed over. It returns the others.
+	SettleRuns(ctx context.Context, settlements []Settlement, now time.Time) ([]Settlement, error)
 }

@@ -61,15 +61,17 @@ func (s *Service) settle(ctx context.Context) (more bool, err error) {
 	for i, u := range runs {
 		settlements[i] = Settle(u)
 	}
-	added, err := s.Store.SettleRuns(ctx, settlements, now)
+	settled, err := s.Store.SettleRuns(ctx, settlements, now)
 	if err != nil {
 		return false, err
 	}
-	if added > 0 {
-		s.wake(ctx)
-	}
-	for _, one := range settlements {
+	added := false
+	for _, one := range settled {
 		s.note(ctx, one)
+		added = added || len(one.Add) > 0
+	}
+	if added {
+		s.wake(ctx)
 	}
 	return len(runs) == settledAtOnce, nil
 }

@@ -30,6 +30,11 @@ type Application struct {
 	Interrupted bool
 }
 
+// Over says whether a run that says what it does has said that it ended, or was ended.
+func (a Application) Over() bool {
+	return a.Interrupted || len(a.Events) > 0 && a.Events[len(a.Events)-1].Kind == pxp.RunEnded
+}
+
 // shelf is what a node keeps of catalogs: it outlives agents.
 type shelf struct {
 	mu      sync.Mutex

@@ -152,6 +152,18 @@ func (f *Fleet) Connected(since time.Time) int {
 	return count
 }
 
+// Applying lists the nodes that apply a catalog now.
+func (f *Fleet) Applying() (nodes []int) {
+	for i, n := range f.nodes {
+		n.shelf.mu.Lock()
+		if n.shelf.run != nil {
+			nodes = append(nodes, i)
+		}
+		n.shelf.mu.Unlock()
+	}
+	return nodes
+}
+
 // AwaitConnected returns when all nodes are connected at the same time, with connections
 // made after since.
 func (f *Fleet) AwaitConnected(ctx context.Context, since time.Time) error {

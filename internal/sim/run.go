@@ -29,7 +29,7 @@ type part struct {
 // maxParts bounds how many resources a run says something of, and between is the time from one to the next.
 const (
 	maxParts = 20
-	between  = 15 * time.Millisecond
+	between  = 100 * time.Millisecond
 )
 
 // partsOf lists the first resources of a catalog, if somebody will want to know them.

@@ -87,14 +87,14 @@ func (s *Store) reportsOf(ctx context.Context, digests []fleet.Digest) (map[flee
 }
 
 // SettleRuns implements event.Settler.
-func (s *Store) SettleRuns(ctx context.Context, settlements []event.Settlement, now time.Time) (stored int, err error) {
+func (s *Store) SettleRuns(ctx context.Context, settlements []event.Settlement, now time.Time) (settled []event.Settlement, err error) {
 	settlements = slices.Clone(settlements)
 	slices.SortFunc(settlements, func(a, b event.Settlement) int {
 		return cmp.Or(cmp.Compare(a.Run.Node, b.Run.Node), cmp.Compare(a.Run.ID, b.Run.ID))
 	})
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		var parts []part
-		count := 0
+		settled = nil
 		for _, one := range settlements {
 			was, err := lockEventRun(ctx, q, one.Run.Node, one.Run.ID, now)
 			if err != nil {
@@ -108,12 +108,11 @@ func (s *Store) SettleRuns(ctx context.Context, settlements []event.Settlement, 
 					return err
 				}
 			}
-			parts, count = append(parts, part{one.Run, one.Add, true}), count+len(one.Add)
+			parts, settled = append(parts, part{one.Run, one.Add, true}), append(settled, one)
 		}
-		stored = count
 		return s.appendEvents(ctx, q, parts, now)
 	})
-	return stored, explain(err, "settle runs")
+	return settled, explain(err, "settle runs")
 }
 
 // jobOfReport is the job that a report names, if it has a run on that node.

@@ -23,8 +23,8 @@ func settle(t *testing.T, s event.Store, reportedBefore int) []event.Settlement 
 	for _, u := range runs {
 		all = append(all, event.Settle(u))
 	}
-	if _, err := s.SettleRuns(t.Context(), all, At(59)); err != nil {
-		t.Fatal(err)
+	if settled, err := s.SettleRuns(t.Context(), all, At(59)); err != nil || len(settled) != len(all) {
+		t.Fatalf("%d of %d runs are settled, %v", len(settled), len(all), err)
 	}
 	if again, err := s.Unsettled(t.Context(), At(reportedBefore), 10); err != nil || len(again) > 0 {
 		t.Errorf("what was settled is not: %+v, %v", again, err)
@@ -121,8 +121,8 @@ func changedMeanwhile(t *testing.T, b Backend) {
 		t.Fatal(runs, err)
 	}
 	take(t, b.Store, 40, batch("a", "r", service))
-	if n, err := b.Store.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0])}, At(41)); err != nil || n > 0 {
-		t.Errorf("settled though it went on: %d, %v", n, err)
+	if settled, err := b.Store.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0])}, At(41)); err != nil || len(settled) > 0 {
+		t.Errorf("settled though it went on: %+v, %v", settled, err)
 	}
 	take(t, b.Store, 42, batch("a", "r", End(4)))
 	if all := settle(t, b.Store, 0); len(all) != 1 || len(all[0].Add) > 0 {

@@ -174,10 +174,9 @@ func (s *Store) Unsettled(_ context.Context, reportedBefore time.Time, n int) ([
 }
 
 // SettleRuns implements event.Settler.
-func (s *Store) SettleRuns(_ context.Context, settlements []event.Settlement, now time.Time) (int, error) {
+func (s *Store) SettleRuns(_ context.Context, settlements []event.Settlement, now time.Time) (settled []event.Settlement, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stored := 0
 	for _, one := range settlements {
 		k := key{one.Run.Node, one.Run.ID}
 		was := s.runs[k]
@@ -188,10 +187,10 @@ func (s *Store) SettleRuns(_ context.Context, settlements []event.Settlement, no
 		if id := event.JobNumber(one.Job); id > 0 && s.hasRun(run.Node, id) {
 			run.Job = id
 		}
-		stored += len(one.Add)
+		settled = append(settled, one)
 		s.runs[k] = s.add(run, run.Rows(one.Add, s.last+1, true, now))
 	}
-	return stored, nil
+	return settled, nil
 }
 
 func (s *Store) hasRun(node fleet.Certname, job int64) bool {
