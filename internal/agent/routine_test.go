@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,9 +20,11 @@ import (
 	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/errand/errandtest"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/routine"
 	"github.com/tutti-project/tutti/internal/routine/routinetest"
+	"github.com/tutti-project/tutti/internal/wire"
 )
 
 func TestStateFile(t *testing.T) {
@@ -94,6 +97,26 @@ func TestRunFlags(t *testing.T) {
 	case <-r.unsent:
 	default:
 		t.Error("nobody looks for a report that the run left")
+	}
+}
+
+// A run that was ordered may leave a report, too, that no server took: it is delivered when the run is over, not at the next
+// look ten minutes later.
+func TestReportsAreLookedForAfterOrders(t *testing.T) {
+	t.Parallel()
+	d := &daemon{log: discard, unsent: newSignal()}
+	var err error
+	d.link, err = pcp.New(pcp.Config{URLs: []string{"wss://localhost:1"}, URI: wire.NewURI("web-1", agentType), Log: discard,
+		TLS: func() (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil }})
+	must(t, err)
+	for messageType, want := range map[string]int{wire.ProvisionalResponse: 0, wire.BlockingResponse: 0, wire.NonBlockingResponse: 1} {
+		_ = d.send(wire.Message{Type: messageType}) // nobody is there
+		if len(d.unsent) != want {
+			t.Errorf("after %s: %d, want %d", messageType, len(d.unsent), want)
+		}
+		for len(d.unsent) > 0 {
+			<-d.unsent
+		}
 	}
 }
 

@@ -141,6 +141,9 @@ func (d *daemon) connected() {
 // requester is told so instead.
 func (d *daemon) send(m wire.Message) error {
 	err := d.link.Send(m)
+	if m.Type == wire.NonBlockingResponse {
+		d.unsent.give() // of a Puppet run it may be, whose report no server took
+	}
 	if fault.Of(err) != fault.Invalid || err == nil {
 		return err
 	}
