@@ -53,7 +53,9 @@ func anonymous(t *testing.T, s *server) *node {
 
 func newHTTPClient(t *testing.T, config *tls.Config) *http.Client {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: config}
+	// Puppet lets go of a connection after four seconds. One that is kept for as long as a busy server lets agents wait may
+	// be closed by that server in the very moment in which it is used again.
+	transport := &http.Transport{TLSClientConfig: config, IdleConnTimeout: 4 * time.Second}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Timeout: agentTimeout, Transport: transport}
 }
