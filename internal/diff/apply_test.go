@@ -22,7 +22,7 @@ type modelResource struct {
 	Files      map[string]file
 }
 
-func modelOf(t *rapid.T, c *Catalog) model {
+func modelOf(t rapid.TB, c *Catalog) model {
 	m := model{c.environment, words(c.classes), words(c.tags), map[string]modelResource{}, map[string]bool{}}
 	for _, e := range c.edges {
 		m.Edges[e.source+" "+e.target] = true
@@ -164,7 +164,7 @@ func applySteps(v *value, steps []step, depth int) *value {
 }
 
 // checkApplied applies a difference to the old catalog: it gives the new one.
-func checkApplied(t *rapid.T, before, after *Catalog, d *Difference) {
+func checkApplied(t rapid.TB, before, after *Catalog, d *Difference) {
 	got, want := modelOf(t, before), modelOf(t, after)
 	got.apply(d)
 	if diff := cmp.Diff(want.texts(), got.texts()); diff != "" {

@@ -373,7 +373,7 @@ func firstOf(t *testing.T, doc []byte, n int) []byte {
 	return []byte(v.plain())
 }
 
-func mustParse(t *rapid.T, doc []byte) *Catalog {
+func mustParse(t rapid.TB, doc []byte) *Catalog {
 	c, err := Parse(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -381,7 +381,7 @@ func mustParse(t *rapid.T, doc []byte) *Catalog {
 	return c
 }
 
-func mustCompare(t *rapid.T, old, fresh []byte) *Difference {
+func mustCompare(t rapid.TB, old, fresh []byte) *Difference {
 	d, err := Compare(mustParse(t, old), mustParse(t, fresh))
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func (n naive) resource(all map[string]string, r naiveResource, exported bool) {
 }
 
 // naiveDifference is the sorted list of facts that differ.
-func naiveDifference(t *rapid.T, old, fresh []byte) []string {
+func naiveDifference(t rapid.TB, old, fresh []byte) []string {
 	var a, b naive
 	for text, into := range map[*naive][]byte{&a: old, &b: fresh} {
 		if err := json.Unmarshal(into, text); err != nil {

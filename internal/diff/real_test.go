@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -68,7 +69,7 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 		name := node + ".example.org"
 		outcome, err := pool.Compile(ctx, compile.Order{
 			Node: fleet.Certname(name), Environment: "production", Version: fleet.DigestOf(nil),
-			Facts:       bytes.ReplaceAll(facts, []byte("node1.example.org"), []byte(name)),
+			Facts:       bytes.ReplaceAll(factsOf(node, facts), []byte("node1.example.org"), []byte(name)),
 			Trusted:     json.RawMessage(`{"authenticated":"remote","certname":"` + name + `","extensions":{},"hostname":"` + node + `","domain":"example.org","external":{}}`),
 			ServerFacts: json.RawMessage(`{"serverversion":"7.23.0","servername":"puppet.example.org","serverip":"192.0.2.1"}`),
 		})
@@ -80,6 +81,18 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 		}
 	}
 	return all, nil
+}
+
+// factsOf gives the nodes that have the same code, pattern1 and so on, other facts.
+func factsOf(node string, facts []byte) []byte {
+	n, numbered := strings.CutPrefix(node, "pattern")
+	if !numbered {
+		return facts
+	}
+	for old, fresh := range map[string]string{"bookworm": "release" + n, "12.11": "12." + n, `"eth0"`: `"eth` + n + `"`} {
+		facts = bytes.ReplaceAll(facts, []byte(old), []byte(fresh))
+	}
+	return facts
 }
 
 // checkout is a directory as the only version.
