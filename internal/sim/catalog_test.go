@@ -19,7 +19,8 @@ import (
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
-// desk gives every node one catalog, and takes reports, but not the first one.
+// desk gives every node one catalog, and takes reports, but not the first one. As a server it knows a report that it has: an agent
+// that is killed before it has read the answer leaves it to the next one.
 type desk struct {
 	*httptest.Server
 
@@ -27,13 +28,14 @@ type desk struct {
 	pointer   pxp.CatalogPointer // without a catalog: none yet
 	documents map[string][]byte
 	reports   map[string][]string // catalog_uuid by node
+	texts     map[string]bool
 	refused   int
 	fetched   int // documents
 }
 
 func openDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{documents: map[string][]byte{}, reports: map[string][]string{}}
+	d := &desk{documents: map[string][]byte{}, reports: map[string][]string{}, texts: map[string]bool{}}
 	d.Server = httptest.NewServer(http.HandlerFunc(d.answer))
 	t.Cleanup(d.Close)
 	return d
@@ -52,6 +54,10 @@ func (d *desk) answer(w http.ResponseWriter, r *http.Request) {
 			UUID string `json:"catalog_uuid"`
 		}
 		text, _ := io.ReadAll(r.Body)
+		if d.texts[string(text)] {
+			return
+		}
+		d.texts[string(text)] = true
 		_ = json.Unmarshal(text, &report)
 		d.reports[name] = append(d.reports[name], report.UUID)
 	case strings.HasPrefix(r.URL.Path, "/node/v1/catalogs/"):
