@@ -145,7 +145,7 @@ func trimmedToTheEnd(t *testing.T, b Backend) {
 		t.Fatal(err)
 	}
 	w.Over()
-	ns, over := all(t, openTail(t, b.Log, "r"))
+	ns, over := all(t, openTail(t, b.Log))
 	if !over || len(ns) == 0 || ns[len(ns)-1] != 3 {
 		t.Errorf("events %v; over: %t", ns, over)
 	}
