@@ -24,7 +24,7 @@ type Store interface {
 // Job.Advance and Job.Direct say of the rows as they are in the transaction: stores decide nothing.
 type Ledger interface {
 	// CreateJob stores a job with its runs and gives it its ID; sealed is what is
-	// secret in it, nil if nothing is.
+	// secret in it, nil if nothing is. If there is a job with its spec's key already, that is returned and nothing is stored.
 	CreateJob(ctx context.Context, j Job, runs []Run, sealed []byte) (Job, error)
 	// Apply steps runs through events, in order, and their jobs with them: each applied
 	// event changes the run, the counts and perhaps the status of its job, and

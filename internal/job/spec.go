@@ -34,6 +34,8 @@ type Spec struct {
 	Targets     Targets           `json:"targets"`
 	Environment fleet.Environment `json:"environment,omitempty"` // of a Puppet run and of a task; empty: the node's own
 	Description string            `json:"description,omitempty"`
+	// Key is for orders that must not be given twice: ordered again under it, it is the same job. Empty: it has none.
+	Key string `json:"key,omitempty"`
 
 	// Ordered lets a run begin only when all those have succeeded that it waits for: the edges
 	// among the targets when the job is created. If one of them ends otherwise, it is skipped.

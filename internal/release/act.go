@@ -54,7 +54,8 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 // again gives the targets of the wave that were skipped another round.
 func (r Release) again() Release {
 	w := r.current()
-	if w == nil || w.Phase != Ended || r.Counts[Skipped] == 0 {
+	between := w != nil && (w.Phase == Ended || w.Phase == Applying && w.Job == 0)
+	if !between || r.Counts[Skipped] == 0 {
 		return r
 	}
 	if w.Job != 0 {

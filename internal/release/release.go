@@ -122,7 +122,8 @@ type Target struct {
 	// Generation that the release gave the node; 0: none yet.
 	Generation int64
 	Report     string    // transaction of the run that counts
-	RunEnded   time.Time // when it had ended, of one whose report is waited for
+	RunEnded   time.Time // when it ended well; its report says the rest
+	RunChanged bool      // it said that it changed something
 	Revision   int64     // of the release, at its latest change
 }
 

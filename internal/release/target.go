@@ -16,10 +16,7 @@ func (t Target) Step(r Result) Target {
 	case Begun:
 		t.State = AtWork
 	case Succeeded:
-		t.State, t.Report, t.RunEnded, t.Reason = AtWork, r.Transaction, r.At, "its report is waited for"
-		if r.Changed {
-			t.Reason = "its report is waited for; it changed the node"
-		}
+		t.State, t.Report, t.RunEnded, t.RunChanged, t.Reason = AtWork, r.Transaction, r.At, r.Changed, "its report is waited for"
 	case RunFailed:
 		t.State, t.Report, t.Reason = Failed, r.Transaction, cmp.Or(r.Reason, "its run failed")
 	case RunTimedOut:
@@ -46,10 +43,10 @@ func (t Target) Rehearsed(r Result) Target {
 const reportPatience = 2 * time.Minute
 
 // Judge holds a run against its report: uuid is the catalog that it applied, ok whether there is a report.
-func (t Target) Judge(changed bool, uuid string, ok bool, now time.Time) Target {
+func (t Target) Judge(uuid string, ok bool, now time.Time) Target {
 	switch {
 	case t.State != AtWork || t.RunEnded.IsZero():
-	case ok && uuid == t.Catalog.UUID && changed:
+	case ok && uuid == t.Catalog.UUID && t.RunChanged:
 		t.State, t.Reason = Changed, ""
 	case ok && uuid == t.Catalog.UUID:
 		t.State, t.Reason = Unchanged, ""
@@ -64,7 +61,7 @@ func (t Target) Judge(changed bool, uuid string, ok bool, now time.Time) Target 
 // Again gives a target that was skipped another round.
 func (t Target) Again() Target {
 	if t.State == Skipped {
-		t.State, t.Reason, t.Report, t.RunEnded = Waiting, "", "", time.Time{}
+		t.State, t.Reason, t.Report, t.RunEnded, t.RunChanged = Waiting, "", "", time.Time{}, false
 	}
 	return t
 }

@@ -2,7 +2,9 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,10 +75,17 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 		task = spec.Task.Name
 	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (kind, task, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
+		if spec.Key != "" {
+			there, err := s.scanJob(q.row(ctx, "SELECT "+jobColumns+" FROM jobs WHERE order_key = $1 AND order_key <> ''", spec.Key))
+			if err == nil || !errors.Is(err, sql.ErrNoRows) {
+				j = there
+				return err
+			}
+		}
+		id, err := one[int64](q.row(ctx, `INSERT INTO jobs (order_key, kind, task, spec, bulk, sealed, actor, actor_kind, status, reason, halted, killed,
 			rerun_of, created_at, started_at, finished_at, counts, change, own_change, edges)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`,
-			j.Spec.Kind, task, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) RETURNING id`,
+			spec.Key, j.Spec.Kind, task, text, rest, sealed, j.Actor, j.ActorKind, j.Status, j.Reason, bit(j.Halted), bit(j.Killed),
 			j.RerunOf, micros(j.CreatedAt), micros(j.StartedAt), micros(j.FinishedAt), string(counts), j.Change, j.OwnChange, edges))
 		if err != nil {
 			return err

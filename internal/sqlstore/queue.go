@@ -267,6 +267,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 				AND t.compilation = compilations.id)
 			AND NOT EXISTS (SELECT 1 FROM catalogs k WHERE k.compilation = compilations.id)
 			AND NOT EXISTS (SELECT 1 FROM preview_shares s WHERE s.compilation = compilations.id)
+			AND NOT EXISTS (SELECT 1 FROM release_targets t JOIN releases r ON r.id = t.release_id WHERE t.compilation = compilations.id AND r.ended_at = 0)
 			AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.certname = compilations.certname AND g.compilation = compilations.id)`, micros(before))
 		if err != nil {
 			return err

@@ -24,6 +24,8 @@ import (
 	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/release/releasetest"
 )
 
 func TestInventory(t *testing.T) {
@@ -101,6 +103,17 @@ func TestPreviews(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		previewtest.RunStore(t, func(t *testing.T) preview.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		releasetest.RunStore(t, func(t *testing.T) release.Store {
 			t.Helper()
 			return open(t)
 		})

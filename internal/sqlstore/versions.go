@@ -53,6 +53,7 @@ func (s *Store) PruneStaged(ctx context.Context, before time.Time) (int, error) 
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM staged_versions WHERE staged_at < $1
 			AND (environment, version) NOT IN (SELECT environment, version FROM previews)
+			AND (environment, version) NOT IN (SELECT environment, version FROM release_targets)
 			AND (environment, version) NOT IN (SELECT environment, version FROM generations)
 			AND (environment, version) NOT IN (SELECT environment, version FROM compilations WHERE state IN ('wanted', 'leased'))`, micros(before))
 		return err
@@ -103,6 +104,7 @@ func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (
 			AND (environment, version) NOT IN (SELECT environment, version FROM compilations WHERE state IN ('wanted', 'leased'))
 			AND (environment, version) NOT IN (SELECT environment, version FROM standings)
 			AND (environment, version) NOT IN (SELECT environment, version FROM catalogs)
+			AND (environment, version) NOT IN (SELECT environment, version FROM release_targets)
 			AND (environment, version) NOT IN (SELECT environment, version FROM generations)`, micros(before), max(keep, 1))
 		return err
 	})

@@ -46,6 +46,18 @@ func readAsMade(t *testing.T, s job.Store) {
 	if _, err := s.CreateJob(t.Context(), again, rows, nil); fault.Of(err) != fault.Conflict {
 		t.Errorf("a run's ID twice: %v", err)
 	}
+	keyed, rows := made(1)
+	keyed.Spec.Key = "wave/1"
+	first, err := s.CreateJob(t.Context(), keyed, rows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed, rows = made(2)
+	keyed.Spec.Key = "wave/1"
+	second, err := s.CreateJob(t.Context(), keyed, rows, nil)
+	if err != nil || second.ID != first.ID || len(readRuns(t, s, first.ID)) != 1 {
+		t.Errorf("ordered again under its key: job %d with %d runs, %v; want job %d", second.ID, len(readRuns(t, s, first.ID)), err, first.ID)
+	}
 }
 
 func life(t *testing.T, s job.Store) {

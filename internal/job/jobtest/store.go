@@ -44,6 +44,11 @@ func NewStore() *Store { return &Store{jobs: map[int64]*kept{}, places: map[stri
 func (s *Store) CreateJob(_ context.Context, j job.Job, runs []job.Run, sealed []byte) (job.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, k := range s.jobs {
+		if j.Spec.Key != "" && k.job.Spec.Key == j.Spec.Key {
+			return copied(k.job), nil
+		}
+	}
 	for _, r := range runs {
 		if _, there := s.places[r.ID]; there {
 			return job.Job{}, fault.New(fault.Conflict, "run %s exists already", r.ID)

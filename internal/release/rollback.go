@@ -1,0 +1,117 @@
+package release
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// backward finds the targets of a roll back: of a release, the nodes that it gave a generation; or those that are named.
+func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
+	nodes, err := s.takenBack(ctx, o, plan)
+	if err != nil {
+		return err
+	}
+	if o.Allowed != nil {
+		if err := o.Allowed(ctx, plan.Release.Environment, nodes); err != nil {
+			return err
+		}
+	}
+	targets := make([]Target, len(nodes))
+	already := make([]bool, len(nodes))
+	err = each(len(nodes), func(i int) (err error) {
+		targets[i], already[i], err = s.earlier(ctx, o, nodes[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, t := range targets {
+		if already[i] {
+			plan.Already++
+			continue
+		}
+		t.Number = len(plan.Targets) + 1
+		plan.Targets = append(plan.Targets, t)
+	}
+	return nil
+}
+
+// takenBack is the nodes that a roll back is about, by name.
+func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.Certname, error) {
+	switch {
+	case (o.Of == 0) == (len(o.Nodes) == 0):
+		return nil, fault.New(fault.Invalid, "field release, nodes: give a release to take back, or nodes")
+	case o.Of != 0 && o.To != 0:
+		return nil, fault.New(fault.Invalid, "field to: a release is taken back to what was before it; a generation is given with nodes")
+	case o.Of == 0:
+		return slices.Compact(slices.Sorted(slices.Values(o.Nodes))), nil
+	}
+	of, err := s.Store.Release(ctx, o.Of)
+	if err != nil {
+		return nil, err
+	}
+	if !of.State.Final() && of.State != Paused {
+		return nil, fault.New(fault.Conflict, "release %d is %s: pause or abort it first: tutti release abort %d", of.ID, inWords(of.State), of.ID)
+	}
+	plan.Release.Environment = of.Environment
+	return s.Delivery.Given(ctx, o.Of)
+}
+
+// earlier is what a node is given by a roll back; already says that it has it.
+func (s *Service) earlier(ctx context.Context, o Order, node fleet.Certname) (t Target, already bool, err error) {
+	t = Target{Node: node, State: Waiting, Round: 1}
+	kept, err := s.Delivery.Generations(ctx, node)
+	if err != nil {
+		return t, false, err
+	}
+	has, err := s.Delivery.Has(ctx, node)
+	if err != nil {
+		return t, false, err
+	}
+	t.Base = has.Catalog
+	switch g, why := choose(o, kept, has); {
+	case has.Refuses != "":
+		return t.end(Refused, has.Refuses), false, nil
+	case why != "":
+		return t.end(Refused, why), false, nil
+	case g.Digest == has.Catalog && g.Version == has.Version:
+		return t, true, nil
+	default:
+		t.Catalog = g.Catalog
+		return t, false, nil
+	}
+}
+
+// choose finds the generation that a node goes back to.
+func choose(o Order, kept []Generation, has Holding) (g Generation, why string) {
+	if len(kept) == 0 {
+		return g, "nothing was released to it"
+	}
+	wanted := o.To
+	if o.Of == 0 {
+		wanted = cmp.Or(wanted, kept[0].Number-1)
+	} else {
+		if has.Release != o.Of {
+			return g, fmt.Sprintf("it has generation %d since, which is not of release %d; go back with --to", has.Generation, o.Of)
+		}
+		for _, k := range kept { // newest first: the one before the first that the release gave
+			if k.Release != o.Of {
+				return k, ""
+			}
+		}
+		wanted = kept[len(kept)-1].Number - 1
+	}
+	if wanted < 1 {
+		return g, "it has no generation before"
+	}
+	i := slices.IndexFunc(kept, func(k Generation) bool { return k.Number == wanted })
+	if i < 0 {
+		return g, fmt.Sprintf("its generation %d is not kept any more, or never was; kept are %d to %d", wanted, kept[len(kept)-1].Number, kept[0].Number)
+	}
+	return kept[i], ""
+}

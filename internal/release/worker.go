@@ -1,0 +1,257 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// Run brings releases on until ctx is done.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.Poll)
+	defer tick.Stop()
+	for {
+		if err := s.Look(ctx); err != nil && ctx.Err() == nil {
+			s.Log.ErrorContext(ctx, "a release could not be brought on, will retry", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// Look takes each open release as far as it goes now.
+func (s *Service) Look(ctx context.Context) error {
+	open, err := s.Store.OpenReleases(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range open {
+		if err := s.bringOn(ctx, r); err != nil {
+			errs = append(errs, fmt.Errorf("release %d: %w", r.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bringOn takes steps until nothing can be done now.
+func (s *Service) bringOn(ctx context.Context, r Release) error {
+	for ctx.Err() == nil && !r.State.Final() {
+		next, err := s.step(ctx, r)
+		if err != nil {
+			return err
+		}
+		if next.Revision == r.Revision {
+			return nil
+		}
+		r = next
+	}
+	return ctx.Err()
+}
+
+// step takes the next step of a release, and returns it as it is then: the same revision if there is none to take now.
+func (s *Service) step(ctx context.Context, r Release) (Release, error) {
+	switch r.State {
+	case Running:
+		return s.advance(ctx, r)
+	case Paused:
+		if r.Hold == Frozen {
+			return s.thaw(ctx, r)
+		}
+		return s.follow(ctx, r)
+	case Stopping:
+		return s.windUp(ctx, r)
+	case WaitingApproval, Done, DoneWithFailures, Aborted:
+	}
+	return r, nil
+}
+
+func (s *Service) advance(ctx context.Context, r Release) (Release, error) {
+	w := r.current()
+	if w == nil || w.Phase == Ended {
+		return s.next(ctx, r)
+	}
+	switch w.Phase {
+	case Releasing:
+		return s.give(ctx, r, *w)
+	case Rehearsing, Applying:
+		if w.job() == 0 {
+			return s.order(ctx, r, *w)
+		}
+		return s.follow(ctx, r)
+	case NotBegun, Ended:
+	}
+	return r, nil
+}
+
+// next begins the wave behind the one that has ended, if it may.
+func (s *Service) next(ctx context.Context, r Release) (Release, error) {
+	w := r.current()
+	last := r.Wave == len(r.Waves)
+	switch {
+	case r.overBudget() && (!last || r.Counts[Skipped] > 0):
+		return s.save(ctx, r, func(r Release) Release { return r.overspent() })
+	case last:
+		return s.save(ctx, r, func(r Release) Release { return r.finish(s.Now()) })
+	case w != nil && !w.Promoted && r.Promotion == Manual:
+		return s.save(ctx, r, func(r Release) Release {
+			return r.pause(ForPromoter, "wave %d has ended; the next one waits to be promoted", w.Number)
+		})
+	case w != nil && !w.Promoted && r.Promotion == Soaked && s.Now().Before(w.EndedAt.Add(r.Soak)):
+		return r, nil
+	}
+	verdict, err := s.verdict(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	approvals, err := s.Store.Approvals(ctx, r.ID)
+	if err != nil {
+		return r, err
+	}
+	return s.save(ctx, r, func(r Release) Release { return r.begin(verdict, approvals, s.Now()) })
+}
+
+func (s *Service) verdict(ctx context.Context, r Release) (Verdict, error) {
+	targets, err := s.all(ctx, r.ID, TargetPage{})
+	if err != nil {
+		return Verdict{}, err
+	}
+	return s.Gate.Judge(ctx, question(r, targets, r.Wave+1, s.Now()))
+}
+
+// begin begins the next wave, if rules let it.
+func (r Release) begin(v Verdict, approvals []Approval, now time.Time) Release {
+	if f, denied := v.denied(); denied {
+		return r.pause(ByPolicy, "rule %s denies wave %d: %s", f.Rule, r.Wave+1, f.Message)
+	}
+	if v.Frozen != nil {
+		r.Until = v.Frozen.Until
+		return r.pause(Frozen, "nothing is released until %s: %s", v.Frozen.Until.UTC().Format(time.RFC3339), v.Frozen.Why)
+	}
+	r.Needs = v.needs(r.ApproveBy)
+	if lacking := Lacking(r, approvals); len(lacking) > 0 {
+		r.State, r.Reason = WaitingApproval, "it waits for the approval of "+rolesOf(lacking)
+		return r
+	}
+	r.Wave++
+	w := *r.current()
+	w.Phase, w.StartedAt = Releasing, now
+	if r.StartedAt.IsZero() {
+		r.StartedAt = now
+	}
+	return r.with(w)
+}
+
+func (r Release) overspent() Release {
+	return r.pause(OverBudget, "%d nodes failed, and %d may", r.Counts.Failures(), *r.MaxFailures)
+}
+
+// finish ends a release whose waves have all ended.
+func (r Release) finish(now time.Time) Release {
+	r.State, r.Reason, r.EndedAt = Done, "", now
+	if failed := r.Counts.Total() - r.Counts.Succeeded(); failed > 0 {
+		r.State, r.Reason = DoneWithFailures, fmt.Sprintf("%d of %d nodes did not apply their catalog", failed, r.Counts.Total())
+	}
+	return r
+}
+
+// refreeze is how often a freeze that goes on is asked about.
+const refreeze = 30 * time.Second
+
+// thaw lets a frozen release go on when the freeze is over.
+func (s *Service) thaw(ctx context.Context, r Release) (Release, error) {
+	now := s.Now()
+	if now.Before(r.Until) && now.Sub(s.asked[r.ID]) < refreeze {
+		return r, nil
+	}
+	s.asked[r.ID] = now
+	verdict, err := s.verdict(ctx, r)
+	if err != nil || verdict.Frozen != nil && verdict.Frozen.Until.Equal(r.Until) {
+		return r, err
+	}
+	return s.save(ctx, r, func(r Release) Release {
+		if r.Hold == Frozen {
+			r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
+		}
+		return r
+	})
+}
+
+// save takes a step of the release itself, decided on what is stored: if somebody else changed it meanwhile, there is
+// nothing to take.
+func (s *Service) save(ctx context.Context, r Release, step func(Release) Release, targets ...Target) (Release, error) {
+	next := step(r)
+	c := Change{Base: r.Revision, Release: next, Targets: targets}
+	if text := told(r, next); text != "" {
+		c.Entries = []Entry{{At: s.Now(), Text: text}}
+	}
+	now, err := s.Store.SaveRelease(ctx, c)
+	if fault.Of(err) == fault.Conflict && err != nil {
+		return s.Store.Release(ctx, r.ID)
+	}
+	if err == nil {
+		s.bells.ring(r.ID)
+		if now.State != r.State {
+			s.Log.InfoContext(ctx, "release "+string(now.State), "release", r.ID, "reason", now.Reason)
+		}
+	}
+	return now, err
+}
+
+// told is what a step is, for people; empty: not worth a word.
+func told(before, after Release) string {
+	text := ""
+	switch {
+	case after.State != before.State || after.Hold != before.Hold:
+		text = inWords(after.State)
+		if after.Reason != "" {
+			text += ": " + after.Reason
+		}
+	case after.Wave != before.Wave:
+		w := after.current()
+		text = fmt.Sprintf("wave %d (%s) begins: %d nodes", w.Number, w.Size, w.Nodes)
+	case after.Wave > 0 && after.current().Phase == Ended && before.current().Phase != Ended:
+		text = fmt.Sprintf("wave %d has ended", after.Wave)
+	case after.Wave > 0 && after.current().job() != 0 && before.current().job() == 0:
+		text = fmt.Sprintf("job %d runs wave %d", after.current().job(), after.Wave)
+	}
+	return text
+}
+
+// each calls act for 0 to n-1, some at the same time, and returns the first error. After one, nothing more is begun.
+func each(n int, act func(i int) error) error {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	next := 0
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		i := next
+		next++
+		return i, i < n && first == nil
+	}
+	for range min(n, atOnce) {
+		all.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				if err := act(i); err != nil {
+					mu.Lock()
+					if first == nil {
+						first = err
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return first
+}
