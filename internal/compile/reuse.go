@@ -156,15 +156,27 @@ func (r *Reuser) judge(ctx context.Context, w Wish, from Compilation, err error)
 	if v.Why, err = r.barred(ctx, from, w.Version); v.Why != "" || err != nil {
 		return v, err
 	}
-	now, err := r.quietly(ctx, w, &v, r.Engine())
-	if !v.Holds || err != nil || len(from.Inputs.Asked) == 0 {
+	return r.wholly(ctx, w, v, r.Engine())
+}
+
+// Stands judges a compilation, given with its inputs, by all that it read but files, which its version has as they
+// were read, and by no age. A compiler that is not known yet is no other one.
+func (r *Reuser) Stands(ctx context.Context, from Compilation, w Wish) (Verdict, error) {
+	from.Stands = w.Version
+	return r.wholly(ctx, w, Verdict{From: from}, cmp.Or(r.Engine(), from.Inputs.Engine))
+}
+
+// wholly judges v.From by its inputs, with the answers to what code asked.
+func (r *Reuser) wholly(ctx context.Context, w Wish, v Verdict, engine string) (Verdict, error) {
+	now, err := r.quietly(ctx, w, &v, engine)
+	if !v.Holds || err != nil || len(v.From.Inputs.Asked) == 0 {
 		return v, err
 	}
-	if now.Asked, err = again(ctx, r.Inventory, w.Node, from.Inputs.Asked); err != nil {
+	if now.Asked, err = again(ctx, r.Inventory, w.Node, v.From.Inputs.Asked); err != nil {
 		v.Holds = false
 		return v, err
 	}
-	v.Holds, v.Why = Holds(from.Inputs, now)
+	v.Holds, v.Why = Holds(v.From.Inputs, now)
 	return v, nil
 }
 

@@ -25,6 +25,9 @@ var perObject = []string{
 	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EventStream.Name, api.EventList.Name, api.EnvironmentList.Name,
 	api.CatalogRelease.Name, api.ModeList.Name,
 	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, api.PreviewCancel.Name, // of which environment
+	api.ReleaseCreate.Name, api.ReleaseRollback.Name, // each node
+	api.ReleaseList.Name, api.ReleaseShow.Name, api.ReleaseTargets.Name, api.ReleasePause.Name, api.ReleaseResume.Name, api.ReleasePromote.Name, // of which environment
+	api.ReleaseAbort.Name, api.ReleaseApprove.Name, api.ReleaseRefresh.Name,
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
 	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, // each node
 	api.CompilePause.Name, api.CompileResume.Name, // the environment that the request names

@@ -39,6 +39,7 @@ type Config struct {
 	Jobs         Jobs
 	JobFiles     JobFiles
 	Previews     Previews
+	Releases     Releaser
 	Classifier   Classifier
 	Access       *rbac.Access
 	Audit        *rbac.Audit
@@ -72,6 +73,7 @@ func New(c Config) (*Handler, error) {
 	h := &Handler{Config: c, mux: http.NewServeMux(), comparing: make(chan struct{}, maxComparing)}
 	actions := h.actions()
 	maps.Copy(actions, h.compileActions())
+	maps.Copy(actions, h.releaseActions())
 	for _, op := range api.Operations() {
 		act, ok := actions[op.Name]
 		if !ok {

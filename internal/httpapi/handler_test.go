@@ -38,6 +38,7 @@ import (
 	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+	"github.com/tutti-project/tutti/internal/release/releasetest"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -143,6 +144,7 @@ type bench struct {
 	jobs     *job.Service
 	records  *jobtest.Store // of jobs
 	preview  *previewtest.Store
+	stored   *releasetest.Store
 	blobs    *castest.Store
 	stop     chan struct{}
 }
@@ -178,6 +180,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.jobs, b.records = newJobs(t)
 	b.held = newDeliveries()
 	b.preview = previewtest.NewStore()
+	b.stored = releasetest.NewStore()
 	b.access = rbac.NewAccess(rbac.AccessParts{
 		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
@@ -191,7 +194,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
-		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Stopping: b.stop,
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Releases: newReleases(b.stored), Stopping: b.stop,
 		Compiling: newCompiling(t),
 		Access:    b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

@@ -56,7 +56,7 @@ func people(t *testing.T) *rbactest.Fake {
 	var scoped []fleet.Grant
 	for _, p := range fleet.Permissions() {
 		switch thing, _, _ := strings.Cut(string(p), ":"); thing {
-		case "code", "report", "preview":
+		case "code", "report", "preview", "release":
 			scoped = append(scoped, fleet.Grant{Permission: p, Environments: []string{"prod*"}})
 		default:
 			scoped = append(scoped, fleet.Grant{Permission: p, Nodes: webCondition})
@@ -154,6 +154,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					path = strings.Replace(path, "{job}", b.pastJob(t, caller, own), 1)
 				}
 				path = strings.Replace(path, "{preview}", b.somePreview(t, own), 1)
+				path = strings.Replace(path, "{release}", b.someRelease(t, own), 1)
 				if op.Name == api.EventStream.Name {
 					path += "?after=never" // refused when it is allowed: it would not end
 				}

@@ -48,6 +48,10 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 			r.Counts.Failures(), r.ID, *r.MaxFailures, r.Counts.Failures())
 	}
 	r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
+	if w := r.current(); w != nil && maxFailures != nil && w.job() != 0 && w.Phase != Ended {
+		w.Retry = true
+		return r.with(*w), nil
+	}
 	return r.again(), nil
 }
 
@@ -61,7 +65,7 @@ func (r Release) again() Release {
 	if w.Job != 0 {
 		w.Jobs = append(slices.Clone(w.Jobs), w.Job)
 	}
-	w.Round, w.Phase, w.Job, w.Rehearse, w.EndedAt, w.Promoted = w.Round+1, Releasing, 0, 0, time.Time{}, false
+	w.Round, w.Phase, w.Job, w.Rehearse, w.EndedAt, w.Promoted, w.Retry = w.Round+1, Releasing, 0, 0, time.Time{}, false, false
 	return r.with(*w)
 }
 

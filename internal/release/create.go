@@ -253,6 +253,8 @@ func (s *Service) examine(ctx context.Context, t Target, release int64, inputs b
 		return t, nil // the server was stopped before it could say so
 	case has.Refuses != "":
 		return t.end(Refused, has.Refuses), nil
+	case has.Catalog == t.Catalog.Digest && has.Version == t.Catalog.Version:
+		return t, nil // somebody else gave it exactly that
 	case has.Catalog != t.Base:
 		return t.end(Superseded, otherCatalog(has, t)), nil
 	case !inputs:

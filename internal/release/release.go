@@ -78,6 +78,7 @@ type Wave struct {
 	Job       int64     `json:"job,omitempty"`      // the round's job
 	Jobs      []int64   `json:"jobs,omitempty"`     // of rounds before
 	Promoted  bool      `json:"promoted,omitempty"` // somebody said that the next one may begin
+	Retry     bool      `json:"retry,omitempty"`    // the budget was raised while its job ran with the smaller one
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 }

@@ -19,11 +19,11 @@ type Config struct {
 	Runs     Runs
 	Resolver Resolver
 	Gate     Gate
-	// Roles is the roles of somebody, for approvals.
-	Roles func(ctx context.Context, actor fleet.Actor) ([]string, error)
-	Poll  time.Duration // how often it looks without a hint; default 1 s
-	Now   func() time.Time
-	Log   *slog.Logger
+	// HasRole says whether somebody may approve for a role.
+	HasRole func(ctx context.Context, actor fleet.Actor, role string) (bool, error)
+	Poll    time.Duration // how often it looks without a hint; default 1 s
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Service makes releases and brings them to their end.
@@ -157,14 +157,13 @@ func (s *Service) Approve(ctx context.Context, actor fleet.Actor, id int64, text
 
 // mayApprove is the roles of a release's needs that somebody may approve for.
 func (s *Service) mayApprove(ctx context.Context, actor fleet.Actor, r Release) (roles []string, err error) {
-	has, err := s.Roles(ctx, actor)
-	if err != nil {
-		return nil, err
-	}
 	own := false
 	for _, need := range r.Needs {
+		has, err := s.HasRole(ctx, actor, need.Role)
 		switch {
-		case !slices.Contains(has, need.Role):
+		case err != nil:
+			return nil, err
+		case !has:
 		case actor.Name == r.Author && !need.AuthorMay:
 			own = true
 		case !slices.Contains(roles, need.Role):

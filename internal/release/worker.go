@@ -99,6 +99,8 @@ func (s *Service) next(ctx context.Context, r Release) (Release, error) {
 	switch {
 	case r.overBudget() && (!last || r.Counts[Skipped] > 0):
 		return s.save(ctx, r, func(r Release) Release { return r.overspent() })
+	case w != nil && w.Retry && r.Counts[Skipped] > 0:
+		return s.save(ctx, r, func(r Release) Release { return r.again() })
 	case last:
 		return s.save(ctx, r, func(r Release) Release { return r.finish(s.Now()) })
 	case w != nil && !w.Promoted && r.Promotion == Manual:

@@ -74,6 +74,7 @@ type Config struct {
 	JobReconnect    time.Duration `koanf:"job_reconnect" help:"how long after a start of the server jobs wait for nodes to connect again"`
 	JobRetention    time.Duration `koanf:"job_retention" reload:"true" help:"how long jobs that have ended, with the output of their runs, are kept"`
 
+	ReleaseRetention time.Duration `koanf:"release_retention" reload:"true" help:"how long releases that have ended are kept; generations stay as generations_kept says"`
 	PreviewRetention time.Duration `koanf:"preview_retention" reload:"true" help:"how long previews that have ended are kept, and code that was stored only to be previewed"`
 
 	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
@@ -135,6 +136,7 @@ func Default() Config {
 		JobReconnect:          time.Minute,
 		JobRetention:          90 * 24 * time.Hour,
 		PreviewRetention:      30 * 24 * time.Hour,
+		ReleaseRetention:      180 * 24 * time.Hour,
 		ReportRetention:       14 * 24 * time.Hour,
 		EventRetention:        14 * 24 * time.Hour,
 		NodeTTL:               7 * 24 * time.Hour,
@@ -219,7 +221,7 @@ func (c Config) checkNumbers() error {
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
 		"broker_idle_timeout": c.BrokerIdleTimeout, "job_timeout": c.JobTimeout, "job_poll_interval": c.JobPollInterval,
-		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention, "event_retention": c.EventRetention,
+		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention, "release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
 	} {

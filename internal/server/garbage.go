@@ -47,6 +47,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
 		"versions":     func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
 		"jobs":         func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
+		"releases":     func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
 		"previews":     func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
 		"staged code":  func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
 		"events":       func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
@@ -80,7 +81,7 @@ func (p *parts) tell(ctx context.Context, what string, forget func() (int, error
 
 // referred names every blob that something but code refers to.
 func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
-	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.GenerationCatalogs, p.store.Blobs, p.store.JobFiles, p.store.PreviewDigests} {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.GenerationCatalogs, p.store.Blobs, p.store.JobFiles, p.store.PreviewDigests, p.store.ReleaseDigests} {
 		digests, err := list(ctx)
 		if err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/ruby"
 	"github.com/tutti-project/tutti/internal/sqlstore"
 	"github.com/tutti-project/tutti/internal/worktree"
@@ -60,6 +61,7 @@ type parts struct {
 	token    string
 	jobs     *job.Service
 	previews *preview.Service
+	releases *release.Service
 	events   *event.Service
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server
@@ -119,6 +121,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openPreviews(); err != nil {
 		return p, err
 	}
+	p.openReleases()
 	p.intakeFigures()
 	p.openEvents()
 	p.figures() //nolint:contextcheck // they are asked for later

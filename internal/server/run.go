@@ -183,6 +183,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
 			"previews":           p.previews.Run,
+			"releases":           p.releases.Run,
 			"certificates":       p.ca.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,

@@ -145,6 +145,19 @@ func (s *Store) NewestStaged(ctx context.Context, node fleet.Certname, env fleet
 	return c, explain(err, "read what the staged catalog of %s is made of", node)
 }
 
+// WithInputs is a done compilation with what it read; NotFound if one of both is not kept.
+func (s *Store) WithInputs(ctx context.Context, id int64) (c compile.Compilation, err error) {
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1 AND state = 'done'", id))
+		if err != nil {
+			return missing(err, "compilation %d is not kept any more", id)
+		}
+		c.Inputs, err = s.inputsOf(ctx, q, id)
+		return err
+	})
+	return c, explain(err, "read what compilation %d is made of", id)
+}
+
 func (s *Store) newestStaged(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
 	var id int64
 	var stands fleet.Digest

@@ -125,8 +125,8 @@ func (w *World) do(do func() error) error {
 func (w *World) Service(store release.Store) *release.Service {
 	return release.NewService(release.Config{
 		Store: stoppable{store, w}, Previews: w, Delivery: w, Runs: w, Resolver: w, Gate: w, Now: w.Now, Poll: time.Hour,
-		Roles: func(_ context.Context, actor fleet.Actor) ([]string, error) {
-			return []string{"of " + actor.Name, "all"}, nil
+		HasRole: func(_ context.Context, actor fleet.Actor, role string) (bool, error) {
+			return role == "all" || role == "of "+actor.Name, nil
 		},
 	})
 }

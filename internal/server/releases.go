@@ -1,0 +1,181 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/release"
+)
+
+// openReleases wires the release core to its neighbours.
+func (p *parts) openReleases() {
+	p.releases = release.NewService(release.Config{
+		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, HasRole: p.hasRole, Log: p.log.Logger,
+	})
+}
+
+// hasRole says whether somebody may approve for a role: they have it, or may do everything.
+func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bool, error) {
+	if rbac.Allow(actor, fleet.Everything, fleet.Object{}) == nil {
+		return true, nil
+	}
+	user, err := p.store.User(ctx, actor.Name)
+	if fault.Of(err) == fault.NotFound && err != nil {
+		return false, nil //nolint:nilerr // nobody that has roles
+	}
+	for _, has := range user.Roles {
+		if has == role {
+			return !actor.Narrowed, err
+		}
+	}
+	return false, err
+}
+
+// releasePreviews is release.Previews.
+type releasePreviews struct{ *parts }
+
+// Preview implements release.Previews.
+func (d releasePreviews) Preview(ctx context.Context, id int64) (release.Preview, error) {
+	p, err := d.previews.Preview(ctx, id)
+	return release.Preview{ID: p.ID, Environment: p.Environment, Version: p.Version, Commit: p.Commit, State: string(p.State), Ready: p.State == preview.Ready}, err
+}
+
+// Shares implements release.Previews.
+func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([]release.Share, error) {
+	rows, err := d.previews.Shares(ctx, id, preview.SharePage{From: uint32(behind), Limit: n}) //nolint:gosec // bounded by the preview
+	shares := make([]release.Share, len(rows))
+	for i, row := range rows {
+		shares[i] = release.Share{
+			Place: int(row.Number) + 1, Node: row.Node, Same: row.State == preview.Same, Base: row.Base, Fresh: row.Fresh, Compilation: row.Compilation,
+		}
+		if row.State == preview.Failed || row.State == preview.Unable {
+			shares[i].Failure = cmp.Or(row.Failure.Message, string(row.State))
+		}
+	}
+	return shares, err
+}
+
+// Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
+func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (release.Catalog, error) {
+	rows, err := d.store.Compilations(ctx, []int64{s.Compilation})
+	if err != nil {
+		return release.Catalog{}, err
+	}
+	if len(rows) == 0 || rows[0].State != compile.Done || rows[0].Catalog != s.Fresh {
+		return release.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
+	}
+	c := rows[0]
+	named := c.UUID
+	if c.Version != p.Version || c.Environment != p.Environment {
+		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
+	}
+	return release.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
+}
+
+// Stands implements release.Previews.
+func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c release.Catalog) (string, error) {
+	from, err := d.store.WithInputs(ctx, c.Compilation)
+	if fault.Of(err) == fault.NotFound && err != nil {
+		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
+	}
+	if err != nil {
+		return "", err
+	}
+	trusted, err := agentDoor(d).Trusted(ctx, node, nil)
+	if err != nil && fault.Of(err) != fault.NotFound { // it may have no certificate
+		return "", err
+	}
+	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{Node: node, Environment: c.Environment, Version: c.Version, Trusted: trusted, Staged: true})
+	if err != nil || verdict.Holds {
+		return "", err
+	}
+	return cmp.Or(verdict.Why, "its inputs changed"), nil
+}
+
+// Again implements release.Previews.
+func (d releasePreviews) Again(ctx context.Context, actor fleet.Actor, p release.Preview, nodes []fleet.Certname) (int64, error) {
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = string(node)
+	}
+	made, err := d.previews.Create(ctx, actor, preview.Order{
+		Environment: p.Environment, Version: p.Version, Commit: p.Commit, Targets: api.JobTargets{Nodes: names}, InWords: "what is superseded of another preview",
+	})
+	return made.ID, err
+}
+
+// releaseDelivery is release.Delivery.
+type releaseDelivery struct{ *parts }
+
+// Has implements release.Delivery.
+func (d releaseDelivery) Has(ctx context.Context, node fleet.Certname) (h release.Holding, err error) {
+	standing, _, err := d.deliver.Standing(ctx, node)
+	if err != nil {
+		return h, err
+	}
+	probe := deliver.Order{Catalog: deliver.Catalog{Digest: "-", Environment: "-", Version: "-"}}
+	if _, refused := deliver.Advance(standing, probe, time.Now()); refused != nil {
+		h.Refuses = fault.Detail(refused)
+		if !standing.Pin.At.IsZero() {
+			h.Refuses += "; to release to it: tutti catalog unpin " + string(node)
+		}
+	}
+	switch {
+	case standing.Force != deliver.Released && standing.Newest != nil:
+		h.Catalog, h.Version = standing.Newest.Digest, standing.Newest.Version
+	case standing.Head != nil:
+		h.Catalog, h.Version, h.Generation, h.Release = standing.Head.Digest, standing.Head.Version, standing.Head.Number, standing.Head.Release
+	}
+	return h, nil
+}
+
+// Give implements release.Delivery. The job that comes next is what has the node run: nobody is told to run before.
+func (d releaseDelivery) Give(ctx context.Context, node fleet.Certname, g release.Gift) (int64, error) {
+	given, _, err := d.deliver.Release(ctx, node, deliver.Order{Catalog: deliver.Catalog(g.Catalog), Release: g.Release, By: g.By, Why: g.Why}, deliver.Scheduled)
+	return given.Number, err
+}
+
+// Generations implements release.Delivery.
+func (d releaseDelivery) Generations(ctx context.Context, node fleet.Certname) ([]release.Generation, error) {
+	kept, err := d.store.Generations(ctx, node)
+	list := make([]release.Generation, len(kept))
+	for i, g := range kept {
+		list[i] = release.Generation{Number: g.Number, Release: g.Release, Catalog: release.Catalog(g.Catalog)}
+	}
+	return list, err
+}
+
+// Given implements release.Delivery.
+func (d releaseDelivery) Given(ctx context.Context, id int64) ([]fleet.Certname, error) {
+	return d.store.GivenBy(ctx, id)
+}
+
+// Applied implements release.Delivery.
+func (d releaseDelivery) Applied(ctx context.Context, node fleet.Certname, transaction string) (string, bool, error) {
+	return d.store.ReportedCatalog(ctx, node, transaction)
+}
+
+// releaseTargets is release.Resolver.
+type releaseTargets struct{ *parts }
+
+// Resolve implements release.Resolver.
+func (d releaseTargets) Resolve(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
+	return targets(d).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, All: t.All, Exclude: certnames(t.Exclude)})
+}
+
+// Members implements release.Resolver.
+func (d releaseTargets) Members(ctx context.Context, group string) ([]fleet.Certname, error) {
+	return targets(d).Resolve(ctx, job.Targets{Group: group})
+}
