@@ -148,7 +148,12 @@ func (p *liveProgress) ended(r api.JobRun) {
 	if r.State == "succeeded" {
 		return
 	}
-	p.failures = append(p.failures, runLine(r))
+	p.failed(runLine(r))
+}
+
+// failed shows one more failure.
+func (p *liveProgress) failed(line string) {
+	p.failures = append(p.failures, line)
 	p.failures = p.failures[max(0, len(p.failures)-shownFailures):]
 }
 
@@ -161,8 +166,11 @@ func (p *liveProgress) pause() time.Duration { return 250 * time.Millisecond }
 // close leaves what is drawn standing; the cursor is below.
 func (p *liveProgress) close() {}
 
-func (p *liveProgress) draw(s jobStanding) {
-	lines := []string{bar(s.done(), s.job.Nodes) + " " + s.text()}
+func (p *liveProgress) draw(s jobStanding) { p.drawLine(bar(s.done(), s.job.Nodes) + " " + s.text()) }
+
+// drawLine draws a line that says how all stands, and what there is below it.
+func (p *liveProgress) drawLine(line string) {
+	lines := []string{line}
 	if p.noted != "" {
 		lines = append(lines, p.noted)
 	}

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) releaseCommand() *cobra.Command {
+	return a.withAccess(noun("release", "Hand the catalogs of a preview to nodes, in waves",
+		a.releaseCreate(), a.releaseList(), a.releaseShow(), a.releaseNodes(), a.releaseWatch(), a.releasePromote(), a.releasePause(), a.releaseResume(),
+		a.releaseAbort(), a.releaseApprove(), a.releaseRefresh()))
+}
+
+// releaseExits is what the help of commands that wait for a release says of exit codes.
+const releaseExits = `Exit codes: 0 every node has its catalog and applied it; 4 some failed, or the release was aborted or paused by failures; 5 refused: by a
+rule, a freeze, an approval that is missing, or because nodes are superseded, pinned or in live mode; 6 nodes were offline or took too long.`
+
+// waveFlags say how a release goes on.
+type waveFlags struct {
+	api.ReleaseOptions
+	budget                     string
+	soak, timeout, waitOffline time.Duration
+}
+
+func (f *waveFlags) add(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.Waves, "wave", nil, "a wave: 1% or 10 of all nodes, @GROUP, or rest; may be given many times; none: all at once")
+	flags.StringVar(&f.budget, "max-failures", "0", "more failed nodes than this pause the release; none: no bound")
+	flags.StringVar(&f.Promote, "promote", "", "when the next wave begins: auto (at once), manual (tutti release promote) or soak (after --soak)")
+	flags.DurationVar(&f.soak, "soak", 0, "time between waves")
+	flags.BoolVar(&f.NoopFirst, "noop-first", false, "run each wave in noop mode first; nodes that fail in it are not run")
+	flags.IntVar(&f.Concurrency, "concurrency", 0, "how many runs at the same time; 0: all of a wave")
+	flags.DurationVar(&f.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
+	flags.DurationVar(&f.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
+	flags.StringVar(&f.ApproveBy, "approve-by", "", "somebody with this `ROLE`, not the author, has to approve it before it begins")
+	a.completes(cmd, "promote", cobra.FixedCompletions([]string{"auto", "manual", "soak"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// options is what the flags say.
+func (f *waveFlags) options() (api.ReleaseOptions, error) {
+	o := f.ReleaseOptions
+	if f.budget != "none" {
+		n, err := strconv.Atoi(f.budget)
+		if err != nil || n < 0 {
+			return o, usageError{fault.New(fault.Invalid, "--max-failures is a number of nodes, or none, not %.40q", f.budget)}
+		}
+		o.MaxFailures = &n
+	}
+	if f.soak > 0 && o.Promote == "" {
+		o.Promote = "soak"
+	}
+	o.Soak, o.Timeout, o.WaitOffline = int64(f.soak/time.Second), int64(f.timeout/time.Second), int64(f.waitOffline/time.Second)
+	return o, nil
+}
+
+func (a *app) releaseCreate() *cobra.Command {
+	var waves waveFlags
+	var targets targetFlags
+	var request api.ReleaseCreateRequest
+	var preview string
+	var noWait, yes bool
+	cmd := &cobra.Command{
+		Use: "create --preview PREVIEW", Short: "Release exactly the catalogs of a preview to its nodes, in waves, and watch it", Args: exactly(0),
+		Long: `Release exactly the catalogs of a preview to its nodes that change, or to those of them that flags name. Nothing is compiled: what was
+reviewed is what is applied. Wave by wave each node's catalog is set and Puppet is run.
+
+A node that has another catalog by now than the preview compared with, or whose facts or other inputs changed meanwhile, is superseded: it is
+named with the reason and left out. With --refresh those are previewed again, for another release. Nodes take releases in released mode only
+(tutti catalog mode), unless they are pinned. Ctrl-C leaves the release going on.
+
+` + releaseExits,
+		Example: `  tutti release create --preview 3
+  tutti release create --preview 3 --wave 1% --wave 10% --wave rest --max-failures 2
+  tutti release create --preview 3 --wave @canary --wave rest --soak 30m --approve-by lead`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if request.Preview, err = strconv.ParseInt(preview, 10, 64); err != nil || request.Preview < 1 {
+				return usageError{fault.New(fault.Invalid, "which preview? give --preview: a number that `tutti preview list` shows")}
+			}
+			if request.ReleaseOptions, err = waves.options(); err != nil {
+				return err
+			}
+			if !targets.none() {
+				if request.Targets, err = a.readTargets(targets); err != nil {
+					return err
+				}
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			dry := request.DryRun
+			request.DryRun = true
+			var plan api.ReleaseReport
+			if err := client.Call(cmd.Context(), api.ReleaseCreate, request, &plan); err != nil {
+				return wrongInput(err)
+			}
+			if dry {
+				return a.showPlan(plan)
+			}
+			request.DryRun = false
+			return a.makeRelease(cmd.Context(), client, api.ReleaseCreate, request, plan, noWait, yes)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&preview, "preview", "", "the preview, which is ready")
+	flags.StringVar(&request.Description, "description", "", "what it is about, for people")
+	flags.BoolVar(&request.Refresh, "refresh", false, "make a new preview of nodes that are superseded")
+	flags.BoolVar(&request.DryRun, "dry-run", false, "show waves and nodes, and release nothing")
+	flags.BoolVar(&noWait, "no-wait", false, "print the release's number and do not watch it")
+	flags.BoolVarP(&yes, "yes", "y", false, "do not ask, however many nodes there are")
+	waves.add(a, cmd)
+	a.targetFlags(cmd, &targets)
+	return cmd
+}
+
+// showPlan prints what a release would be.
+func (a *app) showPlan(plan api.ReleaseReport) error {
+	if a.asJSON() {
+		return a.printJSON(plan)
+	}
+	return a.printPlan(plan, a.sayf)
+}
+
+// makeRelease says what a release will be, makes it, and watches it.
+func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operation, request any, plan api.ReleaseReport, noWait, yes bool) error {
+	if err := a.printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
+		return err
+	}
+	if n := plan.Counts["waiting"]; n > 0 {
+		if _, err := a.confirmed(plan.Kind+" changes the catalog", n, yes); err != nil {
+			return err
+		}
+	}
+	var made api.ReleaseReport
+	if err := client.Call(ctx, op, request, &made); err != nil {
+		return wrongInput(err)
+	}
+	a.hint("Release %s: %s", made.ID, releaseSummary(made.Release))
+	if made.Refreshed != "" {
+		a.hint("Superseded nodes are previewed again: tutti preview watch %s", made.Refreshed)
+	}
+	if noWait {
+		a.hint("Watch it with: tutti release watch %s", made.ID)
+		if a.asJSON() {
+			return a.printJSON(made)
+		}
+		return a.sayf("%s", made.ID)
+	}
+	return a.watchRelease(ctx, client, made.ID)
+}
+
+func (a *app) sayf(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.system.Out, format+"\n", args...)
+	return err
+}
+
+// printPlan says what a release would be.
+func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
+	lines := []string{}
+	for _, w := range p.Waves {
+		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))
+	}
+	if p.Already > 0 {
+		lines = append(lines, fmt.Sprintf("%s already as wanted and left alone", count(p.Already, "node")))
+	}
+	for i, t := range p.Left {
+		if i == namedAtMost {
+			lines = append(lines, fmt.Sprintf("and %d more that are left out", len(p.Left)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, oneLine(t.Reason)))
+	}
+	for _, f := range p.Findings {
+		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, oneLine(f.Message)))
+	}
+	for _, n := range p.Needs {
+		lines = append(lines, "needs the approval of somebody with the role "+n.Role)
+	}
+	if p.Frozen != "" {
+		lines = append(lines, "nothing begins "+p.Frozen)
+	}
+	for _, line := range lines {
+		if err := say("  %s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namedAtMost is how many nodes are named that a release leaves out.
+const namedAtMost = 10
+
+func (a *app) releaseList() *cobra.Command {
+	var request api.ReleaseListRequest
+	cmd := &cobra.Command{
+		Use: "list", Short: "List releases, newest first", Args: exactly(0), Example: "  tutti release list --state running",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			now := time.Now()
+			return list(cmd.Context(), a, api.ReleaseList, func(after string) any {
+				request.After, request.Limit = after, 1000
+				return request
+			}, table[api.Release]{
+				columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
+				row: func(r api.Release) []string {
+					return []string{
+						r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
+						strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, ago(r.CreatedAt, now), r.Description,
+					}
+				},
+				name:  func(r api.Release) string { return r.ID },
+				empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.Environment, "environment", "", "those of this environment")
+	cmd.Flags().StringVar(&request.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
+	return cmd
+}
+
+// releaseSource is what a release's catalogs are from.
+func releaseSource(r api.Release) string {
+	switch {
+	case r.Preview != "":
+		return "preview " + r.Preview
+	case r.RollsBack != "":
+		return "back from release " + r.RollsBack
+	}
+	return "roll back"
+}
+
+// releaseSummary is a release in a line.
+func releaseSummary(r api.Release) string {
+	text := fmt.Sprintf("%s, %s", releaseSource(r), stateText(r.State))
+	if r.Reason != "" {
+		text += ": " + oneLine(r.Reason)
+	}
+	return fmt.Sprintf("%s; wave %d of %d; %s: %s", text, r.Wave, len(r.Waves), count(r.Nodes, "node"), releaseCounts(r.Counts))
+}
+
+// releaseOrder is the states of targets as they are counted for people.
+var releaseOrder = []string{"changed", "ok", "failed", "foreign", "timed_out", "offline", "skipped", "superseded", "refused", "applying", "sent", "waiting"}
+
+func releaseCounts(counts map[string]int) string {
+	var words []string
+	for _, state := range releaseOrder {
+		if n := counts[state]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, stateText(state)))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (a *app) releaseShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RELEASE", Short: "Show a release, its waves, and what happened in it", Args: exactly(1), Example: "  tutti release show 7",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := ask[api.ReleaseReport](cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(r)
+			}
+			return a.printReleaseReport(r)
+		},
+	}
+}
+
+func (a *app) printReleaseReport(r api.ReleaseReport) error {
+	if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
+		return err
+	}
+	for _, w := range r.Waves {
+		job := ""
+		if w.Job != "" {
+			job = ", job " + w.Job
+		}
+		if err := a.sayf("  wave %d (%s): %s, %s%s", w.Number, w.Size, count(w.Nodes, "node"), w.State, job); err != nil {
+			return err
+		}
+	}
+	for _, n := range r.Needs {
+		text := "needs the approval of " + n.Role
+		if n.Met {
+			text = "has the approval of " + n.Role
+		}
+		if err := a.sayf("  %s", text); err != nil {
+			return err
+		}
+	}
+	for _, e := range r.Entries {
+		by := "tutti"
+		if e.By != "" {
+			by = e.By
+		}
+		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, oneLine(e.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) releaseNodes() *cobra.Command {
+	var request api.ReleaseTargetsRequest
+	cmd := &cobra.Command{
+		Use: "nodes RELEASE", Short: "List the nodes of a release, how each stands, and why", Args: exactly(1),
+		Example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Release = args[0]
+			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) any {
+				request.After, request.Limit = after, 1000
+				return request
+			}, table[api.ReleaseTarget]{
+				columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
+				row: func(t api.ReleaseTarget) []string {
+					wave, generation := "", ""
+					if t.Wave > 0 {
+						wave = strconv.Itoa(t.Wave)
+					}
+					if t.Generation > 0 {
+						generation = strconv.FormatInt(t.Generation, 10)
+					}
+					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), oneLine(t.Reason)}
+				},
+				name:  func(t api.ReleaseTarget) string { return t.Name },
+				empty: "No such nodes.",
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request.State, "state", "", "those that stand like this, several with commas")
+	cmd.Flags().IntVar(&request.Wave, "wave", 0, "those of this wave")
+	return cmd
+}

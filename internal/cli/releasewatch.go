@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) releaseWatch() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch RELEASE", Short: "Follow a release until it has ended, or waits for somebody", Args: exactly(1),
+		Long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
+		Example: "  tutti release watch 7",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			return a.watchRelease(cmd.Context(), client, args[0])
+		},
+	}
+}
+
+// releaseWatcher follows a release.
+type releaseWatcher struct {
+	*app
+	client *api.Client
+	id     string
+	view   *releaseView
+	seen   int64           // revision up to which targets were looked at
+	told   int             // entries that were told
+	final  map[string]bool // nodes whose end was told
+}
+
+// watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
+// all went well.
+func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) error {
+	w := &releaseWatcher{app: a, client: client, id: id, view: &releaseView{app: a}, final: map[string]bool{}}
+	r, err := w.follow(ctx)
+	if errors.Is(err, context.Canceled) {
+		a.hint("Release %s goes on. Watch it again: tutti release watch %s", id, id)
+	}
+	if err != nil {
+		return err
+	}
+	if a.asJSON() {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+	} else if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
+		return err
+	}
+	return releaseVerdict(r.Release)
+}
+
+func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {
+	for misses := 0; ; {
+		err := w.client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: w.id, Behind: r.Revision}, &r)
+		if err == nil {
+			err = w.targets(ctx)
+		}
+		switch {
+		case err == nil:
+			misses = 0
+		case ctx.Err() != nil:
+			return r, ctx.Err()
+		case misses < maxMisses && (errors.Is(err, api.ErrUnreachable) || fault.Of(err) == fault.Unavailable):
+			if misses++; misses == 1 {
+				w.view.note(explain(err) + "; the release goes on, trying again")
+			}
+			select {
+			case <-ctx.Done():
+				return r, ctx.Err()
+			case <-time.After(time.Second):
+			}
+			continue
+		default:
+			return r, err
+		}
+		for _, e := range r.Entries[min(w.told, len(r.Entries)):] {
+			w.view.note(oneLine(e.Text))
+		}
+		w.told = len(r.Entries)
+		w.view.draw(r.Release)
+		if r.State != "running" && r.State != "stopping" && (r.State != "paused" || settled(r.Release)) {
+			return r, nil
+		}
+	}
+}
+
+// maxMisses is how often a server that does not answer is asked again, a second apart.
+const maxMisses = 120
+
+// settled says whether nothing of a paused release goes on; one that is frozen goes on by itself, but nobody waits for that.
+func settled(r api.Release) bool { return r.Counts["applying"]+r.Counts["sent"] == 0 }
+
+// targets tells of nodes that have ended since the last look.
+func (w *releaseWatcher) targets(ctx context.Context) error {
+	seen := w.seen
+	for after := ""; ; {
+		var page api.List[api.ReleaseTarget]
+		err := w.client.Call(ctx, api.ReleaseTargets, api.ReleaseTargetsRequest{
+			Release: w.id, Since: w.seen, After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
+		}, &page)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Items {
+			if seen = max(seen, t.Revision); !w.final[t.Name+t.State] {
+				w.final[t.Name+t.State] = true
+				w.view.ended(t)
+			}
+		}
+		if after = page.Next; after == "" {
+			w.seen = seen
+			return nil
+		}
+	}
+}
+
+// releaseView shows a release on standard error: lines that are written over on a terminal, plain lines elsewhere.
+type releaseView struct {
+	*app
+	live *liveProgress
+	last time.Time
+}
+
+func (v *releaseView) terminal() *liveProgress {
+	if v.live == nil && !v.quiet && v.system.animates() {
+		v.live = &liveProgress{out: v.system.Err, width: v.system.ErrWidth, colours: v.system.colours()}
+	}
+	return v.live
+}
+
+func (v *releaseView) note(text string) {
+	if live := v.terminal(); live != nil {
+		live.note(text)
+		return
+	}
+	v.hint("%s", text)
+}
+
+func (v *releaseView) ended(t api.ReleaseTarget) {
+	line := t.Name + ": " + stateText(t.State)
+	if t.Reason != "" {
+		line += ": " + oneLine(t.Reason)
+	}
+	live := v.terminal()
+	switch {
+	case live == nil:
+		v.hint("%s", line)
+	case t.State != "ok" && t.State != "changed":
+		live.failed(line)
+	}
+}
+
+// plainEvery is how often a plain line says how a release stands.
+const plainEvery = 30 * time.Second
+
+func (v *releaseView) draw(r api.Release) {
+	done := r.Nodes - r.Counts["waiting"] - r.Counts["sent"] - r.Counts["applying"]
+	text := fmt.Sprintf("Release %s %s: wave %d of %d, %d of %d done (%s)", r.ID, stateText(r.State), r.Wave, len(r.Waves), done, r.Nodes, releaseCounts(r.Counts))
+	if live := v.terminal(); live != nil {
+		live.drawLine(bar(done, r.Nodes) + " " + text)
+		return
+	}
+	if v.last.IsZero() {
+		v.last = time.Now()
+	}
+	if time.Since(v.last) >= plainEvery {
+		v.last = time.Now()
+		v.hint("%s", text)
+	}
+}
+
+// releaseVerdict is nil for a release whose nodes all have their catalogs.
+func releaseVerdict(r api.Release) error {
+	c := r.Counts
+	failed, late, refused := c["failed"]+c["foreign"], c["timed_out"]+c["offline"], c["superseded"]+c["refused"]
+	text := fmt.Sprintf("release %s is %s", r.ID, stateText(r.State))
+	if r.Reason != "" {
+		text += ": " + oneLine(r.Reason)
+	}
+	next := "; see: tutti release nodes " + r.ID + " --state failed,foreign,timed_out,offline,skipped,superseded,refused"
+	switch {
+	case r.State == "done":
+		return nil
+	case r.State == "waiting_approval":
+		return jobOutcome{exitRefused, text + "; then: tutti release approve " + r.ID}
+	case r.State == "paused" && r.Hold == "promotion":
+		return nil
+	case r.State == "paused" && (r.Hold == "freeze" || r.Hold == "policy"):
+		return jobOutcome{exitRefused, text}
+	case r.State == "paused", r.State == "aborted":
+		return jobOutcome{exitSomeFailed, text + next}
+	case failed > 0:
+		return jobOutcome{exitSomeFailed, text + next}
+	case refused > 0 && late == 0:
+		return jobOutcome{exitRefused, text + next}
+	case late > 0 && refused == 0:
+		return jobOutcome{exitLate, text + next}
+	}
+	return jobOutcome{exitSomeFailed, text + next}
+}
