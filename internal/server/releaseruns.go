@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/release"
@@ -14,10 +15,16 @@ type releaseRuns struct{ *parts }
 // Order implements release.Runs. Whoever made the release was asked for its permission then.
 func (d releaseRuns) Order(ctx context.Context, o release.RunOrder) (int64, error) {
 	actor := fleet.Actor{Kind: o.AuthorKind, Name: o.Author, Grants: []fleet.Grant{{Permission: fleet.PuppetRun}}}
-	j, err := d.jobs.Create(ctx, actor, job.Spec{
-		Kind: job.Puppet, Puppet: &job.PuppetSpec{Noop: o.Noop}, Targets: job.Targets{Nodes: o.Nodes}, Description: o.Description, Key: o.Key,
+	spec := job.Spec{
+		Kind: job.Puppet, Puppet: &job.PuppetSpec{Noop: o.Noop}, Targets: job.Targets{Nodes: o.Nodes}, Description: o.Description, Key: o.Key, Ordered: !o.Noop,
 		MaxFailures: o.MaxFailures, Concurrency: o.Concurrency, Timeout: o.Timeout, WaitOffline: o.WaitOffline,
-	})
+	}
+	j, err := d.jobs.Create(ctx, actor, spec)
+	if spec.Ordered && fault.Of(err) == fault.Invalid && err != nil { // nodes that collect from each other have no order
+		d.log.WarnContext(ctx, "the nodes of a wave run in no order", "wave", o.Key, "err", err)
+		spec.Ordered = false
+		j, err = d.jobs.Create(ctx, actor, spec)
+	}
 	return j.ID, err
 }
 
