@@ -55,7 +55,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if a.asJSON() {
 				return a.printJSON(version)
 			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), countedFiles(version.Files), bytesText(version.Bytes))
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), count(version.Files, "file"), bytesText(version.Bytes))
 			return err
 		},
 	}
@@ -89,10 +89,10 @@ func (a *app) storeFiles(ctx context.Context, client *api.Client, source source,
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
-	a.hint("Read %s, %s, in %s", countedFiles(len(bundle.Manifest.Files)), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 	sent, err := a.upload(ctx, client, bundle)
 	if err == nil && sent > 0 {
-		a.hint("Uploaded %s that the server did not have", countedFiles(sent))
+		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
 	}
 	return bundle, err
 }
@@ -156,14 +156,6 @@ func (a *app) codeRemove() *cobra.Command {
 // usesBaseModules says whether modules from outside are part of a version.
 func usesBaseModules(m code.Manifest) bool {
 	return slices.ContainsFunc(m.ModulePath, func(dir string) bool { return strings.HasPrefix(dir, code.BaseModules+"/") })
-}
-
-// countedFiles is 1 file, 2 files.
-func countedFiles(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }
 
 // isDir says whether a deploy's source is a directory rather than a repository.

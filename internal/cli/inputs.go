@@ -48,6 +48,12 @@ func (a *app) hintStanding(in api.CatalogInputs) {
 	if len(in.Volatile) > 0 {
 		a.hint("It is volatile, and used again only for the time that the setting volatile_ttl gives: %s", strings.Join(in.Volatile, "; "))
 	}
+	if f := in.Follows; f != nil {
+		a.hint("It was compiled because of others (%s), %s in a row without another cause", f.Because, count(f.Rounds, "time"))
+		if f.StoppedAt != nil {
+			a.hint("It did not settle: since %s it is not compiled ahead any more, until something else changes", stampOf(f.StoppedAt))
+		}
+	}
 	for _, stop := range in.Stops {
 		a.hint("ALARM: catalog %s of version %s was used again at %s, but a compilation gave %s; different: %s. No catalog of this version is used again",
 			short(stop.Reused), short(stop.Version), stampOf(&stop.At), short(stop.Fresh), strings.Join(stop.Differs, ", "))

@@ -112,7 +112,7 @@ of the type is listed with the number of its variants.`,
 				return printList(a, []api.ResourceVariant(nil), variantTable(nil))
 			}
 			one := found.Items[0]
-			a.hint("%s[%s] on %s: %s", one.Type, one.Title, counted(one.Nodes, "node"), differs(one))
+			a.hint("%s[%s] on %s: %s", one.Type, one.Title, count(one.Nodes, "node"), differs(one))
 			return printList(a, one.Variants, variantTable(one.Differing))
 		},
 	}
@@ -126,13 +126,6 @@ func differs(c api.ResourceComparison) string {
 		return "the same everywhere"
 	}
 	return fmt.Sprintf("%d variants, which differ in %s", len(c.Variants), strings.Join(c.Differing, ", "))
-}
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprint(n, " ", word, "s")
 }
 
 func comparisonTable() table[api.ResourceComparison] {

@@ -34,7 +34,7 @@ func TestWrongCommandLines(t *testing.T) {
 func TestCountedFiles(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0 files", 1: "1 file", 297: "297 files"} {
-		if got := countedFiles(n); got != want {
+		if got := count(n, "file"); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
 	}
