@@ -89,15 +89,19 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) promoteRest(ctx context.Context) {
-	rest, err := s.Store.Unpromoted(ctx, promoteBatch)
-	if err != nil && ctx.Err() == nil {
-		s.Log.ErrorContext(ctx, "list released catalogs failed, will retry", "err", err)
-	}
-	for _, g := range rest {
-		if ctx.Err() != nil {
-			return
+	for after, more := fleet.Certname(""), true; more; {
+		rest, err := s.Store.Unpromoted(ctx, after, promoteBatch)
+		if err != nil && ctx.Err() == nil {
+			s.Log.ErrorContext(ctx, "list released catalogs failed, will retry", "err", err)
 		}
-		s.promote(ctx, g)
+		for _, g := range rest {
+			if ctx.Err() != nil {
+				return
+			}
+			s.promote(ctx, g)
+			after = g.Node
+		}
+		more = len(rest) == promoteBatch
 	}
 }
 

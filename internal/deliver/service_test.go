@@ -217,18 +217,22 @@ func TestWhatWasNotPromotedIsPromotedLater(t *testing.T) {
 		w := newWorld()
 		w.setting = deliver.Released
 		w.shown.Fail(errors.New("the disk is full"))
-		w.release(t, "web-1", "one")
+		for i := range 250 { // more than are read at once
+			w.release(t, fleet.Certname(fmt.Sprintf("web-%03d", i)), "one")
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
 		time.Sleep(30 * time.Second) //nolint:forbidigo // moves the bubble's clock
 		w.shown.Fail(nil)
-		if got := w.shown.Of("web-1"); got.Number != 0 {
+		if got := w.shown.Of("web-000"); got.Number != 0 {
 			t.Errorf("promoted too early: %+v", got)
 		}
 		time.Sleep(31 * time.Second) //nolint:forbidigo // moves the bubble's clock
-		if got := w.shown.Of("web-1"); got.Number != 1 {
-			t.Errorf("not promoted: %+v", got)
+		for i := range 250 {
+			if node := fleet.Certname(fmt.Sprintf("web-%03d", i)); w.shown.Of(node).Number != 1 {
+				t.Errorf("%s is not promoted", node)
+			}
 		}
 		cancel()
 		if err := <-ended; err != nil {

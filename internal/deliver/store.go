@@ -49,8 +49,8 @@ type Ledger interface {
 	// pinned that is not in released mode with a generation.
 	SetPin(ctx context.Context, node fleet.Certname, p Pin) error
 	// Unpromoted lists generations that are their node's newest, which is in released
-	// mode, and that the inventory does not show, by node, at most n.
-	Unpromoted(ctx context.Context, n int) ([]Generation, error)
+	// mode, and that the inventory does not show, by node, behind after, at most n.
+	Unpromoted(ctx context.Context, after fleet.Certname, n int) ([]Generation, error)
 	// Promoted notes that the inventory shows a generation. One that is gone is no error.
 	Promoted(ctx context.Context, node fleet.Certname, number int64) error
 }

@@ -213,7 +213,7 @@ func (w *deliverWorld) shown(title, uuid string) {
 	if newest, err := w.p.store.Newest(w.Context(), heldNode, "production"); err != nil || newest.UUID != uuid || newest.Inputs == nil {
 		w.Errorf("what it was made of: %+v %v", newest, err)
 	}
-	if rest, err := w.p.store.Unpromoted(w.Context(), 10); err != nil || len(rest) > 0 {
+	if rest, err := w.p.store.Unpromoted(w.Context(), "", 10); err != nil || len(rest) > 0 {
 		w.Errorf("not promoted: %+v %v", rest, err)
 	}
 }

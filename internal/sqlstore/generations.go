@@ -18,10 +18,10 @@ func scanGeneration(row scanner) (g deliver.Generation, err error) {
 }
 
 // Unpromoted implements deliver.Ledger.
-func (s *Store) Unpromoted(ctx context.Context, n int) ([]deliver.Generation, error) {
-	list, err := collect(ctx, s.reads, scanGeneration, "SELECT "+generationColumns+` FROM generations WHERE promoted = 0
+func (s *Store) Unpromoted(ctx context.Context, after fleet.Certname, n int) ([]deliver.Generation, error) {
+	list, err := collect(ctx, s.reads, scanGeneration, "SELECT "+generationColumns+` FROM generations WHERE promoted = 0 AND certname > $2
 		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.certname = generations.certname AND d.mode = 'released' AND d.head = generations.number)
-		ORDER BY certname LIMIT $1`, max(n, 0))
+		ORDER BY certname LIMIT $1`, max(n, 0), after)
 	return list, explain(err, "list generations that are not shown")
 }
 

@@ -152,12 +152,12 @@ func (f *Fake) SetPin(_ context.Context, node fleet.Certname, p deliver.Pin) err
 }
 
 // Unpromoted implements deliver.Ledger.
-func (f *Fake) Unpromoted(_ context.Context, n int) (rest []deliver.Generation, err error) {
+func (f *Fake) Unpromoted(_ context.Context, after fleet.Certname, n int) (rest []deliver.Generation, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, node := range slices.Sorted(maps.Keys(f.nodes)) {
 		d := f.nodes[node]
-		if d.force == deliver.Released && len(d.generations) > 0 && !d.generations[0].Promoted && len(rest) < n {
+		if node > after && d.force == deliver.Released && len(d.generations) > 0 && !d.generations[0].Promoted && len(rest) < n {
 			rest = append(rest, d.generations[0])
 		}
 	}
