@@ -41,8 +41,25 @@ type Store interface {
 	Remarks(ctx context.Context, id int64) ([]Remark, error)
 	// PrunePreviews forgets previews that ended before a time, with all that is theirs, and counts them.
 	PrunePreviews(ctx context.Context, before time.Time) (int, error)
+	// WholeGroups is a page of a ready preview's groups with their nodes, in their order.
+	WholeGroups(ctx context.Context, id int64, page GroupPage) ([]Group, error)
+	// Acknowledgements is what was acknowledged of previews of an environment and not withdrawn, the newest previews
+	// first: at most limit, each change of a preview once.
+	Acknowledgements(ctx context.Context, env fleet.Environment, limit int) ([]Acknowledgement, error)
+	NoiseStore
 	// PreviewDigests is every catalog that a share names, each once.
 	PreviewDigests(ctx context.Context) ([]fleet.Digest, error)
+}
+
+// NoiseStore keeps noise rules, and every version that they had.
+type NoiseStore interface {
+	// NoiseRules is the newest version of each rule, by name, without those that are removed.
+	NoiseRules(ctx context.Context) ([]NoiseRule, error)
+	// NoiseHistory is every version of a rule, the newest first; NotFound if there never was one.
+	NoiseHistory(ctx context.Context, name string) ([]NoiseRule, error)
+	// SaveNoise stores the next version of a rule, and gives it its number. One that is Removed keeps what the version
+	// before said; NotFound if there is none, or it is removed already.
+	SaveNoise(ctx context.Context, r NoiseRule) (NoiseRule, error)
 }
 
 // Page is which previews are wanted.

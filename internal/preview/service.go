@@ -30,8 +30,9 @@ type Service struct {
 	Config
 	wake chan struct{}
 
-	mu   sync.Mutex
-	live map[int64]*work // what is worked on here
+	mu    sync.Mutex
+	live  map[int64]*work   // what is worked on here
+	quiet map[int64]quieted // what noise hides of ready previews
 }
 
 // NewService returns a service; Run does the work.
@@ -45,7 +46,7 @@ func NewService(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Config: c, wake: make(chan struct{}, 1), live: map[int64]*work{}}
+	return &Service{Config: c, wake: make(chan struct{}, 1), live: map[int64]*work{}, quiet: map[int64]quieted{}}
 }
 
 // Order asks for a preview of a version whose files are stored.

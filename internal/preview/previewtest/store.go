@@ -24,6 +24,7 @@ type Store struct {
 	previews map[int64]*kept
 	made     int64
 	remarks  int64
+	noise    map[string][]preview.NoiseRule // every version, the oldest first
 }
 
 type kept struct {
@@ -34,7 +35,9 @@ type kept struct {
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{previews: map[int64]*kept{}} }
+func NewStore() *Store {
+	return &Store{previews: map[int64]*kept{}, noise: map[string][]preview.NoiseRule{}}
+}
 
 var _ preview.Store = (*Store)(nil)
 

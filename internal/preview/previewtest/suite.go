@@ -27,6 +27,9 @@ func RunStore(t *testing.T, open func(t *testing.T) preview.Store) {
 		"what people say":                   said,
 		"old ones are forgotten":            forgotten,
 		"catalogs that previews refer to":   digests,
+		"noise rules have versions":         noiseVersions,
+		"groups with their nodes":           wholeGroups,
+		"what was acknowledged":             acknowledged,
 		"what is not there":                 notThere,
 		"more shares than one statement is": manyShares,
 	} {
