@@ -52,6 +52,7 @@ type ResourceDifference struct {
 	Line        int                   `json:"line,omitempty"`
 	Parameters  []ParameterDifference `json:"parameters,omitempty"`
 	NotListed   int                   `json:"not_listed,omitempty"` // parameters and places that differ, too
+	Noise       string                `json:"noise,omitempty"`      // of a preview: the rule that hides it
 	TagsAdded   []string              `json:"tags_added,omitempty"`
 	TagsRemoved []string              `json:"tags_removed,omitempty"`
 }

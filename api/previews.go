@@ -93,6 +93,7 @@ type Preview struct {
 	Reason      string         `json:"reason,omitempty"`
 	Nodes       int            `json:"nodes"`
 	Counts      map[string]int `json:"counts"`           // nodes by state: waiting, same, reordered, changed, failed, first, unable
+	Quiet       int            `json:"quiet,omitempty"`  // of the changed nodes, those of which noise rules hide every change; of a ready preview
 	Unseen      []Unseen       `json:"unseen,omitempty"` // what it cannot see
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
@@ -108,13 +109,22 @@ type Unseen struct {
 type PreviewReport struct {
 	Preview
 	Changes []PreviewChange `json:"changes"`
-	Remarks []PreviewRemark `json:"remarks"`        // on the whole preview
-	Next    string          `json:"next,omitempty"` // there are more changes: ask with after
+	Hidden  []HiddenChanges `json:"hidden,omitempty"` // by noise rules; the changes are marked
+	Remarks []PreviewRemark `json:"remarks"`          // on the whole preview
+	Next    string          `json:"next,omitempty"`   // there are more changes: ask with after
+}
+
+// HiddenChanges is how many changes a noise rule hides.
+type HiddenChanges struct {
+	Rule    string `json:"rule"`
+	Version int    `json:"version"`
+	Changes int    `json:"changes"`
 }
 
 // PreviewChange is a change with what was said of it.
 type PreviewChange struct {
 	ChangeGroup
+	Noise        string          `json:"noise,omitempty"`        // the rule that hides it
 	Acknowledged string          `json:"acknowledged,omitempty"` // by whom
 	Remarks      []PreviewRemark `json:"remarks,omitempty"`
 }
@@ -135,6 +145,7 @@ type PreviewNode struct {
 	Catalog  string `json:"catalog,omitempty"` // the previewed one
 	Base     string `json:"base,omitempty"`    // what the node had when both were compared
 	Reused   bool   `json:"reused,omitempty"`  // nothing was compiled
+	Quiet    bool   `json:"quiet,omitempty"`   // it changes, but noise rules hide every change
 	Message  string `json:"message,omitempty"` // why it has no catalog
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`

@@ -17,7 +17,7 @@ import (
 
 func (a *app) previewCommand() *cobra.Command {
 	return a.withAccess(noun("preview", "See what code would change on every node before it is theirs",
-		a.previewCreate(), a.previewShow(), a.previewWatch(), a.previewDiff(), a.previewNodes(), a.previewList(), a.previewAck(), a.previewComment(), a.previewCancel()))
+		a.previewCreate(), a.previewShow(), a.previewWatch(), a.previewDiff(), a.previewNodes(), a.previewList(), a.previewAck(), a.previewComment(), a.previewCancel(), a.previewNoise()))
 }
 
 // previewExits is what the help of the commands that print a preview says of exit codes.
@@ -158,7 +158,7 @@ func (a *app) previewWatch() *cobra.Command {
 }
 
 func (a *app) previewDiff() *cobra.Command {
-	var order bool
+	var order, noise bool
 	cmd := &cobra.Command{
 		Use: "diff PREVIEW NODE", Short: "Print all that a preview changes for one node", Args: exactly(2),
 		Example: "  tutti preview diff 3 web-1.example.test",
@@ -170,10 +170,19 @@ func (a *app) previewDiff() *cobra.Command {
 			if a.asJSON() {
 				return a.printJSON(answer)
 			}
-			return diff.WriteText(a.system.Out, answer, order)
+			if noise {
+				return diff.WriteText(a.system.Out, answer, order)
+			}
+			hidden := withoutNoise(&answer)
+			err = diff.WriteText(a.system.Out, answer, order)
+			if err == nil && hidden > 0 {
+				_, err = fmt.Fprintf(a.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&order, "order", false, "show what differs in order only, too")
+	cmd.Flags().BoolVar(&noise, "noise", false, "show what noise rules hide, too")
 	return cmd
 }
 
@@ -220,6 +229,8 @@ func shareNote(n api.PreviewNode) string {
 		return strings.TrimSpace(oneLine(n.Message) + " " + fleet.Place(n.File, n.Line))
 	case n.Volatile != "":
 		return "may change again: " + n.Volatile
+	case n.Quiet:
+		return "in noise only"
 	case n.Reused:
 		return "not compiled"
 	default:
@@ -237,10 +248,10 @@ func (a *app) previewList() *cobra.Command {
 				request.After, request.Limit = after, 1000
 				return request
 			}, table[api.Preview]{
-				columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "errors", "by", "made", "description"},
+				columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
 				row: func(p api.Preview) []string {
 					return []string{
-						p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"]), fmt.Sprint(p.Counts["failed"]),
+						p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
 						p.Author, ago(p.CreatedAt, now), p.Description,
 					}
 				},

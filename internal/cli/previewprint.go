@@ -20,15 +20,16 @@ import (
 
 // previewPrinting says how a preview is printed.
 type previewPrinting struct {
-	details, order, markdown, junit, exitCode bool
+	details, order, noise, markdown, junit, exitCode bool
 }
 
 func (p *previewPrinting) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
 	cmd.Flags().BoolVar(&p.order, "order", false, "show what differs in order only, too")
+	cmd.Flags().BoolVar(&p.noise, "noise", false, "show what noise rules hide, too, and count it")
 	cmd.Flags().BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
 	cmd.Flags().BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
-	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order, also if it is order only)")
+	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order and --noise, also if it is that only)")
 	cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
 }
 
@@ -69,16 +70,19 @@ func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) e
 // standingText counts what a preview says of nodes.
 func standingText(p api.Preview) string {
 	var parts []string
+	counts := maps.Clone(p.Counts)
+	counts["quiet"], counts["changed"] = p.Quiet, counts["changed"]-p.Quiet
 	for _, part := range [...]struct{ state, text string }{
 		{"failed", "do not compile"},
 		{"changed", "change"},
+		{"quiet", "change in noise only"},
 		{"reordered", "change in order only"},
 		{"same", "stay as they are"},
 		{"first", "have no catalog to compare with"},
 		{"unable", "cannot be compiled for"},
 		{"waiting", "not known yet"},
 	} {
-		if n := p.Counts[part.state]; n > 0 {
+		if n := counts[part.state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.text))
 		}
 	}
@@ -91,17 +95,20 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 	if err != nil {
 		return err
 	}
+	if how.noise {
+		report.Quiet = 0
+	}
 	switch {
 	case a.asJSON():
 		err = a.printJSON(report)
 	case how.markdown:
 		err = a.previewMarkdown(report, how)
 	case how.junit:
-		err = a.previewJUnit(ctx, client, report)
+		err = a.previewJUnit(ctx, client, report, how)
 	default:
 		err = a.previewText(report, how)
 	}
-	changes := report.Counts["changed"]
+	changes := report.Counts["changed"] - report.Quiet
 	if how.order {
 		changes += report.Counts["reordered"]
 	}
@@ -149,6 +156,9 @@ func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
 			hidden++
 			continue
 		}
+		if !how.noise && allNoise(kind, changes) {
+			continue
+		}
 		if err := kind.WriteText(out, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
 			return err
 		}
@@ -163,7 +173,15 @@ func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
 			return err
 		}
 	}
+	if err := how.writeHidden(out, "      … and %s (--noise)\n", r.Hidden); err != nil {
+		return err
+	}
 	return printRemarks(a, r.Remarks)
+}
+
+// allNoise says whether noise rules hide all variants of a kind of change.
+func allNoise(kind diff.Kind, changes map[string]api.PreviewChange) bool {
+	return !slices.ContainsFunc(kind.Keys, func(key string) bool { return changes[key].Noise == "" })
 }
 
 func groupsOf(r api.PreviewReport) []api.ChangeGroup {
@@ -211,10 +229,14 @@ func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
 		return err
 	}
 	f := api.FleetDifference{
-		Nodes: r.Nodes, Changed: r.Counts["changed"], Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
+		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
 	}
+	r.Changes = how.quieter(r.Changes)
 	f.Groups = groupsOf(r)
 	if err := diff.WriteFleetMarkdown(a.system.Out, f, how.order); err != nil {
+		return err
+	}
+	if err := how.writeHidden(a.system.Out, "\nHidden: %s\n", r.Hidden); err != nil {
 		return err
 	}
 	for _, u := range r.Unseen {
@@ -234,6 +256,7 @@ type (
 		Failures int         `xml:"failures,attr"`
 		Skipped  int         `xml:"skipped,attr"`
 		Cases    []junitCase `xml:"testcase"`
+		Output   string      `xml:"system-out,omitempty"`
 	}
 	junitCase struct {
 		Name    string      `xml:"name,attr"`
@@ -249,14 +272,18 @@ type (
 )
 
 // previewJUnit prints a test for each node.
-func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.PreviewReport) error {
+func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.PreviewReport, how previewPrinting) error {
 	suite := junitSuite{Name: "preview " + r.ID + " of " + r.Environment}
+	if len(r.Hidden) > 0 && !how.noise {
+		suite.Output = "hidden: " + hiddenText(r.Hidden)
+	}
 	for after := ""; ; {
 		var page api.List[api.PreviewNode]
 		if err := client.Call(ctx, api.PreviewNodes, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000}, &page); err != nil {
 			return err
 		}
 		for _, n := range page.Items {
+			n.Quiet = n.Quiet && !how.noise
 			suite.add(n, r.Environment)
 		}
 		if after = page.Next; after == "" {
@@ -272,6 +299,9 @@ func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.Previe
 
 func (s *junitSuite) add(n api.PreviewNode, env string) {
 	c := junitCase{Name: n.Name, Class: env, Output: n.State}
+	if n.Quiet {
+		c.Output += " in noise only"
+	}
 	switch n.State {
 	case "failed":
 		c.Failure = &junitWords{Message: oneLine(n.Message), Text: fleet.Place(n.File, n.Line)}

@@ -24,6 +24,9 @@ func namesOf(certname string) names {
 	return names{certname, host}
 }
 
+// TitleFor is a title as groups of changes have it: with words in place of a node's own names.
+func TitleFor(certname, title string) string { return cutText(namesOf(certname).pattern(title), 500) }
+
 // pattern is a text with words in place of the node's own names.
 func (n names) pattern(text string) string {
 	text = replaceWord(text, n.node, nodeWord)

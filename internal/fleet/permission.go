@@ -26,6 +26,8 @@ const (
 	ReleaseCreate    Permission = "release:create"  // release previewed catalogs to nodes, roll back
 	ReleaseControl   Permission = "release:control" // pause, resume, promote, abort
 	ReleaseApprove   Permission = "release:approve"
+	PolicyRead       Permission = "policy:read"
+	PolicyWrite      Permission = "policy:write"  // say which changes are forbidden, approved first, or hidden
 	CompileRun       Permission = "compile:run"   // want catalogs at the front of the queue
 	CompilePause     Permission = "compile:pause" // stop and resume compiling
 	QueryRun         Permission = "query:run"
@@ -59,7 +61,7 @@ const (
 func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
-		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
+		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
 		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }

@@ -27,6 +27,7 @@ type Previews interface {
 	Say(ctx context.Context, actor fleet.Actor, id int64, say preview.Saying) ([]preview.Remark, error)
 	Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
 	Cancel(ctx context.Context, actor fleet.Actor, id int64) (preview.Preview, error)
+	Noise
 }
 
 func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRequest) (api.Preview, error) {
@@ -143,7 +144,13 @@ func (h *Handler) listPreviews(ctx context.Context, request api.PreviewListReque
 	}
 	previews, err = seen(ctx, h, fleet.PreviewRead, previews, func(p preview.Preview) fleet.Object { return fleet.Object{Environment: p.Environment} })
 	for _, p := range previews {
-		list.Items = append(list.Items, previewOf(p))
+		quiet, err := h.Previews.Quiet(ctx, p)
+		if err != nil {
+			return list, err
+		}
+		item := previewOf(p)
+		item.Quiet = len(quiet.Nodes)
+		list.Items = append(list.Items, item)
 	}
 	return list, err
 }
@@ -183,9 +190,16 @@ func (h *Handler) showPreview(ctx context.Context, request api.PreviewShowReques
 	for _, r := range remarks {
 		said[r.Group] = append(said[r.Group], r)
 	}
-	report.Preview = previewOf(p)
+	quiet, err := h.Previews.Quiet(ctx, p)
+	if err != nil {
+		return report, err
+	}
+	report.Preview, report.Hidden = previewOf(p), hiddenOf(quiet)
+	report.Quiet = len(quiet.Nodes)
 	for _, group := range groups {
-		report.Changes = append(report.Changes, previewChangeOf(group, said[group.Key]))
+		change := previewChangeOf(group, said[group.Key])
+		change.Noise = quiet.By[group.Key]
+		report.Changes = append(report.Changes, change)
 	}
 	for _, r := range said[""] {
 		report.Remarks = append(report.Remarks, remarkOf(r))
@@ -256,8 +270,14 @@ func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodes
 	default:
 		shares, err = h.Previews.Shares(ctx, p.ID, page)
 	}
+	if err != nil {
+		return list, err
+	}
+	quiet, err := h.Previews.Quiet(ctx, p)
 	for _, s := range shares {
-		list.Items = append(list.Items, previewNodeOf(s))
+		item := previewNodeOf(s)
+		_, item.Quiet = slices.BinarySearch(quiet.Nodes, s.Number)
+		list.Items = append(list.Items, item)
 	}
 	if len(shares) == page.Limit {
 		list.Next = strconv.FormatUint(uint64(shares[len(shares)-1].Number), 10)
@@ -290,7 +310,11 @@ func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRe
 	case s.Base == "":
 		return none, fault.New(fault.Conflict, "%s has no catalog to compare with: this version would be its first", name)
 	default:
-		return h.difference(ctx, name, s.Base, s.Fresh)
+		d, err := h.difference(ctx, name, s.Base, s.Fresh)
+		if err == nil {
+			err = h.markNoise(ctx, p, name, d.Resources)
+		}
+		return d, err
 	}
 }
 

@@ -104,7 +104,7 @@ func (n Noise) covers(env fleet.Environment, g api.ChangeGroup) bool {
 type Quiet struct {
 	By    map[string]string // key of a hidden change -> name of the rule that hides it
 	Rules []Hidden          // those that hide something, by name
-	Nodes int               // nodes that count as changed, but whose changes are all hidden; of a ready preview
+	Nodes []uint32          // numbers of the nodes that count as changed, but whose changes are all hidden; of a ready preview
 }
 
 // Hidden is how much a rule hides.
@@ -138,7 +138,12 @@ func sift(env fleet.Environment, rules []NoiseRule, inside map[string]map[uint32
 			}
 		}
 	}
-	quiet.Nodes = len(all) - len(loud)
+	for number := range all {
+		if !loud[number] {
+			quiet.Nodes = append(quiet.Nodes, number)
+		}
+	}
+	slices.Sort(quiet.Nodes)
 	for i, r := range rules {
 		if count[i] > 0 {
 			quiet.Rules = append(quiet.Rules, Hidden{Rule: r.Name, Version: r.Version, Changes: count[i]})

@@ -3,6 +3,7 @@ package preview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,7 @@ func (s *Service) Quiet(ctx context.Context, p Preview) (Quiet, error) {
 	}
 	quiet := sift(p.Environment, rules, inside, groups)
 	if p.State != Ready {
-		quiet.Nodes = 0
+		quiet.Nodes = nil
 		return quiet, nil
 	}
 	s.mu.Lock()
@@ -107,6 +108,33 @@ func (s *Service) Quiet(ctx context.Context, p Preview) (Quiet, error) {
 	}
 	s.quiet[p.ID] = quieted{quiet, name.String(), time.Now()}
 	return quiet, nil
+}
+
+// QuietOn says for changes of one node of a preview which rule hides each; empty: none does. A query of a rule holds
+// here when the node is one of those that it answers with.
+func (s *Service) QuietOn(ctx context.Context, p Preview, node fleet.Certname, changes []api.ChangeGroup) ([]string, error) {
+	rules, err := s.Store.NoiseRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := make([]string, len(changes))
+	for _, r := range rules {
+		if r.Nodes != "" {
+			nodes, err := s.Resolver.Resolve(ctx, p.Environment, api.JobTargets{Query: r.Nodes})
+			if err != nil {
+				return nil, fmt.Errorf("nodes of the noise rule %s: %w", r.Name, err)
+			}
+			if _, there := slices.BinarySearch(nodes, node); !there {
+				continue
+			}
+		}
+		for i, change := range changes {
+			if by[i] == "" && r.covers(p.Environment, change) {
+				by[i] = r.Name
+			}
+		}
+	}
+	return by, nil
 }
 
 // maxLive is how many changes of a preview that compiles are looked at.

@@ -24,7 +24,7 @@ const Administrator = "administrator"
 
 var reading = []fleet.Permission{
 	fleet.CertificateRead, fleet.CodeRead, fleet.NodeRead, fleet.GroupRead, fleet.ReportRead, fleet.CatalogRead, fleet.QueryRun,
-	fleet.TaskRead, fleet.PreviewRead, fleet.ReleaseRead,
+	fleet.TaskRead, fleet.PreviewRead, fleet.PolicyRead, fleet.ReleaseRead,
 }
 
 // working is what it takes to have nodes do what the deployed code says.

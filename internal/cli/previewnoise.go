@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) previewNoise() *cobra.Command {
+	return noun("noise", "Hide changes of previews that nobody needs to look at",
+		a.noiseList(), a.noiseSet(), a.noiseRemove(), a.noiseHistory(), a.noiseSuggest())
+}
+
+// noiseTable shows noise rules.
+func noiseTable(empty string, now time.Time) table[api.NoiseRule] {
+	return table[api.NoiseRule]{
+		columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
+		row: func(r api.NoiseRule) []string {
+			hides := noiseText(r.Noise)
+			if r.Removed {
+				hides = "(removed)"
+			}
+			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, ago(r.At, now), r.Why}
+		},
+		name:  func(r api.NoiseRule) string { return r.Name },
+		empty: empty,
+	}
+}
+
+// listText is a list of words, or "all".
+func listText(words []string) string {
+	if len(words) == 0 {
+		return "all"
+	}
+	return strings.Join(words, ",")
+}
+
+// noiseText says which changes are meant.
+func noiseText(n api.Noise) string {
+	var parts []string
+	for _, part := range []string{n.Change, resourceText(n)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(n.Parameters) > 0 {
+		parts = append(parts, strings.Join(n.Parameters, ","))
+	}
+	if n.Nodes != "" {
+		parts = append(parts, "on "+n.Nodes)
+	}
+	return strings.Join(parts, " ")
+}
+
+func resourceText(n api.Noise) string {
+	if n.Type == "" && n.Title == "" {
+		return ""
+	}
+	return first(n.Type, "*") + "[" + first(n.Title, "*") + "]"
+}
+
+func (a *app) noiseList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the rules that hide changes", Args: exactly(0), Example: "  tutti preview noise list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseList, nil)
+			if err != nil {
+				return err
+			}
+			return printList(a, rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
+		},
+	}
+}
+
+func (a *app) noiseSet() *cobra.Command {
+	var n api.Noise
+	cmd := &cobra.Command{
+		Use: "set RULE", Aliases: []string{"add"}, Short: "Hide changes in previews from now on, also in those that are there", Args: exactly(1),
+		Long: `Hide changes in previews. All that is said must hold for a change; in patterns, * stands for any text. A rule that is there gets a new
+version. Previews say how many changes each rule hides, and show them with --noise. What does not compile is never hidden, and policies judge
+hidden changes, too.`,
+		Example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
+  tutti preview noise set lab --type Package --parameter ensure --nodes 'facts.role = "lab"' --environment production`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
+			if err != nil {
+				return err
+			}
+			return a.printNoise(rule)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&n.Change, "change", "", "only changes of this kind: added, removed, changed, node or edge")
+	flags.StringVar(&n.Type, "type", "", "type of the resource, a pattern")
+	flags.StringVar(&n.Title, "title", "", "title of the resource, a pattern; a node's own name in it is <node>, its host name <host>")
+	flags.StringSliceVar(&n.Parameters, "parameter", nil, "nothing but these parameters changes, patterns; may be repeated")
+	flags.StringVar(&n.Nodes, "nodes", "", "PQL: the nodes that have the change are all among those that this condition holds for")
+	flags.StringSliceVar(&n.Environments, "environment", nil, "only previews of these environments; may be repeated")
+	flags.StringVar(&n.Why, "why", "", "the reason, for people")
+	a.completes(cmd, "nodes", completeCondition)
+	return cmd
+}
+
+func (a *app) printNoise(r api.NoiseRule) error {
+	if a.asJSON() {
+		return a.printJSON(r)
+	}
+	if r.Removed {
+		a.hint("Noise rule %s hides nothing any more", r.Name)
+		return nil
+	}
+	a.hint("Noise rule %s, version %d, hides: %s", r.Name, r.Version, noiseText(r.Noise))
+	return nil
+}
+
+func (a *app) noiseRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove RULE", Short: "Show again what a rule hides", Args: exactly(1), Example: "  tutti preview noise remove motd",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.printNoise(rule)
+		},
+	}
+}
+
+func (a *app) noiseHistory() *cobra.Command {
+	return &cobra.Command{
+		Use: "history RULE", Short: "List every version of a rule, newest first", Args: exactly(1), Example: "  tutti preview noise history motd",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
+			if err != nil {
+				return err
+			}
+			return printList(a, rules.Items, noiseTable("", time.Now()))
+		},
+	}
+}
+
+func (a *app) noiseSuggest() *cobra.Command {
+	var request api.NoiseSuggestRequest
+	cmd := &cobra.Command{
+		Use: "suggest ENVIRONMENT", Short: "Suggest rules for changes that people acknowledged again and again", Args: exactly(1),
+		Long: `Suggest rules for changes that people acknowledged again and again: those of the same type, title and parameters, in at least --least previews.
+Titles that differ only in numbers count as one. Nothing is hidden before somebody sets the rule.`,
+		Example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request.Environment = args[0]
+			found, err := ask[api.List[api.NoiseSuggestion]](cmd.Context(), a, api.NoiseSuggest, request)
+			if err != nil {
+				return err
+			}
+			if err := printList(a, found.Items, table[api.NoiseSuggestion]{
+				columns: []string{"previews", "by", "rule"},
+				row: func(s api.NoiseSuggestion) []string {
+					return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
+				},
+				name:  func(s api.NoiseSuggestion) string { return s.Name },
+				empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
+			}); err != nil || len(found.Items) == 0 {
+				return err
+			}
+			a.hint("Set one with: tutti preview noise set …")
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&request.Least, "least", 0, "in at least so many previews; 0: 3")
+	return cmd
+}
+
+// noiseCommand is what sets a suggested rule.
+func noiseCommand(s api.NoiseSuggestion) string {
+	parts := []string{s.Name, "--change", s.Noise.Change, "--type", quoted(s.Noise.Type), "--title", quoted(s.Noise.Title)}
+	if len(s.Noise.Parameters) > 0 {
+		parts = append(parts, "--parameter", quoted(strings.Join(s.Noise.Parameters, ",")))
+	}
+	return strings.Join(append(parts, "--environment", listText(s.Noise.Environments)), " ")
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// quieter takes the changes away that noise rules hide, unless they are wanted.
+func (p previewPrinting) quieter(changes []api.PreviewChange) []api.PreviewChange {
+	if p.noise {
+		return changes
+	}
+	var loud []api.PreviewChange
+	for _, change := range changes {
+		if change.Noise == "" {
+			loud = append(loud, change)
+		}
+	}
+	return loud
+}
+
+// hiddenText says how much noise rules hide: 3 changes by noise rules: motd 2, build 1.
+func hiddenText(hidden []api.HiddenChanges) string {
+	total, parts := 0, make([]string, len(hidden))
+	for i, h := range hidden {
+		total += h.Changes
+		parts[i] = fmt.Sprintf("%s %d", h.Rule, h.Changes)
+	}
+	return fmt.Sprintf("%s by noise rules: %s", count(total, "change"), strings.Join(parts, ", "))
+}
+
+// writeHidden says in a line of its own how much noise rules hide, if they do.
+func (p previewPrinting) writeHidden(out io.Writer, format string, hidden []api.HiddenChanges) error {
+	if len(hidden) == 0 || p.noise {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, format, hiddenText(hidden))
+	return err
+}
+
+// withoutNoise takes the resources away that noise rules hide from one node's differences, and counts them.
+func withoutNoise(d *api.CatalogDifference) (hidden int) {
+	var loud []api.ResourceDifference
+	for _, r := range d.Resources {
+		if r.Noise == "" {
+			loud = append(loud, r)
+			continue
+		}
+		hidden++
+		switch r.Change {
+		case "added":
+			d.Added--
+		case "removed":
+			d.Removed--
+		case "changed":
+			d.Changed--
+		}
+	}
+	d.Resources = loud
+	return hidden
+}
