@@ -44,6 +44,7 @@ var ranks = map[string]int{
 	"internal/inventory": 10,
 	"internal/job":       10,
 	"internal/pki":       10,
+	"internal/policy":    10,
 	"internal/preview":   10,
 	"internal/release":   10,
 	"internal/rbac":      10,

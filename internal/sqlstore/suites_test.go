@@ -20,6 +20,8 @@ import (
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/policy/policytest"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -114,6 +116,11 @@ func TestReleases(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		releasetest.RunStore(t, func(t *testing.T) release.Store {
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		policytest.RunStore(t, func(t *testing.T) policy.Store {
 			t.Helper()
 			return open(t)
 		})
