@@ -96,7 +96,7 @@ var (
 
 // Changes says whether op is an act, which is recorded, and not only a question.
 func (op Operation) Changes() bool {
-	return op.Method != http.MethodGet && op.Name != QueryRun.Name && op.Name != BlobMissing.Name && op.Name != CatalogDiff.Name
+	return op.Method != http.MethodGet && op.Name != QueryRun.Name && op.Name != BlobMissing.Name && op.Name != CatalogDiff.Name && op.Name != PolicyTest.Name
 }
 
 // Operations is every operation, in the order of the reference.
@@ -110,7 +110,7 @@ func Operations() []Operation {
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,
-	}, deliveryOperations(), compileOperations(), jobOperations(), previewOperations(), releaseOperations(), noiseOperations(), []Operation{
+	}, deliveryOperations(), compileOperations(), jobOperations(), previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), []Operation{
 		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
 		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
 		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,

@@ -29,6 +29,8 @@ var perObject = []string{
 	api.ReleaseList.Name, api.ReleaseShow.Name, api.ReleaseTargets.Name, api.ReleasePause.Name, api.ReleaseResume.Name, api.ReleasePromote.Name, // of which environment
 	api.ReleaseAbort.Name, api.ReleaseApprove.Name, api.ReleaseRefresh.Name,
 	api.NoiseList.Name, api.NoiseSet.Name, api.NoiseRemove.Name, api.NoiseHistory.Name, // the environments of the rule
+	api.PolicyList.Name, api.PolicyShow.Name, api.PolicySet.Name, api.PolicyRemove.Name, api.PolicyHistory.Name, api.PolicyTest.Name,
+	api.FreezeList.Name, api.FreezeSet.Name, api.FreezeRemove.Name, api.FreezeHistory.Name,
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
 	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, // each node
 	api.CompilePause.Name, api.CompileResume.Name, // the environment that the request names

@@ -40,6 +40,8 @@ type Config struct {
 	JobFiles     JobFiles
 	Previews     Previews
 	Releases     Releaser
+	Policies     Policies
+	PreviewJudge PreviewJudge
 	Classifier   Classifier
 	Access       *rbac.Access
 	Audit        *rbac.Audit
@@ -164,6 +166,16 @@ func (h *Handler) actions() map[string]action {
 		api.NoiseRemove.Name:       typed(h.removeNoise),
 		api.NoiseHistory.Name:      typed(h.listNoiseHistory),
 		api.NoiseSuggest.Name:      typed(h.suggestNoise),
+		api.PolicyList.Name:        typed(h.listPolicies),
+		api.PolicyShow.Name:        typed(h.showPolicy),
+		api.PolicySet.Name:         typed(h.setPolicy),
+		api.PolicyRemove.Name:      typed(h.removePolicy),
+		api.PolicyHistory.Name:     typed(h.listPolicyHistory),
+		api.PolicyTest.Name:        typed(h.testPolicies),
+		api.FreezeList.Name:        typed(h.listFreezes),
+		api.FreezeSet.Name:         typed(h.setFreeze),
+		api.FreezeRemove.Name:      typed(h.removeFreeze),
+		api.FreezeHistory.Name:     typed(h.listFreezeHistory),
 		api.SessionOpen.Name:       typed(h.openSession),
 		api.SessionShow.Name:       typed(h.showSession),
 		api.SessionClose.Name:      typed(h.closeSession),

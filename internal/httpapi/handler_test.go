@@ -34,6 +34,8 @@ import (
 	"github.com/tutti-project/tutti/internal/job/jobtest"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/policy/policytest"
 	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -145,6 +147,7 @@ type bench struct {
 	records  *jobtest.Store // of jobs
 	preview  *previewtest.Store
 	stored   *releasetest.Store
+	policies *policy.Service
 	blobs    *castest.Store
 	stop     chan struct{}
 }
@@ -181,6 +184,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.held = newDeliveries()
 	b.preview = previewtest.NewStore()
 	b.stored = releasetest.NewStore()
+	b.policies = &policy.Service{Store: policytest.NewStore()}
 	b.access = rbac.NewAccess(rbac.AccessParts{
 		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
 		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
@@ -195,6 +199,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Releases: newReleases(b.stored), Stopping: b.stop,
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
 		Compiling: newCompiling(t),
 		Access:    b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

@@ -22,6 +22,7 @@ import (
 	"github.com/tutti-project/tutti/internal/intake"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
@@ -62,6 +63,7 @@ type parts struct {
 	jobs     *job.Service
 	previews *preview.Service
 	releases *release.Service
+	policies *policy.Service
 	events   *event.Service
 	broker   *broker.Broker // these two: see openBroker
 	sockets  *ws.Server

@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
@@ -26,6 +27,7 @@ func (p *parts) openPreviews() error {
 	if err != nil {
 		return err
 	}
+	p.policies = &policy.Service{Store: p.store}
 	p.previews = preview.NewService(preview.Config{
 		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Log: p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret) },

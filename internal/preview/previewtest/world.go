@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tutti-project/tutti/api"
@@ -168,7 +169,11 @@ func (c *comparing) So(limit int, nameOf func(uint32) string) (so api.FleetDiffe
 	defer c.mu.Unlock()
 	for key, nodes := range c.groups {
 		first := slices.Min(slices.Collect(maps.Keys(nodes)))
-		so.Groups = append(so.Groups, api.ChangeGroup{Key: key, Change: "changed", Nodes: len(nodes), Examples: []string{nameOf(first)}})
+		change := "changed"
+		if strings.HasPrefix(key, "error ") {
+			change = "error"
+		}
+		so.Groups = append(so.Groups, api.ChangeGroup{Key: key, Change: change, Nodes: len(nodes), Examples: []string{nameOf(first)}})
 	}
 	slices.SortFunc(so.Groups, func(a, b api.ChangeGroup) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Key, b.Key))

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	return a.withAccess(noun("policy", "Say which changes are forbidden, need an approval, or deserve a warning, and when nothing is released",
+		a.policyList(), a.policyShow(), a.policySet(), a.policyRemove(), a.policyHistory(), a.policyTest(), a.policyFreeze()))
+}
+
+func policyTable(empty string, now time.Time) table[api.Policy] {
+	return table[api.Policy]{
+		columns: []string{"policy", "version", "effect", "when", "environments", "by", "set"},
+		row: func(p api.Policy) []string {
+			effect := effectText(p.Effect, p.Role, p.AuthorMay)
+			if p.Removed {
+				effect = "(removed)"
+			}
+			return []string{p.Name, fmt.Sprint(p.Version), effect, p.When, listText(p.Environments), p.Author, ago(p.At, now)}
+		},
+		name:  func(p api.Policy) string { return p.Name },
+		empty: empty,
+	}
+}
+
+// effectText is what a policy does: approve by lead.
+func effectText(effect, role string, authorMay bool) string {
+	if role != "" {
+		effect += " by " + role
+	}
+	if authorMay {
+		effect += " (the author may)"
+	}
+	return effect
+}
+
+func (a *app) policyList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the policies", Args: exactly(0), Example: "  tutti policy list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyList, nil)
+			if err != nil {
+				return err
+			}
+			return printList(a, policies.Items, policyTable("No policies: every change may be released by who has the permission.", time.Now()))
+		},
+	}
+}
+
+func (a *app) policyShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show POLICY", Short: "Show a policy", Args: exactly(1), Example: "  tutti policy show no-user-removal",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(p)
+			}
+			return a.printRows(nil, [][]string{
+				{"Policy", p.Name},
+				{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, ago(p.At, time.Now()), p.Author)},
+				{"Environments", listText(p.Environments)},
+				{"Effect", effectText(p.Effect, p.Role, p.AuthorMay)},
+				{"When", p.When},
+				{"Zone", first(p.Zone, "UTC")},
+				{"Message", p.Message},
+			})
+		},
+	}
+}
+
+// definitionFlags are what a policy says.
+func definitionFlags(cmd *cobra.Command, d *api.PolicyDefinition) {
+	flags := cmd.Flags()
+	flags.StringVar(&d.When, "when", "", `which changes: an expression such as 'change.kind == "removed" and change.nodes > 10'`)
+	flags.StringVar(&d.Effect, "effect", "deny", "what then: deny, approve or warn")
+	flags.StringVar(&d.Role, "role", "", "of --effect approve: who approves")
+	flags.BoolVar(&d.AuthorMay, "author-may", false, "of --effect approve: the author's own approval is good enough")
+	flags.StringVar(&d.Message, "message", "", "what people should know")
+	flags.StringSliceVar(&d.Environments, "environment", nil, "only in these environments; may be repeated")
+	flags.StringVar(&d.Zone, "zone", "", "the time zone of time in the expression, as Europe/Berlin; default UTC")
+}
+
+// expressionHelp is what the help says of expressions.
+const expressionHelp = `An expression is asked about each change that touches a node of the release, also about hidden ones. It sees
+
+  change.kind        added, removed, changed, node, edge or error
+  change.type        File, User, ...
+  change.title       its name; a node's own name in it is <node>, its host name <host>
+  change.parameters  names of what changes
+  change.nodes       how many nodes of the release have it
+  change.acknowledged, change.exported, change.order_only, change.file, change.message
+  preview.nodes, preview.changed, preview.same, preview.failed, preview.unseen
+  release.nodes, release.waves (a list of numbers)
+  environment
+  time.weekday (mon), time.hour, time.minute, time.date (2026-11-22)
+
+and compares with == != < <= > >= in matches contains startsWith endsWith, and, or, not, and the functions len, lower, upper, trim,
+any, all, none, one, count. One that looks at no change is asked once.`
+
+func (a *app) policySet() *cobra.Command {
+	var d api.PolicyDefinition
+	cmd := &cobra.Command{
+		Use: "set POLICY --when EXPRESSION --message TEXT", Short: "Make a policy, or its next version", Args: exactly(1),
+		Long: "Make a policy, or its next version. It holds from now on, also for releases that wait or run.\n\n" + expressionHelp,
+		Example: `  tutti policy set no-user-removal --when 'change.kind == "removed" and change.type == "User" and change.nodes > 10' \
+    --effect approve --role operator --message 'many people lose their account'
+  tutti policy set ssh-stays --when 'change.type == "Service" and change.title == "sshd"' --message 'sshd is not touched' --environment production`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := ask[api.Policy](cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(p)
+			}
+			a.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
+			return nil
+		},
+	}
+	definitionFlags(cmd, &d)
+	_ = cmd.MarkFlagRequired("when")
+	_ = cmd.MarkFlagRequired("message")
+	return cmd
+}
+
+func (a *app) policyRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove POLICY", Short: "Remove a policy; its versions stay", Args: exactly(1), Example: "  tutti policy remove no-user-removal",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(p)
+			}
+			a.hint("Policy %s does not hold any more", p.Name)
+			return nil
+		},
+	}
+}
+
+func (a *app) policyHistory() *cobra.Command {
+	return &cobra.Command{
+		Use: "history POLICY", Short: "List every version of a policy, newest first", Args: exactly(1), Example: "  tutti policy history no-user-removal",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
+			if err != nil {
+				return err
+			}
+			return printList(a, policies.Items, policyTable("", time.Now()))
+		},
+	}
+}
+
+func (a *app) policyTest() *cobra.Command {
+	var request api.PolicyTestRequest
+	var d api.PolicyDefinition
+	var at string
+	cmd := &cobra.Command{
+		Use: "test [POLICY] --preview PREVIEW", Short: "Say what policies and freezes say of a preview, as if all of it was released",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fault.New(fault.Invalid, "name one policy, or none for all; usage: %s", cmd.UseLine())}
+			}
+			return nil
+		},
+		Long: `Say what policies and freezes say of a preview, as if all of it was released: all of them, the one that is named, or with --when one that is not
+set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be warnings); 5 something is denied, needs an approval, or is frozen.
+
+` + expressionHelp,
+		Example: `  tutti policy test --preview 3
+  tutti policy test no-user-removal --preview 3
+  tutti policy test --preview 3 --when 'change.type == "Package" and change.nodes > 100'
+  tutti policy test --preview 3 --at 2026-12-24T18:00:00Z`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				request.Policy = args[0]
+			}
+			if d.When != "" {
+				d.Message = first(d.Message, "it would be found")
+				request.Definition = &d
+			}
+			if at != "" {
+				when, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					return usageError{fault.New(fault.Invalid, "--at %q is no time as 2026-12-24T18:00:00Z", at)}
+				}
+				request.At = &when
+			}
+			verdict, err := ask[api.PolicyVerdict](cmd.Context(), a, api.PolicyTest, request)
+			if err != nil {
+				return err
+			}
+			if err := a.printVerdict(verdict); err != nil {
+				return err
+			}
+			return verdictError(verdict)
+		},
+	}
+	cmd.Flags().StringVar(&request.Preview, "preview", "", "the preview")
+	cmd.Flags().StringVar(&at, "at", "", "as if it was then, as 2026-12-24T18:00:00Z")
+	definitionFlags(cmd, &d)
+	_ = cmd.MarkFlagRequired("preview")
+	return cmd
+}
+
+func (a *app) printVerdict(v api.PolicyVerdict) error {
+	if a.asJSON() {
+		return a.printJSON(v)
+	}
+	out := a.system.Out
+	if len(v.Findings) == 0 && v.Frozen == nil {
+		_, err := fmt.Fprintln(out, "No policy has anything to say.")
+		return err
+	}
+	for _, f := range v.Findings {
+		about := count(f.Nodes, "node")
+		if f.Found > 0 {
+			about = count(f.Found, "change") + " on " + about
+		}
+		if _, err := fmt.Fprintf(out, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, oneLine(f.Message)); err != nil {
+			return err
+		}
+		if f.Broken != "" {
+			if _, err := fmt.Fprintf(out, "      it could not be judged, and so counts as found: %s\n", oneLine(f.Broken)); err != nil {
+				return err
+			}
+		}
+	}
+	if v.Frozen == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","), v.Frozen.Until.UTC().Format(time.RFC3339), oneLine(v.Frozen.Why))
+	return err
+}
+
+// verdictError is what a verdict that stands in the way ends with.
+func verdictError(v api.PolicyVerdict) error {
+	stands := v.Frozen != nil
+	for _, f := range v.Findings {
+		stands = stands || f.Effect != "warn"
+	}
+	if !stands {
+		return nil
+	}
+	return jobOutcome{code: exitRefused, text: "a policy or a freeze stands in the way"}
+}
