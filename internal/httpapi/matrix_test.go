@@ -56,8 +56,7 @@ func people(t *testing.T) *rbactest.Fake {
 	var scoped []fleet.Grant
 	for _, p := range fleet.Permissions() {
 		switch thing, _, _ := strings.Cut(string(p), ":"); thing {
-		case "code", "report", "preview", "release":
-		case "code", "report", "preview", "policy":
+		case "code", "report", "preview", "release", "policy":
 			scoped = append(scoped, fleet.Grant{Permission: p, Environments: []string{"prod*"}})
 		default:
 			scoped = append(scoped, fleet.Grant{Permission: p, Nodes: webCondition})

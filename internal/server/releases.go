@@ -22,7 +22,7 @@ import (
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
 	})
 }
 

@@ -116,6 +116,12 @@ func TestReleases(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		releasetest.RunStore(t, func(t *testing.T) release.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
