@@ -79,7 +79,7 @@ type ReleaseListRequest struct {
 // ReleaseShowRequest asks for a release.
 type ReleaseShowRequest struct {
 	Release string `path:"release"`
-	Behind  int64  `query:"behind"` // a revision: the answer comes when there is a later one, or after about a second
+	Behind  int    `query:"behind"` // a revision: the answer comes when there is a later one, or after about a second
 }
 
 // ReleaseTargetsRequest asks for targets.
@@ -87,7 +87,7 @@ type ReleaseTargetsRequest struct {
 	Release string `path:"release"`
 	State   string `query:"state"` // one, or several with commas
 	Wave    int    `query:"wave"`
-	Since   int64  `query:"since"` // those that changed behind this revision
+	Since   int    `query:"since"` // those that changed behind this revision
 	After   string `query:"after"`
 	Limit   int    `query:"limit"`
 }

@@ -127,6 +127,25 @@ func (d *daemon) refreshCatalog(ctx context.Context) error {
 	return err
 }
 
+// releasedTime is how long a run waits for what was released to its node: what is kept is good then.
+const releasedTime = 20 * time.Second
+
+// releasedMode is how a pointer says that its node has what was released to it.
+const releasedMode = "released"
+
+// released is what was released to this node, fetched if it is new; nil in live mode, and while nothing was.
+func (d *daemon) released(ctx context.Context) *pxp.PuppetCatalog {
+	ctx, cancel := context.WithTimeout(ctx, releasedTime)
+	defer cancel()
+	if err := d.refreshCatalog(ctx); fault.Of(err) == fault.NotFound && err != nil {
+		return nil
+	}
+	if d.catalogs.now().Mode != releasedMode {
+		return nil
+	}
+	return d.catalogs.Current()
+}
+
 // told is called with each hint of a server.
 func (d *daemon) told(c pxp.CatalogChange) {
 	if c.Apply == pxp.ApplyNow {

@@ -61,8 +61,10 @@ func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) e
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {
 	for misses := 0; ; {
-		err := w.client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: w.id, Behind: r.Revision}, &r)
+		var now api.ReleaseReport // of its own: what is missing in an answer must not stay from the one before
+		err := w.client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: w.id, Behind: int(r.Revision)}, &now)
 		if err == nil {
+			r = now
 			err = w.targets(ctx)
 		}
 		switch {
@@ -106,7 +108,7 @@ func (w *releaseWatcher) targets(ctx context.Context) error {
 	for after := ""; ; {
 		var page api.List[api.ReleaseTarget]
 		err := w.client.Call(ctx, api.ReleaseTargets, api.ReleaseTargetsRequest{
-			Release: w.id, Since: w.seen, After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
+			Release: w.id, Since: int(w.seen), After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
 		}, &page)
 		if err != nil {
 			return err

@@ -28,6 +28,8 @@ type Node struct {
 	Cache      Cache
 	// Catalog is what a run applies that asks for the cached catalog; nil: what puppet has.
 	Catalog func() *pxp.PuppetCatalog
+	// Released is what any other run applies: what was released to this node, as its server says now; nil: what puppet is given.
+	Released func(ctx context.Context) *pxp.PuppetCatalog
 }
 
 func (n *Node) fill() {
@@ -96,17 +98,30 @@ func (n *Node) files(ctx context.Context, o Order) (Output, error) {
 }
 
 // puppet hands the parameters to the program that does Puppet runs.
-func (n *Node) puppet(_ context.Context, o Order) (Command, error) {
+func (n *Node) puppet(ctx context.Context, o Order) (Command, error) {
 	if len(n.PuppetRun) == 0 {
 		return Command{}, fault.New(fault.Unavailable, "this agent does no Puppet runs")
 	}
 	c := program(n.PuppetRun)
 	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Reports: n.Reports, Events: n.Events, Transaction: o.Transaction}
-	if p, err := pxp.ParsePuppet(o.Params); err == nil && n.Catalog != nil && slices.Contains(p.Flags, UseCachedCatalog) {
-		configuration.Catalog = n.Catalog()
+	if p, err := pxp.ParsePuppet(o.Params); err == nil {
+		configuration.Catalog = n.catalog(ctx, p.Flags)
 	}
 	c.Input = pxp.Data(pxp.PuppetOrder{Input: o.Params, Configuration: configuration})
 	return c, nil
+}
+
+// catalog is what a run with these flags applies, by its digest; nil: what puppet has, or is given.
+func (n *Node) catalog(ctx context.Context, flags []string) *pxp.PuppetCatalog {
+	switch {
+	case slices.Contains(flags, UseCachedCatalog):
+		if n.Catalog != nil {
+			return n.Catalog()
+		}
+	case n.Released != nil && !slices.Contains(flags, "--environment"):
+		return n.Released(ctx)
+	}
+	return nil
 }
 
 // UseCachedCatalog is the flag of a Puppet run that applies the catalog which the node has.

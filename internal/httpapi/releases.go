@@ -217,7 +217,7 @@ func (h *Handler) release(ctx context.Context, permission fleet.Permission, id s
 func (h *Handler) showRelease(ctx context.Context, request api.ReleaseShowRequest) (api.ReleaseReport, error) {
 	r, err := h.release(ctx, fleet.ReleaseRead, request.Release)
 	if err == nil && request.Behind > 0 {
-		if err = h.Releases.Wait(ctx, r.ID, request.Behind); err == nil {
+		if err = h.Releases.Wait(ctx, r.ID, int64(request.Behind)); err == nil {
 			r, err = h.Releases.Release(ctx, r.ID)
 		}
 	}
@@ -250,7 +250,7 @@ func (h *Handler) listReleaseTargets(ctx context.Context, request api.ReleaseTar
 	if err != nil {
 		return list, err
 	}
-	page := release.TargetPage{Limit: paging.Limit, Wave: request.Wave, Since: request.Since}
+	page := release.TargetPage{Limit: paging.Limit, Wave: request.Wave, Since: int64(request.Since)}
 	if request.After != "" {
 		after, err := numberOf("after", request.After)
 		if err != nil {

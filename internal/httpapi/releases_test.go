@@ -88,6 +88,7 @@ func TestReleases(t *testing.T) {
 	if len(report.Entries) != 3 || report.Revision != 3 {
 		t.Errorf("report: %+v", report)
 	}
+	b.asks(t, http.MethodGet, "/releases/1?behind=1", "", http.StatusOK, &report)
 	b.asks(t, http.MethodPost, "/releases/1/abort", `{"kill":true}`, http.StatusOK, &r)
 	if r.State != "stopping" {
 		t.Errorf("aborted: %+v", r)

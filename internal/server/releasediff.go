@@ -62,5 +62,5 @@ func (d releaseDoor) Difference(ctx context.Context, targets []release.Target) (
 
 // onDisk says whether a resource of a type is something on a node, and not only a part of code.
 func onDisk(kind string) bool {
-	return kind != "Class" && kind != "Stage" && kind != "Notify" && !strings.Contains(kind, "::")
+	return kind != "Class" && kind != "Stage" && kind != "Notify" && kind != "Exec" && !strings.Contains(kind, "::")
 }
