@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// greeting is code that says a word on each node; more is added to it.
+func greeting(t *testing.T, dir, word, more string) {
+	t.Helper()
+	write(t, filepath.Join(dir, "manifests/site.pp"), "file { \"${facts['scratch']}/said\": content => \""+word+"\\n\" }\n"+more)
+}
+
+// Every command of the pages about releases and roll back, with three nodes whose Puppet is real: a change reaches one node first and then the
+// rest, byte for byte as it was previewed; one that fails stops within its budget; both are taken back. A fact that changes after
+// the preview is caught.
+func TestReleasesInWavesAndBack(t *testing.T) {
+	begin(t, 180)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0")
+	dir := t.TempDir()
+	greeting(t, filepath.Join(dir, "first"), "one", "")
+	greeting(t, filepath.Join(dir, "control-repo"), "two", "")
+	greeting(t, filepath.Join(dir, "faulty-repo"), "three", `
+file { "${facts['scratch']}/more": content => "more\n" }
+if $facts['story'] == 'web-1' { exec { '/bin/false': } }
+`)
+	versionOf(t, s, filepath.Join(dir, "first"))
+	nodes := map[string]scheduled{}
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		n := joinScheduled(t, s, name+".test", name, "--run-interval", "1h", "--catalog-poll-interval", "1h")
+		n.run(t, 2)
+		n.start(t)
+		nodes[name] = n
+	}
+	said := func(what, word string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			same(t, what+" "+name, word+"\n", nodes[name].read(t, "said"))
+		}
+	}
+	said("before", "one", "web-1", "web-2", "web-3")
+	for name := range nodes {
+		eventually(t, patience, name+" is connected", func() bool { return strings.Contains(s.logText(), "uri=pcp://"+name+".test/agent") })
+	}
+	s.follows(t, dir, "releases.md")
+	said("released", "two", "web-2", "web-3")
+	previewed := decode[api.List[api.PreviewNode]](t, s, "preview", "nodes", "1")
+	for _, n := range previewed.Items {
+		d := decode[api.Delivery](t, s, "catalog", "generations", n.Name)
+		var given api.Generation
+		for _, g := range d.Generations {
+			if g.Release == 1 {
+				given = g
+			}
+		}
+		same(t, n.Name+" was given what was previewed", n.Catalog, given.Catalog)
+	}
+	s.follows(t, dir, "roll-back.md")
+	said("taken back", "two", "web-1", "web-3")
+	said("taken back to its first", "one", "web-2")
+}
+
+// follows runs every command that a page shows after "$ " in a directory, and compares what it prints with what the page shows below; … stands
+// for anything.
+func (s *server) follows(t *testing.T, dir, page string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docs, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq(string(text), "```\n") {
+		if !strings.HasPrefix(block, "$ ") {
+			continue
+		}
+		for command := range strings.SplitSeq(strings.TrimPrefix(block, "$ "), "\n$ ") {
+			line, want, _ := strings.Cut(strings.TrimSuffix(command, "\n"), "\n")
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+			var problems strings.Builder
+			cmd.Dir, cmd.Stderr, cmd.Env = dir, &problems, append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data)
+			out, err := cmd.Output()
+			got := strings.TrimSuffix(string(out), "\n")
+			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", "(?s:.*)") + "$"
+			if err != nil || !regexp.MustCompile(pattern).MatchString(got) {
+				t.Fatalf("%s: $ %s (%v)\nprints\n%s\n%s\nthe page says\n%s", page, line, err, got, problems.String(), want)
+			}
+		}
+	}
+}
