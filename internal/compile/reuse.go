@@ -183,16 +183,21 @@ func (r *Reuser) wholly(ctx context.Context, w Wish, v Verdict, engine string) (
 // quietly judges v.From by all but the answers to what code asked, which cost most.
 func (r *Reuser) quietly(ctx context.Context, w Wish, v *Verdict, engine string) (now Now, err error) {
 	now.Engine = engine
+	if since := v.From.unchangedSince(); since != w.Version { // first: it costs least, and most that does not stand does not because of it
+		if now.Changes, err = r.Versions.Changes(ctx, w.Environment, since, w.Version); err != nil {
+			return now, err
+		}
+		what, ok := now.Changes.Touch(&v.From.Inputs.Sources)
+		if !ok {
+			v.Why = what
+			return now, nil
+		}
+	}
 	now.Order, v.seq, err = r.Orders.Build(ctx, Compilation{
 		Node: w.Node, Environment: w.Environment, Version: w.Version, Trusted: w.Trusted,
 	})
 	if err != nil {
 		return now, err
-	}
-	if since := v.From.unchangedSince(); since != w.Version {
-		if now.Changes, err = r.Versions.Changes(ctx, w.Environment, since, w.Version); err != nil {
-			return now, err
-		}
 	}
 	quiet := *v.From.Inputs
 	quiet.Asked = nil
