@@ -24,6 +24,7 @@ type Application struct {
 	UUID    string
 	Version string
 	Report  string // transaction_uuid
+	Noop    bool   // it changed nothing
 	At      time.Time
 	// What it said, if it says anything, as far as it came: a node that starts again ends its run without a word.
 	Events      []pxp.RunEvent
@@ -45,6 +46,7 @@ type shelf struct {
 	pointer pxp.CatalogPointer
 	parts   []part   // of the document
 	run     *run     // goes on
+	orders  []order  // runs that somebody ordered, and that have not begun
 	applied string   // catalog_uuid of what was applied last
 	unsent  [][]byte // reports that no server took yet
 }
@@ -97,7 +99,10 @@ func (n *node) follow(ctx context.Context) {
 func (s *shelf) rest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again := s.again
+	if s.pointer.UUID == "" {
+		s.orders = nil // there is nothing to apply
+	}
+	again := s.again || len(s.orders) > 0
 	s.again, s.busy = false, again
 	return !again
 }
@@ -196,8 +201,14 @@ func (n *node) apply(ctx context.Context) error {
 	s := &n.shelf
 	s.mu.Lock()
 	p := s.pointer
-	if s.run == nil && p.UUID != "" && p.UUID != s.applied && (s.now || n.fleet.cfg.ApplyAtOnce) {
-		n.begin(p)
+	switch {
+	case s.run != nil || p.UUID == "":
+	case len(s.orders) > 0:
+		ordered := s.orders[0]
+		s.orders = s.orders[1:]
+		n.begin(p, ordered)
+	case p.UUID != s.applied && (s.now || n.fleet.cfg.ApplyAtOnce):
+		n.begin(p, order{report: uuid.NewString()})
 	}
 	running := s.run
 	s.mu.Unlock()
@@ -213,10 +224,12 @@ func (n *node) apply(ctx context.Context) error {
 }
 
 // begin begins to apply p. It is called under the shelf's lock.
-func (n *node) begin(p pxp.CatalogPointer) {
+func (n *node) begin(p pxp.CatalogPointer, o order) {
 	s := &n.shelf
-	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: uuid.NewString(), At: time.Now()}
-	s.now, s.applied = false, p.UUID
+	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: o.report, Noop: o.noop, At: time.Now()}
+	if !o.noop {
+		s.now, s.applied = false, p.UUID
+	}
 	n.fleet.cfg.Recorder.apply(n.name, a)
 	if !n.fleet.cfg.Events {
 		s.unsent = append(s.unsent, reportOf(n.name, p, a))

@@ -126,6 +126,11 @@ func TestSimulatedNodesFollowHints(t *testing.T) {
 			t.Errorf("%s applied %s, reported %s", node, got, want)
 		}
 	}
+	ordered := uuid.NewString()
+	h.order(names[0], ordered, wire.NonBlockingRequest, pxp.Request{Module: pxp.Puppet, Action: pxp.Run, NotifyOutcome: true, Params: pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}})})
+	eventually(t, "an ordered run applies the catalog again", func() bool { return d.reported(names[0]) == "u2 u2" })
+	last := f.Recorder().Applied(names[0])[1].Report
+	eventually(t, "its results name its report", func() bool { return strings.Contains(string(h.answers()[ordered].Data), last) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.fetched > 6 || d.refused != 1 {

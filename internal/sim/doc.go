@@ -13,7 +13,8 @@
 //
 // With Config.Catalogs a node asks for its catalog when it is connected and when it is told of another one, holds the document
 // against its digest, and "applies" it when the server says so (or always: ApplyAtOnce): the Recorder knows, and a report is sent, again and
-// again until the server takes it, also by the next agent. With Config.Events applying takes a while, whatever becomes of the agent;
+// again until the server takes it, also by the next agent. An ordered Puppet run applies it, too.
+// With Config.Events applying takes a while, whatever becomes of the agent;
 // what happens to the catalog's resources is in the node's log and streamed by an agent's own code (relay.Relay). A node that starts again
 // (Reboot) ends the run without a word, and the next agent begins anew.
 //

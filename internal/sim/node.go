@@ -40,6 +40,7 @@ type agent struct {
 	link   *pcp.Link
 	relay  *relay.Relay // nil: there is nothing to tell
 	stop   context.CancelFunc
+	look   func()         // for a catalog
 	works  sync.WaitGroup // on catalogs and events
 	killed bool           // under the node's lock
 }
@@ -114,6 +115,7 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 	spool, runner := n.machine.Boot()
 	c := &n.fleet.cfg
 	a := &agent{stop: stop}
+	a.look = func() { n.told(ctx, a, false) }
 	a.engine = errand.New(errand.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
 	if n.log != nil {
 		a.relay = n.newRelay(a)

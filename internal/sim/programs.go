@@ -61,6 +61,8 @@ func (n *node) program(place string, c errand.Command) errandtest.Ending {
 
 func (n *node) effect(transaction string, c errand.Command) effect {
 	switch {
+	case c.Path == puppetPath && n.fleet.cfg.Catalogs != "":
+		return n.puppetRun(transaction, c)
 	case c.Path == puppetPath:
 		return puppetRun(transaction)
 	case c.Path == shellPath:

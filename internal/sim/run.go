@@ -3,8 +3,12 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/errand"
 	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/relay"
 	"github.com/tutti-project/tutti/internal/wire"
@@ -16,6 +20,47 @@ type run struct {
 	pointer pxp.CatalogPointer
 	parts   []part
 	over    chan struct{} // closed when it is
+}
+
+// order is a run that somebody ordered: what says how it ended says its report's name, too.
+type order struct {
+	report string
+	noop   bool
+}
+
+// puppetRun is an ordered run of a node that gets catalogs: it applies what the node may have then. Its results are printed
+// before, as if nothing could go wrong with it; Config.Fails says whose do.
+func (n *node) puppetRun(transaction string, c errand.Command) effect {
+	e, o := puppetRun(transaction), order{report: uuid.NewString()}
+	var input struct{ Input pxp.PuppetParams }
+	if err := json.Unmarshal(c.Input, &input); err == nil {
+		o.noop = slices.Contains(input.Input.Flags, "--noop")
+	}
+	r := pxp.PuppetResults{
+		Kind: "apply", Time: time.Now().UTC().Format(time.RFC3339Nano), TransactionUUID: o.report, Environment: "production", Version: 1,
+		Status: "changed", Metrics: map[string]int{"total": 1, "changed": 1, "failed": 0, "skipped": 0, "out_of_sync": 1},
+	}
+	if fails := n.fleet.cfg.Fails; fails != nil && fails(n.name) {
+		r.Status, r.ExitCode, r.ErrorType, r.Error = "failed", 1, pxp.AgentExitNonZero, "Puppet agent exited with a non 0 exitcode"
+		e.stdout, e.exitCode = string(pxp.Data(r)), 1
+		return e
+	}
+	e.stdout, e.exitCode = string(pxp.Data(r)), 0
+	n.runs.Go(func() { n.take(o) }) // whoever started the program holds the machine
+	return e
+}
+
+// take puts an ordered run where agents find it, and tells the one that lives now.
+func (n *node) take(o order) {
+	n.shelf.mu.Lock()
+	n.shelf.orders = append(n.shelf.orders, o)
+	n.shelf.mu.Unlock()
+	n.mu.Lock()
+	a := n.agent
+	n.mu.Unlock()
+	if a != nil {
+		a.look()
+	}
 }
 
 // part is a resource of a catalog.
@@ -132,7 +177,7 @@ func reportOf(name string, p pxp.CatalogPointer, a Application) []byte {
 	now := a.At.Format(time.RFC3339Nano)
 	text, _ := json.Marshal(map[string]any{ // of texts and numbers
 		"host": name, "time": now, "configuration_version": p.Version, "transaction_uuid": a.Report, "report_format": 12, "puppet_version": "8.10.0",
-		"status": "changed", "transaction_completed": true, "noop": false, "noop_pending": false, "environment": p.Environment,
+		"status": "changed", "transaction_completed": true, "noop": a.Noop, "noop_pending": false, "environment": p.Environment,
 		"logs":                  []any{map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now}},
 		"metrics":               map[string]any{"time": map[string]any{"name": "time", "label": "Time", "values": []value{{"total", "Total", 0.1}}}},
 		"resource_statuses":     statusesOf(a.Events),
