@@ -145,7 +145,17 @@ type JobTarget struct {
 	Connected *Connected `json:"connected,omitempty"` // missing: it is not
 	Layer     int        `json:"layer,omitempty"`     // of an ordered job: 0 waits for nobody, each other one for some of earlier layers
 	WaitsFor  []string   `json:"waits_for,omitempty"` // of an ordered job
+	Expected  string     `json:"expected,omitempty"`  // of a Puppet run: what is known of it, one of the texts below
 }
+
+// What is known of a node's next Puppet run, from its newest catalog and its latest report.
+const (
+	ExpectNothing = "nothing new"      // no catalog was compiled since the latest run, which did not fail
+	ExpectCatalog = "new catalog"      // that no run has reported yet
+	ExpectNoop    = "changes in noop"  // the latest run was one without changes, and would have made some
+	ExpectFailed  = "failed last time" // and there is no newer catalog
+	ExpectUnknown = "unknown"          // it has never reported
+)
 
 // JobListRequest narrows the list of jobs.
 type JobListRequest struct {

@@ -110,7 +110,7 @@ func Operations() []Operation {
 		TaskList, TaskShow,
 		ResourceVariants,
 		QueryRun,
-	}, deliveryOperations(), compileOperations(), jobOperations(), previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), []Operation{
+	}, deliveryOperations(), compileOperations(), jobOperations(), appOperations(), previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), []Operation{
 		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
 		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
 		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,

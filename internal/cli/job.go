@@ -16,7 +16,7 @@ import (
 
 func (a *app) jobCommand() *cobra.Command {
 	return a.withAccess(noun("job", "See, follow and stop what nodes were ordered to do",
-		a.jobList(), a.jobShow(), a.jobWatch(), a.jobOutput(), a.jobStop(), a.jobRerun()))
+		a.jobList(), a.jobPlan(), a.jobShow(), a.jobWatch(), a.jobOutput(), a.jobStop(), a.jobRerun()))
 }
 
 // oneJob wants the id of a job.

@@ -42,6 +42,7 @@ type Config struct {
 	Releases     Releaser
 	Policies     Policies
 	PreviewJudge PreviewJudge
+	Applications Applications
 	Classifier   Classifier
 	Access       *rbac.Access
 	Audit        *rbac.Audit
@@ -155,6 +156,8 @@ func (h *Handler) actions() map[string]action {
 		api.JobStop.Name:           typed(h.stopJob),
 		api.JobRerun.Name:          h.rerunJob,
 		api.PreviewCreate.Name:     typed(h.createPreview),
+		api.AppList.Name:           typed(h.listApps),
+		api.AppGraph.Name:          typed(h.appGraph),
 		api.PreviewList.Name:       typed(h.listPreviews),
 		api.PreviewShow.Name:       typed(h.showPreview),
 		api.PreviewNodes.Name:      typed(h.listPreviewNodes),

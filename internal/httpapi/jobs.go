@@ -147,7 +147,8 @@ func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.
 	}
 	shown, denied := d.planOf(plan)
 	if d.order.DryRun {
-		return api.JobStarted{Plan: shown}, nil
+		err := d.expect(ctx, s.Kind, &shown)
+		return api.JobStarted{Plan: shown}, err
 	}
 	if err := d.may(ctx, plan, denied); err != nil {
 		return api.JobStarted{}, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/caapi"
 	"github.com/tutti-project/tutti/internal/classifierapi"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -24,7 +25,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
-		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
+		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
 		Compiling: compileDoor{p.store, p},
 		Access:    p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Stopping: p.stopping, Log: p.log.Logger,

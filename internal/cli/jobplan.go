@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+func (a *app) jobPlan() *cobra.Command {
+	o, p := orderFlags{}, puppetFlags{}
+	cmd := &cobra.Command{
+		Use: "plan [NODE|@FILE|-]...", Short: "Show what an ordered Puppet run would do, and run nothing",
+		Long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
+waits, whether it is connected, and what is known of its next run from its newest catalog and its latest report. Nothing runs.
+
+` + targetHelp,
+		Example:           "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
+		ValidArgsFunction: a.completeNodes,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o.names = append(o.names, args...)
+			if p.noop && p.noNoop {
+				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+			}
+			o.ordered, o.dryRun = true, true
+			n := newJob{app: a, flags: o, op: api.JobPuppet, request: func(order api.JobOrder) any { return p.make(order) }}
+			if n.order, err = a.order(o); err != nil {
+				return err
+			}
+			if n.client, err = a.client(); err != nil {
+				return err
+			}
+			return n.showOrder(cmd.Context(), p.request.Environment)
+		},
+	}
+	a.targetFlags(cmd, &o.targetFlags)
+	a.paceFlags(cmd, &o)
+	p.add(cmd.Flags())
+	return cmd
+}
+
+// showOrder prints what the job would do.
+func (n *newJob) showOrder(ctx context.Context, environment string) error {
+	plan, err := n.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if n.asJSON() {
+		return n.printJSON(plan)
+	}
+	var apps api.List[api.App]
+	if err := n.client.Call(ctx, api.AppList, api.AppListRequest{}, &apps); err != nil {
+		return err
+	}
+	limit := "none"
+	if n.order.Concurrency > 0 {
+		limit = fmt.Sprint(n.order.Concurrency)
+	}
+	fmt.Fprintf(n.system.Out, "Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected\n",
+		first(environment, "each node's own"), targetsText(n.order.Targets), limit, plan.Nodes, len(plan.Offline))
+	if len(plan.Denied) > 0 {
+		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
+	}
+	_, err = fmt.Fprint(n.system.Out, planText(plan, apps.Items))
+	n.hint("Nothing was started: `tutti run --ordered` with the same nodes does.")
+	return err
+}
+
+// planText is the nodes of a plan by level, and what is missing of their applications.
+func planText(plan api.JobPlan, apps []api.App) string {
+	levels := map[int][]api.JobTarget{}
+	here := map[string]bool{}
+	for _, t := range plan.Targets {
+		levels[t.Layer] = append(levels[t.Layer], t)
+		here[t.Node] = true
+	}
+	carried := map[string][]string{}
+	var missing []string
+	for _, p := range apps {
+		left := slices.DeleteFunc(slices.Clone(p.Nodes), func(node string) bool { return here[node] })
+		for _, c := range p.Components {
+			carried[c.Node] = append(carried[c.Node], p.Name+" - "+c.Name)
+		}
+		if len(left) > 0 && len(left) < len(p.Nodes) {
+			missing = append(missing, fmt.Sprintf("! %s is not complete without %s\n", p.Name, someNames(left, shownNames)))
+		}
+	}
+	var text strings.Builder
+	for _, level := range slices.Sorted(maps.Keys(levels)) {
+		fmt.Fprintf(&text, "\nLevel %d\n", level)
+		for _, t := range levels[level] {
+			text.WriteString(targetLine(t))
+			for _, component := range carried[t.Node] {
+				fmt.Fprintf(&text, "      %s\n", component)
+			}
+		}
+	}
+	return text.String() + strings.Join(missing, "")
+}
+
+func targetLine(t api.JobTarget) string {
+	words := []string{t.Expected}
+	if t.Connected == nil {
+		words = append(words, "not connected")
+	}
+	if len(t.WaitsFor) > 0 {
+		words = append(words, "waits for "+someNames(t.WaitsFor, shownNames))
+	}
+	return fmt.Sprintf("  %s  (%s)\n", t.Node, strings.Join(words, "; "))
+}
