@@ -276,10 +276,16 @@ func (r *releasing) nothingSecret(t *testing.T, release api.ReleaseReport, shown
 	log, _ := os.ReadFile(r.daemon.log)
 	texts["the agent's log"] = string(log)
 	for _, args := range [][]string{
-		{"preview", "show", "1", "--details", "-o", "json"}, {"preview", "diff", "1", r.ours.name, "-o", "json"}, {"release", "show", release.ID, "-o", "json"},
-		{"release", "nodes", release.ID, "-o", "json"}, {"event", "list", "-o", "json"}, {"report", "show", r.ours.lastReport(t).ID, "-o", "json"},
-		{"node", "show", r.ours.name, "-o", "json"}, {"catalog", "generations", r.ours.name, "-o", "json"},
-		{"rollback", r.ours.name, "--dry-run"}, {"rollback", "--release", release.ID, "--dry-run", "-o", "json"},
+		{"preview", "show", "1", "--details", "-o", "json"},
+		{"preview", "diff", "1", r.ours.name, "-o", "json"},
+		{"release", "show", release.ID, "-o", "json"},
+		{"release", "nodes", release.ID, "-o", "json"},
+		{"event", "list", "-o", "json"},
+		{"report", "show", r.ours.lastReport(t).ID, "-o", "json"},
+		{"node", "show", r.ours.name, "-o", "json"},
+		{"catalog", "generations", r.ours.name, "-o", "json"},
+		{"rollback", r.ours.name, "--dry-run"},
+		{"rollback", "--release", release.ID, "--dry-run", "-o", "json"},
 	} {
 		out := r.try(t, args...)
 		texts["tutti "+strings.Join(args, " ")] = out.text()
@@ -287,7 +293,7 @@ func (r *releasing) nothingSecret(t *testing.T, release api.ReleaseReport, shown
 	err := filepath.WalkDir(r.data, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(r.data, path)
 		if err != nil || entry.IsDir() || !strings.HasPrefix(name, "tutti.db") {
-			return nil //nolint:nilerr // a file that is gone holds nothing
+			return nil
 		}
 		file, err := os.Open(path)
 		if err != nil {

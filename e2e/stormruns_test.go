@@ -129,6 +129,7 @@ func (s *storm) judgeRuns(t *testing.T) {
 
 // awaitApplied waits until a node has applied what it may have.
 func (s *storm) awaitApplied(t *testing.T, n *stormNode) error {
+	t.Helper()
 	may, err := n.pointer(t.Context(), s.url)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (n *node) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(n.home, "agent.log")) //nolint:gosec // our own directory
+	log, err := os.Create(filepath.Join(n.home, "agent.log"))
 	if err != nil {
 		return err
 	}
@@ -65,9 +65,11 @@ func (n *node) start(ctx context.Context) error {
 
 // wrap writes a program that is the node's puppet.
 func (n *node) wrap() (string, error) {
-	words := []string{"--certname", n.name, "--server", "localhost", "--serverport", strings.TrimPrefix(n.tutti.LocalhostURL(), "https://localhost:"), "--color", "false",
+	words := []string{
+		"--certname", n.name, "--server", "localhost", "--serverport", strings.TrimPrefix(n.tutti.LocalhostURL(), "https://localhost:"), "--color", "false",
 		// Debian's modules bring facts that ask apt for updates: seconds for nothing.
-		"--basemodulepath", filepath.Join(n.home, "no-modules")}
+		"--basemodulepath", filepath.Join(n.home, "no-modules"),
+	}
 	for _, dir := range []string{"confdir", "codedir", "vardir", "ssldir", "logdir", "rundir", "publicdir"} {
 		words = append(words, "--"+dir, filepath.Join(n.home, dir))
 	}

@@ -42,7 +42,7 @@ func (w *watcher) follow(ctx context.Context, client *api.Client) error {
 		}
 	}, func() {})
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was told to end
 	}
 	return err
 }

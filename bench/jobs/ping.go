@@ -77,7 +77,7 @@ func (b *bench) controller(ctx context.Context) (*controller, error) {
 
 func (c *controller) close() {
 	c.stop()
-	<-c.ended // a link that was stopped has none
+	<-c.ended //nolint:errcheck // a link that was stopped has none
 }
 
 // ping is the time until all have answered, each once.

@@ -106,8 +106,10 @@ func TestReportsAreLookedForAfterOrders(t *testing.T) {
 	t.Parallel()
 	d := &daemon{log: discard, unsent: newSignal()}
 	var err error
-	d.link, err = pcp.New(pcp.Config{URLs: []string{"wss://localhost:1"}, URI: wire.NewURI("web-1", agentType), Log: discard,
-		TLS: func() (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil }})
+	d.link, err = pcp.New(pcp.Config{
+		URLs: []string{"wss://localhost:1"}, URI: wire.NewURI("web-1", agentType), Log: discard,
+		TLS: func() (*tls.Config, error) { return &tls.Config{MinVersion: tls.VersionTLS12}, nil },
+	})
 	must(t, err)
 	for messageType, want := range map[string]int{wire.ProvisionalResponse: 0, wire.BlockingResponse: 0, wire.NonBlockingResponse: 1} {
 		_ = d.send(wire.Message{Type: messageType}) // nobody is there

@@ -163,7 +163,8 @@ func TestACircleIsRefusedWithItsWay(t *testing.T) {
 	t.Parallel()
 	declared := append(shop(), component("db1", "Shop::Probe[eu]", `{"application":"Shop[eu]","consumes":["Http[eu]"]}`))
 	s := appgraph.Service{Store: appgraphtest.Store{
-		{Node: "db1", Environment: "production", Declared: declared[3:]}, {Node: "web1", Environment: "production", Declared: declared[1:2]},
+		{Node: "db1", Environment: "production", Declared: declared[3:]},
+		{Node: "web1", Environment: "production", Declared: declared[1:2]},
 		{Node: "lb1", Environment: "production", Declared: declared[:1]},
 	}}
 	_, err := s.Edges(t.Context(), []fleet.Certname{"db1", "lb1", "web1"})

@@ -25,13 +25,13 @@ type Noise interface {
 // suggestFrom is in how many previews a change is acknowledged before it is suggested as noise.
 const suggestFrom = 3
 
-// allowEnvironments returns nil when who asks has the permission in each of the environments; none: in all there are.
-func (h *Handler) allowEnvironments(ctx context.Context, permission fleet.Permission, environments []fleet.Environment) error {
+// mayWriteRules returns nil when who asks may write rules for each of the environments; none: for all there are.
+func (h *Handler) mayWriteRules(ctx context.Context, environments []fleet.Environment) error {
 	if len(environments) == 0 {
-		return h.allow(ctx, permission, fleet.Object{})
+		return h.allow(ctx, fleet.PolicyWrite, fleet.Object{})
 	}
 	for _, env := range environments {
-		if err := h.allow(ctx, permission, fleet.Object{Environment: env}); err != nil {
+		if err := h.allow(ctx, fleet.PolicyWrite, fleet.Object{Environment: env}); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (h *Handler) setNoise(ctx context.Context, request api.NoiseSetRequest) (ap
 		Environments: words[fleet.Environment](request.Noise.Environments), Change: request.Noise.Change, Type: fleet.Glob(request.Noise.Type),
 		Title: fleet.Glob(request.Noise.Title), Parameters: words[fleet.Glob](request.Noise.Parameters), Nodes: request.Noise.Nodes, Why: request.Noise.Why,
 	}
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, n.Environments); err != nil {
+	if err := h.mayWriteRules(ctx, n.Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
 	rules, err := h.Previews.NoiseRules(ctx)
@@ -70,7 +70,7 @@ func (h *Handler) setNoise(ctx context.Context, request api.NoiseSetRequest) (ap
 		return api.NoiseRule{}, err
 	}
 	if at := slices.IndexFunc(rules, func(r preview.NoiseRule) bool { return r.Name == request.Rule }); at >= 0 {
-		if err := h.allowEnvironments(ctx, fleet.PolicyWrite, rules[at].Environments); err != nil {
+		if err := h.mayWriteRules(ctx, rules[at].Environments); err != nil {
 			return api.NoiseRule{}, err
 		}
 	}
@@ -83,7 +83,7 @@ func (h *Handler) removeNoise(ctx context.Context, request api.NoiseRequest) (ap
 	if err != nil {
 		return api.NoiseRule{}, err
 	}
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, history[0].Environments); err != nil {
+	if err := h.mayWriteRules(ctx, history[0].Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
 	rule, err := h.Previews.RemoveNoise(ctx, fleet.ActorFrom(ctx), request.Rule)

@@ -64,7 +64,7 @@ func definitionOf(d api.PolicyDefinition) policy.Definition {
 
 func (h *Handler) setPolicy(ctx context.Context, request api.PolicySetRequest) (api.Policy, error) {
 	d := definitionOf(request.Definition)
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, d.Environments); err != nil {
+	if err := h.mayWriteRules(ctx, d.Environments); err != nil {
 		return api.Policy{}, err
 	}
 	before, err := h.Policies.PolicyHistory(ctx, request.Policy)
@@ -72,7 +72,7 @@ func (h *Handler) setPolicy(ctx context.Context, request api.PolicySetRequest) (
 	case err != nil && fault.Of(err) != fault.NotFound:
 		return api.Policy{}, err
 	case err == nil && !before[0].Removed: // who may not take it away may not change it
-		if err := h.allowEnvironments(ctx, fleet.PolicyWrite, before[0].Environments); err != nil {
+		if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
 			return api.Policy{}, err
 		}
 	}
@@ -85,7 +85,7 @@ func (h *Handler) removePolicy(ctx context.Context, request api.PolicyNameReques
 	if err != nil {
 		return api.Policy{}, err
 	}
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, before.Environments); err != nil {
+	if err := h.mayWriteRules(ctx, before.Environments); err != nil {
 		return api.Policy{}, err
 	}
 	rule, err := h.Policies.RemovePolicy(ctx, fleet.ActorFrom(ctx), request.Policy)
@@ -143,7 +143,7 @@ func (h *Handler) setFreeze(ctx context.Context, request api.FreezeSetRequest) (
 	if d.To != nil {
 		f.To = d.To.UTC()
 	}
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, f.Environments); err != nil {
+	if err := h.mayWriteRules(ctx, f.Environments); err != nil {
 		return api.Freeze{}, err
 	}
 	before, err := h.Policies.FreezeHistory(ctx, request.Freeze)
@@ -151,7 +151,7 @@ func (h *Handler) setFreeze(ctx context.Context, request api.FreezeSetRequest) (
 	case err != nil && fault.Of(err) != fault.NotFound:
 		return api.Freeze{}, err
 	case err == nil && !before[0].Removed:
-		if err := h.allowEnvironments(ctx, fleet.PolicyWrite, before[0].Environments); err != nil {
+		if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
 			return api.Freeze{}, err
 		}
 	}
@@ -164,7 +164,7 @@ func (h *Handler) removeFreeze(ctx context.Context, request api.FreezeNameReques
 	if err != nil {
 		return api.Freeze{}, err
 	}
-	if err := h.allowEnvironments(ctx, fleet.PolicyWrite, before[0].Environments); err != nil {
+	if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
 		return api.Freeze{}, err
 	}
 	freeze, err := h.Policies.RemoveFreeze(ctx, fleet.ActorFrom(ctx), request.Freeze)

@@ -3,7 +3,6 @@ package policy
 import (
 	"slices"
 	"time"
-
 	_ "time/tzdata" // zones are known wherever a server runs
 
 	"github.com/tutti-project/tutti/internal/fault"

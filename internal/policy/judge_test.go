@@ -18,18 +18,18 @@ import (
 	"github.com/tutti-project/tutti/internal/policy/policytest"
 )
 
-func compiled(t testing.TB, when string, change ...func(*policy.Rule)) policy.Compiled {
-	t.Helper()
+func compiled(tb testing.TB, when string, change ...func(*policy.Rule)) policy.Compiled {
+	tb.Helper()
 	r := policy.Rule{Name: "r", Stamp: fleet.Stamp{Version: 3}, Definition: policy.Definition{Effect: policy.Deny, Message: "m", When: when}}
 	for _, c := range change {
 		c(&r)
 	}
 	if err := r.Check(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c, err := policy.Compile(r)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }

@@ -15,11 +15,11 @@ func weekly(text, zone string) []policy.Freeze {
 	return []policy.Freeze{{Name: "f", Freezing: policy.Freezing{Weekly: text, Zone: zone, Why: "w"}}}
 }
 
-func at(t testing.TB, text string) time.Time {
-	t.Helper()
+func at(tb testing.TB, text string) time.Time {
+	tb.Helper()
 	when, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return when
 }

@@ -233,7 +233,7 @@ func (s *Service) shareTarget(ctx context.Context, p Preview, share Share) (Targ
 	}
 	catalog, err := s.Previews.Catalog(ctx, p, share)
 	if fault.Of(err) == fault.NotFound && err != nil {
-		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil
+		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil //nolint:nilerr // that is the answer
 	}
 	if err != nil {
 		return t, err

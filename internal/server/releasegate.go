@@ -24,7 +24,7 @@ func (g releaseGate) Judge(ctx context.Context, q release.Question) (release.Ver
 			return release.Verdict{}, err
 		}
 		subject = subjectOf(p, len(q.Nodes), q.Waves, q.At)
-		if changes, err = (judge{g.parts}).changes(ctx, q.Preview, q.Nodes); err != nil {
+		if changes, err = judge(g).changes(ctx, q.Preview, q.Nodes); err != nil {
 			return release.Verdict{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,12 +36,7 @@ func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bo
 	if fault.Of(err) == fault.NotFound && err != nil {
 		return false, nil //nolint:nilerr // nobody that has roles
 	}
-	for _, has := range user.Roles {
-		if has == role {
-			return !actor.Narrowed, err
-		}
-	}
-	return false, err
+	return slices.Contains(user.Roles, role) && !actor.Narrowed, err
 }
 
 // releasePreviews is release.Previews.

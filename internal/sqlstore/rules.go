@@ -77,14 +77,14 @@ func (s *Store) saveRule(ctx context.Context, k ruleKind, r ruleRow) (ruleRow, e
 }
 
 // readRules makes rules of rows.
-func readRules[R any](rows []ruleRow, err error, make func(row ruleRow, rule *R) (into any)) ([]R, error) {
+func readRules[R any](rows []ruleRow, err error, into func(row ruleRow, rule *R) any) ([]R, error) {
 	if err != nil {
 		return nil, err
 	}
 	rules := []R{}
 	for _, row := range rows {
 		var rule R
-		if err := json.Unmarshal([]byte(row.document), make(row, &rule)); err != nil {
+		if err := json.Unmarshal([]byte(row.document), into(row, &rule)); err != nil {
 			return nil, fault.Wrap(fault.Internal, err, "rule %s, version %d, is damaged", row.name, row.Version)
 		}
 		rules = append(rules, rule)
@@ -93,14 +93,14 @@ func readRules[R any](rows []ruleRow, err error, make func(row ruleRow, rule *R)
 }
 
 // storeRule stores a rule whose words are definition.
-func storeRule[R any](ctx context.Context, s *Store, k ruleKind, row ruleRow, definition any, make func(row ruleRow, rule *R) (into any)) (rule R, err error) {
+func storeRule[R any](ctx context.Context, s *Store, k ruleKind, row ruleRow, definition any, into func(row ruleRow, rule *R) any) (rule R, err error) {
 	text, err := json.Marshal(definition)
 	if err != nil {
 		return rule, explain(err, "save %s %s", k.words, row.name)
 	}
 	row.document = string(text)
 	row, err = s.saveRule(ctx, k, row)
-	rules, err := readRules([]ruleRow{row}, err, make)
+	rules, err := readRules([]ruleRow{row}, err, into)
 	if err != nil {
 		return rule, err
 	}

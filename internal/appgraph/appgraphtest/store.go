@@ -91,8 +91,10 @@ func RunStore(t *testing.T, open func(t *testing.T, catalogs []Catalog) appgraph
 				{Type: "File", Title: "/etc/shop", Parameters: []byte(`{}`)},
 			},
 			Collected: []appgraph.Collection{
-				{Exporter: "db.example", Type: "Host", Title: "db"}, {Exporter: "db.example", Type: "Host", Title: "backup"},
-				{Exporter: "db.example", Type: "File", Title: "/db"}, {Exporter: "web.example", Type: "Host", Title: "web"},
+				{Exporter: "db.example", Type: "Host", Title: "db"},
+				{Exporter: "db.example", Type: "Host", Title: "backup"},
+				{Exporter: "db.example", Type: "File", Title: "/db"},
+				{Exporter: "web.example", Type: "Host", Title: "web"},
 				{Exporter: "away.example", Type: "Host", Title: "away"},
 			},
 		},
