@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := bin
 GO ?= go
 export GOFLAGS ?= -buildvcs=false
-RACE_TIMEOUT ?= 25m
+RACE_TIMEOUT ?= 40m
 
 .DEFAULT_GOAL := help
 
