@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/release"
@@ -20,11 +19,6 @@ func (d releaseRuns) Order(ctx context.Context, o release.RunOrder) (int64, erro
 		MaxFailures: o.MaxFailures, Concurrency: o.Concurrency, Timeout: o.Timeout, WaitOffline: o.WaitOffline,
 	}
 	j, err := d.jobs.Create(ctx, actor, spec)
-	if spec.Ordered && fault.Of(err) == fault.Invalid && err != nil { // nodes that collect from each other have no order
-		d.log.WarnContext(ctx, "the nodes of a wave run in no order", "wave", o.Key, "err", err)
-		spec.Ordered = false
-		j, err = d.jobs.Create(ctx, actor, spec)
-	}
 	return j.ID, err
 }
 
