@@ -17,6 +17,8 @@ module Tutti
     # prepended to one that is included already.
     IMPLICIT = RUBY_VERSION < '3' ? Object : Kernel
 
+    MOST_CHANCES = 1000 # of a compile that are looked up
+
     class << self
       def install
         @puppet = File.dirname($LOADED_FEATURES.grep(%r{/puppet/pops\.rb\z}).first.to_s)
@@ -68,10 +70,18 @@ module Tutti
 
       def unseeded
         @seeded = false
+        @chances = 0
       end
 
+      # Who asks for many random numbers is not looked up each time: that costs more
+      # memory than a compile that does nothing else may have before it is collected.
       def chance
-        seen_by_code('uses random numbers') unless @seeded
+        return if @seeded
+
+        @chances = @chances.to_i + 1
+        return Inputs.note('volatile:uses random numbers') if @chances > MOST_CHANCES
+
+        seen_by_code('uses random numbers')
       end
 
       # Whether a file is Puppet's own, or ours.
