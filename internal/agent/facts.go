@@ -54,6 +54,7 @@ type agenda struct {
 	due   time.Time // resolve all
 	look  time.Time // resolve what is watched
 	retry time.Time // submit what is pending
+	alone time.Time // the server wants to be left alone until then
 	fails int       // in a row
 }
 
@@ -158,7 +159,7 @@ func (f *facts) resolve(ctx context.Context, a *agenda) {
 		f.failed(ctx, "facts were not resolved, will retry", err)
 		return
 	}
-	a.due, a.retry, a.fails = time.Now().Add(jittered(f.interval)), time.Time{}, 0
+	a.due, a.retry, a.fails = time.Now().Add(jittered(f.interval)), a.alone, 0
 	f.mu.Lock()
 	f.pending = &found
 	f.mu.Unlock()
@@ -179,6 +180,7 @@ func (f *facts) submit(ctx context.Context, a *agenda) {
 		return
 	}
 	a.fails++
+	a.alone = time.Now().Add(after)
 	a.retry = time.Now().Add(max(after, f.pause(a.fails, firstFactsPause)))
 	f.failed(ctx, "facts were not accepted, will retry", err)
 	if kind := fault.Of(err); kind != fault.Unavailable {

@@ -294,6 +294,25 @@ func TestFactsWaitForTheServer(t *testing.T) {
 	})
 }
 
+// Facts that are due meanwhile wait, too, when the server said when to come back.
+func TestDueFactsLeaveTheServerAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		o, m := openOffice(t), &sampled{values: map[string]string{"a": "1"}}
+		o.late = 1
+		f := newTestFacts(t, o, m, dir)
+		living(t, f)
+		synctest.Wait()
+		same(t, "at first", []string{"PUT"}, o.seen())
+		f.wanted.give()
+		pass(39 * time.Second)
+		same(t, "meanwhile", []string(nil), o.seen())
+		pass(6 * time.Minute)
+		same(t, "then", []string{"PUT"}, o.seen())
+	})
+}
+
 // What an earlier agent submitted is the base of the next difference, unless it is lost; numbers grow though the
 // clock goes back.
 func TestAnAgentRemembersWhatItSubmitted(t *testing.T) {
