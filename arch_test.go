@@ -20,6 +20,8 @@ var ranks = map[string]int{
 	// words
 	"internal/fault": 0,
 	"internal/graph": 0,
+	"internal/bell":  0,
+	"internal/crew":  0,
 	"internal/fleet": 1,
 	"internal/pql":   1,
 	"internal/wire":  1,
@@ -27,6 +29,7 @@ var ranks = map[string]int{
 	"api":            2,
 	// for the tests of every package
 	"internal/programtest": 0,
+	"internal/memory":      2,
 	// cores: own their ports, import no core
 	"internal/appgraph":  10,
 	"internal/broker":    10,

@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,13 +61,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	report := &measure.Report{Name: "broker", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	var err error
-	if report.Rows, err = s.measure(ctx, dir); err != nil {
-		return report.Incomplete(os.Stdout, columns, err)
-	}
-	report.Notes = append(report.Notes, s.judge(report.Rows))
-	return report.Finish(os.Stdout, columns, s.out)
+	return measure.Run(measure.Report{Name: "broker", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
 }
 
 // check looks at what the system has to allow before anything is started.
@@ -80,45 +73,34 @@ func (s settings) check() error {
 }
 
 // measure starts a server and takes it through every case.
-func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
-	binary, err := peers.BuildTutti(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--broker-controllers", "controller")
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := tutti.Stop(); err == nil {
-			err = stop
+func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
+	return peers.Alone(ctx, dir, []string{"--broker-controllers", "controller"}, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+		ca, err := authority.Open(filepath.Join(dir, "server", "data"))
+		if err != nil {
+			return nil, err
 		}
-	}()
-	ca, err := authority.Open(filepath.Join(dir, "server", "data"))
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFleet(ca, tutti.URL()[len("https://"):], s)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{settings: s, tutti: tutti, fleet: f}
-	defer func() { b.fleet.close() }() // the last one
-	cases := []func(context.Context) (measure.Row, error){b.empty, b.connect, b.idle, b.orders, b.afterwards, b.storm, b.afterStorm}
-	for _, kind := range slices.Sorted(maps.Keys(keyKinds)) {
-		cases = append(cases, b.connectWith(kind))
-	}
-	return measure.InTurn(ctx, cases...)
+		f, err := newFleet(ca, tutti.URL()[len("https://"):], s)
+		if err != nil {
+			return nil, err
+		}
+		b := &bench{settings: s, tutti: tutti, fleet: f}
+		defer func() { b.fleet.close() }() // the last one
+		cases := []func(context.Context) (measure.Row, error){b.empty, b.connect, b.idle, b.orders, b.afterwards, b.storm, b.afterStorm}
+		for _, kind := range slices.Sorted(maps.Keys(keyKinds)) {
+			cases = append(cases, b.connectWith(kind))
+		}
+		return measure.InTurn(ctx, cases...)
+	})
 }
 
 // judge compares the memory with what it was to be at most: 16 KiB each and 60 MB.
-func (s settings) judge(rows []measure.Row) string {
+func (s settings) judge(rows []measure.Row) []string {
 	const base, each = 60e6, 16 << 10
 	bound := base + float64(each*s.Agents)
 	for _, row := range rows {
 		if got := row.Figures["rss_mb"] * 1e6; row.Case == "idle" {
-			return "aim: at most " + strconv.Itoa(int(bound/1e6)) + " MB resident with all agents idle; met: " + strconv.FormatBool(got <= bound)
+			return []string{"aim: at most " + strconv.Itoa(int(bound/1e6)) + " MB resident with all agents idle; met: " + strconv.FormatBool(got <= bound)}
 		}
 	}
-	return ""
+	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/peers"
@@ -52,37 +50,21 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Resources < 2 || s.Runs < 1 || s.Streams < 1 || s.Each < 1 || s.every <= 0 {
 		return fmt.Errorf("-resources is at least 2, -runs, -streams, -each and -every at least 1")
 	}
-	report := &measure.Report{Name: "events", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	var err error
-	if report.Rows, err = s.measure(ctx, dir); err != nil {
-		return report.Incomplete(os.Stdout, columns, err)
-	}
-	return report.Finish(os.Stdout, columns, s.out)
+	return measure.Run(measure.Report{Name: "events", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, nil)
 }
 
 // measure starts a server, a real agent and simulated ones, and takes them through every case.
-func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
-	binary, err := peers.BuildTutti(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--max-load=0")
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := tutti.Stop(); err == nil {
-			err = stop
+func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
+	return peers.Alone(ctx, dir, []string{"--max-load=0"}, func(tutti *peers.Tutti, binary string) (rows []measure.Row, err error) {
+		b := &bench{settings: s, tutti: tutti, binary: binary, dir: dir}
+		if err := b.open(ctx); err != nil {
+			return nil, err
 		}
-	}()
-	b := &bench{settings: s, tutti: tutti, binary: binary, dir: dir}
-	if err := b.open(ctx); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := b.close(); err == nil {
-			err = stop
-		}
-	}()
-	return measure.InTurn(ctx, b.alone, b.sims, b.amid)
+		defer func() {
+			if stop := b.close(); err == nil {
+				err = stop
+			}
+		}()
+		return measure.InTurn(ctx, b.alone, b.sims, b.amid)
+	})
 }

@@ -12,8 +12,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/peers"
@@ -62,13 +60,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	report := &measure.Report{Name: "jobs", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	var err error
-	if report.Rows, err = s.measure(ctx, dir); err != nil {
-		return report.Incomplete(os.Stdout, columns, err)
-	}
-	report.Notes = s.judge(report.Rows)
-	return report.Finish(os.Stdout, columns, s.out)
+	return measure.Run(measure.Report{Name: "jobs", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
 }
 
 // check looks at what the system has to allow before anything is started.
@@ -80,30 +72,19 @@ func (s settings) check() error {
 }
 
 // measure starts a server and a fleet and takes them through every case.
-func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
-	binary, err := peers.BuildTutti(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--broker-controllers", controllerName)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := tutti.Stop(); err == nil {
-			err = stop
+func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
+	return peers.Alone(ctx, dir, []string{"--broker-controllers", controllerName}, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+		b, err := s.open(ctx, tutti, dir)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	b, err := s.open(ctx, tutti, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := b.close(); err == nil {
-			err = stop
-		}
-	}()
-	return measure.InTurn(ctx, b.cases()...)
+		defer func() {
+			if stop := b.close(); err == nil {
+				err = stop
+			}
+		}()
+		return measure.InTurn(ctx, b.cases()...)
+	})
 }
 
 // judge compares with the aims of the design.

@@ -239,30 +239,23 @@ func shareNote(n api.PreviewNode) string {
 }
 
 func (a *app) previewList() *cobra.Command {
-	var request api.PreviewListRequest
-	cmd := &cobra.Command{
-		Use: "list", Short: "List previews, newest first", Args: exactly(0), Example: "  tutti preview list --environment production",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := time.Now()
-			return list(cmd.Context(), a, api.PreviewList, func(after string) any {
-				request.After, request.Limit = after, 1000
-				return request
-			}, table[api.Preview]{
-				columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-				row: func(p api.Preview) []string {
-					return []string{
-						p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-						p.Author, ago(p.CreatedAt, now), p.Description,
-					}
-				},
-				name:  func(p api.Preview) string { return p.ID },
-				empty: "No previews. `tutti preview create production --ref DIR` makes one.",
-			})
+	return newestList(a, newest[api.Preview]{
+		op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
+		request: func(environment, state, after string) any {
+			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-	}
-	cmd.Flags().StringVar(&request.Environment, "environment", "", "those of this environment")
-	cmd.Flags().StringVar(&request.State, "state", "", "compiling, ready or cancelled")
-	return cmd
+		table: table[api.Preview]{
+			columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
+			row: func(p api.Preview) []string {
+				return []string{
+					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
+					p.Author, ago(p.CreatedAt, time.Now()), p.Description,
+				}
+			},
+			name:  func(p api.Preview) string { return p.ID },
+			empty: "No previews. `tutti preview create production --ref DIR` makes one.",
+		},
+	})
 }
 
 func (a *app) previewAck() *cobra.Command {

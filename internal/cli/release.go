@@ -92,15 +92,11 @@ named with the reason and left out. With --refresh those are previewed again, fo
 					return err
 				}
 			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
 			dry := request.DryRun
 			request.DryRun = true
-			var plan api.ReleaseReport
-			if err := client.Call(cmd.Context(), api.ReleaseCreate, request, &plan); err != nil {
-				return wrongInput(err)
+			client, plan, err := a.planRelease(cmd.Context(), api.ReleaseCreate, request)
+			if err != nil {
+				return err
 			}
 			if dry {
 				return a.showPlan(plan)
@@ -119,6 +115,14 @@ named with the reason and left out. With --refresh those are previewed again, fo
 	waves.add(a, cmd)
 	a.targetFlags(cmd, &targets)
 	return cmd
+}
+
+// planRelease asks what a release would be.
+func (a *app) planRelease(ctx context.Context, op api.Operation, dryRun any) (client *api.Client, plan api.ReleaseReport, err error) {
+	if client, err = a.client(); err != nil {
+		return nil, plan, err
+	}
+	return client, plan, wrongInput(client.Call(ctx, op, dryRun, &plan))
 }
 
 // showPlan prints what a release would be.
@@ -199,30 +203,24 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 const namedAtMost = 10
 
 func (a *app) releaseList() *cobra.Command {
-	var request api.ReleaseListRequest
-	cmd := &cobra.Command{
-		Use: "list", Short: "List releases, newest first", Args: exactly(0), Example: "  tutti release list --state running",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := time.Now()
-			return list(cmd.Context(), a, api.ReleaseList, func(after string) any {
-				request.After, request.Limit = after, 1000
-				return request
-			}, table[api.Release]{
-				columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
-				row: func(r api.Release) []string {
-					return []string{
-						r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
-						strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, ago(r.CreatedAt, now), r.Description,
-					}
-				},
-				name:  func(r api.Release) string { return r.ID },
-				empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
-			})
+	return newestList(a, newest[api.Release]{
+		op: api.ReleaseList, short: "List releases, newest first", example: "  tutti release list --state running",
+		states: "waiting_approval, running, paused, stopping, done, done_with_failures or aborted",
+		request: func(environment, state, after string) any {
+			return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-	}
-	cmd.Flags().StringVar(&request.Environment, "environment", "", "those of this environment")
-	cmd.Flags().StringVar(&request.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
-	return cmd
+		table: table[api.Release]{
+			columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
+			row: func(r api.Release) []string {
+				return []string{
+					r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
+					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, ago(r.CreatedAt, time.Now()), r.Description,
+				}
+			},
+			name:  func(r api.Release) string { return r.ID },
+			empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
+		},
+	})
 }
 
 // releaseSource is what a release's catalogs are from.

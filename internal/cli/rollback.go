@@ -41,15 +41,11 @@ catalog, but stay on the node as they are. They are counted.
 			if request.ReleaseOptions, err = waves.options(); err != nil {
 				return err
 			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
 			dry := request.DryRun
 			request.DryRun = true
-			var plan api.ReleaseReport
-			if err := client.Call(cmd.Context(), api.ReleaseRollback, request, &plan); err != nil {
-				return wrongInput(err)
+			client, plan, err := a.planRelease(cmd.Context(), api.ReleaseRollback, request)
+			if err != nil {
+				return err
 			}
 			if dry && a.asJSON() {
 				return a.printJSON(plan)

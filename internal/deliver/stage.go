@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -60,7 +60,7 @@ const atOnce = 16
 // what is missing.
 func (s *Service) Prepare(ctx context.Context, stager Stager, wishes []Wish) ([]Prepared, error) {
 	prepared := make([]Prepared, len(wishes))
-	err := each(len(wishes), func(i int) (err error) {
+	err := crew.Each(len(wishes), atOnce, func(i int) (err error) {
 		prepared[i], err = s.prepare(ctx, stager, wishes[i])
 		return err
 	})
@@ -104,7 +104,7 @@ type Outcome struct {
 // refuse it meanwhile is refused; only a store that does not answer ends it early.
 func (s *Service) ReleaseAll(ctx context.Context, all []Prepared, o Order, apply Apply) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(all))
-	err := each(len(all), func(i int) error {
+	err := crew.Each(len(all), atOnce, func(i int) error {
 		outcomes[i] = Outcome{Prepared: all[i], Generation: all[i].Standing.base()}
 		if all[i].State != Ready {
 			return nil
@@ -134,35 +134,4 @@ func PlanDigest(all []Prepared) fleet.Digest {
 	}
 	slices.Sort(lines)
 	return fleet.DigestOf([]byte(strings.Join(lines, "")))
-}
-
-// each calls act for 0 to n-1, some at the same time, and returns the first error. After
-// one, nothing more is begun.
-func each(n int, act func(i int) error) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	next := 0
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		i := next
-		next++
-		return i, i < n && first == nil
-	}
-	for range min(n, atOnce) {
-		all.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := act(i); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	all.Wait()
-	return first
 }

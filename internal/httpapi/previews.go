@@ -114,26 +114,9 @@ func inWords(env fleet.Environment, t api.JobTargets) string {
 
 func (h *Handler) listPreviews(ctx context.Context, request api.PreviewListRequest) (api.List[api.Preview], error) {
 	list := api.List[api.Preview]{Items: []api.Preview{}}
-	paging, err := pageOf("", request.Limit)
+	page, err := newestOf(newestRequest(request), preview.States())
 	if err != nil {
 		return list, err
-	}
-	page := preview.Page{Limit: paging.Limit}
-	if request.After != "" {
-		if page.Before, err = numberOf("after", request.After); err != nil {
-			return list, err
-		}
-	}
-	if request.Environment != "" {
-		if page.Environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
-			return list, err
-		}
-	}
-	if request.State != "" {
-		page.States = []preview.State{preview.State(request.State)}
-		if !slices.Contains(preview.States(), page.States[0]) {
-			return list, fault.New(fault.Invalid, "state must be %s, not %.40q", orList(preview.States()), request.State)
-		}
 	}
 	previews, err := h.Previews.Previews(ctx, page)
 	if err != nil {
@@ -256,10 +239,11 @@ func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodes
 		page.From = uint32(min(after, preview.MaxTargets)) + 1 //nolint:gosec // bounded
 	}
 	if request.State != "" {
-		page.States = []preview.ShareState{preview.ShareState(request.State)}
-		if !slices.Contains(preview.ShareStates(), page.States[0]) {
-			return list, fault.New(fault.Invalid, "state must be %s, not %.40q", orList(preview.ShareStates()), request.State)
+		state, err := stateOf(request.State, preview.ShareStates())
+		if err != nil {
+			return list, err
 		}
+		page.States = []preview.ShareState{state}
 	}
 	var shares []preview.Share
 	switch {
@@ -395,28 +379,4 @@ func previewNodeOf(s preview.Share) api.PreviewNode {
 
 func remarkOf(r preview.Remark) api.PreviewRemark {
 	return api.PreviewRemark{Change: r.Group, Kind: string(r.Kind), Text: r.Text, Author: r.Author, At: r.At.UTC()}
-}
-
-// numberOf reads the number that names something.
-func numberOf(field, text string) (int64, error) {
-	number, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || number < 0 {
-		return 0, fault.New(fault.Invalid, "%s must be a number, not %.40q", field, text)
-	}
-	return number, nil
-}
-
-// orList is words as "a, b or c".
-func orList[T ~string](words []T) string {
-	var text strings.Builder
-	for i, word := range words {
-		switch {
-		case i > 0 && i == len(words)-1:
-			text.WriteString(" or ")
-		case i > 0:
-			text.WriteString(", ")
-		}
-		text.WriteString(string(word))
-	}
-	return text.String()
 }

@@ -166,26 +166,9 @@ func needsOf(r release.Release, approvals []release.Approval) (needs []api.Relea
 
 func (h *Handler) listReleases(ctx context.Context, request api.ReleaseListRequest) (api.List[api.Release], error) {
 	list := api.List[api.Release]{Items: []api.Release{}}
-	paging, err := pageOf("", request.Limit)
+	page, err := newestOf(newestRequest(request), release.States())
 	if err != nil {
 		return list, err
-	}
-	page := release.Page{Limit: paging.Limit}
-	if request.After != "" {
-		if page.Before, err = numberOf("after", request.After); err != nil {
-			return list, err
-		}
-	}
-	if request.Environment != "" {
-		if page.Environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
-			return list, err
-		}
-	}
-	if request.State != "" {
-		page.States = []release.State{release.State(request.State)}
-		if !slices.Contains(release.States(), page.States[0]) {
-			return list, fault.New(fault.Invalid, "state must be %s, not %.40q", orList(release.States()), request.State)
-		}
 	}
 	releases, err := h.Releases.Releases(ctx, page)
 	if err != nil {
@@ -260,10 +243,11 @@ func (h *Handler) listReleaseTargets(ctx context.Context, request api.ReleaseTar
 	}
 	if request.State != "" {
 		for word := range strings.SplitSeq(request.State, ",") {
-			if !slices.Contains(release.Standings(), release.Standing(word)) {
-				return list, fault.New(fault.Invalid, "state must be %s, not %.40q", orList(release.Standings()), word)
+			state, err := stateOf(word, release.Standings())
+			if err != nil {
+				return list, err
 			}
-			page.States = append(page.States, release.Standing(word))
+			page.States = append(page.States, state)
 		}
 	}
 	targets, err := h.Releases.Targets(ctx, r.ID, page)

@@ -93,7 +93,7 @@ func (s *Service) apply(ctx context.Context, events []Event) ([]Applied, error) 
 		}
 	}
 	for id, j := range changed {
-		s.bells.ring(id)
+		s.bells.Ring(id)
 		if j.Status.Final() {
 			s.Log.InfoContext(ctx, "job ended", "job", id, "status", j.Status, "succeeded", j.Counts[Succeeded], "runs", j.Counts.Total())
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/bell"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -62,7 +63,7 @@ type Parts struct {
 type Service struct {
 	Parts
 	settings Settings
-	bells    bells
+	bells    bell.Tower
 	wake     chan struct{} // something may be there to dispatch
 	hints    hints
 	intake   *intake
@@ -76,7 +77,7 @@ func New(parts Parts, settings Settings) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		Parts: parts, settings: settings, bells: bells{waiting: map[int64]chan struct{}{}}, wake: make(chan struct{}, 1),
+		Parts: parts, settings: settings, wake: make(chan struct{}, 1),
 		intake: newIntake(settings.AnswerBytes),
 	}, nil
 }
@@ -130,45 +131,13 @@ func (h *hints) take() []fleet.Certname {
 	return nodes
 }
 
-// bells wake those who wait for a job to change.
-type bells struct {
-	mu      sync.Mutex
-	waiting map[int64]chan struct{}
-}
-
-func (b *bells) of(id int64) <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.waiting[id] == nil {
-		b.waiting[id] = make(chan struct{})
-	}
-	return b.waiting[id]
-}
-
-func (b *bells) ring(id int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if bell := b.waiting[id]; bell != nil {
-		close(bell)
-		delete(b.waiting, id)
-	}
-}
-
 // Wait returns when a job has changed since the change with a number, or after
 // about a second: what it waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	bell := s.bells.of(id)
+	rung := s.bells.Of(id)
 	j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
 	if err != nil || j.Change > after || j.Status.Final() {
 		return err
 	}
-	look := time.NewTimer(time.Second)
-	defer look.Stop()
-	select {
-	case <-bell:
-	case <-look.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
+	return bell.Listen(ctx, rung)
 }

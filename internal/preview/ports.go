@@ -63,12 +63,7 @@ type NoiseStore interface {
 }
 
 // Page is which previews are wanted.
-type Page struct {
-	Before      int64 // IDs below this; 0: from the newest
-	Limit       int
-	Environment fleet.Environment // empty: all
-	States      []State           // none: all
-}
+type Page = fleet.Newest[State]
 
 // SharePage is which shares of a preview are wanted.
 type SharePage struct {

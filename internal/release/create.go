@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -202,7 +203,7 @@ func (s *Service) forward(ctx context.Context, o Order, p Preview, plan *Plan) e
 		}
 	}
 	plan.Targets = make([]Target, len(shares))
-	return each(len(shares), func(i int) (err error) {
+	return crew.Each(len(shares), atOnce, func(i int) (err error) {
 		plan.Targets[i], err = s.shareTarget(ctx, p, shares[i])
 		plan.Targets[i].Number = i + 1
 		return err

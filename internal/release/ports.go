@@ -145,12 +145,7 @@ type Resolver interface {
 }
 
 // Page is which releases are wanted.
-type Page struct {
-	Before      int64 // IDs below this; 0: from the newest
-	Limit       int
-	Environment fleet.Environment // empty: all
-	States      []State           // none: all
-}
+type Page = fleet.Newest[State]
 
 // TargetPage is which targets are wanted.
 type TargetPage struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,7 +24,7 @@ func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
 	}
 	targets := make([]Target, len(nodes))
 	already := make([]bool, len(nodes))
-	err = each(len(nodes), func(i int) (err error) {
+	err = crew.Each(len(nodes), atOnce, func(i int) (err error) {
 		targets[i], already[i], err = s.earlier(ctx, o, nodes[i])
 		return err
 	})

@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/bell"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -30,7 +30,7 @@ type Config struct {
 type Service struct {
 	Config
 	wake  chan struct{}
-	bells bells
+	bells bell.Tower
 	seen  map[int64]int64     // of Run alone, as asked: up to which change a job's results were taken in
 	asked map[int64]time.Time // when the gate was asked about a frozen release
 }
@@ -49,7 +49,7 @@ func NewService(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Config: c, wake: make(chan struct{}, 1), bells: bells{waiting: map[int64]chan struct{}{}}, seen: map[int64]int64{}, asked: map[int64]time.Time{}}
+	return &Service{Config: c, wake: make(chan struct{}, 1), seen: map[int64]int64{}, asked: map[int64]time.Time{}}
 }
 
 // Wake hints that there is something to do. It never blocks.
@@ -91,20 +91,12 @@ func (s *Service) Approvals(ctx context.Context, id int64) ([]Approval, error) {
 // Wait returns when a release has another revision than after, or has ended, or after about a second: what it waits for is a
 // hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	bell := s.bells.of(id)
+	rung := s.bells.Of(id)
 	r, err := s.Store.Release(ctx, id)
 	if err != nil || r.Revision > after || r.State.Final() {
 		return err
 	}
-	look := time.NewTimer(time.Second)
-	defer look.Stop()
-	select {
-	case <-bell:
-	case <-look.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
+	return bell.Listen(ctx, rung)
 }
 
 // Pause lets nothing more of a release begin.
@@ -212,7 +204,7 @@ func (s *Service) change(ctx context.Context, id int64, decide func(Release) (Ch
 		c.Base, c.Release.ID = r.Revision, r.ID
 		now, err := s.Store.SaveRelease(ctx, c)
 		if err == nil {
-			s.bells.ring(id)
+			s.bells.Ring(id)
 			return now, nil
 		}
 		if fault.Of(err) != fault.Conflict {
@@ -220,28 +212,4 @@ func (s *Service) change(ctx context.Context, id int64, decide func(Release) (Ch
 		}
 	}
 	return Release{}, fault.Later(time.Second, "release %d changes all the time", id)
-}
-
-// bells wake those who wait for a release to change.
-type bells struct {
-	mu      sync.Mutex
-	waiting map[int64]chan struct{}
-}
-
-func (b *bells) of(id int64) <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.waiting[id] == nil {
-		b.waiting[id] = make(chan struct{})
-	}
-	return b.waiting[id]
-}
-
-func (b *bells) ring(id int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if bell := b.waiting[id]; bell != nil {
-		close(bell)
-		delete(b.waiting, id)
-	}
 }

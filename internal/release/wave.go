@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -43,7 +44,7 @@ func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) 
 			return r.with(w)
 		})
 	}
-	err = each(len(targets), func(i int) (err error) {
+	err = crew.Each(len(targets), atOnce, func(i int) (err error) {
 		targets[i], err = s.giveOne(ctx, r, targets[i])
 		targets[i].Round = w.Round
 		return err
@@ -210,7 +211,7 @@ func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, erro
 		return s.endWave(ctx, r, w)
 	}
 	stepped := make([]Target, len(open))
-	err = each(len(open), func(i int) (err error) {
+	err = crew.Each(len(open), atOnce, func(i int) (err error) {
 		stepped[i], err = s.judge1(ctx, open[i], results, over)
 		return err
 	})

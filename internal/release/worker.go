@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -200,7 +199,7 @@ func (s *Service) save(ctx context.Context, r Release, step func(Release) Releas
 		return s.Store.Release(ctx, r.ID)
 	}
 	if err == nil {
-		s.bells.ring(r.ID)
+		s.bells.Ring(r.ID)
 		if now.State != r.State {
 			s.Log.InfoContext(ctx, "release "+string(now.State), "release", r.ID, "reason", now.Reason)
 		}
@@ -226,34 +225,4 @@ func told(before, after Release) string {
 		text = fmt.Sprintf("job %d runs wave %d", after.current().job(), after.Wave)
 	}
 	return text
-}
-
-// each calls act for 0 to n-1, some at the same time, and returns the first error. After one, nothing more is begun.
-func each(n int, act func(i int) error) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var first error
-	next := 0
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		i := next
-		next++
-		return i, i < n && first == nil
-	}
-	for range min(n, atOnce) {
-		all.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := act(i); err != nil {
-					mu.Lock()
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	all.Wait()
-	return first
 }

@@ -74,15 +74,7 @@ func (s *Store) Preview(ctx context.Context, id int64) (preview.Preview, error) 
 
 // Previews implements preview.Store.
 func (s *Store) Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error) {
-	f := filter{dialect: s.dialect}
-	if page.Before > 0 {
-		f.add("id < ?", page.Before)
-	}
-	if page.Environment != "" {
-		f.add("environment = ?", page.Environment)
-	}
-	oneOf(&f, "state", page.States)
-	previews, err := collect(ctx, s.reads, scanPreview, "SELECT "+previewColumns+" FROM previews"+f.where()+" ORDER BY id DESC LIMIT "+f.mark(page.Limit), f.args...)
+	previews, err := newest(ctx, s, scanPreview, "SELECT "+previewColumns+" FROM previews", page)
 	return previews, explain(err, "list previews")
 }
 

@@ -99,15 +99,7 @@ func (s *Store) Release(ctx context.Context, id int64) (release.Release, error) 
 
 // Releases implements release.Store.
 func (s *Store) Releases(ctx context.Context, page release.Page) ([]release.Release, error) {
-	f := filter{dialect: s.dialect}
-	if page.Before > 0 {
-		f.add("id < ?", page.Before)
-	}
-	if page.Environment != "" {
-		f.add("environment = ?", page.Environment)
-	}
-	oneOf(&f, "state", page.States)
-	list, err := collect(ctx, s.reads, scanRelease, "SELECT "+releaseColumns+" FROM releases"+f.where()+" ORDER BY id DESC LIMIT "+f.mark(page.Limit), f.args...)
+	list, err := newest(ctx, s, scanRelease, "SELECT "+releaseColumns+" FROM releases", page)
 	return list, explain(err, "list releases")
 }
 

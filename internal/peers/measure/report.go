@@ -91,6 +91,19 @@ func figure(rows []Row, server, name, key string) (float64, bool) {
 	return 0, false
 }
 
+// Run has rows measured, judged, printed and written below out: the report r, of which there is no more than its name and settings.
+// judge says what they were to be; nil: nothing.
+func Run(r Report, columns []string, out string, rows func() ([]Row, error), judge func([]Row) []string) (err error) {
+	r.Time, r.Machine = time.Now().UTC(), ThisMachine()
+	if r.Rows, err = rows(); err != nil {
+		return r.Incomplete(os.Stdout, columns, err)
+	}
+	if judge != nil {
+		r.Notes = judge(r.Rows)
+	}
+	return r.Finish(os.Stdout, columns, out)
+}
+
 // Print writes the report as two tables: figures, then ratios. columns gives
 // the order of the figures.
 func (r *Report) Print(w io.Writer, columns []string) error {

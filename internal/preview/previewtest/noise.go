@@ -1,61 +1,39 @@
 package previewtest
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
 // NoiseRules implements preview.NoiseStore.
-func (s *Store) NoiseRules(context.Context) (rules []preview.NoiseRule, _ error) {
+func (s *Store) NoiseRules(context.Context) ([]preview.NoiseRule, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(s.noise)) {
-		if versions := s.noise[name]; !versions[len(versions)-1].Removed {
-			rules = append(rules, versions[len(versions)-1])
-		}
-	}
-	return rules, nil
+	return s.noise.Current(), nil
 }
 
 // NoiseHistory implements preview.NoiseStore.
 func (s *Store) NoiseHistory(_ context.Context, name string) ([]preview.NoiseRule, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.noise[name]) == 0 {
-		return nil, fault.New(fault.NotFound, "there is no noise rule %.80q", name)
-	}
-	versions := slices.Clone(s.noise[name])
-	slices.Reverse(versions)
-	return versions, nil
+	return s.noise.History(name)
 }
 
 // SaveNoise implements preview.NoiseStore.
 func (s *Store) SaveNoise(_ context.Context, r preview.NoiseRule) (preview.NoiseRule, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.noise[r.Name]
-	if r.Removed {
-		if len(before) == 0 || before[len(before)-1].Removed {
-			return preview.NoiseRule{}, fault.New(fault.NotFound, "there is no noise rule %.80q", r.Name)
-		}
-		r.Noise = before[len(before)-1].Noise
-	}
-	r.Version = len(before) + 1
-	s.noise[r.Name] = append(before, r)
-	return r, nil
+	return s.noise.Save(r, func(to *preview.NoiseRule, from preview.NoiseRule) { to.Noise = from.Noise })
 }
 
 // WholeGroups implements preview.Store.
 func (s *Store) WholeGroups(_ context.Context, id int64, page preview.GroupPage) (found []preview.Group, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.previews[id]; k != nil {
+	if k := s.previews.Get(id); k != nil {
 		from := min(page.From, len(k.groups))
 		found = slices.Clone(k.groups[from:min(from+page.Limit, len(k.groups))])
 	}
@@ -66,8 +44,7 @@ func (s *Store) WholeGroups(_ context.Context, id int64, page preview.GroupPage)
 func (s *Store) Acknowledgements(_ context.Context, env fleet.Environment, limit int) (acks []preview.Acknowledgement, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range slices.SortedFunc(maps.Keys(s.previews), func(a, b int64) int { return cmp.Compare(b, a) }) {
-		k := s.previews[id]
+	for _, k := range slices.Backward(s.previews.All()) {
 		if k.preview.Environment != env {
 			continue
 		}
@@ -83,7 +60,7 @@ func (s *Store) Acknowledgements(_ context.Context, env fleet.Environment, limit
 		}
 		for _, g := range k.groups {
 			if author := by[g.Change.Key]; author != "" && len(acks) < limit {
-				acks = append(acks, preview.Acknowledgement{Preview: id, Author: author, Change: g.Change})
+				acks = append(acks, preview.Acknowledgement{Preview: k.preview.ID, Author: author, Change: g.Change})
 			}
 		}
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/memory"
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
 // Store is preview.Store in memory.
 type Store struct {
 	mu       sync.Mutex
-	previews map[int64]*kept
-	made     int64
+	previews *memory.Rows[kept]
 	remarks  int64
-	noise    map[string][]preview.NoiseRule // every version, the oldest first
+	noise    *memory.Versions[preview.NoiseRule]
 }
 
 type kept struct {
@@ -36,7 +36,10 @@ type kept struct {
 
 // NewStore returns an empty store.
 func NewStore() *Store {
-	return &Store{previews: map[int64]*kept{}, noise: map[string][]preview.NoiseRule{}}
+	return &Store{
+		previews: memory.NewRows[kept]("preview"),
+		noise:    memory.NewVersions("noise rule", func(r *preview.NoiseRule) (string, *fleet.Stamp) { return r.Name, &r.Stamp }),
+	}
 }
 
 var _ preview.Store = (*Store)(nil)
@@ -47,16 +50,9 @@ func (k *kept) copy() preview.Preview {
 	return p
 }
 
-func (s *Store) find(id int64) (*kept, error) {
-	if k := s.previews[id]; k != nil {
-		return k, nil
-	}
-	return nil, fault.New(fault.NotFound, "there is no preview %d", id)
-}
-
 // compiling is a preview that must compile.
 func (s *Store) compiling(id int64) (*kept, error) {
-	k, err := s.find(id)
+	k, err := s.previews.Find(id)
 	if err == nil && k.preview.State != preview.Compiling {
 		err = fault.New(fault.Conflict, "preview %d is %s", id, k.preview.State)
 	}
@@ -67,10 +63,10 @@ func (s *Store) compiling(id int64) (*kept, error) {
 func (s *Store) CreatePreview(_ context.Context, p preview.Preview, shares []preview.Share) (preview.Preview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
-	p.ID = s.made
-	k := &kept{preview: p, shares: slices.Clone(shares)}
-	s.previews[p.ID] = k
+	k := s.previews.Add(func(id int64) *kept {
+		p.ID = id
+		return &kept{preview: p, shares: slices.Clone(shares)}
+	})
 	return k.copy(), nil
 }
 
@@ -78,7 +74,7 @@ func (s *Store) CreatePreview(_ context.Context, p preview.Preview, shares []pre
 func (s *Store) Preview(_ context.Context, id int64) (preview.Preview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(id)
+	k, err := s.previews.Find(id)
 	if err != nil {
 		return preview.Preview{}, err
 	}
@@ -87,36 +83,28 @@ func (s *Store) Preview(_ context.Context, id int64) (preview.Preview, error) {
 
 // Previews implements preview.Store.
 func (s *Store) Previews(_ context.Context, page preview.Page) ([]preview.Preview, error) {
-	found := s.where(func(p preview.Preview) bool {
-		return (page.Before == 0 || p.ID < page.Before) && (page.Environment == "" || p.Environment == page.Environment) &&
-			(len(page.States) == 0 || slices.Contains(page.States, p.State))
-	})
-	slices.Reverse(found)
-	return found[:min(page.Limit, len(found))], nil
+	return memory.Newest(s.all(), page, func(p preview.Preview) (int64, fleet.Environment, preview.State) { return p.ID, p.Environment, p.State }), nil
 }
 
 // OpenPreviews implements preview.Store.
 func (s *Store) OpenPreviews(context.Context) ([]preview.Preview, error) {
-	return s.where(func(p preview.Preview) bool { return p.State == preview.Compiling }), nil
+	return slices.DeleteFunc(s.all(), func(p preview.Preview) bool { return p.State != preview.Compiling }), nil
 }
 
-// where is the previews that fit, by ID.
-func (s *Store) where(fits func(preview.Preview) bool) (found []preview.Preview) {
+func (s *Store) all() (all []preview.Preview) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(s.previews)) {
-		if p := s.previews[id].copy(); fits(p) {
-			found = append(found, p)
-		}
+	for _, k := range s.previews.All() {
+		all = append(all, k.copy())
 	}
-	return found
+	return all
 }
 
 // PreviewShares implements preview.Store.
 func (s *Store) PreviewShares(_ context.Context, id int64, page preview.SharePage) (found []preview.Share, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.previews[id]
+	k := s.previews.Get(id)
 	if k == nil {
 		return nil, nil
 	}
@@ -167,7 +155,7 @@ func (s *Store) FinishPreview(_ context.Context, p preview.Preview, groups []pre
 func (s *Store) CancelPreview(_ context.Context, p preview.Preview) (preview.Preview, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(p.ID)
+	k, err := s.previews.Find(p.ID)
 	if err != nil {
 		return preview.Preview{}, err
 	}
@@ -181,7 +169,7 @@ func (s *Store) CancelPreview(_ context.Context, p preview.Preview) (preview.Pre
 func (s *Store) PreviewGroups(_ context.Context, id int64, page preview.GroupPage) (found []api.ChangeGroup, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.previews[id]; k != nil {
+	if k := s.previews.Get(id); k != nil {
 		for i, g := range k.groups {
 			if i >= page.From && len(found) < page.Limit {
 				found = append(found, g.Change)
@@ -195,7 +183,7 @@ func (s *Store) PreviewGroups(_ context.Context, id int64, page preview.GroupPag
 func (s *Store) PreviewGroupNodes(_ context.Context, id int64, key string) ([]uint32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.previews[id]; k != nil {
+	if k := s.previews.Get(id); k != nil {
 		for _, g := range k.groups {
 			if g.Change.Key == key {
 				return slices.Clone(g.Nodes), nil
@@ -209,7 +197,7 @@ func (s *Store) PreviewGroupNodes(_ context.Context, id int64, key string) ([]ui
 func (s *Store) AddRemarks(_ context.Context, id int64, remarks []preview.Remark) ([]preview.Remark, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(id)
+	k, err := s.previews.Find(id)
 	if err != nil {
 		return nil, err
 	}
@@ -226,23 +214,17 @@ func (s *Store) AddRemarks(_ context.Context, id int64, remarks []preview.Remark
 func (s *Store) Remarks(_ context.Context, id int64) ([]preview.Remark, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.previews[id]; k != nil {
+	if k := s.previews.Get(id); k != nil {
 		return slices.SortedFunc(slices.Values(k.remarks), func(a, b preview.Remark) int { return cmp.Compare(a.ID, b.ID) }), nil
 	}
 	return nil, nil
 }
 
 // PrunePreviews implements preview.Store.
-func (s *Store) PrunePreviews(_ context.Context, before time.Time) (count int, err error) {
+func (s *Store) PrunePreviews(_ context.Context, before time.Time) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, k := range s.previews {
-		if k.preview.State != preview.Compiling && k.preview.EndedAt.Before(before) {
-			delete(s.previews, id)
-			count++
-		}
-	}
-	return count, nil
+	return s.previews.Delete(func(k *kept) bool { return k.preview.State != preview.Compiling && k.preview.EndedAt.Before(before) }), nil
 }
 
 // PreviewDigests implements preview.Store.
@@ -250,7 +232,7 @@ func (s *Store) PreviewDigests(context.Context) ([]fleet.Digest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[fleet.Digest]bool{}
-	for _, k := range s.previews {
+	for _, k := range s.previews.All() {
 		for _, share := range k.shares {
 			for _, d := range []fleet.Digest{share.Fresh, share.Base} {
 				if d != "" {

@@ -14,14 +14,14 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/memory"
 	"github.com/tutti-project/tutti/internal/release"
 )
 
 // Store is release.Store in memory.
 type Store struct {
 	mu       sync.Mutex
-	releases map[int64]*kept
-	made     int64
+	releases *memory.Rows[kept]
 	noted    int64
 }
 
@@ -33,7 +33,7 @@ type kept struct {
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{releases: map[int64]*kept{}} }
+func NewStore() *Store { return &Store{releases: memory.NewRows[kept]("release")} }
 
 var _ release.Store = (*Store)(nil)
 
@@ -41,13 +41,6 @@ func (k *kept) copy() release.Release {
 	r := k.release
 	r.Counts, r.Waves, r.Needs = maps.Clone(r.Counts), slices.Clone(r.Waves), slices.Clone(r.Needs)
 	return r
-}
-
-func (s *Store) find(id int64) (*kept, error) {
-	if k := s.releases[id]; k != nil {
-		return k, nil
-	}
-	return nil, fault.New(fault.NotFound, "there is no release %d", id)
 }
 
 func (s *Store) note(k *kept, entries []release.Entry) {
@@ -62,15 +55,15 @@ func (s *Store) note(k *kept, entries []release.Entry) {
 func (s *Store) CreateRelease(_ context.Context, r release.Release, targets []release.Target, entries []release.Entry) (release.Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
-	r.ID, r.Revision, r.Counts = s.made, 1, release.Count(targets)
-	k := &kept{release: r, targets: slices.Clone(targets)}
+	k := s.releases.Add(func(id int64) *kept {
+		r.ID, r.Revision, r.Counts = id, 1, release.Count(targets)
+		return &kept{release: r, targets: slices.Clone(targets)}
+	})
 	for i := range k.targets {
 		k.targets[i].Revision = 1
 	}
 	k.release = k.copy()
 	s.note(k, entries)
-	s.releases[r.ID] = k
 	return k.copy(), nil
 }
 
@@ -78,44 +71,37 @@ func (s *Store) CreateRelease(_ context.Context, r release.Release, targets []re
 func (s *Store) Release(_ context.Context, id int64) (release.Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(id)
+	k, err := s.releases.Find(id)
 	if err != nil {
 		return release.Release{}, err
 	}
 	return k.copy(), nil
 }
 
-func (s *Store) where(fits func(release.Release) bool) (found []release.Release) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(s.releases)) {
-		if r := s.releases[id].copy(); fits(r) {
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
 // Releases implements release.Store.
 func (s *Store) Releases(_ context.Context, page release.Page) ([]release.Release, error) {
-	found := s.where(func(r release.Release) bool {
-		return (page.Before == 0 || r.ID < page.Before) && (page.Environment == "" || r.Environment == page.Environment) &&
-			(len(page.States) == 0 || slices.Contains(page.States, r.State))
-	})
-	slices.Reverse(found)
-	return found[:min(page.Limit, len(found))], nil
+	return memory.Newest(s.all(), page, func(r release.Release) (int64, fleet.Environment, release.State) { return r.ID, r.Environment, r.State }), nil
 }
 
 // OpenReleases implements release.Store.
 func (s *Store) OpenReleases(context.Context) ([]release.Release, error) {
-	return s.where(func(r release.Release) bool { return !r.State.Final() }), nil
+	return slices.DeleteFunc(s.all(), func(r release.Release) bool { return r.State.Final() }), nil
+}
+
+func (s *Store) all() (all []release.Release) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.releases.All() {
+		all = append(all, k.copy())
+	}
+	return all
 }
 
 // Targets implements release.Store.
 func (s *Store) Targets(_ context.Context, id int64, page release.TargetPage) (found []release.Target, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.releases[id]
+	k := s.releases.Get(id)
 	if k == nil {
 		return nil, nil
 	}
@@ -132,7 +118,7 @@ func (s *Store) Targets(_ context.Context, id int64, page release.TargetPage) (f
 func (s *Store) SaveRelease(_ context.Context, c release.Change) (release.Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(c.Release.ID)
+	k, err := s.releases.Find(c.Release.ID)
 	if err != nil {
 		return release.Release{}, err
 	}
@@ -159,7 +145,7 @@ func (s *Store) SaveRelease(_ context.Context, c release.Change) (release.Releas
 func (s *Store) Entries(_ context.Context, id int64) ([]release.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.releases[id]; k != nil {
+	if k := s.releases.Get(id); k != nil {
 		return slices.Clone(k.entries), nil
 	}
 	return nil, nil
@@ -169,7 +155,7 @@ func (s *Store) Entries(_ context.Context, id int64) ([]release.Entry, error) {
 func (s *Store) AddApproval(_ context.Context, id int64, a release.Approval) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, err := s.find(id)
+	k, err := s.releases.Find(id)
 	if err != nil {
 		return err
 	}
@@ -185,7 +171,7 @@ func (s *Store) AddApproval(_ context.Context, id int64, a release.Approval) err
 func (s *Store) Approvals(_ context.Context, id int64) ([]release.Approval, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.releases[id]; k != nil {
+	if k := s.releases.Get(id); k != nil {
 		return slices.Clone(k.approvals), nil
 	}
 	return nil, nil
@@ -195,9 +181,7 @@ func (s *Store) Approvals(_ context.Context, id int64) ([]release.Approval, erro
 func (s *Store) PruneReleases(_ context.Context, before time.Time) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.releases)
-	maps.DeleteFunc(s.releases, func(_ int64, k *kept) bool { return k.release.State.Final() && k.release.EndedAt.Before(before) })
-	return n - len(s.releases), nil
+	return s.releases.Delete(func(k *kept) bool { return k.release.State.Final() && k.release.EndedAt.Before(before) }), nil
 }
 
 // ReleaseDigests implements release.Store.
@@ -205,7 +189,7 @@ func (s *Store) ReleaseDigests(context.Context) ([]fleet.Digest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	digests := map[fleet.Digest]bool{}
-	for _, k := range s.releases {
+	for _, k := range s.releases.All() {
 		for _, t := range k.targets {
 			if d := t.Catalog.Digest; d != "" && !k.release.State.Final() {
 				digests[d] = true

@@ -1,0 +1,26 @@
+package peers
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/tutti-project/tutti/internal/peers/measure"
+)
+
+// Alone compiles Tutti, starts it below dir with more arguments for `tutti server`, has rows measured, and stops it.
+func Alone(ctx context.Context, dir string, args []string, rows func(tutti *Tutti, binary string) ([]measure.Row, error)) (measured []measure.Row, err error) {
+	binary, err := BuildTutti(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	tutti, err := StartTutti(ctx, binary, filepath.Join(dir, "server"), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stop := tutti.Stop(); err == nil {
+			err = stop
+		}
+	}()
+	return rows(tutti, binary)
+}
