@@ -69,17 +69,15 @@ func (l *Link) Run(ctx context.Context) error {
 			return nil
 		}
 		c, err := l.connect(ctx, course.at)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		switch {
+		case err == nil: // also if ctx is done by now: staying ends with the farewell
+			c = l.stay(ctx, c)
+			course.at = c.at
+			course.lost(time.Since(c.since) >= l.cfg.Steady, hopeless(c.err))
+		case ctx.Err() == nil:
 			l.failed(course.at, err)
 			course.failed(hopeless(err))
-			continue
 		}
-		c = l.stay(ctx, c)
-		course.at = c.at
-		course.lost(time.Since(c.since) >= l.cfg.Steady, hopeless(c.err))
 	}
 }
 

@@ -1,6 +1,7 @@
 package pcp_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -143,6 +144,22 @@ func TestRevokedAndEnrolledAnew(t *testing.T) {
 	if problem := link.State().Problem; problem == "" || link.State().Connected {
 		t.Errorf("a revoked certificate is connected, or nobody knows why not: %q", problem)
 	}
+}
+
+// TestEndsWhenItHasJustConnected: nobody stays behind on a connection that was made while the link was told to end.
+func TestEndsWhenItHasJustConnected(t *testing.T) {
+	t.Parallel()
+	h := open(t, pkitest.Open(t), "", nil)
+	c := config(t, "web1", h)
+	c.Receive = func(wire.Message) {}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.Connected = cancel
+	link, err := pcp.New(c)
+	must(t, err)
+	ran := make(chan error, 1)
+	go func() { ran <- link.Run(ctx) }()
+	must(t, take(t, ran))
+	await(t, "the server has heard a farewell", func() bool { return h.broker.Stats().Connected == 0 })
 }
 
 func TestConfigsThatCannotBe(t *testing.T) {
