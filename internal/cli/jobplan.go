@@ -62,8 +62,11 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if n.order.Concurrency > 0 {
 		limit = fmt.Sprint(n.order.Concurrency)
 	}
-	fmt.Fprintf(n.system.Out, "Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected\n",
+	err = n.sayf("Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected",
 		first(environment, "each node's own"), targetsText(n.order.Targets), limit, plan.Nodes, len(plan.Offline))
+	if err != nil {
+		return err
+	}
 	if len(plan.Denied) > 0 {
 		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
 	}
