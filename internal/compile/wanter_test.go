@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -259,6 +260,40 @@ func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 		status, err = w.wanter.Status(t.Context(), production, w.code.digest())
 		if err != nil || status.Current != 5 || status.Failed != 0 {
 			t.Errorf("status %+v, %v", status, err)
+		}
+	})
+}
+
+// footprintsRead counts how much is read of what compilations read.
+type footprintsRead struct {
+	compile.Wants
+	footprints int
+}
+
+func (r *footprintsRead) Footprints(ctx context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
+	r.footprints += len(inputs)
+	return r.Wants.Footprints(ctx, inputs)
+}
+
+func TestStatusReadsOnlyWhatIsToBeCompared(t *testing.T) {
+	t.Parallel()
+	inFleet(t, tree{"roles/web.pp": "1", "roles/db.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
+		t.Helper()
+		store := &footprintsRead{Wants: w.wanter.Store}
+		parts := w.wanter.WanterParts
+		parts.Store = store
+		wanter, err := compile.NewWanter(parts, compile.DefaultWanter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		current := w.code.digest()
+		if status, err := wanter.Status(t.Context(), production, current); err != nil || status.Current != 5 || store.footprints != 0 {
+			t.Errorf("%+v, %d footprints were read, %v; all five stand", status, store.footprints, err)
+		}
+		w.pause(t)
+		w.deploy(tree{"roles/web.pp": "2"})
+		if status, err := wanter.Status(t.Context(), production, w.code.digest()); err != nil || status.Current != 3 || store.footprints != 5 {
+			t.Errorf("%+v, %d footprints were read, %v; two are touched, and all five compared", status, store.footprints, err)
 		}
 	})
 }

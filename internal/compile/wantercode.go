@@ -22,11 +22,11 @@ type Plan struct {
 // each, and a node is touched if one of its groups is. A node without a base is
 // touched if it has facts.
 func (w *Wanter) Touched(ctx context.Context, env fleet.Environment, version fleet.Digest, standings []Standing) (Plan, error) {
-	if err := w.prints.load(ctx, standings); err != nil {
-		return Plan{}, err
-	}
 	released, err := w.inReleased(ctx, standings)
 	if err != nil {
+		return Plan{}, err
+	}
+	if err := w.prints.load(ctx, toJudge(version, standings, released)); err != nil {
 		return Plan{}, err
 	}
 	failing, err := w.Store.Failing(ctx, env)
@@ -55,6 +55,24 @@ func (w *Wanter) Touched(ctx context.Context, env fleet.Environment, version fle
 		}
 	}
 	return plan, nil
+}
+
+// toJudge is standings with those bases alone whose files have to be compared: most stand for the
+// version already when somebody asks how far it is.
+func toJudge(version fleet.Digest, standings []Standing, released map[fleet.Certname]bool) []Standing {
+	var left []Standing
+	for _, s := range standings {
+		if s.Plain.Version == version {
+			s.Plain = Base{}
+		}
+		if s.Staged.Version == version || !released[s.Node] {
+			s.Staged = Base{}
+		}
+		if s.Plain.Compilation != 0 || s.Staged.Compilation != 0 {
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // standing is base if it stands for version, and else the zero Base.

@@ -55,6 +55,20 @@ func BenchmarkTouched(b *testing.B) {
 		}
 		b.Run(bench.name, know)
 	}
+	b.Run("status", func(b *testing.B) { // of a version that all stand for: `tutti code status` starts with nothing in memory
+		before := cpuTime()
+		defer func() { b.ReportMetric(float64((cpuTime()-before).Milliseconds())/float64(b.N), "cpu-ms/op") }()
+		wanter, err := compile.NewWanter(compile.WanterParts{Store: s}, compile.DefaultWanter())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range b.N {
+			status, err := wanter.Status(b.Context(), "production", older)
+			if err != nil || status.Current != nodes {
+				b.Fatalf("%+v, %v", status, err)
+			}
+		}
+	})
 	mark := compile.Mark{}
 	b.Run("moved", func(b *testing.B) { // what a deploy that touches nothing writes
 		standings, err := s.Standings(b.Context(), "production")
