@@ -176,7 +176,22 @@ func (s *Store) Reinstate(ctx context.Context, g deliver.Generation, now time.Ti
 		if made.Inputs, err = s.inputsOf(ctx, q, g.Compilation); err != nil && fault.Of(err) != fault.NotFound {
 			return err
 		}
+		if err := keepCurrent(ctx, q, g.Node, g.Environment); err != nil {
+			return err
+		}
 		return s.putStanding(ctx, q, made)
 	})
 	return made, explain(err, "show generation %d of %s", g.Number, g.Node)
+}
+
+// keepCurrent keeps the base of a node's newest catalog as the staged one, if it stands for the environment's version and the
+// staged one does not: what a release puts in its place may be of another version, and the node is not compiled again for that.
+func keepCurrent(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) error {
+	_, err := q.exec(ctx, `INSERT INTO standings (certname, environment, staged, compilation, inputs, version, volatile, compiled_at)
+		SELECT certname, environment, 1, compilation, inputs, version, volatile, compiled_at FROM standings
+			WHERE environment = $1 AND certname = $2 AND staged = 0 AND version = (SELECT version FROM marks WHERE environment = $1)
+		ON CONFLICT (environment, certname, staged) DO UPDATE SET compilation = excluded.compilation, inputs = excluded.inputs,
+		version = excluded.version, volatile = excluded.volatile, compiled_at = excluded.compiled_at, tried_at = 0
+		WHERE standings.version <> excluded.version`, env, node)
+	return err
 }
