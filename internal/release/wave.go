@@ -196,7 +196,7 @@ func (s *Service) rehearsed(ctx context.Context, r Release, w Wave) (Release, er
 	}, changed...)
 }
 
-// applied takes in what changed in the wave's job, and reports that came.
+// applied takes in what changed in the wave's job, and reports that came. While the job goes on there is nothing more to do then.
 func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, error) {
 	results, over, last, err := s.results(ctx, w.Job, s.seen[w.Job])
 	if err != nil {
@@ -224,13 +224,17 @@ func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, erro
 			changed = append(changed, t)
 		}
 	}
+	next := r
 	if len(changed) > 0 {
-		if r, err = s.keep(ctx, r.ID, changed); err != nil {
+		if next, err = s.keep(ctx, r.ID, changed); err != nil {
 			return r, err
 		}
 	}
 	s.seen[w.Job] = last
-	return r, nil
+	if !over {
+		return r, nil // what comes meanwhile waits for the next look: each reads all targets that are open
+	}
+	return next, nil
 }
 
 // judge1 is what results, and the report of its run, make of a target. A job that is over has said all.
