@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/measure"
@@ -63,7 +62,7 @@ func (b *bench) enter(ctx, living context.Context) error {
 	if err := b.node.start(ctx); err != nil {
 		return err
 	}
-	client, err := newClient(b.tutti)
+	client, err := b.tutti.API()
 	if err != nil {
 		return err
 	}
@@ -105,18 +104,6 @@ func (b *bench) connect(ctx, living context.Context) error {
 		}
 	}
 	return nil
-}
-
-func newClient(tutti *peers.Tutti) (*api.Client, error) {
-	token, err := os.ReadFile(tutti.TokenPath())
-	if err != nil {
-		return nil, err
-	}
-	ca, err := os.ReadFile(tutti.CAPath())
-	if err != nil {
-		return nil, err
-	}
-	return api.NewClient(api.ClientConfig{Server: tutti.LocalhostURL(), Token: strings.TrimSpace(string(token)), CAPEM: ca})
 }
 
 // close ends everybody.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -21,14 +18,13 @@ import (
 // bench is a server, a fleet, and somebody who orders it.
 type bench struct {
 	settings
-	tutti  *peers.Tutti
-	ca     *authority.Authority
-	api    *api.Client
-	names  []string
-	fleet  *sim.Fleet
-	stop   context.CancelFunc
-	ended  chan error
-	dialed atomic.Int64
+	tutti *peers.Tutti
+	ca    *authority.Authority
+	api   *api.Client
+	names []string
+	fleet *sim.Fleet
+	stop  context.CancelFunc
+	ended chan error
 }
 
 // controllerName may order agents over the broker.
@@ -41,14 +37,14 @@ func (s settings) open(ctx context.Context, tutti *peers.Tutti, dir string) (*be
 	if b.ca, err = authority.Open(filepath.Join(dir, "server", "data")); err != nil {
 		return nil, err
 	}
-	if b.api, err = newClient(tutti); err != nil {
+	if b.api, err = tutti.API(); err != nil {
 		return nil, err
 	}
 	if err := deployTask(ctx, tutti, filepath.Join(dir, "code")); err != nil {
 		return nil, err
 	}
 	b.fleet = sim.New(sim.Config{
-		URLs: []string{b.broker()}, Names: b.names, Dial: b.dial, ConnectTimeout: 2 * time.Minute,
+		URLs: []string{b.broker()}, Names: b.names, Dial: sim.FromManyAddresses(), ConnectTimeout: 2 * time.Minute,
 		Identity: func(_ context.Context, name string) (*tls.Config, error) { return b.ca.Client(name) },
 	})
 	if err := b.fleet.Enrol(ctx); err != nil {
@@ -58,31 +54,6 @@ func (s settings) open(ctx context.Context, tutti *peers.Tutti, dir string) (*be
 }
 
 func (b *bench) broker() string { return "wss" + strings.TrimPrefix(b.tutti.LocalhostURL(), "https") }
-
-// newClient asks as the administrator.
-func newClient(tutti *peers.Tutti) (*api.Client, error) {
-	token, err := os.ReadFile(tutti.TokenPath())
-	if err != nil {
-		return nil, err
-	}
-	ca, err := os.ReadFile(tutti.CAPath())
-	if err != nil {
-		return nil, err
-	}
-	return api.NewClient(api.ClientConfig{Server: tutti.LocalhostURL(), Token: string(token), CAPEM: ca})
-}
-
-// dial spreads connections over source addresses: one has too few ports for all and for
-// those that linger.
-func (b *bench) dial(ctx context.Context, address string) (net.Conn, error) {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	from := net.IPv4(127, 0, 0, byte(2+b.dialed.Add(1)%8)) //nolint:gosec // below ten
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
-	return dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
-}
 
 // close ends the fleet, and waits for it.
 func (b *bench) close() error {

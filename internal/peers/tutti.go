@@ -22,6 +22,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/peers/load"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 )
@@ -239,4 +240,17 @@ func (t *Tutti) TokenPath() string { return filepath.Join(t.dataDir(), "admin.to
 func (t *Tutti) Deploy(ctx context.Context, environment, dir, baseModulePath string) error {
 	_, err := t.Run(ctx, "code", "deploy", environment, dir, "--base-module-path", baseModulePath)
 	return err
+}
+
+// API asks as the administrator.
+func (t *Tutti) API() (*api.Client, error) {
+	token, err := os.ReadFile(t.TokenPath())
+	if err != nil {
+		return nil, err
+	}
+	ca, err := os.ReadFile(t.CAPath())
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(api.ClientConfig{Server: t.LocalhostURL(), Token: strings.TrimSpace(string(token)), CAPEM: ca})
 }

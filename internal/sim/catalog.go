@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -126,7 +127,8 @@ func (n *node) step(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer n.fleet.fetching.give()
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: n.identity, DisableKeepAlives: true}}
+	client := n.web()
+	defer client.CloseIdleConnections()
 	if err := n.fetch(ctx, client); err != nil {
 		return err
 	}
@@ -134,6 +136,12 @@ func (n *node) step(ctx context.Context) error {
 		return err
 	}
 	return n.report(ctx, client)
+}
+
+// web is what a node asks with: one connection from its first question to its last, as an agent keeps it.
+func (n *node) web() *http.Client {
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return n.fleet.cfg.Dial(ctx, address) }
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: n.identity, DialContext: dial}}
 }
 
 // fetch gets the pointer, and the document when there is another one. It is held against its digest.
