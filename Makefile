@@ -42,7 +42,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-events ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-release bench-events ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -53,8 +53,11 @@ bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 bench-checkin: bench-deps build ## a node's check-in when nothing changed, against compiling, and 5 000 at once
 	$(GO) run ./bench/checkin
 
-bench-fleet: bench-deps build ## code that reaches 10 000 nodes (NODES=n): who is touched, who compiles, when all are current
-	$(GO) run ./bench/fleet $(if $(NODES),-nodes $(NODES))
+bench-fleet: bench-deps build ## code that reaches 10 000 nodes (NODES=n): who is touched, who compiles, when all are current; KEEP=DIR keeps the fleet
+	$(GO) run ./bench/fleet $(if $(NODES),-nodes $(NODES)) $(if $(KEEP),-keep $(KEEP))
+
+bench-release: bench-deps build ## a release to 10 000 simulated nodes (NODES=n) in three waves: the server's CPU for each
+	$(GO) run ./bench/release $(if $(NODES),-nodes $(NODES))
 
 bench-files: bench-deps build ## file content, against puppetserver and nginx
 	$(GO) run ./bench/files
@@ -97,4 +100,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-events bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-release bench-events bench-go lint fmt generate verify check

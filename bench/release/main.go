@@ -1,0 +1,90 @@
+// Release measures what it costs to release a change to a fleet of simulated nodes in waves: their connections and
+// what their agents do are real (internal/sim), the machines below are made up. All nodes have a catalog, a preview
+// changes each of them, and the preview is released to 1 %, to 10 %, and to the rest. Every node has to fetch, apply and report exactly
+// what was released to it. Method and figures: docs/benchmarks.md.
+//
+//	go run ./bench/release [-nodes 10000] [-waves 1%,10%,rest]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/internal/peers/measure"
+)
+
+// settings are the knobs; they go into the report as they were.
+type settings struct {
+	Nodes     int    `json:"nodes"`
+	Waves     string `json:"waves"`
+	Resources int    `json:"resources"`
+	Enrolling int    `json:"enrolling"`
+
+	limit time.Duration
+	keep  bool
+	out   string
+}
+
+func main() {
+	var s settings
+	flag.IntVar(&s.Nodes, "nodes", 10_000, "simulated nodes, each with a certificate of its own")
+	flag.StringVar(&s.Waves, "waves", "1%,10%,rest", "sizes of the waves")
+	flag.IntVar(&s.Resources, "resources", 20, "files in each node's catalog")
+	flag.IntVar(&s.Enrolling, "enrolling", 4, "nodes that send their facts at the same time")
+	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
+	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
+	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	flag.Parse()
+	peers.Main("release", s.limit, s.keep, s.run)
+}
+
+var columns = []string{
+	"nodes", "wall_s", "per_s", "server_cpu_s", "cpu_ms_each", "server_cores", "client_cores", "others_cores", "peak_rss_mb", "peak_pss_mb", "database_mb",
+}
+
+func (s settings) run(ctx context.Context, dir string) error {
+	if s.Nodes < 1 || s.Resources < 1 || s.Enrolling < 1 {
+		return errors.New("-nodes, -resources and -enrolling are at least 1")
+	}
+	if err := peers.AllowOpenFiles(s.Nodes); err != nil {
+		return err
+	}
+	report := &measure.Report{Name: "release", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
+	var err error
+	if report.Rows, err = s.measure(ctx, dir); err != nil {
+		return report.Incomplete(os.Stdout, columns, err)
+	}
+	for _, row := range report.Rows {
+		if row.Case == wholeCase {
+			report.Notes = append(report.Notes, fmt.Sprintf("a release costs the server %.1f ms of CPU for each node; every node applied what was released to it, once", row.Figures["cpu_ms_each"]))
+		}
+	}
+	return report.Finish(os.Stdout, columns, s.out)
+}
+
+// measure starts a server and a fleet and takes them through every case.
+func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
+	binary, err := peers.BuildTutti(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	// What is compiled to check a reuse is not what is measured here, and a busy machine
+	// is no reason to wait.
+	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--reuse-check=0", "--max-load=0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tutti.Stop()) }()
+	b, err := s.open(tutti, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	return b.all(ctx)
+}
