@@ -27,11 +27,12 @@ const (
 	nothingCase = "commit to nothing read"
 )
 
-// How often the server is asked how far it is: its figures cost it little, the standing
-// of all nodes more.
+// How often the server is asked how far it is, when it is to be known to a tenth of a second and when it takes minutes, and
+// how often whoever waits is told.
 const (
-	figuresEvery  = 20 * time.Millisecond
-	standingEvery = time.Second
+	figuresEvery = 100 * time.Millisecond
+	queueEvery   = 500 * time.Millisecond
+	saidEvery    = 10 * time.Second
 )
 
 type bench struct {
@@ -40,6 +41,7 @@ type bench struct {
 	code    environment
 	data    string
 	metrics *load.Conn
+	api     *api.Client
 	token   string
 }
 
@@ -49,6 +51,9 @@ func (b *bench) open() (err error) {
 		return err
 	}
 	b.token = strings.TrimSpace(string(token))
+	if b.api, err = b.tutti.API(); err != nil {
+		return err
+	}
 	b.metrics, err = load.NewConn(b.tutti.URL(), b.tutti.Trust())
 	return err
 }
@@ -63,10 +68,10 @@ func (b *bench) first(ctx context.Context) (measure.Row, error) {
 	})
 }
 
-// role changes the class of one role.
+// role changes the class of one role; no run had that edition before.
 func (b *bench) role(ctx context.Context) (measure.Row, error) {
 	return b.watch(ctx, roleCase, func(ctx context.Context) error {
-		if err := b.code.writeRole(b.Roles/2, 2); err != nil {
+		if err := b.code.writeRole(b.Roles/2, int(time.Now().Unix())); err != nil {
 			return err
 		}
 		return b.tutti.Deploy(ctx, "production", b.code.dir, moduleDir)
@@ -92,7 +97,9 @@ func (b *bench) send(ctx context.Context) error {
 	fleet := fleetgen.Fleet{Seed: 1, Base: time.Now()}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(b.Senders)
+	said := progress{begin: time.Now(), name: firstCase}
 	for i := range b.Nodes {
+		said.say("%d of %d nodes have sent their facts", i, b.Nodes)
 		work.Go(func() error { return b.sendOne(ctx, ca, fleet, i) })
 	}
 	return work.Wait()
@@ -153,7 +160,8 @@ func (b *bench) watch(ctx context.Context, name string, act func(context.Context
 	if !m.known.IsZero() {
 		figures["known_s"] = m.known.Sub(m.begin).Seconds()
 	}
-	fmt.Fprintf(os.Stderr, "%s: all current after %.1f s\n", name, figures["current_s"])
+	fmt.Fprintf(os.Stderr, "%s: %.0f touched, %.0f compiled, known after %.2f s, all current after %.1f s, %.1f s of the server's CPU\n",
+		name, figures["touched"], figures["compiled"], figures["known_s"], figures["current_s"], figures["server_cpu_s"])
 	return measure.Row{Server: "tutti", Case: name, Figures: figures}, nil
 }
 
@@ -174,7 +182,7 @@ func (b *bench) follow(ctx context.Context, name string, before figures, act fun
 	if err := work.Wait(); err != nil {
 		return m, err
 	}
-	m.begin, m.current, err = b.current(ctx)
+	m.begin, m.current, err = b.current(ctx, name)
 	return m, err
 }
 
@@ -194,31 +202,53 @@ func (b *bench) known(ctx context.Context, before figures) (time.Time, error) {
 	}
 }
 
-// current waits until all nodes' catalogs stand for the version, and says when that was deployed.
-func (b *bench) current(ctx context.Context) (deployed, current time.Time, err error) {
+// current waits until nothing is to be compiled and all nodes' catalogs stand for the version, and says when that was deployed. How
+// all nodes stand is asked only then: to compare them is work for the server.
+func (b *bench) current(ctx context.Context, name string) (deployed, current time.Time, err error) {
+	said := progress{begin: time.Now(), name: name}
 	for {
-		status, err := b.status(ctx)
+		now, err := b.figures(ctx)
 		if err != nil {
 			return deployed, current, err
 		}
-		if status.Failed > 0 {
-			return deployed, current, fmt.Errorf("%d nodes do not compile: %+v", status.Failed, status.Errors)
+		if now.waiting() > 0 {
+			said.say("%.0f catalogs wait, %.0f were compiled since the server started", now.waiting(), now["tutti_compile_done_total"])
+		} else {
+			at := time.Now()
+			status, err := b.status(ctx)
+			switch {
+			case err != nil:
+				return deployed, current, err
+			case status.Failed > 0:
+				return deployed, current, fmt.Errorf("%d nodes do not compile: %+v", status.Failed, status.Errors)
+			case status.Nodes == b.Nodes && status.Current == b.Nodes && status.Waiting == 0:
+				return status.DeployedAt, at, nil
+			}
 		}
-		if status.Nodes == b.Nodes && status.Current == b.Nodes && status.Waiting == 0 {
-			return status.DeployedAt, time.Now(), nil
-		}
-		if err := measure.Settle(ctx, standingEvery); err != nil {
+		if err := measure.Settle(ctx, queueEvery); err != nil {
 			return deployed, current, err
 		}
 	}
 }
 
 func (b *bench) status(ctx context.Context) (s api.CodeStatus, err error) {
-	out, err := b.tutti.Run(ctx, "code", "status", "-o", "json")
-	if err == nil {
-		err = json.Unmarshal(out, &s)
-	}
+	err = b.api.Call(ctx, api.EnvironmentStatus, api.EnvironmentRequest{Environment: "production"}, &s)
 	return s, err
+}
+
+// progress tells whoever waits how far a case is, from time to time.
+type progress struct {
+	begin, last time.Time
+	name        string
+}
+
+func (p *progress) say(format string, args ...any) {
+	now := time.Now()
+	if now.Sub(p.begin) < saidEvery || now.Sub(p.last) < saidEvery {
+		return
+	}
+	p.last = now
+	fmt.Fprintf(os.Stderr, "%s: %s, after %.0f s\n", p.name, fmt.Sprintf(format, args...), now.Sub(p.begin).Seconds())
 }
 
 // figures are the server's metrics that have no labels.
@@ -226,6 +256,9 @@ type figures map[string]float64
 
 // touched is of how many nodes a new catalog was wanted because of what changed.
 func (f figures) touched() float64 { return f["tutti_ahead_code_total"] + f["tutti_ahead_facts_total"] }
+
+// waiting is how many catalogs wait or are compiled.
+func (f figures) waiting() float64 { return f["tutti_compile_wanted"] + f["tutti_compile_leased"] }
 
 // considered is of how many nodes it was known whether code touches them.
 func (f figures) considered() float64 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/peers"
 )
@@ -53,7 +54,9 @@ func (e environment) writeRole(n, edition int) error {
 }
 
 // writeReadme changes what no node reads.
-func (e environment) writeReadme() error { return e.write("README.md", "Another text.\n") }
+func (e environment) writeReadme() error {
+	return e.write("README.md", "Another text, of "+time.Now().Format(time.RFC3339Nano)+".\n")
+}
 
 func (e environment) write(path, text string) error {
 	path = filepath.Join(e.dir, path)

@@ -4,7 +4,10 @@
 // compiled, and until all catalogs are current. No node asks for a catalog: all
 // are compiled ahead. Method and figures: docs/benchmarks.md.
 //
-//	go run ./bench/fleet [-nodes 10000]
+//	go run ./bench/fleet [-nodes 10000] [-keep DIR]
+//
+// With -keep the fleet stays on disk, and the next run begins with it; without it everything
+// is made anew and removed.
 package main
 
 import (
@@ -29,7 +32,7 @@ type settings struct {
 	Senders     int    `json:"senders"`
 
 	limit time.Duration
-	keep  bool
+	keep  string
 	out   string
 }
 
@@ -40,10 +43,14 @@ func main() {
 	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory that roles are added to")
 	flag.IntVar(&s.Senders, "senders", 4, "nodes that send their facts at the same time")
 	flag.DurationVar(&s.limit, "limit", 90*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
+	flag.StringVar(&s.keep, "keep", "", "keep the fleet with its first catalogs in this directory, and use what is there")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("fleet", s.limit, s.keep, s.run)
+	if s.keep != "" {
+		peers.MainIn("fleet", s.limit, s.keep, s.run)
+		return
+	}
+	peers.Main("fleet", s.limit, false, s.run)
 }
 
 var columns = []string{
@@ -55,17 +62,25 @@ func (s settings) run(ctx context.Context, dir string) error {
 		return fmt.Errorf("-nodes is a multiple of -roles, and -senders at least 1")
 	}
 	report := &measure.Report{Name: "fleet", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	var err error
-	if report.Rows, err = s.measure(ctx, dir); err != nil {
+	kept, err := s.openKept(dir)
+	if err != nil {
+		return err
+	}
+	if report.Rows, err = s.measure(ctx, dir, kept); err != nil {
 		return report.Incomplete(os.Stdout, columns, err)
 	}
-	report.Notes = s.judge(report.Rows)
+	if report.Notes = s.judge(report.Rows); !kept.Time.IsZero() {
+		report.Notes = append(report.Notes, kept.note())
+	}
 	return report.Finish(os.Stdout, columns, s.out)
 }
 
 // measure starts a server and takes a fleet through every case.
-func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
+func (s settings) measure(ctx context.Context, dir string, kept kept) (rows []measure.Row, err error) {
 	code := environment{dir: filepath.Join(dir, "environment"), roles: s.Roles}
+	if err := os.RemoveAll(code.dir); err != nil { // of a run before
+		return nil, err
+	}
 	if err := code.make(s.Environment); err != nil {
 		return nil, err
 	}
@@ -89,7 +104,7 @@ func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, 
 		return nil, err
 	}
 	defer b.metrics.Close()
-	return measure.InTurn(ctx, b.first, b.role, b.nothing, b.previewRole, b.previewAll)
+	return measure.InTurn(ctx, kept.orFirst(b), b.role, b.nothing, b.previewRole, b.previewAll)
 }
 
 // judge compares with the aims of the design.
