@@ -46,6 +46,13 @@ type settings struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == fetcherWord {
+		if err := fetchFiles(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "fetch files:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var s settings
 	flag.StringVar(&s.Only, "only", "tutti,puppetserver,storm", "what to measure")
 	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory to compile")
@@ -87,6 +94,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 	}
 	report.Notes = append(report.Notes, judge(report.Rows)...)
+	report.Notes = append(report.Notes, judgeStorm(report.Rows)...)
 	return report.Finish(os.Stdout, columns, s.out)
 }
 

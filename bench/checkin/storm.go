@@ -23,9 +23,17 @@ import (
 type fleet struct {
 	settings
 	tutti    *peers.Tutti
+	data     string
 	conns    []*load.Conn
 	requests []load.Request
 }
+
+// The cases.
+const (
+	idleCase  = "files, idle"
+	keptCase  = "storm, kept connections"
+	freshCase = "storm, new connections"
+)
 
 // idleFor is how long files are fetched with nobody else there.
 const idleFor = 5 * time.Second
@@ -38,7 +46,7 @@ func (s settings) storm(ctx context.Context, tutti *peers.Tutti, data string, fa
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{settings: s, tutti: tutti}
+	f := &fleet{settings: s, tutti: tutti, data: data}
 	defer f.close()
 	for i := range s.Agents {
 		node := fmt.Sprintf("storm-%05d.example.org", i)
@@ -67,8 +75,8 @@ func (s settings) storm(ctx context.Context, tutti *peers.Tutti, data string, fa
 	}
 	fmt.Fprintf(os.Stderr, "storm: %d first catalogs after %.0f s\n", s.Agents, time.Since(begin).Seconds())
 	return measure.InTurn(ctx, f.alone,
-		func(ctx context.Context) (measure.Row, error) { return f.all(ctx, "storm, kept connections", false) },
-		func(ctx context.Context) (measure.Row, error) { return f.all(ctx, "storm, new connections", true) },
+		func(ctx context.Context) (measure.Row, error) { return f.all(ctx, keptCase, false) },
+		func(ctx context.Context) (measure.Row, error) { return f.all(ctx, freshCase, true) },
 		f.alone)
 }
 
@@ -95,69 +103,38 @@ func (f *fleet) checkIn(ctx context.Context, i int) error {
 
 // alone fetches files with nobody else there.
 func (f *fleet) alone(ctx context.Context) (measure.Row, error) {
-	// Not a context with a deadline: requests under way are finished, as in the storm.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer time.AfterFunc(idleFor, cancel).Stop()
-	begin := time.Now()
-	files, err := f.fetch(ctx)
-	row := measure.Row{Server: "tutti", Case: "files, idle", Figures: map[string]float64{"requests": float64(len(files))}}
-	fileFigures(row.Figures, files, time.Since(begin))
-	return row, err
+	return f.watched(ctx, idleCase, func() (map[string]float64, error) {
+		return map[string]float64{}, measure.Settle(ctx, idleFor)
+	})
 }
 
-// fileFigures says how files were served.
-func fileFigures(figures map[string]float64, files []time.Duration, wall time.Duration) {
-	latency := measure.Summarize(files)
-	figures["files_per_s"] = float64(len(files)) / wall.Seconds()
-	figures["file_p50_ms"], figures["file_p99_ms"] = 1000*latency.P50.Seconds(), 1000*latency.P99.Seconds()
-}
-
-// fetch gets one file again and again until ctx ends, f.FileRate times a second if it can. A latency counts from
-// when the file was wanted; a client that is late does not fetch more afterwards.
-func (f *fleet) fetch(ctx context.Context) (latencies []time.Duration, err error) {
-	var mu sync.Mutex
-	var work errgroup.Group
-	every := time.Duration(float64(f.FileClients) / f.FileRate * float64(time.Second))
-	for i := range f.FileClients {
-		config, err := f.tutti.Client(context.WithoutCancel(ctx), fmt.Sprintf("files-%d.example.org", i))
-		if err != nil {
-			return nil, err
-		}
-		conn, err := load.NewConn(f.tutti.URL(), config)
-		if err != nil {
-			return nil, err
-		}
-		work.Go(func() error {
-			defer conn.Close()
-			for next := time.Now(); ; {
-				if measure.Settle(ctx, time.Until(next)) != nil {
-					return nil
-				}
-				response, err := conn.Discard(ctx, someFile)
-				switch {
-				case ctx.Err() != nil:
-					return nil
-				case err != nil || response.Status != http.StatusOK:
-					return errors.Join(err, load.Expect(someFile, response, err, http.StatusOK))
-				}
-				now := time.Now()
-				mu.Lock()
-				latencies = append(latencies, now.Sub(next))
-				mu.Unlock()
-				if next = next.Add(every); next.Before(now) {
-					next = now
-				}
-			}
-		})
+// watched does work while files are fetched, and says what that cost whom.
+func (f *fleet) watched(ctx context.Context, name string, work func() (map[string]float64, error)) (measure.Row, error) {
+	fetcher, err := startFetcher(ctx, fetching{URL: f.tutti.URL(), Data: f.data, Clients: f.FileClients, PerS: f.FileRate})
+	if err != nil {
+		return measure.Row{}, err
 	}
-	err = work.Wait()
-	return latencies, err
-}
-
-var someFile = load.Request{
-	Path:   "/puppet/v3/file_content/modules/storm/some.txt?environment=production",
-	Header: http.Header{"Accept": {"application/octet-stream"}},
+	watch, err := measure.Start(ctx, f.tutti.Usage)
+	if err != nil {
+		return measure.Row{}, err
+	}
+	figures, err := work()
+	span, err := watch.Stop(err)
+	files, cpu, stopErr := fetcher.stop()
+	if err := errors.Join(err, stopErr); err != nil {
+		return measure.Row{}, fmt.Errorf("%s: %w", name, err)
+	}
+	latency := measure.Summarize(files.Latencies)
+	for figure, value := range map[string]float64{
+		"files_per_s": float64(len(files.Latencies)) / files.Wall.Seconds(), "file_p50_ms": 1000 * latency.P50.Seconds(), "file_p99_ms": 1000 * latency.P99.Seconds(),
+		"wall_s": span.Wall.Seconds(), "server_cpu_s": span.Server.Seconds(), "client_cpu_s": span.Clients.Seconds(), "files_cpu_s": cpu.Seconds(),
+		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "files_cores": span.Cores(cpu), "others_cores": span.Cores(max(0, span.Others-cpu)),
+	} {
+		figures[figure] = value
+	}
+	fmt.Fprintf(os.Stderr, "%s: %.1f s; files %.0f a second, p99 %.1f ms; cores: server %.2f, agents %.2f, files %.2f, others %.2f\n", name, span.Wall.Seconds(),
+		figures["files_per_s"], figures["file_p99_ms"], figures["server_cores"], figures["client_cores"], figures["files_cores"], figures["others_cores"])
+	return measure.Row{Server: "tutti", Case: name, Figures: figures}, nil
 }
 
 // all has every node check in, evenly spread over f.within, while files are fetched. A
@@ -166,44 +143,35 @@ func (f *fleet) all(ctx context.Context, name string, fresh bool) (measure.Row, 
 	if fresh {
 		f.close()
 	}
-	watch, err := measure.Start(ctx, f.tutti.Usage)
+	before, err := f.tutti.Usage()
 	if err != nil {
 		return measure.Row{}, err
 	}
-	begin := time.Now()
-	latencies, files, err := f.meanwhile(ctx, begin)
-	wall := time.Since(begin)
-	span, err := watch.Stop(err)
-	if err != nil {
-		return measure.Row{}, err
-	}
-	latency := measure.Summarize(latencies)
-	row := measure.Row{Server: "tutti", Case: name, Figures: map[string]float64{
-		"requests": float64(f.Agents), "served": float64(len(latencies)), "cpu_ms_each": 1000 * span.Server.Seconds() / float64(f.Agents),
-		"p50_ms": 1000 * latency.P50.Seconds(), "p99_ms": 1000 * latency.P99.Seconds(), "per_s": float64(f.Agents) / wall.Seconds(),
-		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
-	}}
-	fileFigures(row.Figures, files, wall)
-	return row, nil
+	return f.watched(ctx, name, func() (map[string]float64, error) {
+		begin := time.Now()
+		latencies, err := f.checkInAll(ctx, begin)
+		wall := time.Since(begin)
+		if err != nil {
+			return nil, err
+		}
+		after, err := f.tutti.Usage()
+		latency := measure.Summarize(latencies)
+		return map[string]float64{
+			"requests": float64(f.Agents), "served": float64(len(latencies)), "cpu_ms_each": 1000 * after.Since(before).CPU.Seconds() / float64(f.Agents),
+			"p50_ms": 1000 * latency.P50.Seconds(), "p99_ms": 1000 * latency.P99.Seconds(), "per_s": float64(f.Agents) / wall.Seconds(),
+		}, err
+	})
 }
 
-func (f *fleet) meanwhile(ctx context.Context, begin time.Time) (latencies, files []time.Duration, err error) {
-	fetching, stop := context.WithCancel(ctx)
-	defer stop()
-	var fetcher errgroup.Group
-	fetcher.Go(func() (err error) {
-		files, err = f.fetch(fetching)
-		return err
-	})
+// checkInAll has every node check in when it is its time.
+func (f *fleet) checkInAll(ctx context.Context, begin time.Time) (latencies []time.Duration, err error) {
 	var mu sync.Mutex
 	work, working := errgroup.WithContext(ctx)
 	for i := range f.conns {
 		work.Go(func() error {
 			at := begin.Add(f.within * time.Duration(i) / time.Duration(f.Agents))
-			select {
-			case <-time.After(time.Until(at)):
-			case <-working.Done():
-				return working.Err()
+			if err := measure.Settle(working, time.Until(at)); err != nil {
+				return err
 			}
 			if err := f.checkIn(working, i); err != nil {
 				return err
@@ -215,6 +183,24 @@ func (f *fleet) meanwhile(ctx context.Context, begin time.Time) (latencies, file
 		})
 	}
 	err = work.Wait()
-	stop()
-	return latencies, files, errors.Join(err, fetcher.Wait())
+	return latencies, err
+}
+
+// judgeStorm compares with the aims of the design.
+func judgeStorm(rows []measure.Row) (notes []string) {
+	const slowest, share = 2000, 0.8 // milliseconds; of the idle speed
+	idle := 0.0
+	for _, row := range rows {
+		f := row.Figures
+		switch row.Case {
+		case idleCase:
+			idle = max(idle, f["files_per_s"])
+		case keptCase, freshCase:
+			notes = append(notes, fmt.Sprintf("aim: %s: all served, p99 below %d ms: %.0f of %.0f, %.0f ms; met: %t",
+				row.Case, slowest, f["served"], f["requests"], f["p99_ms"], f["served"] == f["requests"] && f["p99_ms"] < slowest))
+			notes = append(notes, fmt.Sprintf("aim: %s: files meanwhile at %.0f %% of their idle speed: %.0f %%; met: %t",
+				row.Case, 100*share, 100*f["files_per_s"]/idle, f["files_per_s"] >= share*idle))
+		}
+	}
+	return notes
 }
