@@ -1,7 +1,7 @@
 // Package bell wakes those who wait for something with a number to change.
 //
-// A bell is a hint: who waits takes the bell, looks at what is stored, and if that is not what it waits for, listens for
-// a while and looks again. What rings between the look and the listening is heard, as the bell was taken before.
+// A bell is a hint: who waits looks at what is stored, and if that is not what it waits for, listens for a while, to look
+// again. What rings between the look and the listening is heard. A bell is there as long as somebody waits for it.
 //
 // All of it may be used concurrently.
 package bell
@@ -14,45 +14,67 @@ import (
 
 // Tower has a bell for each number that somebody waits for. The zero value is ready.
 type Tower struct {
-	mu      sync.Mutex
-	waiting map[int64]chan struct{}
+	mu    sync.Mutex
+	bells map[int64]*bell
 }
 
-// Of is the bell of a number: it is closed when that rings the next time.
-func (t *Tower) Of(id int64) <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.waiting == nil {
-		t.waiting = map[int64]chan struct{}{}
+// bell is for all who wait for a number. One that has rung is not in the tower any more.
+type bell struct {
+	rung      chan struct{} // closed when it rings
+	listeners int
+}
+
+// atMost is how long is listened for a bell: what changed may have lost its ring.
+const atMost = time.Second
+
+// Wait returns at once if something is so, and otherwise when a number rings, or after about a second. So looks at
+// it; its error, or that of ctx, is returned.
+func (t *Tower) Wait(ctx context.Context, id int64, so func() (bool, error)) error {
+	b := t.take(id)
+	defer t.leave(id, b)
+	if is, err := so(); is || err != nil {
+		return err
 	}
-	if t.waiting[id] == nil {
-		t.waiting[id] = make(chan struct{})
+	look := time.NewTimer(atMost)
+	defer look.Stop()
+	select {
+	case <-b.rung:
+	case <-look.C:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return t.waiting[id]
+	return nil
 }
 
 // Ring wakes all who wait for a number.
 func (t *Tower) Ring(id int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if bell := t.waiting[id]; bell != nil {
-		close(bell)
-		delete(t.waiting, id)
+	if b := t.bells[id]; b != nil {
+		close(b.rung)
+		delete(t.bells, id)
 	}
 }
 
-// atMost is how long is listened for a bell: what changed may have lost its ring.
-const atMost = time.Second
-
-// Listen returns when a bell rings, or after about a second. The error is that of ctx.
-func Listen(ctx context.Context, bell <-chan struct{}) error {
-	look := time.NewTimer(atMost)
-	defer look.Stop()
-	select {
-	case <-bell:
-	case <-look.C:
-	case <-ctx.Done():
-		return ctx.Err()
+func (t *Tower) take(id int64) *bell {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bells == nil {
+		t.bells = map[int64]*bell{}
 	}
-	return nil
+	b := t.bells[id]
+	if b == nil {
+		b = &bell{rung: make(chan struct{})}
+		t.bells[id] = b
+	}
+	b.listeners++
+	return b
+}
+
+func (t *Tower) leave(id int64, b *bell) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.listeners--; b.listeners == 0 && t.bells[id] == b {
+		delete(t.bells, id)
+	}
 }

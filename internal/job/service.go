@@ -134,10 +134,8 @@ func (h *hints) take() []fleet.Certname {
 // Wait returns when a job has changed since the change with a number, or after
 // about a second: what it waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	rung := s.bells.Of(id)
-	j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
-	if err != nil || j.Change > after || j.Status.Final() {
-		return err
-	}
-	return bell.Listen(ctx, rung)
+	return s.bells.Wait(ctx, id, func() (bool, error) {
+		j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
+		return j.Change > after || j.Status.Final(), err
+	})
 }

@@ -91,12 +91,10 @@ func (s *Service) Approvals(ctx context.Context, id int64) ([]Approval, error) {
 // Wait returns when a release has another revision than after, or has ended, or after about a second: what it waits for is a
 // hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	rung := s.bells.Of(id)
-	r, err := s.Store.Release(ctx, id)
-	if err != nil || r.Revision > after || r.State.Final() {
-		return err
-	}
-	return bell.Listen(ctx, rung)
+	return s.bells.Wait(ctx, id, func() (bool, error) {
+		r, err := s.Store.Release(ctx, id)
+		return r.Revision > after || r.State.Final(), err
+	})
 }
 
 // Pause lets nothing more of a release begin.
