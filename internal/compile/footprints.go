@@ -32,7 +32,7 @@ func (p *footprint) reads(names []string) bool {
 // footprints keeps those of nodes' bases in memory. Groups of sources and lists of
 // facts, which many share, are there once. It belongs to one goroutine.
 type footprints struct {
-	store  Wants
+	store  Readings
 	known  map[int64]*footprint
 	number map[fleet.Digest]int32
 	groups []sourceGroup
@@ -45,7 +45,7 @@ type sourceGroup struct {
 	sources *Sources
 }
 
-func newFootprints(store Wants) *footprints {
+func newFootprints(store Readings) *footprints {
 	return &footprints{store: store, known: map[int64]*footprint{}, number: map[fleet.Digest]int32{}, lists: map[string][]string{}}
 }
 
@@ -88,16 +88,7 @@ func (f *footprints) forget(all []Standing) {
 }
 
 func (f *footprints) compact(left Footprint) *footprint {
-	out := &footprint{given: left.Set.Given, asked: left.Set.Asked, groups: make([]int32, 0, len(left.Groups))}
-	for _, digest := range left.Groups {
-		n, known := f.number[digest]
-		if !known {
-			n = int32(len(f.groups)) //nolint:gosec // there are a few thousand
-			f.number[digest] = n
-			f.groups = append(f.groups, sourceGroup{digest: digest})
-		}
-		out.groups = append(out.groups, n)
-	}
+	out := &footprint{given: left.Set.Given, asked: left.Set.Asked, groups: f.numbers(left.Groups)}
 	var names []string
 	for _, v := range left.Set.Values {
 		below, ok := strings.CutPrefix(v.Pointer, "/facts")
@@ -112,6 +103,21 @@ func (f *footprints) compact(left Footprint) *footprint {
 	}
 	out.facts = f.shared(slices.Compact(slices.Sorted(slices.Values(names))))
 	return out
+}
+
+// numbers counts groups.
+func (f *footprints) numbers(groups []fleet.Digest) []int32 {
+	numbers := make([]int32, len(groups))
+	for i, digest := range groups {
+		n, known := f.number[digest]
+		if !known {
+			n = int32(len(f.groups)) //nolint:gosec // there are a few thousand
+			f.number[digest] = n
+			f.groups = append(f.groups, sourceGroup{digest: digest})
+		}
+		numbers[i] = n
+	}
+	return numbers
 }
 
 // shared is a list that is kept once.
@@ -152,13 +158,32 @@ type judgement struct {
 	groups  map[int32]bool // whether the difference touches it
 }
 
+func newJudgement(ctx context.Context, versions Differ, prints *footprints, env fleet.Environment, from, to fleet.Digest) (*judgement, error) {
+	changes, err := versions.Changes(ctx, env, from, to)
+	if err != nil && fault.Of(err) != fault.NotFound {
+		return nil, err
+	}
+	if err != nil { // that version is gone
+		changes = &Changes{All: true}
+	}
+	return &judgement{changes: changes, prints: prints, groups: map[int32]bool{}}, nil
+}
+
 // stands says whether nothing differs that a base's compilation read of files.
 func (j *judgement) stands(ctx context.Context, base Base) (bool, error) {
 	left := j.prints.known[base.Inputs]
-	if left == nil || j.changes.All {
+	if left == nil {
 		return false, nil
 	}
-	for _, n := range left.groups {
+	return j.untouched(ctx, left.groups)
+}
+
+// untouched says whether nothing differs in groups.
+func (j *judgement) untouched(ctx context.Context, groups []int32) (bool, error) {
+	if j.changes.All {
+		return false, nil
+	}
+	for _, n := range groups {
 		touched, judged := j.groups[n]
 		if !judged {
 			sources, err := j.prints.sources(ctx, n)

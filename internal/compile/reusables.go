@@ -19,6 +19,9 @@ type Reusables interface {
 	// catalog and was no preview, with its inputs. NotFound if there is none, or if its
 	// inputs are not known.
 	NewestStaged(ctx context.Context, node fleet.Certname, env fleet.Environment) (Compilation, error)
+	// Candidates lists of each of the nodes what Newest and then NewestStaged give, without inputs. A row whose inputs are
+	// not known may be there.
+	Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]Candidate, error)
 	// Restate says that the catalog of compilation from stands for another version:
 	// it adds a done row of c, with its version, UUID, FactsSeq, FinishedAt and the
 	// rest as from has it, makes that the one that gave the node's newest catalog, and
@@ -31,6 +34,14 @@ type Reusables interface {
 	StopReuse(ctx context.Context, s ReuseStop) error
 	// ReuseStops lists those of a node in env, the latest first.
 	ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]ReuseStop, error)
+	// ReuseStopsOf is ReuseStops of each of the nodes that has some.
+	ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]ReuseStop, error)
+}
+
+// Candidate is a compilation whose catalog may stand.
+type Candidate struct {
+	Compilation       // without Inputs
+	Read        int64 // the compilation whose inputs are its: see Base.Inputs
 }
 
 // ReuseStop says that a reused catalog was not what a fresh compilation gave: for

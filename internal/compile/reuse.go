@@ -233,16 +233,28 @@ func (r *Reuser) still(ctx context.Context, w Wish) (bool, error) {
 
 // barred says why a catalog must not be used again whatever its inputs are.
 func (r *Reuser) barred(ctx context.Context, from Compilation, version fleet.Digest) (why string, err error) {
-	if ttl, age := r.VolatileTTL(), time.Since(from.Inputs.At); len(from.Inputs.Volatile) > 0 && age >= ttl {
-		return fmt.Sprintf("it is volatile (%s) and older than %s", from.Inputs.Volatile[0], ttl), nil
+	if why := r.aged(from.Inputs); why != "" {
+		return why, nil
 	}
 	stops, err := r.Store.ReuseStops(ctx, from.Node, from.Environment)
+	return stopped(stops, from, version), err
+}
+
+// aged says why a catalog is too old.
+func (r *Reuser) aged(in *InputSet) (why string) {
+	if ttl, age := r.VolatileTTL(), time.Since(in.At); len(in.Volatile) > 0 && age >= ttl {
+		return fmt.Sprintf("it is volatile (%s) and older than %s", in.Volatile[0], ttl)
+	}
+	return ""
+}
+
+func stopped(stops []ReuseStop, from Compilation, version fleet.Digest) (why string) {
 	for _, stop := range stops {
 		if stop.Version == from.Version || stop.Version == version {
-			return fmt.Sprintf("a reused catalog of version %s was wrong", stop.Version.Short()), err
+			return fmt.Sprintf("a reused catalog of version %s was wrong", stop.Version.Short())
 		}
 	}
-	return "", err
+	return ""
 }
 
 // restate makes a row of w's version of a catalog that stands. A staged one becomes its

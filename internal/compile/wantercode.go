@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -84,14 +83,10 @@ func (w *Wanter) standing(
 	}
 	j := judgements[base.Version]
 	if j == nil {
-		changes, err := w.Reuser.Versions.Changes(ctx, env, base.Version, version)
-		if err != nil && fault.Of(err) != fault.NotFound {
+		var err error
+		if j, err = newJudgement(ctx, w.Reuser.Versions, w.prints, env, base.Version, version); err != nil {
 			return Base{}, err
 		}
-		if err != nil { // that version is gone
-			changes = &Changes{All: true}
-		}
-		j = &judgement{changes: changes, prints: w.prints, groups: map[int32]bool{}}
 		judgements[base.Version] = j
 	}
 	if ok, err := j.stands(ctx, base); !ok || err != nil {

@@ -95,10 +95,7 @@ type Wants interface {
 	// StandingsNamed lists how those of the named nodes stand that are active, each in
 	// its environment, by name.
 	StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]Standing, error)
-	// Footprints reads what compilations read, by Base.Inputs. What is gone is left out.
-	Footprints(ctx context.Context, inputs []int64) (map[int64]Footprint, error)
-	// SourceGroup reads the text of a group; NotFound if it is gone.
-	SourceGroup(ctx context.Context, group fleet.Digest) ([]byte, error)
+	Readings
 
 	// Marks lists all marks.
 	Marks(ctx context.Context) ([]Mark, error)
@@ -139,6 +136,14 @@ type Wants interface {
 	Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error)
 	// Waiting names the nodes of which a compilation of that version is wanted or leased.
 	Waiting(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]fleet.Certname, error)
+}
+
+// Readings is what compilations read. Every method may be called concurrently.
+type Readings interface {
+	// Footprints reads what compilations read, by Base.Inputs. What is gone is left out.
+	Footprints(ctx context.Context, inputs []int64) (map[int64]Footprint, error)
+	// SourceGroup reads the text of a group; NotFound if it is gone.
+	SourceGroup(ctx context.Context, group fleet.Digest) ([]byte, error)
 }
 
 // Modes says how nodes get their catalogs.

@@ -37,14 +37,36 @@ func (g *Grouper) Fleet(limit int, nameOf func(number uint32) string) (api.Fleet
 	return out, nil
 }
 
-// Nodes lists the numbers of a group's nodes, in order. Nothing may be added meanwhile.
-func (g *Grouper) Nodes(k Key) iter.Seq[uint32] {
+// Nodes lists the numbers of a group's nodes, in order.
+func (g *Grouper) Nodes(k Key) []uint32 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if of := g.groups[k]; of != nil {
-		return of.nodes.all()
+		return slices.Collect(of.nodes.all())
 	}
-	return func(func(uint32) bool) {}
+	return nil
+}
+
+// Whole is a group with the numbers of all of its nodes, in order.
+type Whole struct {
+	api.ChangeGroup
+	Numbers []uint32
+}
+
+// All is every group, in the order of Fleet, one after the other: all of them together may be much. Nothing may be added
+// meanwhile.
+func (g *Grouper) All(nameOf func(number uint32) string) iter.Seq2[Whole, error] {
+	return func(yield func(Whole, error) bool) {
+		g.mu.Lock()
+		all := g.sorted()
+		g.mu.Unlock()
+		for _, of := range all {
+			shown, err := of.show(nameOf)
+			if !yield(Whole{shown, slices.Collect(of.nodes.all())}, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 func (g *Grouper) sorted() []*group {

@@ -4,8 +4,8 @@
 // Story: somebody stages a version and asks for a preview of it. The preview's nodes are
 // fixed then; each has a share. A share's compilation is wanted in the background, and answered by a
 // stored catalog where nothing that it read differs, so that only touched nodes cost a
-// compile. As soon as a share's catalog is there it is compared with what the node has, and its
-// changes join those of the other nodes: one group for each change. When no share waits, the groups
+// compile; these are asked for first. As soon as a share's catalog is there it is compared with what the node has, and its
+// changes join those of the other nodes: one group for each change. Shares are asked for, compared and stored many at a time. When no share waits, the groups
 // are stored and the preview is ready. People read it, acknowledge groups, and comment on them; a
 // release hands out exactly its catalogs.
 //
@@ -33,7 +33,13 @@
 // # Concurrency
 //
 // Run of a Service blocks and owns what it starts; all else may be called concurrently. At most
-// MaxAtOnce previews are worked on, the oldest first.
+// MaxAtOnce previews are worked on, the oldest first. That a compilation has ended is a hint (Finished); all that
+// was asked for is looked at from time to time.
+//
+// # Memory
+//
+// In memory are the shares of the previews that are worked on, their groups with bounded examples, and the
+// catalogs of a few nodes that are being compared, however many nodes there are.
 //
 // # Errors
 //

@@ -30,7 +30,7 @@ func readyWith(t *testing.T, groups ...preview.Group) (*preview.Service, preview
 	}
 	p, err := store.CreatePreview(t.Context(), preview.Preview{Environment: "production", State: preview.Compiling, Counts: preview.Count(shares)}, shares)
 	if err == nil {
-		p, err = store.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: time.Now()}, groups)
+		p, err = store.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: time.Now()}, previewtest.Groups(groups...))
 	}
 	if err != nil {
 		t.Fatal(err)

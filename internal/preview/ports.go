@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -27,8 +28,8 @@ type Store interface {
 	// final stay as they are. Conflict if it does not compile (any more).
 	SavePreviewShares(ctx context.Context, id int64, shares []Share) (Preview, error)
 	// FinishPreview makes a preview that compiles ready, with its groups in their order. Conflict if it does not
-	// compile, or if a share waits.
-	FinishPreview(ctx context.Context, p Preview, groups []Group) (Preview, error)
+	// compile, or if a share waits; an error of groups is passed on.
+	FinishPreview(ctx context.Context, p Preview, groups iter.Seq2[Group, error]) (Preview, error)
 	// CancelPreview ends a preview that compiles; one that has ended stays as it is.
 	CancelPreview(ctx context.Context, p Preview) (Preview, error)
 	// PreviewGroups is a page of a ready preview's groups without their nodes, in their order.
@@ -82,9 +83,9 @@ type GroupPage struct {
 // Compiler gives what a version makes of nodes. Nothing that it compiles for a preview becomes
 // its node's newest catalog.
 type Compiler interface {
-	// Ask says for each node, in their order, what a version gives it. What is not known is wanted
-	// with it, in the background.
-	Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]Answer, error)
+	// Ask tells of each node once what a version gives it, some at a time, in any order: best those first that have to be
+	// compiled. What is not known is wanted with it, in the background. An error of tell ends it and is passed on.
+	Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, tell func([]Answer) error) error
 	// Ended returns those of the compilations that have ended or are not there any more.
 	Ended(ctx context.Context, compilations []int64) ([]Answer, error)
 }
@@ -114,12 +115,12 @@ const (
 
 // Bases says what nodes have.
 type Bases interface {
-	// Base is the catalog that a node has now; empty if it has none that is stored.
-	Base(ctx context.Context, node fleet.Certname) (fleet.Digest, error)
+	// Bases is the catalogs that nodes have now, without those that have none that is stored.
+	Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error)
 }
 
 // Comparing finds out which nodes have the same change; see diff.Grouper. What it is given makes the
-// same groups in any order.
+// same groups in any order. It may be used by many goroutines at once.
 type Comparing interface {
 	// Add compares two stored catalogs of a node. NotFound if one of them is not stored, Invalid if one is no
 	// catalog; an error takes nothing in.
@@ -132,6 +133,8 @@ type Comparing interface {
 	So(limit int, nameOf func(number uint32) string) (api.FleetDifference, error)
 	// Members is the numbers of the nodes of a group, in order.
 	Members(key string) []uint32
+	// Groups is every group, in the order of So; nothing is added meanwhile.
+	Groups(nameOf func(number uint32) string) iter.Seq2[Group, error]
 }
 
 // Verdict is how two catalogs compare.

@@ -72,6 +72,9 @@ func (c Counts) Total() int {
 	return n
 }
 
+// Known is how many of them do not wait.
+func (c Counts) Known() int { return c.Total() - c[Waiting] }
+
 // Share is what a preview says of one node.
 type Share struct {
 	Number      uint32 // its place among the preview's nodes by name, from 0

@@ -34,6 +34,7 @@ func (p *parts) openHinter() (err error) {
 // node in live mode may have; the answer to those in released mode is no other than before.
 func (p *parts) compiled(c compile.Compilation) {
 	p.catalogs.Finished(c)
+	p.previews.Finished(c.ID)
 	if c.State == compile.Done && !c.Staged && c.Checks == 0 {
 		p.hinter.Changed(c.Node, "")
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/hex"
+	"iter"
 	"slices"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/diff"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -38,44 +39,94 @@ func (p *parts) openPreviews() error {
 // previewer is what previews ask of compilations, catalogs and nodes.
 type previewer struct{ *parts }
 
-// Ask implements preview.Compiler. A catalog that stands for the version costs no compilation, and no row.
-func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]preview.Answer, error) {
-	answers := make([]preview.Answer, len(nodes))
-	for i, node := range nodes {
-		var err error
-		if answers[i], err = p.ask(ctx, env, version, node); err != nil {
-			return nil, err
+// askAtOnce is how many nodes are judged, or wanted, together.
+const askAtOnce = 500
+
+// Ask implements preview.Compiler. A catalog that stands for the version costs no compilation, and no row. What reads files that
+// differ is wanted before anything else is judged.
+func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+	var survey *compile.Survey
+	if p.config.Load().ReuseCatalogs {
+		survey = p.reuser.Survey(p.store, env, version)
+	}
+	var others []fleet.Certname
+	for chunk := range slices.Chunk(nodes, askAtOnce) {
+		touched := chunk
+		if survey != nil {
+			var stand []fleet.Certname
+			var err error
+			if touched, stand, err = survey.Touched(ctx, chunk); err != nil {
+				return err
+			}
+			others = append(others, stand...)
+		}
+		if err := p.tellWanted(ctx, env, version, touched, tell); err != nil {
+			return err
 		}
 	}
-	p.dispatch.Wake()
-	return answers, nil
+	for chunk := range slices.Chunk(others, askAtOnce) {
+		verdicts, err := survey.Judge(ctx, chunk)
+		if err != nil {
+			return err
+		}
+		if err := p.tellJudged(ctx, env, version, chunk, verdicts, tell); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (p previewer) ask(ctx context.Context, env fleet.Environment, version fleet.Digest, node fleet.Certname) (preview.Answer, error) {
-	facts, err := p.store.Facts(ctx, node)
-	if fault.Of(err) == fault.NotFound && err != nil {
-		return preview.Answer{Node: node, Stands: preview.Impossible, Failure: preview.Failure{Message: "no facts are known of " + string(node)}}, nil //nolint:nilerr // that is the answer
-	}
-	if err != nil {
-		return preview.Answer{}, err
-	}
-	trusted, err := agentDoor(p).Trusted(ctx, node, nil)
-	if err != nil && fault.Of(err) != fault.NotFound { // it may have no certificate
-		return preview.Answer{}, err
-	}
-	if p.config.Load().ReuseCatalogs {
-		verdict, err := p.reuser.Judge(ctx, compile.Wish{Node: node, Environment: env, Version: version, Trusted: trusted, Staged: true})
-		if err == nil && verdict.Holds {
-			from := verdict.From
-			return preview.Answer{
-				Node: node, Compilation: from.ID, Stands: preview.Compiled, Catalog: from.Catalog, Reused: true, Volatile: firstOf(from.Inputs.Volatile),
-			}, nil
+// tellJudged tells of catalogs that stand, and has the others compiled.
+func (p previewer) tellJudged(
+	ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, verdicts []compile.Verdict, tell func([]preview.Answer) error,
+) error {
+	var stand []preview.Answer
+	var others []fleet.Certname
+	for i, v := range verdicts {
+		if !v.Holds {
+			others = append(others, nodes[i])
+			continue
 		}
+		stand = append(stand, preview.Answer{
+			Node: nodes[i], Compilation: v.From.ID, Stands: preview.Compiled, Catalog: v.From.Catalog, Reused: true, Volatile: firstOf(v.From.Inputs.Volatile),
+		})
 	}
-	c, err := p.store.Want(ctx, compile.Want{
-		Node: node, Environment: env, Version: version, FactsSeq: facts.Seq, Trusted: trusted, Priority: compile.Previewing, At: time.Now(), Staged: true,
-	})
-	return preview.Answer{Node: node, Compilation: c.ID}, err
+	if err := p.tellWanted(ctx, env, version, others, tell); err != nil {
+		return err
+	}
+	return tell(stand)
+}
+
+// tellWanted has catalogs of nodes compiled that have facts.
+func (p previewer) tellWanted(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	holdings, err := p.store.Holdings(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	var answers []preview.Answer
+	var wants []compile.Want
+	for _, node := range nodes {
+		seq := holdings[node].FactsSeq
+		if seq == 0 {
+			answers = append(answers, preview.Answer{Node: node, Stands: preview.Impossible, Failure: preview.Failure{Message: "no facts are known of " + string(node)}})
+			continue
+		}
+		wants = append(wants, compile.Want{
+			Node: node, Environment: env, Version: version, FactsSeq: seq, Priority: compile.Previewing, At: time.Now(), Staged: true,
+		})
+	}
+	rows, err := p.store.WantAll(ctx, wants)
+	if err != nil {
+		return err
+	}
+	for _, c := range rows {
+		answers = append(answers, preview.Answer{Node: c.Node, Compilation: c.ID})
+	}
+	p.dispatch.Wake()
+	return tell(answers)
 }
 
 // Ended implements preview.Compiler.
@@ -117,13 +168,21 @@ func firstOf(reasons []string) string {
 	return reasons[0]
 }
 
-// Base implements preview.Bases.
-func (p previewer) Base(ctx context.Context, node fleet.Certname) (fleet.Digest, error) {
-	known, err := p.store.Catalog(ctx, node)
-	if fault.Of(err) == fault.NotFound && err != nil || known.Received {
-		return "", nil //nolint:nilerr // it has none
+// Bases implements preview.Bases.
+func (p previewer) Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
+	bases := make(map[fleet.Certname]fleet.Digest, len(nodes))
+	for chunk := range slices.Chunk(nodes, inventory.MaxNamed) {
+		holdings, err := p.store.Holdings(ctx, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for node, h := range holdings {
+			if h.Catalog != "" {
+				bases[node] = h.Catalog
+			}
+		}
 	}
-	return known.Digest, err
+	return bases, nil
 }
 
 // Resolve implements preview.Resolver.
@@ -225,5 +284,16 @@ func (c *comparing) Members(key string) []uint32 {
 	if err != nil || len(raw) != len(diff.Key{}) {
 		return nil
 	}
-	return slices.Collect(c.groups.Nodes(diff.Key(raw)))
+	return c.groups.Nodes(diff.Key(raw))
+}
+
+// Groups implements preview.Comparing.
+func (c *comparing) Groups(nameOf func(uint32) string) iter.Seq2[preview.Group, error] {
+	return func(yield func(preview.Group, error) bool) {
+		for whole, err := range c.groups.All(nameOf) {
+			if !yield(preview.Group{Change: whole.ChangeGroup, Nodes: whole.Numbers}, err) {
+				return
+			}
+		}
+	}
 }

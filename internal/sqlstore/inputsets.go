@@ -256,17 +256,20 @@ func (s *Store) StopReuse(ctx context.Context, stop compile.ReuseStop) error {
 	return explain(err, "stop using catalogs of %s again", stop.Node)
 }
 
+const stopColumns = "certname, environment, version, stopped_at, reused, fresh, differs, inputs"
+
+func scanStop(row scanner) (stop compile.ReuseStop, err error) {
+	var differs string
+	err = row.Scan(&stop.Node, &stop.Environment, &stop.Version, at(&stop.At), &stop.Reused, &stop.Fresh, &differs, &stop.Inputs)
+	if err == nil {
+		err = json.Unmarshal([]byte(differs), &stop.Differs)
+	}
+	return stop, err
+}
+
 // ReuseStops implements compile.Reusables.
 func (s *Store) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
-	read := func(row scanner) (stop compile.ReuseStop, err error) {
-		var differs string
-		err = row.Scan(&stop.Node, &stop.Environment, &stop.Version, at(&stop.At), &stop.Reused, &stop.Fresh, &differs, &stop.Inputs)
-		if err == nil {
-			err = json.Unmarshal([]byte(differs), &stop.Differs)
-		}
-		return stop, err
-	}
-	stops, err := collect(ctx, s.reads, read, `SELECT certname, environment, version, stopped_at, reused, fresh, differs, inputs FROM reuse_stops
+	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
 		WHERE certname = $1 AND environment = $2 ORDER BY stopped_at DESC, version`, node, env)
 	return stops, explain(err, "read where catalogs of %s are not used again", node)
 }

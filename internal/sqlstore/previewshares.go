@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -105,7 +106,7 @@ func countShares(ctx context.Context, q querier, id int64) (preview.Counts, erro
 }
 
 // FinishPreview implements preview.Store.
-func (s *Store) FinishPreview(ctx context.Context, p preview.Preview, groups []preview.Group) (now preview.Preview, err error) {
+func (s *Store) FinishPreview(ctx context.Context, p preview.Preview, groups iter.Seq2[preview.Group, error]) (now preview.Preview, err error) {
 	unseen, err := json.Marshal(append([]preview.Unseen{}, p.Unseen...))
 	if err != nil {
 		return now, explain(err, "finish preview %d", p.ID)
@@ -133,14 +134,16 @@ func (s *Store) FinishPreview(ctx context.Context, p preview.Preview, groups []p
 	return now, explain(err, "finish preview %d", p.ID)
 }
 
-func (s *Store) groupRows(id int64, groups []preview.Group) ([][]any, error) {
-	rows := make([][]any, len(groups))
-	for i, g := range groups {
+func (s *Store) groupRows(id int64, groups iter.Seq2[preview.Group, error]) (rows [][]any, err error) {
+	for g, err := range groups {
+		if err != nil {
+			return nil, err
+		}
 		document, err := s.packJSON(g.Change)
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = []any{id, int64(i), g.Change.Key, document, s.packer.pack(packNumbers(g.Nodes))}
+		rows = append(rows, []any{id, int64(len(rows)), g.Change.Key, document, s.packer.pack(packNumbers(g.Nodes))})
 	}
 	return rows, nil
 }

@@ -51,6 +51,22 @@ func (q *Queue) newestStaged(node fleet.Certname, env fleet.Environment) (compil
 	return found, nil
 }
 
+// Candidates implements compile.Reusables.
+func (q *Queue) Candidates(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := map[fleet.Certname][]compile.Candidate{}
+	for _, node := range nodes {
+		for staged, newest := range []func(fleet.Certname, fleet.Environment) (compile.Compilation, error){q.newest, q.newestStaged} {
+			if c, err := newest(node, env); err == nil {
+				c.Inputs = nil
+				found[node] = append(found[node], compile.Candidate{Compilation: c, Read: q.bases[baseKey{node, env, staged == 1}].Inputs})
+			}
+		}
+	}
+	return found, q.fail
+}
+
 // Restate implements compile.Reusables.
 func (q *Queue) Restate(_ context.Context, from int64, c compile.Compilation) (compile.Compilation, error) {
 	q.mu.Lock()
@@ -97,6 +113,10 @@ func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Env
 	if q.fail != nil {
 		return nil, q.fail
 	}
+	return q.stopsOf(node, env), nil
+}
+
+func (q *Queue) stopsOf(node fleet.Certname, env fleet.Environment) []compile.ReuseStop {
 	var found []compile.ReuseStop
 	for _, s := range q.stops {
 		if s.Node == node && s.Environment == env {
@@ -106,5 +126,18 @@ func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Env
 	slices.SortFunc(found, func(a, b compile.ReuseStop) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Version, b.Version))
 	})
-	return found, nil
+	return found
+}
+
+// ReuseStopsOf implements compile.Reusables.
+func (q *Queue) ReuseStopsOf(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := map[fleet.Certname][]compile.ReuseStop{}
+	for _, node := range nodes {
+		if stops := q.stopsOf(node, env); len(stops) > 0 {
+			found[node] = stops
+		}
+	}
+	return found, q.fail
 }

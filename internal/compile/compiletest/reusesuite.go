@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -27,6 +28,7 @@ func RunReusables(t *testing.T, open func(t *testing.T) ReuseBackend) {
 		"NewestHasItsInputs": testNewestHasItsInputs, "NewestOfTheNodesCatalog": testNewestOfTheNodesCatalog,
 		"Restate": testRestate, "RestateConflicts": testRestateConflicts, "GroupsAreShared": testGroupsAreShared,
 		"StopReuse": testStopReuse, "ChecksAreKept": testChecksAreKept, "PruneKeepsInputs": testPruneKeepsInputs,
+		"CandidatesAreNewest": testCandidatesAreNewest, "StopsOfMany": testStopsOfMany,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,5 +224,54 @@ func testPruneKeepsInputs(b reuseBench) {
 	}
 	if diff := cmp.Diff(inputsOf("y.pp"), b.newest("b.example").Inputs); diff != "" {
 		b.t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+}
+
+// Of many nodes is read what is read of one.
+func testCandidatesAreNewest(b reuseBench) {
+	b.compiled("a.example", v1, inputsOf("x.pp"), t0)
+	b.compiled("a.example", v2, inputsOf("y.pp"), t0)
+	first := b.compiled("b.example", v1, inputsOf("x.pp"), t0)
+	if _, err := b.restate(first, v2); err != nil {
+		b.t.Fatal(err)
+	}
+	nodes := []fleet.Certname{"a.example", "b.example", "c.example"}
+	found, err := b.Reusables.Candidates(b.t.Context(), env, nodes)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, node := range nodes[:2] {
+		want := b.newest(node)
+		want.Inputs = nil
+		read := map[fleet.Certname]int64{"a.example": want.ID, "b.example": first.ID}[node]
+		if diff := cmp.Diff([]compile.Candidate{{Compilation: want, Read: read}}, found[node]); diff != "" {
+			b.t.Errorf("candidates of %s (-want +got):\n%s", node, diff)
+		}
+	}
+	if other, err := b.Reusables.Candidates(b.t.Context(), "other", nodes); err != nil || len(found) != 2 || len(other) != 0 {
+		b.t.Errorf("candidates of nobody: %v, %v, %v", found["c.example"], other, err)
+	}
+}
+
+func testStopsOfMany(b reuseBench) {
+	for i, node := range []fleet.Certname{"a.example", "b.example", "a.example"} {
+		stop := compile.ReuseStop{Node: node, Environment: env, Version: []fleet.Digest{v1, v1, v2}[i], At: t0.Add(time.Duration(i) * minute), Differs: []string{"File[x]"}}
+		if err := b.Reusables.StopReuse(b.t.Context(), stop); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	nodes := []fleet.Certname{"a.example", "b.example", "c.example"}
+	found, err := b.Reusables.ReuseStopsOf(b.t.Context(), env, nodes)
+	if err != nil || len(found) != 2 {
+		b.t.Errorf("stops of %d nodes, %v", len(found), err)
+	}
+	for _, node := range nodes {
+		want, err := b.Reusables.ReuseStops(b.t.Context(), node, env)
+		if diff := cmp.Diff(want, found[node], cmpopts.EquateEmpty()); err != nil || diff != "" {
+			b.t.Errorf("stops of %s: %v (-want +got):\n%s", node, err, diff)
+		}
+	}
+	if other, err := b.Reusables.ReuseStopsOf(b.t.Context(), "other", nodes); err != nil || len(other) != 0 {
+		b.t.Errorf("stops elsewhere: %v, %v", other, err)
 	}
 }

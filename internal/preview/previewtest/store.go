@@ -7,6 +7,7 @@ package previewtest
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -136,7 +137,14 @@ func (s *Store) SavePreviewShares(_ context.Context, id int64, shares []preview.
 }
 
 // FinishPreview implements preview.Store.
-func (s *Store) FinishPreview(_ context.Context, p preview.Preview, groups []preview.Group) (preview.Preview, error) {
+func (s *Store) FinishPreview(_ context.Context, p preview.Preview, groups iter.Seq2[preview.Group, error]) (preview.Preview, error) {
+	var all []preview.Group
+	for g, err := range groups {
+		if err != nil {
+			return preview.Preview{}, err
+		}
+		all = append(all, g)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, err := s.compiling(p.ID)
@@ -147,8 +155,19 @@ func (s *Store) FinishPreview(_ context.Context, p preview.Preview, groups []pre
 		return preview.Preview{}, fault.New(fault.Conflict, "%d shares of preview %d wait", n, p.ID)
 	}
 	k.preview.State, k.preview.Unseen, k.preview.EndedAt = preview.Ready, slices.Clone(p.Unseen), p.EndedAt
-	k.groups = slices.Clone(groups)
+	k.groups = all
 	return k.copy(), nil
+}
+
+// Groups is groups as FinishPreview takes them.
+func Groups(groups ...preview.Group) iter.Seq2[preview.Group, error] {
+	return func(yield func(preview.Group, error) bool) {
+		for _, g := range groups {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
 }
 
 // CancelPreview implements preview.Store.

@@ -176,13 +176,13 @@ func done(t *testing.T, s preview.Store, p preview.Preview, shares []preview.Sha
 		shares[i].State = preview.Changed
 	}
 	must[preview.Preview](t)(s.SavePreviewShares(t.Context(), p.ID, shares))
-	return must[preview.Preview](t)(s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, Unseen: []preview.Unseen{{Reason: "time", Nodes: 2}}, EndedAt: at}, groups))
+	return must[preview.Preview](t)(s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, Unseen: []preview.Unseen{{Reason: "time", Nodes: 2}}, EndedAt: at}, Groups(groups...)))
 }
 
 func ready(t *testing.T, s preview.Store) {
 	t.Helper()
 	p, shares := create(t, s, 3)
-	_, err := s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(5)}, nil)
+	_, err := s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(5)}, Groups())
 	kind(t, "a preview with shares that wait", fault.Conflict, err)
 	groups := []preview.Group{group("b", 0, 1, 2), group("a", 1), group("c", 0, 2)}
 	p = done(t, s, p, shares, when(6), groups...)
@@ -197,7 +197,7 @@ func ready(t *testing.T, s preview.Store) {
 	same(t, "nodes", []uint32{0, 2}, must[[]uint32](t)(s.PreviewGroupNodes(t.Context(), p.ID, "c")))
 	_, err = s.PreviewGroupNodes(t.Context(), p.ID, "d")
 	kind(t, "no such group", fault.NotFound, err)
-	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(7)}, nil)
+	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(7)}, Groups())
 	kind(t, "ready twice", fault.Conflict, err)
 	_, err = s.SavePreviewShares(t.Context(), p.ID, shares)
 	kind(t, "shares of a ready preview", fault.Conflict, err)
@@ -215,7 +215,7 @@ func cancelled(t *testing.T, s preview.Store) {
 	same(t, "once more", p, must[preview.Preview](t)(s.CancelPreview(t.Context(), preview.Preview{ID: p.ID, Reason: "again", EndedAt: when(4)})))
 	_, err := s.SavePreviewShares(t.Context(), p.ID, shares)
 	kind(t, "shares of a cancelled preview", fault.Conflict, err)
-	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(5)}, nil)
+	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: p.ID, EndedAt: when(5)}, Groups())
 	kind(t, "a cancelled preview is made ready", fault.Conflict, err)
 }
 
@@ -269,7 +269,7 @@ func notThere(t *testing.T, s preview.Store) {
 	kind(t, "Preview", fault.NotFound, err)
 	_, err = s.SavePreviewShares(t.Context(), 4711, nil)
 	kind(t, "SavePreviewShares", fault.NotFound, err)
-	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: 4711}, nil)
+	_, err = s.FinishPreview(t.Context(), preview.Preview{ID: 4711}, Groups())
 	kind(t, "Finish", fault.NotFound, err)
 	_, err = s.CancelPreview(t.Context(), preview.Preview{ID: 4711})
 	kind(t, "Cancel", fault.NotFound, err)

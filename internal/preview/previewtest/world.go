@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +62,22 @@ func (w *World) Resolve(context.Context, fleet.Environment, api.JobTargets) ([]f
 }
 
 // Ask implements preview.Compiler.
-func (w *World) Ask(_ context.Context, _ fleet.Environment, _ fleet.Digest, nodes []fleet.Certname) ([]preview.Answer, error) {
+func (w *World) Ask(_ context.Context, _ fleet.Environment, _ fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+	nodes = slices.Clone(nodes)
+	slices.Reverse(nodes)
+	for part := range slices.Chunk(nodes, 3) {
+		answers, err := w.ask(part)
+		if err != nil {
+			return err
+		}
+		if err := tell(answers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *World) ask(nodes []fleet.Certname) ([]preview.Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.call(); err != nil {
@@ -109,11 +126,17 @@ func (w *World) answer(id int64, node fleet.Certname) preview.Answer {
 	return a
 }
 
-// Base implements preview.Bases.
-func (w *World) Base(_ context.Context, node fleet.Certname) (fleet.Digest, error) {
+// Bases implements preview.Bases.
+func (w *World) Bases(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.Fates[node].Base, w.call()
+	bases := map[fleet.Certname]fleet.Digest{}
+	for _, node := range nodes {
+		if base := w.Fates[node].Base; base != "" {
+			bases[node] = base
+		}
+	}
+	return bases, w.call()
 }
 
 // Comparing is preview.Comparing for catalogs that are nothing but their digests.
@@ -187,4 +210,20 @@ func (c *comparing) Members(key string) []uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.groups[key]))
+}
+
+// Groups implements preview.Comparing.
+func (c *comparing) Groups(nameOf func(uint32) string) iter.Seq2[preview.Group, error] {
+	return func(yield func(preview.Group, error) bool) {
+		so, err := c.So(math.MaxInt, nameOf)
+		if err != nil {
+			yield(preview.Group{}, err)
+			return
+		}
+		for _, change := range so.Groups {
+			if !yield(preview.Group{Change: change, Nodes: c.Members(change.Key)}, nil) {
+				return
+			}
+		}
+	}
 }
