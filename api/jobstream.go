@@ -14,13 +14,13 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// The stream of job.events is server-sent events: "id" is the number of the event,
-// "data" a JobEvent. A comment comes every JobHeartbeat when there is nothing else,
-// and JobEnded is the type of the last event of a job that is over.
+// The streams of job.events and preview.events are server-sent events: "id" is the number of the event,
+// "data" a JobEvent or a PreviewEvent. A comment comes every StreamHeartbeat when there is nothing else,
+// and StreamEnded is the type of the last event of a job, or a preview, that is over.
 const (
-	JobHeartbeat = 15 * time.Second
-	JobEnded     = "end"
-	JobChanged   = "change"
+	StreamHeartbeat = 15 * time.Second
+	StreamEnded     = "end"
+	StreamChanged   = "change"
 )
 
 // The patience of those who follow.
@@ -35,27 +35,43 @@ const (
 // was: no event is left out, none comes twice. lost is told each time; back is called with the first
 // thing heard after that.
 func (c *Client) FollowJob(ctx context.Context, job string, after int64, each func(JobEvent) error, lost func(error), back func()) error {
-	f := follower{
-		after: after, back: back,
-		open: func(ctx context.Context, after int64) (*http.Response, error) {
-			return c.open(ctx, JobEvents, JobEventsRequest{Job: job, After: strconv.FormatInt(after, 10)}, nil, "")
-		},
-		take: func(kind, data string, f *follower) error {
-			if kind == JobEnded {
-				f.ended = true
-				return io.EOF
-			}
-			if kind != JobChanged { // a heartbeat, or something of a newer server
-				return nil
-			}
-			var event JobEvent
+	open := func(ctx context.Context, after int64) (*http.Response, error) {
+		return c.open(ctx, JobEvents, JobEventsRequest{Job: job, After: strconv.FormatInt(after, 10)}, nil, "")
+	}
+	f := follower{after: after, back: back, open: open, take: untilEnd(func(e JobEvent) int64 { return e.Number }, each)}
+	return f.follow(ctx, c.server.Host, lost)
+}
+
+// FollowPreview hands over how far a preview is until it has ended or each returns an error. It connects again as
+// FollowJob does.
+func (c *Client) FollowPreview(ctx context.Context, preview string, each func(PreviewEvent) error, lost func(error), back func()) error {
+	open := func(ctx context.Context, after int64) (*http.Response, error) {
+		request := PreviewEventsRequest{Preview: preview}
+		if after >= 0 {
+			request.After = strconv.FormatInt(after, 10)
+		}
+		return c.open(ctx, PreviewEvents, request, nil, "")
+	}
+	f := follower{after: -1, back: back, open: open, take: untilEnd(func(e PreviewEvent) int64 { return e.Number }, each)}
+	return f.follow(ctx, c.server.Host, lost)
+}
+
+// untilEnd takes the events of a stream that says when it ends, each with its number.
+func untilEnd[E any](number func(E) int64, each func(E) error) func(kind, data string, f *follower) error {
+	return func(kind, data string, f *follower) error {
+		switch kind {
+		case StreamEnded:
+			f.ended = true
+			return io.EOF
+		case StreamChanged:
+			var event E
 			if err := json.Unmarshal([]byte(data), &event); err != nil {
 				return err
 			}
-			return f.pass(event.Number, func() error { return each(event) })
-		},
+			return f.pass(number(event), func() error { return each(event) })
+		}
+		return nil // a heartbeat, or something of a newer server
 	}
-	return f.follow(ctx, c.server.Host, lost)
 }
 
 // follow connects until the stream is over; host is the server's name, for errors.
@@ -125,7 +141,7 @@ func (f *follower) pass(number int64, each func() error) error {
 func (f *follower) connect(ctx context.Context, host string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	silent := time.AfterFunc(3*JobHeartbeat, cancel) // a dead connection says nothing, not even that
+	silent := time.AfterFunc(3*StreamHeartbeat, cancel) // a dead connection says nothing, not even that
 	defer silent.Stop()
 	answer, err := f.open(ctx, f.after)
 	if err != nil {
@@ -133,7 +149,7 @@ func (f *follower) connect(ctx context.Context, host string) error {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	err = readEvents(answer.Body, func(kind, data string) error {
-		silent.Reset(3 * JobHeartbeat)
+		silent.Reset(3 * StreamHeartbeat)
 		f.hear()
 		return f.take(kind, data, f)
 	})

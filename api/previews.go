@@ -13,6 +13,7 @@ var (
 	PreviewCreate = Operation{"preview.create", http.MethodPost, "/environments/{environment}/previews", fleet.PreviewCreate, "Compile a version for nodes and say what it would change; nothing is released", PreviewCreateRequest{}, Preview{}, false}
 	PreviewList   = Operation{"preview.list", http.MethodGet, "/previews", fleet.PreviewRead, "List previews, newest first", PreviewListRequest{}, List[Preview]{}, false}
 	PreviewShow   = Operation{"preview.show", http.MethodGet, "/previews/{preview}", fleet.PreviewRead, "Show a preview and its changes, the largest first; while it compiles, those that are known", PreviewShowRequest{}, PreviewReport{}, false}
+	PreviewEvents = Operation{"preview.events", http.MethodGet, "/previews/{preview}/events", fleet.PreviewRead, "Stream how far a preview is and the changes that are found, as server-sent events", PreviewEventsRequest{}, PreviewEvent{}, false}
 	PreviewNodes  = Operation{"preview.nodes", http.MethodGet, "/previews/{preview}/nodes", fleet.PreviewRead, "List the nodes of a preview, all or those with a change", PreviewNodesRequest{}, List[PreviewNode]{}, false}
 	PreviewNodeOf = Operation{"preview.node", http.MethodGet, "/previews/{preview}/nodes/{name}", fleet.PreviewRead, "Say all that a preview changes for one node", PreviewNodeRequest{}, CatalogDifference{}, false}
 	PreviewSay    = Operation{"preview.say", http.MethodPost, "/previews/{preview}/remarks", fleet.PreviewCreate, "Acknowledge changes of a preview, withdraw that, or comment on them", PreviewSayRequest{}, List[PreviewRemark]{}, false}
@@ -21,7 +22,7 @@ var (
 
 // previewOperations is the operations of this file, in the order of the reference.
 func previewOperations() []Operation {
-	return []Operation{PreviewCreate, PreviewList, PreviewShow, PreviewNodes, PreviewNodeOf, PreviewSay, PreviewCancel}
+	return []Operation{PreviewCreate, PreviewList, PreviewShow, PreviewEvents, PreviewNodes, PreviewNodeOf, PreviewSay, PreviewCancel}
 }
 
 // PreviewCreateRequest asks for a preview of code whose files are stored (see blob.upload), or
@@ -54,6 +55,20 @@ type PreviewShowRequest struct {
 	Preview string `path:"preview"`
 	After   string `query:"after"` // the place of the last change seen
 	Limit   int    `query:"limit"`
+}
+
+// PreviewEventsRequest asks for a stream. A header Last-Event-ID wins over After.
+type PreviewEventsRequest struct {
+	Preview string `path:"preview"`
+	After   string `query:"after"` // the number of the last event that is known
+}
+
+// PreviewEvent is how far a preview is. One that is followed by another one may be left out. The stream ends after the preview
+// is ready or cancelled.
+type PreviewEvent struct {
+	Number  int64         `json:"number"` // grows; the stream can be resumed after it: how many nodes are known, and one more at the end
+	Preview Preview       `json:"preview"`
+	Changes []ChangeGroup `json:"changes"` // of the largest ones, those that were not sent over this connection yet or have more nodes now; without examples
 }
 
 // PreviewNodesRequest asks for nodes of a preview.

@@ -18,9 +18,6 @@ const (
 	previewAllCase  = "preview that changes all"
 )
 
-// previewEvery is how often a preview is looked at.
-const previewEvery = 100 * time.Millisecond
-
 // previewRole previews another edition of a role that no commit changed.
 func (b *bench) previewRole(ctx context.Context) (measure.Row, error) {
 	return b.preview(ctx, previewRoleCase, b.Nodes/b.Roles, func() error { return b.code.writeRole(0, 3) })
@@ -64,11 +61,12 @@ func (b *bench) preview(ctx context.Context, name string, changed int, edit func
 		"nodes": float64(b.Nodes), "touched": float64(report.Counts["changed"]), "compiled": now["tutti_compile_done_total"] - before["tutti_compile_done_total"],
 		"known_s": first.Seconds(), "current_s": ready.Seconds(), "server_cpu_s": span.Server.Seconds(), "cpu_ms_each": 1000 * span.Server.Seconds() / float64(b.Nodes),
 		"server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others), "peak_rss_mb": float64(span.PeakRSS) / 1e6,
+		"server_rss_mb": float64(span.RootRSS) / 1e6, "compile_pss_mb": float64(span.RestPSS) / 1e6,
 	}}, nil
 }
 
 // previewed previews the code and waits for it.
-func (b *bench) previewed(ctx context.Context) (report api.PreviewReport, first, ready time.Duration, err error) {
+func (b *bench) previewed(ctx context.Context) (report api.Preview, first, ready time.Duration, err error) {
 	out, err := b.tutti.Run(ctx, "preview", "create", "production", "--ref", b.code.dir, "--base-module-path", moduleDir, "--no-wait", "-o", "json")
 	if err != nil {
 		return report, 0, 0, err
@@ -81,24 +79,22 @@ func (b *bench) previewed(ctx context.Context) (report api.PreviewReport, first,
 	if err != nil {
 		return report, 0, 0, err
 	}
-	for {
-		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: made.ID}, &report); err != nil {
-			return report, 0, 0, err
+	var lost error
+	err = client.FollowPreview(ctx, made.ID, func(e api.PreviewEvent) error {
+		ready = time.Since(made.CreatedAt)
+		if first == 0 && len(e.Changes) > 0 {
+			first = ready
 		}
-		took := time.Since(made.CreatedAt)
-		if first == 0 && len(report.Changes) > 0 {
-			first = took
-		}
-		switch report.State {
-		case "ready":
-			return report, first, took, nil
-		case "cancelled":
-			return report, 0, 0, fmt.Errorf("the preview was cancelled: %s", report.Reason)
-		}
-		if err := measure.Settle(ctx, previewEvery); err != nil {
-			return report, 0, 0, fmt.Errorf("the preview is not ready: %+v: %w", report.Counts, err)
-		}
+		report = e.Preview
+		return nil
+	}, func(err error) { lost = err }, func() {})
+	if err == nil {
+		err = lost
 	}
+	if err == nil && report.State != "ready" {
+		err = fmt.Errorf("the preview is %s: %s", report.State, report.Reason)
+	}
+	return report, first, ready, err
 }
 
 // client asks as the administrator.

@@ -133,30 +133,6 @@ at the beginning name changes for preview ack, comment and nodes. While a previe
 	return cmd
 }
 
-func (a *app) previewWatch() *cobra.Command {
-	var printing previewPrinting
-	cmd := &cobra.Command{
-		Use: "watch PREVIEW", Short: "Wait until a preview is ready, then print what it would change", Args: exactly(1),
-		Long:    "Wait until a preview is ready, then print what it would change, as preview show does.\n\n" + previewExits,
-		Example: "  tutti preview watch 3",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err == nil {
-				err = printing.check(a)
-			}
-			if err == nil {
-				err = a.awaitPreview(cmd.Context(), client, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			return a.printPreview(cmd.Context(), client, args[0], printing)
-		},
-	}
-	printing.flags(cmd)
-	return cmd
-}
-
 func (a *app) previewDiff() *cobra.Command {
 	var order, noise bool
 	cmd := &cobra.Command{

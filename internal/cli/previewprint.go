@@ -40,33 +40,6 @@ func (p *previewPrinting) check(a *app) error {
 	return nil
 }
 
-// previewPoll is how often a preview is looked at while somebody waits.
-const previewPoll = 300 * time.Millisecond
-
-// awaitPreview waits until a preview has ended, and tells how it goes.
-func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) error {
-	told := time.Now()
-	for {
-		var report api.PreviewReport
-		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: id, Limit: 1}, &report); err != nil {
-			return err
-		}
-		if report.State != "compiling" {
-			return nil
-		}
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
-			a.hint("  %d of %d nodes known: %s", report.Nodes-report.Counts["waiting"], report.Nodes, standingText(report.Preview))
-		}
-		select {
-		case <-ctx.Done():
-			a.hint("The preview goes on. Come back with: tutti preview watch %s", id)
-			return ctx.Err()
-		case <-time.After(previewPoll):
-		}
-	}
-}
-
 // standingText counts what a preview says of nodes.
 func standingText(p api.Preview) string {
 	var parts []string

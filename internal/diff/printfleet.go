@@ -84,6 +84,9 @@ func Kinds(groups []api.ChangeGroup) []Kind {
 	return kinds
 }
 
+// Text says what changes, in a line.
+func (k Kind) Text() string { return familyText(k.family) }
+
 // WriteText prints a kind of change in a line behind its label, with a note at the end; with detail, also how the
 // first node has it.
 func (k Kind) WriteText(w io.Writer, label, note string, detail bool) error {

@@ -160,6 +160,7 @@ func (h *Handler) actions() map[string]action {
 		api.AppGraph.Name:          typed(h.appGraph),
 		api.PreviewList.Name:       typed(h.listPreviews),
 		api.PreviewShow.Name:       typed(h.showPreview),
+		api.PreviewEvents.Name:     h.streamPreview,
 		api.PreviewNodes.Name:      typed(h.listPreviewNodes),
 		api.PreviewNodeOf.Name:     typed(h.showPreviewNode),
 		api.PreviewSay.Name:        typed(h.sayOnPreview),

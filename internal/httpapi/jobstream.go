@@ -44,8 +44,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	if err != nil {
 		return nil, err
 	}
-	s := opened(h, w, r)
-	s.id, s.after = j.ID, int64(after)
+	s := jobStream{eventStream: opened(h, w, r), id: j.ID, after: int64(after)}
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
 		h.Log.WarnContext(r.Context(), "stream of events broken off", "job", j.ID, "err", err)
@@ -53,19 +52,24 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	return streamed{}, nil
 }
 
-// eventStream is one caller who follows a job.
+// eventStream is one caller who follows something.
 type eventStream struct {
 	*Handler
 	w       http.ResponseWriter
 	r       *http.Request
 	control *http.ResponseController
-	id      int64
-	after   int64     // all changes up to here were sent
 	spokeAt time.Time // something was sent
-	checked time.Time // that the caller may see the job
+	checked time.Time // that the caller may see it
 }
 
-func (s *eventStream) run(ctx context.Context) error {
+// jobStream is one caller who follows a job.
+type jobStream struct {
+	eventStream
+	id    int64
+	after int64 // all changes up to here were sent
+}
+
+func (s *jobStream) run(ctx context.Context) error {
 	if err := s.send(": follow\n\n"); err != nil { // so that the answer begins
 		return err
 	}
@@ -78,21 +82,24 @@ func (s *eventStream) run(ctx context.Context) error {
 			return err
 		}
 		if changes.Job.Status.Final() && changes.Last >= changes.Job.Change {
-			return s.send("event: " + api.JobEnded + "\ndata: {}\n\n")
+			return s.send("event: " + api.StreamEnded + "\ndata: {}\n\n")
 		}
 		if len(changes.Runs) == eventsAtOnce {
 			continue
 		}
-		if err := s.rest(ctx); err != nil {
+		if err := s.rest(ctx, eventPause, func() error { return s.Jobs.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
+			_, err := s.job(ctx, fleet.JobRead, strconv.FormatInt(s.id, 10))
+			return err
+		}); err != nil {
 			return err
 		}
 	}
 }
 
-// rest waits for more, and meanwhile shows that the connection is alive and looks whether
-// the caller may still see the job.
-func (s *eventStream) rest(ctx context.Context) error {
-	pause := time.NewTimer(eventPause)
+// rest waits for more, at least for a while, and meanwhile shows that the connection is alive and looks whether
+// the caller may still see it: a token may have been revoked.
+func (s *eventStream) rest(ctx context.Context, least time.Duration, wait func() error, may func(context.Context) error) error {
+	pause := time.NewTimer(least)
 	defer pause.Stop()
 	select {
 	case <-ctx.Done():
@@ -101,10 +108,10 @@ func (s *eventStream) rest(ctx context.Context) error {
 		return fault.New(fault.Unavailable, "the server is stopping")
 	case <-pause.C:
 	}
-	if err := s.Jobs.Wait(ctx, s.id, s.after); err != nil {
+	if err := wait(); err != nil {
 		return err
 	}
-	if time.Since(s.spokeAt) > api.JobHeartbeat {
+	if time.Since(s.spokeAt) > api.StreamHeartbeat {
 		if err := s.send(": still there\n\n"); err != nil {
 			return err
 		}
@@ -113,21 +120,15 @@ func (s *eventStream) rest(ctx context.Context) error {
 		return nil
 	}
 	s.checked = time.Now()
-	return s.mayStill(ctx)
-}
-
-// mayStill asks again what was asked at the beginning: a token may have been revoked.
-func (s *eventStream) mayStill(ctx context.Context) error {
 	actor, err := s.shown(s.r)
 	if err != nil {
 		return err
 	}
-	_, err = s.job(fleet.WithActor(ctx, actor), fleet.JobRead, strconv.FormatInt(s.id, 10))
-	return err
+	return may(fleet.WithActor(ctx, actor))
 }
 
 // tell sends changes in the order of their numbers.
-func (s *eventStream) tell(c job.Changes) error {
+func (s *jobStream) tell(c job.Changes) error {
 	events := make([]api.JobEvent, 0, len(c.Runs)+1)
 	for _, r := range c.Runs {
 		events = append(events, api.JobEvent{Number: r.Change, Run: new(runOf(s.id, r))})
@@ -142,7 +143,7 @@ func (s *eventStream) tell(c job.Changes) error {
 		if err != nil {
 			return err
 		}
-		text = fmt.Appendf(text, "id: %d\nevent: %s\ndata: %s\n\n", event.Number, api.JobChanged, data)
+		text = fmt.Appendf(text, "id: %d\nevent: %s\ndata: %s\n\n", event.Number, api.StreamChanged, data)
 	}
 	s.after = max(s.after, c.Last)
 	if len(text) == 0 {

@@ -21,6 +21,7 @@ type Previews interface {
 	Create(ctx context.Context, actor fleet.Actor, o preview.Order) (preview.Preview, error)
 	Preview(ctx context.Context, id int64) (preview.Preview, error)
 	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)
+	Wait(ctx context.Context, id int64, after int) error
 	Shares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error)
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)

@@ -93,7 +93,7 @@ func TestTreeCountsDescendantsAndTheGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Usage{CPU: 1170 * time.Millisecond, PSSBytes: 223 << 10, RSSBytes: 330 << 10, Processes: 4}
+	want := Usage{CPU: 1170 * time.Millisecond, PSSBytes: 223 << 10, RSSBytes: 330 << 10, RootPSS: 200 << 10, RootRSS: 300 << 10, Processes: 4}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ type Usage struct {
 	CPU       time.Duration // user and system, reaped children included
 	PSSBytes  int64
 	RSSBytes  int64
+	RootPSS   int64 // of them, the roots' own bytes
+	RootRSS   int64
 	Processes int
 }
 
@@ -61,6 +64,10 @@ func treeIn(proc string, roots []int) (Usage, error) {
 		pss, rss := readMemory(proc, pid)
 		sum.PSSBytes += pss
 		sum.RSSBytes += rss
+		if slices.Contains(roots, pid) {
+			sum.RootPSS += pss
+			sum.RootRSS += rss
+		}
 		sum.Processes++
 	}
 	for _, root := range roots {

@@ -19,6 +19,8 @@ type Span struct {
 	Others  time.Duration // CPU of everybody else on the machine: not ours, and not to be trusted with small figures if large
 	PeakPSS int64
 	PeakRSS int64
+	RootRSS int64 // the most of the server's process alone
+	RestPSS int64 // the most of its children
 	End     Usage
 }
 
@@ -33,9 +35,10 @@ type Watch struct {
 	all    time.Duration
 	begin  time.Time
 
-	stop     context.CancelFunc
-	sampler  sync.WaitGroup
-	pss, rss int64
+	stop       context.CancelFunc
+	sampler    sync.WaitGroup
+	pss, rss   int64
+	root, rest int64
 }
 
 // Start begins to watch a server. The caller must call [Watch.Stop].
@@ -46,7 +49,13 @@ func Start(ctx context.Context, sample func() (Usage, error)) (*Watch, error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watch{sample: sample, before: before, stop: stop, own: ownCPU(), all: machineCPU(), begin: time.Now()}
-	w.sampler.Go(func() { w.pss, w.rss = Peak(ctx, 2*time.Second, sample) })
+	w.sampler.Go(func() {
+		w.pss, w.rss = Peak(ctx, 2*time.Second, func() (Usage, error) {
+			u, err := sample()
+			w.root, w.rest = max(w.root, u.RootRSS), max(w.rest, u.PSSBytes-u.RootPSS)
+			return u, err
+		})
+	})
 	return w, nil
 }
 
@@ -61,6 +70,7 @@ func (w *Watch) Stop(workErr error) (Span, error) {
 	span.End, span.Server = end, end.Since(w.before).CPU
 	span.Others = max(0, all-span.Server-span.Clients)
 	span.PeakPSS, span.PeakRSS = max(w.pss, end.PSSBytes), max(w.rss, end.RSSBytes)
+	span.RootRSS, span.RestPSS = max(w.root, end.RootRSS), max(w.rest, end.PSSBytes-end.RootPSS)
 	return span, errors.Join(workErr, err)
 }
 

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/diff"
+)
+
+func (a *app) previewWatch() *cobra.Command {
+	var printing previewPrinting
+	cmd := &cobra.Command{
+		Use: "watch PREVIEW", Short: "Follow a preview until it is ready, then print what it would change", Args: exactly(1),
+		Long: `Follow a preview until it is ready, then print what it would change, as preview show does. Changes are named on standard error as they
+are found, the first of them before all nodes are known. Ctrl-C leaves the preview working.
+
+` + previewExits,
+		Example: "  tutti preview watch 3",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err == nil {
+				err = printing.check(a)
+			}
+			if err == nil {
+				err = a.awaitPreview(cmd.Context(), client, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.printPreview(cmd.Context(), client, args[0], printing)
+		},
+	}
+	printing.flags(cmd)
+	return cmd
+}
+
+// What is said of a preview that somebody waits for.
+const (
+	progressEvery = 5 * time.Second
+	namedChanges  = 20 // are named when they are found
+)
+
+// awaitPreview follows a preview until it has ended, and tells how it goes.
+func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) error {
+	w := previewWaiter{app: a, told: time.Now(), named: map[string]bool{}}
+	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() { a.hint("connected again") })
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		a.hint("The preview goes on. Come back with: tutti preview watch %s", id)
+	}
+	return err
+}
+
+// previewWaiter is somebody who waits for a preview.
+type previewWaiter struct {
+	*app
+	told  time.Time
+	named map[string]bool // changes that were named
+}
+
+func (w *previewWaiter) heard(e api.PreviewEvent) error {
+	if e.Preview.State != "compiling" { // all of it is printed now
+		return nil
+	}
+	for _, kind := range diff.Kinds(e.Changes) {
+		text := kind.Text()
+		if kind.OrderOnly || w.named[text] || len(w.named) == namedChanges {
+			continue
+		}
+		w.named[text] = true
+		w.hint("  found: %s", text)
+	}
+	if time.Since(w.told) > progressEvery {
+		w.told = time.Now()
+		w.hint("  %d of %d nodes known: %s", e.Preview.Nodes-e.Preview.Counts["waiting"], e.Preview.Nodes, standingText(e.Preview))
+	}
+	return nil
+}
