@@ -122,7 +122,12 @@ func newReleaseChaos(t *testing.T) *releaseChaos {
 // preview previews code and returns its number.
 func (c *releaseChaos) preview(t *testing.T, word string) int64 {
 	t.Helper()
-	out := c.server.tutti(t, "preview", "create", "production", "--ref", c.code(t, word))
+	return c.previewOf(t, c.code(t, word))
+}
+
+func (c *releaseChaos) previewOf(t *testing.T, dir string) int64 {
+	t.Helper()
+	out := c.server.tutti(t, "preview", "create", "production", "--ref", dir)
 	var id int64
 	if _, err := fmt.Sscanf(out, "Preview %d ", &id); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -165,9 +170,11 @@ func (c *releaseChaos) follow(t *testing.T, id string, person func(api.Release))
 	t.Helper()
 	var r api.ReleaseReport
 	eventually(t, 2*patience, "release "+id+" ends", func() bool {
-		if c.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &r) != nil {
+		var now api.ReleaseReport // of its own: what an answer leaves out must not stay from the one before
+		if c.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &now) != nil {
 			return false
 		}
+		r = now
 		if r.EndedAt != nil || person == nil {
 			return r.EndedAt != nil
 		}

@@ -166,6 +166,9 @@ func consistent(rt *rapid.T, store release.Store, r release.Release) {
 			rt.Fatalf("%s of wave %d is %s while the release is at wave %d", t.Node, t.Wave, t.State, r.Wave)
 		}
 	}
+	if (r.Hold != release.NoHold) != (r.State == release.Paused) || !r.Until.IsZero() && r.Hold != release.Frozen {
+		rt.Fatalf("a release that is %s holds for %q until %s", r.State, r.Hold, r.Until)
+	}
 	for _, w := range r.Waves {
 		if w.Number > r.Wave && w.Phase != release.NotBegun || w.Number < r.Wave && w.Phase != release.Ended {
 			rt.Fatalf("wave %d is %s while the release is at wave %d", w.Number, w.Phase, r.Wave)
