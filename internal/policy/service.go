@@ -29,6 +29,16 @@ type Store interface {
 type Service struct {
 	Store  Store
 	Budget time.Duration // for judging one subject; default 30 s
+	// Changed hints that a rule or a freeze did. It must not block. Nil: nobody listens.
+	Changed func()
+}
+
+// told is what was saved, and tells of it.
+func told[V any](s *Service, saved V, err error) (V, error) {
+	if err == nil && s.Changed != nil {
+		s.Changed()
+	}
+	return saved, err
 }
 
 // SetPolicy makes a new version of a rule. Invalid.
@@ -44,12 +54,14 @@ func (s *Service) SetPolicy(ctx context.Context, actor fleet.Actor, name string,
 	if len(rules) >= MaxRules {
 		return Rule{}, fault.New(fault.Conflict, "there are %d policies already, at most %d are allowed; remove some", len(rules), MaxRules)
 	}
-	return s.Store.SavePolicy(ctx, r)
+	saved, err := s.Store.SavePolicy(ctx, r)
+	return told(s, saved, err)
 }
 
 // RemovePolicy ends a rule. NotFound.
 func (s *Service) RemovePolicy(ctx context.Context, actor fleet.Actor, name string) (Rule, error) {
-	return s.Store.SavePolicy(ctx, Rule{Name: name, Stamp: fleet.Stamp{Author: actor.Name, At: time.Now(), Removed: true}})
+	saved, err := s.Store.SavePolicy(ctx, Rule{Name: name, Stamp: fleet.Stamp{Author: actor.Name, At: time.Now(), Removed: true}})
+	return told(s, saved, err)
 }
 
 // SetFreeze makes a new version of a freeze. Invalid.
@@ -65,12 +77,14 @@ func (s *Service) SetFreeze(ctx context.Context, actor fleet.Actor, name string,
 	if len(freezes) >= MaxFreezes {
 		return Freeze{}, fault.New(fault.Conflict, "there are %d freezes already, at most %d are allowed; remove some", len(freezes), MaxFreezes)
 	}
-	return s.Store.SaveFreeze(ctx, freeze)
+	saved, err := s.Store.SaveFreeze(ctx, freeze)
+	return told(s, saved, err)
 }
 
 // RemoveFreeze ends a freeze. NotFound.
 func (s *Service) RemoveFreeze(ctx context.Context, actor fleet.Actor, name string) (Freeze, error) {
-	return s.Store.SaveFreeze(ctx, Freeze{Name: name, Stamp: fleet.Stamp{Author: actor.Name, At: time.Now(), Removed: true}})
+	saved, err := s.Store.SaveFreeze(ctx, Freeze{Name: name, Stamp: fleet.Stamp{Author: actor.Name, At: time.Now(), Removed: true}})
+	return told(s, saved, err)
 }
 
 // Policies is every rule that holds, by name.

@@ -24,15 +24,16 @@ func (r Release) Pause(by, why string) (Release, error) {
 	return r, fault.New(fault.Conflict, "release %d is %s: there is nothing to pause", r.ID, inWords(r.State))
 }
 
-// Resume lets a paused release go on. With maxFailures it has that budget from now on. Targets that its budget, or
-// somebody who stopped the job, left out get another round.
+// Resume lets a paused release go on. With maxFailures it has that budget from now on, also one that is not paused. Targets that its
+// budget, or somebody who stopped the job, left out get another round.
 func (r Release) Resume(maxFailures *int) (Release, error) {
+	running := r.State == Running
 	switch {
-	case r.State == Running:
-		return r, nil
 	case r.State.Final():
 		return r, ended(r)
-	case r.State != Paused:
+	case running && maxFailures == nil:
+		return r, nil
+	case !running && r.State != Paused:
 		return r, fault.New(fault.Conflict, "release %d is %s: it cannot be resumed", r.ID, inWords(r.State))
 	}
 	if maxFailures != nil {
@@ -43,14 +44,18 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 		return r, fault.New(fault.Conflict, "wave %d of release %d waits to be promoted: tutti release promote %d", r.Wave, r.ID, r.ID)
 	case r.Hold == Frozen:
 		return r, fault.New(fault.Conflict, "release %d is frozen until %s and goes on by itself then", r.ID, r.Until.UTC().Format(time.RFC3339))
-	case r.overBudget():
+	case !running && r.overBudget():
 		return r, fault.New(fault.Conflict, "%d nodes of release %d failed and %d may: to go on, resume it with --max-failures %d or more",
 			r.Counts.Failures(), r.ID, *r.MaxFailures, r.Counts.Failures())
 	}
 	r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
-	if w := r.current(); w != nil && maxFailures != nil && w.job() != 0 && w.Phase != Ended {
-		w.Retry = true
+	w := r.current()
+	if w != nil && (w.Phase == Rehearsing || w.Phase == Applying) { // its job may run, also if that could not be written down yet
+		w.Retry = w.Retry || maxFailures != nil || r.Counts[Skipped] > 0
 		return r.with(*w), nil
+	}
+	if running {
+		return r, nil
 	}
 	return r.again(), nil
 }
@@ -58,8 +63,7 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 // again gives the targets of the wave that were skipped another round.
 func (r Release) again() Release {
 	w := r.current()
-	between := w != nil && (w.Phase == Ended || w.Phase == Applying && w.Job == 0)
-	if !between || r.Counts[Skipped] == 0 {
+	if w == nil || w.Phase != Ended || r.Counts[Skipped] == 0 {
 		return r
 	}
 	if w.Job != 0 {

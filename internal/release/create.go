@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (o Order) check() error {
 		return fault.New(fault.Invalid, "field max_failures: it must not be negative; leave it out for no budget")
 	case o.Concurrency < 0:
 		return fault.New(fault.Invalid, "field concurrency: it must not be negative; 0 means no limit")
-	case !slices.Contains([]Promotion{Automatic, Manual, Soaked}, o.Promotion):
+	case !slices.Contains(Promotions(), o.Promotion):
 		return fault.New(fault.Invalid, "field promote: it is auto, manual or soak, not %.40q", o.Promotion)
 	case (o.Promotion == Soaked) != (o.Soak > 0) || o.Soak > maxTime:
 		return fault.New(fault.Invalid, "field soak: it is the time between waves, at most %s, and given with promote soak only", maxTime)
@@ -344,7 +345,8 @@ func rolesOf(needs []Need) string {
 // question is what the gate is asked.
 func question(r Release, targets []Target, wave int, now time.Time) Question {
 	q := Question{
-		Release: r.ID, Kind: r.Kind, Preview: r.Preview, Environment: r.Environment, Author: r.Author, AuthorKind: r.AuthorKind, Digest: r.Digest, Wave: wave, At: now,
+		Release: r.ID, Kind: r.Kind, Preview: r.Preview, Environments: environmentsOf(targets), Author: r.Author, AuthorKind: r.AuthorKind, Digest: r.Digest,
+		Wave: wave, At: now,
 	}
 	for _, w := range r.Waves {
 		q.Waves = append(q.Waves, w.Nodes)
@@ -355,6 +357,17 @@ func question(r Release, targets []Target, wave int, now time.Time) Question {
 		}
 	}
 	return q
+}
+
+// environmentsOf is those of the catalogs that targets are given, by name.
+func environmentsOf(targets []Target) []fleet.Environment {
+	of := map[fleet.Environment]bool{}
+	for _, t := range targets {
+		if t.Catalog.Digest != "" {
+			of[t.Catalog.Environment] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(of))
 }
 
 // Refresh makes a new preview of the nodes of a release that are superseded. Conflict if there are none.

@@ -51,7 +51,8 @@
 // # Judgement
 //
 // The gate is asked at creation and before each wave. A rule that denies pauses the release; one that needs
-// approval has it wait; a freeze pauses it until it is over, and then it goes on by itself. An approval is bound
+// approval has it wait; a freeze pauses it until it is over, and then it goes on by itself. Who changes rules or
+// freezes wakes the service, which asks again for all that wait. An approval is bound
 // to the digest of what is released to whom in which wave, and nobody approves a release of their own, unless the
 // rule says so.
 //

@@ -14,17 +14,17 @@ type Gate interface {
 
 // Question is what is about to be done.
 type Question struct {
-	Release     int64 // 0: it is about to be made
-	Kind        Kind
-	Preview     int64 // 0: a roll back
-	Environment fleet.Environment
-	Author      string
-	AuthorKind  fleet.ActorKind
-	Digest      fleet.Digest     // over preview, targets with their catalogs, and waves
-	Nodes       []fleet.Certname // all that have a catalog in the release, by name
-	Waves       []int            // how many nodes each has
-	Wave        int              // that is about to begin; 0: the release is about to be made
-	At          time.Time
+	Release      int64 // 0: it is about to be made
+	Kind         Kind
+	Preview      int64               // 0: a roll back
+	Environments []fleet.Environment // of what is given, by name: one, but of a roll back
+	Author       string
+	AuthorKind   fleet.ActorKind
+	Digest       fleet.Digest     // over preview, targets with their catalogs, and waves
+	Nodes        []fleet.Certname // all that have a catalog in the release, by name
+	Waves        []int            // how many nodes each has
+	Wave         int              // that is about to begin; 0: the release is about to be made
+	At           time.Time
 }
 
 // Verdict is what rules say of a release.

@@ -67,6 +67,9 @@ const (
 	Soaked    Promotion = "soak"   // after a time, or when somebody promotes it
 )
 
+// Promotions is every way in which one wave follows the other.
+func Promotions() []Promotion { return []Promotion{Automatic, Manual, Soaked} }
+
 // Wave is some targets of a release.
 type Wave struct {
 	Number    int       `json:"number"` // from 1
@@ -78,7 +81,7 @@ type Wave struct {
 	Job       int64     `json:"job,omitempty"`      // the round's job
 	Jobs      []int64   `json:"jobs,omitempty"`     // of rounds before
 	Promoted  bool      `json:"promoted,omitempty"` // somebody said that the next one may begin
-	Retry     bool      `json:"retry,omitempty"`    // the budget was raised while its job ran with the smaller one
+	Retry     bool      `json:"retry,omitempty"`    // when its job is over, targets that were skipped get another round
 	StartedAt time.Time `json:"started_at,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 }

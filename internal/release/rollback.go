@@ -39,6 +39,24 @@ func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
 		t.Number = len(plan.Targets) + 1
 		plan.Targets = append(plan.Targets, t)
 	}
+	return o.environments(ctx, plan)
+}
+
+// environments asks for the environments that nodes go back to, which may be others than they are in, and names the release's if it
+// is one.
+func (o Order) environments(ctx context.Context, plan *Plan) error {
+	given := environmentsOf(plan.Targets)
+	for _, env := range given {
+		if env == plan.Release.Environment || o.Allowed == nil {
+			continue
+		}
+		if err := o.Allowed(ctx, env, nil); err != nil {
+			return err
+		}
+	}
+	if o.Of == 0 && len(given) == 1 {
+		plan.Release.Environment = given[0]
+	}
 	return nil
 }
 

@@ -32,7 +32,7 @@ type Service struct {
 	wake  chan struct{}
 	bells bell.Tower
 	seen  map[int64]int64     // of Run alone, as asked: up to which change a job's results were taken in
-	asked map[int64]time.Time // when the gate was asked about a frozen release
+	asked map[int64]time.Time // when the gate was asked about a release that waits for it
 }
 
 // NewService returns a service; Run does the work.
@@ -52,7 +52,7 @@ func NewService(c Config) *Service {
 	return &Service{Config: c, wake: make(chan struct{}, 1), seen: map[int64]int64{}, asked: map[int64]time.Time{}}
 }
 
-// Wake hints that there is something to do. It never blocks.
+// Wake hints that there is something to do, or that rules or freezes changed. It never blocks.
 func (s *Service) Wake() {
 	select {
 	case s.wake <- struct{}{}:

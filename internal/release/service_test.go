@@ -87,6 +87,7 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
+		moods(rt, world)
 		id, aborted := plan.Release.ID, false
 		for round := 0; ; round++ {
 			if round > 3000 {
@@ -111,14 +112,44 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 				break
 			}
 			world.Pass(40 * time.Second)
-			if r.State == release.Paused {
+			switch act := rapid.IntRange(0, 30).Draw(rt, "act"); {
+			case r.State == release.Paused && r.Hold != release.Frozen || r.State == release.Paused && act < 3:
 				aborted = goOn(rt, s, r) || aborted
-			} else if rapid.IntRange(0, 30).Draw(rt, "pause") == 0 {
+			case r.State == release.WaitingApproval:
+				_, err = s.Approve(t.Context(), fleet.Actor{Name: "bob"}, id, "")
+			case act == 0:
 				_, _ = s.Pause(t.Context(), ann, id, "")
+			case act == 1 && r.MaxFailures != nil:
+				more := *r.MaxFailures + 1
+				_, _ = s.Resume(t.Context(), ann, id, &more)
+			}
+			if err != nil {
+				rt.Fatal(err)
 			}
 		}
 		judgeEnd(rt, world, store, id, aborted, order.NoopFirst)
 	})
+}
+
+// moods has the gate deny, freeze and ask for approvals, and jobs not be ordered, now and then.
+func moods(rt *rapid.T, world *releasetest.World) {
+	world.Verdicts = func(q release.Question) (v release.Verdict) {
+		switch rapid.IntRange(0, 9).Draw(rt, "mood") {
+		case 0:
+			v.Findings = []release.Finding{{Rule: "no", Effect: release.Deny, Message: "not now"}}
+		case 1:
+			v.Findings = []release.Finding{{Rule: "ask", Effect: release.Approve, Role: "of bob"}}
+		case 2:
+			v.Frozen = &release.Freeze{Until: q.At.Add(time.Duration(rapid.IntRange(1, 300).Draw(rt, "frozen")) * time.Second), Why: "night"}
+		}
+		return v
+	}
+	world.Troubles = func(release.RunOrder) error {
+		if rapid.IntRange(0, 9).Draw(rt, "trouble") == 0 {
+			return fault.New(fault.Conflict, "it cannot be ordered")
+		}
+		return nil
+	}
 }
 
 // goOn does what a paused release waits for, or aborts it.
@@ -129,6 +160,7 @@ func goOn(rt *rapid.T, s *release.Service, r release.Release) (aborted bool) {
 	case rapid.IntRange(0, 12).Draw(rt, "abort") == 0:
 		_, err = s.Abort(ctx, ann, r.ID, "", rapid.Bool().Draw(rt, "kill"))
 		aborted = true
+	case r.Hold == release.Frozen: // it goes on by itself
 	case r.Hold == release.ForPromoter:
 		_, err = s.Promote(ctx, ann, r.ID)
 	case r.Hold == release.OverBudget:
@@ -183,6 +215,9 @@ func judgeEnd(rt *rapid.T, world *releasetest.World, store release.Store, id int
 	for _, t := range targets {
 		if got, wanted := t.State, want(world.Fates[t.Node], noop); got != wanted && (!aborted || got != release.Skipped) {
 			rt.Errorf("%s is %s (%s), want %s", t.Node, got, t.Reason, wanted)
+		}
+		if n := world.Ran(t.Node); n > 1 {
+			rt.Errorf("%s was run %d times", t.Node, n)
 		}
 		kept, _ := world.Generations(ctx, t.Node)
 		given := t.Generation != 0

@@ -41,6 +41,9 @@ const (
 	Trouble     Hold = "trouble"   // the next step cannot be taken
 )
 
+// Holds is every reason for which a release is paused.
+func Holds() []Hold { return []Hold{ByHand, OverBudget, ForPromoter, Frozen, ByPolicy, Trouble} }
+
 // Phase of a wave; see the package comment.
 type Phase string
 
@@ -52,6 +55,9 @@ const (
 	Applying   Phase = "running"
 	Ended      Phase = "ended"
 )
+
+// Phases is every phase of a wave, in order.
+func Phases() []Phase { return []Phase{NotBegun, Releasing, Rehearsing, Applying, Ended} }
 
 // Standing is the state of a target; see the package comment.
 type Standing string

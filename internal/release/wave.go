@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -126,19 +127,23 @@ func (s *Service) order(ctx context.Context, r Release, w Wave) (Release, error)
 		o.Nodes = append(o.Nodes, t.Node)
 	}
 	id, err := s.Runs.Order(ctx, o)
-	switch fault.Of(err) {
-	case fault.Invalid, fault.Denied, fault.Conflict, fault.NotFound:
-		if err != nil {
-			return s.save(ctx, r, func(r Release) Release {
-				return r.pause(Trouble, "wave %d could not be run: %s", w.Number, fault.Detail(err))
-			})
-		}
-	case fault.Internal, fault.Unavailable:
-	}
 	if err != nil {
-		return r, err
+		return s.trouble(ctx, r, err, "wave %d could not be run", w.Number)
 	}
 	return s.save(ctx, r, func(r Release) Release { return r.with(w.ran(id)) })
+}
+
+// trouble pauses a release whose next step cannot be taken, if that stays so when it is tried again.
+func (s *Service) trouble(ctx context.Context, r Release, err error, format string, args ...any) (Release, error) {
+	switch fault.Of(err) {
+	case fault.Invalid, fault.Denied, fault.Conflict, fault.NotFound:
+		return s.save(ctx, r, func(r Release) Release {
+			r.Until = time.Time{}
+			return r.pause(Trouble, "%s: %s", fmt.Sprintf(format, args...), fault.Detail(err))
+		})
+	case fault.Internal, fault.Unavailable:
+	}
+	return r, err
 }
 
 // ran is w with its phase's job.
@@ -161,17 +166,30 @@ func (s *Service) endWave(ctx context.Context, r Release, w Wave) (Release, erro
 // follow takes in what became of the runs of a wave.
 func (s *Service) follow(ctx context.Context, r Release) (Release, error) {
 	w := r.current()
-	if w == nil || w.job() == 0 {
+	switch {
+	case w == nil, w.Phase != Rehearsing && w.Phase != Applying:
 		return r, nil
-	}
-	switch w.Phase {
-	case Rehearsing:
+	case w.job() == 0: // paused
+		next, _, err := s.lookUp(ctx, r, *w)
+		return next, err
+	case w.Phase == Rehearsing:
 		return s.rehearsed(ctx, r, *w)
-	case Applying:
+	default:
 		return s.applied(ctx, r, *w)
-	case NotBegun, Releasing, Ended:
 	}
-	return r, nil
+}
+
+// lookUp finds the job of a wave that may have been ordered just before the release was paused or aborted, or the server stopped.
+func (s *Service) lookUp(ctx context.Context, r Release, w Wave) (next Release, found bool, err error) {
+	id, err := s.Runs.Find(ctx, r.key(w))
+	if fault.Of(err) == fault.NotFound && err != nil {
+		return r, false, nil //nolint:nilerr // it was not
+	}
+	if err != nil {
+		return r, false, err
+	}
+	next, err = s.save(ctx, r, func(r Release) Release { return r.with(w.ran(id)) })
+	return next, true, err
 }
 
 // rehearsed takes in a run in noop mode when it is over.
@@ -303,16 +321,8 @@ func (s *Service) windUp(ctx context.Context, r Release) (Release, error) {
 
 // stopWave ends the job of a wave; going says that it, or what it left to judge, goes on.
 func (s *Service) stopWave(ctx context.Context, r Release, w Wave) (next Release, going bool, err error) {
-	if w.job() == 0 { // it may have been ordered, and the server was stopped before it could say so
-		id, err := s.Runs.Find(ctx, r.key(w))
-		if fault.Of(err) == fault.NotFound && err != nil {
-			return r, false, nil //nolint:nilerr // it was not
-		}
-		if err != nil {
-			return r, true, err
-		}
-		next, err = s.save(ctx, r, func(r Release) Release { return r.with(w.ran(id)) })
-		return next, true, err
+	if w.job() == 0 {
+		return s.lookUp(ctx, r, w)
 	}
 	if err := s.Runs.Stop(ctx, w.job(), r.Kill); err != nil {
 		return r, true, err

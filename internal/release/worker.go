@@ -21,6 +21,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.wake:
+			clear(s.asked) // rules and freezes may be others
 		case <-tick.C:
 		}
 	}
@@ -68,7 +69,9 @@ func (s *Service) step(ctx context.Context, r Release) (Release, error) {
 		return s.follow(ctx, r)
 	case Stopping:
 		return s.windUp(ctx, r)
-	case WaitingApproval, Done, DoneWithFailures, Aborted:
+	case WaitingApproval:
+		return s.reconsider(ctx, r)
+	case Done, DoneWithFailures, Aborted:
 	}
 	return r, nil
 }
@@ -111,7 +114,7 @@ func (s *Service) next(ctx context.Context, r Release) (Release, error) {
 	}
 	verdict, err := s.verdict(ctx, r)
 	if err != nil {
-		return r, err
+		return s.trouble(ctx, r, err, "wave %d could not be judged", r.Wave+1)
 	}
 	approvals, err := s.Store.Approvals(ctx, r.ID)
 	if err != nil {
@@ -134,8 +137,7 @@ func (r Release) begin(v Verdict, approvals []Approval, now time.Time) Release {
 		return r.pause(ByPolicy, "rule %s denies wave %d: %s", f.Rule, r.Wave+1, f.Message)
 	}
 	if v.Frozen != nil {
-		r.Until = v.Frozen.Until
-		return r.pause(Frozen, "nothing is released until %s: %s", v.Frozen.Until.UTC().Format(time.RFC3339), v.Frozen.Why)
+		return r.freeze(*v.Frozen)
 	}
 	r.Needs = v.needs(r.ApproveBy)
 	if lacking := Lacking(r, approvals); len(lacking) > 0 {
@@ -164,7 +166,13 @@ func (r Release) finish(now time.Time) Release {
 	return r
 }
 
-// refreeze is how often a freeze that goes on is asked about.
+// freeze is r paused until a freeze is over.
+func (r Release) freeze(f Freeze) Release {
+	r.Until = f.Until
+	return r.pause(Frozen, "nothing is released until %s: %s", f.Until.UTC().Format(time.RFC3339), f.Why)
+}
+
+// refreeze is how often a freeze that goes on is asked about without a hint.
 const refreeze = 30 * time.Second
 
 // thaw lets a frozen release go on when the freeze is over.
@@ -175,13 +183,41 @@ func (s *Service) thaw(ctx context.Context, r Release) (Release, error) {
 	}
 	s.asked[r.ID] = now
 	verdict, err := s.verdict(ctx, r)
-	if err != nil || verdict.Frozen != nil && verdict.Frozen.Until.Equal(r.Until) {
-		return r, err
+	switch {
+	case err != nil:
+		return s.trouble(ctx, r, err, "whether wave %d is frozen could not be judged", r.Wave+1)
+	case verdict.Frozen != nil && verdict.Frozen.Until.Equal(r.Until):
+		return r, nil
+	case verdict.Frozen != nil:
+		return s.save(ctx, r, func(r Release) Release { return r.freeze(*verdict.Frozen) })
 	}
 	return s.save(ctx, r, func(r Release) Release {
-		if r.Hold == Frozen {
-			r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
-		}
+		r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
+		return r
+	})
+}
+
+// reconsider lets a release go on whose approvals no rule asks for any more. It is asked once after a hint.
+func (s *Service) reconsider(ctx context.Context, r Release) (Release, error) {
+	if _, asked := s.asked[r.ID]; asked {
+		return r, nil
+	}
+	s.asked[r.ID] = s.Now()
+	verdict, err := s.verdict(ctx, r)
+	if err != nil {
+		return r, err
+	}
+	approvals, err := s.Store.Approvals(ctx, r.ID)
+	if err != nil {
+		return r, err
+	}
+	asks := r
+	asks.Needs = verdict.needs(r.ApproveBy)
+	if len(Lacking(asks, approvals)) > 0 {
+		return r, nil
+	}
+	return s.save(ctx, r, func(r Release) Release {
+		r.State, r.Reason = Running, ""
 		return r
 	})
 }

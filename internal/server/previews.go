@@ -28,7 +28,7 @@ func (p *parts) openPreviews() error {
 	if err != nil {
 		return err
 	}
-	p.policies = &policy.Service{Store: p.store}
+	p.policies = &policy.Service{Store: p.store, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
 		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Log: p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret) },

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/release"
@@ -16,20 +17,41 @@ var _ release.Gate = releaseGate{}
 
 // Judge implements release.Gate.
 func (g releaseGate) Judge(ctx context.Context, q release.Question) (release.Verdict, error) {
-	subject := policy.Subject{Environment: q.Environment, At: q.At, Nodes: len(q.Nodes), Waves: q.Waves}
-	changes := iter.Seq2[policy.Change, error](func(func(policy.Change, error) bool) {})
-	if q.Preview != 0 {
-		p, err := g.previews.Preview(ctx, q.Preview)
+	if q.Preview == 0 {
+		return g.rollBack(ctx, q)
+	}
+	p, err := g.previews.Preview(ctx, q.Preview)
+	if err != nil {
+		return release.Verdict{}, err
+	}
+	changes, err := judge(g).changes(ctx, q.Preview, q.Nodes)
+	if err != nil {
+		return release.Verdict{}, err
+	}
+	verdict, err := g.policies.Judge(ctx, subjectOf(p, len(q.Nodes), q.Waves, q.At), changes)
+	return verdictFor(verdict), err
+}
+
+// rollBack judges a roll back for each environment that nodes go back to: what one of them forbids is forbidden, and it is frozen until
+// none is.
+func (g releaseGate) rollBack(ctx context.Context, q release.Question) (all release.Verdict, err error) {
+	nothing := iter.Seq2[policy.Change, error](func(func(policy.Change, error) bool) {})
+	for _, env := range q.Environments {
+		verdict, err := g.policies.Judge(ctx, policy.Subject{Environment: env, At: q.At, Nodes: len(q.Nodes), Waves: q.Waves}, nothing)
 		if err != nil {
-			return release.Verdict{}, err
+			return all, err
 		}
-		subject = subjectOf(p, len(q.Nodes), q.Waves, q.At)
-		if changes, err = judge(g).changes(ctx, q.Preview, q.Nodes); err != nil {
-			return release.Verdict{}, err
+		said := verdictFor(verdict)
+		for _, f := range said.Findings {
+			if !slices.ContainsFunc(all.Findings, func(g release.Finding) bool { return g.Rule == f.Rule }) {
+				all.Findings = append(all.Findings, f)
+			}
+		}
+		if said.Frozen != nil && (all.Frozen == nil || said.Frozen.Until.After(all.Frozen.Until)) {
+			all.Frozen = said.Frozen
 		}
 	}
-	verdict, err := g.policies.Judge(ctx, subject, changes)
-	return verdictFor(verdict), err
+	return all, nil
 }
 
 // verdictFor says a verdict in the words of releases.

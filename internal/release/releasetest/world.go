@@ -35,6 +35,8 @@ type World struct {
 	Fates    map[fleet.Certname]Fate
 	State    string // of its one preview, 1; empty: ready
 	Verdicts func(q release.Question) release.Verdict
+	Unjudged error                          // what the gate answers with
+	Troubles func(o release.RunOrder) error // why a job cannot be ordered; nil: each can
 	clock    time.Time
 	has      map[fleet.Certname][]release.Generation
 	jobs     []*worldJob
@@ -44,6 +46,7 @@ type World struct {
 	after    bool // after it was done, not before
 	stopped  bool
 	Slow     int // looks that a run takes
+	ran      map[fleet.Certname]int
 }
 
 type worldJob struct {
@@ -57,7 +60,7 @@ type worldJob struct {
 
 // NewWorld returns a world in which each node has the base of its fate.
 func NewWorld(fates map[fleet.Certname]Fate) *World {
-	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]release.Generation{}}
+	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]release.Generation{}, ran: map[fleet.Certname]int{}}
 	for node, f := range fates {
 		if f.Base != "" {
 			w.has[node] = []release.Generation{{Number: 1, Catalog: catalogOf(node, f.Base)}}
@@ -160,7 +163,7 @@ func (w *World) Judge(_ context.Context, q release.Question) (v release.Verdict,
 	if w.Verdicts != nil {
 		v = w.Verdicts(q)
 	}
-	return v, nil
+	return v, w.Unjudged
 }
 
 // Preview implements release.Previews.
@@ -292,6 +295,11 @@ func (w *World) Order(_ context.Context, o release.RunOrder) (id int64, err erro
 				return nil
 			}
 		}
+		if w.Troubles != nil {
+			if err := w.Troubles(o); err != nil {
+				return err
+			}
+		}
 		w.jobs = append(w.jobs, &worldJob{order: o, looks: map[fleet.Certname]int{}, results: map[fleet.Certname]release.Result{}, changed: map[fleet.Certname]int64{}})
 		id = int64(len(w.jobs))
 		return nil
@@ -369,6 +377,9 @@ func (w *World) bringOn(j *worldJob) {
 			case j.order.Concurrency == 0 || running < j.order.Concurrency:
 				running++
 				set(node, release.Result{Stands: release.Begun})
+				if !j.order.Noop {
+					w.ran[node]++
+				}
 			}
 		case release.Begun:
 			if j.looks[node]++; j.looks[node] <= w.Slow {
@@ -404,6 +415,13 @@ func (w *World) Jobs() (orders []release.RunOrder) {
 		orders = append(orders, j.order)
 	}
 	return orders
+}
+
+// Ran is how often Puppet was run on a node, rehearsals aside.
+func (w *World) Ran(node fleet.Certname) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ran[node]
 }
 
 // Resolve implements release.Resolver: only nodes are named.
