@@ -40,7 +40,8 @@ type Store interface {
 	AddRemarks(ctx context.Context, id int64, remarks []Remark) ([]Remark, error)
 	// Remarks is all remarks on a preview, in order.
 	Remarks(ctx context.Context, id int64) ([]Remark, error)
-	// PrunePreviews forgets previews that ended before a time, with all that is theirs, and counts them.
+	// PrunePreviews forgets previews that ended before a time, with all that is theirs, and counts them. What is being released stays, where
+	// this store has the releases, too: each of its waves is judged by its preview.
 	PrunePreviews(ctx context.Context, before time.Time) (int, error)
 	// WholeGroups is a page of a ready preview's groups with their nodes, in their order.
 	WholeGroups(ctx context.Context, id int64, page GroupPage) ([]Group, error)

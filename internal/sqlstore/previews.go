@@ -131,7 +131,8 @@ func (s *Store) Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
 // PrunePreviews implements preview.Store.
 func (s *Store) PrunePreviews(ctx context.Context, before time.Time) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		ids, err := collect(ctx, q, one[int64], "SELECT id FROM previews WHERE state <> 'compiling' AND ended_at < $1", micros(before))
+		ids, err := collect(ctx, q, one[int64], `SELECT id FROM previews WHERE state <> 'compiling' AND ended_at < $1
+			AND id NOT IN (SELECT preview_id FROM releases WHERE ended_at = 0)`, micros(before))
 		if err != nil {
 			return err
 		}
