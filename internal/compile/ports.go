@@ -58,8 +58,8 @@ type Result struct {
 
 // Results stores what can be asked about catalogs: resources and edges.
 type Results interface {
-	// SaveCatalog makes r's catalog its node's newest. It is called before the
-	// row is finished, so after a crash it may be called again for the same row.
+	// SaveCatalog makes r's catalog its node's newest, unless a row with a higher ID
+	// gave one already. It is called before the row is finished, so after a crash it may be called again for the same row.
 	// Conflict, and nothing is stored, if the row is not leased for its Attempts-th
 	// time any more: somebody else compiles it, or its node was purged or left.
 	SaveCatalog(ctx context.Context, r Result) error

@@ -113,6 +113,11 @@ type Queue interface {
 	//  3. the newest leased one of these that has at least these facts, unless w is fresh;
 	//  4. a new wanted row.
 	//
+	// Of the plain rows of a node the one that was wanted last has the highest ID: its catalog is to become the newest,
+	// whichever ends last. So where w is plain, and a plain row of the node that has not failed has a higher ID
+	// than the wanted one, that one gets a new ID (who waits for it finds NotFound and wants again), and a leased
+	// one is not joined.
+	//
 	// So there is at most one wanted row for a node, environment and version.
 	// "At least these facts" means FactsSeq >= w.FactsSeq. Joining a wanted or
 	// leased row (2 and 3) takes over w's transaction and trusted data where they
@@ -145,10 +150,10 @@ type Queue interface {
 	// or whose worker is the given one (empty: none), and counts the rows that it
 	// touched. A row that was leased maxAttempts times is failed with CauseCrash
 	// (FinishedAt now) instead. Where the same node, environment and version is
-	// wanted already, the returned row is folded into that one (better priority,
+	// wanted already, both become one (better priority,
 	// older WantedAt, more Attempts, higher FactsSeq; transaction, trusted data and
-	// trouble where the wanted one has none; staged only if both are) and removed: who waits for it finds NotFound
-	// and wants again.
+	// trouble of the returned row where the wanted one has none; staged only if both are), with the higher ID, or
+	// that of the plain one: who waits for the other finds NotFound and wants again.
 	ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (int, error)
 	// Compilation reads one row; NotFound when it is gone.
 	Compilation(ctx context.Context, id int64) (Compilation, error)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,10 +67,21 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 		return compile.Compilation{}, err
 	}
 	if c, ok := answer(rows, w); ok {
-		if !finished(c) {
-			return c, join(ctx, q, &c, w)
+		if finished(c) {
+			return c, nil
 		}
-		return c, nil
+		overtaken, err := overtaken(ctx, q, c, w)
+		switch {
+		case err != nil:
+			return c, err
+		case !overtaken:
+			return c, join(ctx, q, &c, w)
+		case c.State == compile.Wanted:
+			if err := join(ctx, q, &c, w); err != nil {
+				return c, err
+			}
+			return renumber(ctx, q, c)
+		}
 	}
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
 		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged)
@@ -93,6 +105,27 @@ func answer(rows []compile.Compilation, w compile.Want) (compile.Compilation, bo
 		}
 	}
 	return compile.Compilation{}, false
+}
+
+// overtaken says whether a plain row of c's node was wanted after c, so that what c gives would not become the newest catalog.
+func overtaken(ctx context.Context, q querier, c compile.Compilation, w compile.Want) (bool, error) {
+	if w.Staged {
+		return false, nil
+	}
+	later, err := one[int64](q.row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM compilations
+		WHERE certname = $1 AND id > $2 AND staged = 0 AND state <> 'failed' LIMIT 1) l`, c.Node, c.ID))
+	return later > 0, err
+}
+
+// renumber gives a wanted row the highest ID.
+func renumber(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
+	if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id = $1", c.ID); err != nil {
+		return c, err
+	}
+	return scanCompilation(q.row(ctx, `INSERT INTO compilations
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, attempts, checks, staged, trouble)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12) RETURNING `+compilationColumns,
+		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), c.Attempts, c.Checks, bit(c.Staged), c.Trouble))
 }
 
 func finished(c compile.Compilation) bool {
@@ -238,22 +271,40 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 	if err := s.lockKey(ctx, q, c.Node, c.Environment, c.Version); err != nil {
 		return err
 	}
-	folded, err := q.exec(ctx, `UPDATE compilations SET
-		priority = CASE WHEN priority > $1 THEN $1 ELSE priority END, attempts = CASE WHEN attempts < $2 THEN $2 ELSE attempts END,
-		facts_seq = CASE WHEN facts_seq < $3 THEN $3 ELSE facts_seq END, wanted_at = CASE WHEN wanted_at > $4 THEN $4 ELSE wanted_at END,
-		transaction_uuid = CASE WHEN transaction_uuid = '' THEN $8 ELSE transaction_uuid END, trusted = CASE WHEN trusted = '' THEN $9 ELSE trusted END,
-		staged = CASE WHEN staged > $10 THEN $10 ELSE staged END, trouble = CASE WHEN trouble = '' THEN $11 ELSE trouble END
-		WHERE certname = $5 AND environment = $6 AND version = $7 AND state = 'wanted'`,
-		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Node, c.Environment, c.Version, c.Transaction, string(c.Trusted), bit(c.Staged), c.Trouble)
+	twins, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
+		WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'wanted'`+s.dialect.forUpdate, c.Node, c.Environment, c.Version)
 	if err != nil {
 		return err
 	}
-	if folded > 0 {
-		_, err = q.exec(ctx, "DELETE FROM compilations WHERE id = $1", c.ID)
-	} else {
-		_, err = q.exec(ctx, "UPDATE compilations SET state = 'wanted', leased_by = '', leased_until = 0, rests_until = 0 WHERE id = $1", c.ID)
+	for _, twin := range twins { // one at most
+		both := folded(twin, c)
+		if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id IN ($1, $2) AND id <> $3", c.ID, twin.ID, both.ID); err != nil {
+			return err
+		}
+		c = both
 	}
+	_, err = q.exec(ctx, `UPDATE compilations SET state = 'wanted', leased_by = '', leased_until = 0, rests_until = 0, priority = $1, attempts = $2, facts_seq = $3,
+		wanted_at = $4, transaction_uuid = $5, trusted = $6, checks = $7, staged = $8, trouble = $9 WHERE id = $10`,
+		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Transaction, string(c.Trusted), c.Checks, bit(c.Staged), c.Trouble, c.ID)
 	return err
+}
+
+// folded is a wanted row and one that comes back, as one.
+func folded(wanted, back compile.Compilation) compile.Compilation {
+	both := wanted
+	if wanted.Staged == back.Staged && back.ID > wanted.ID || wanted.Staged && !back.Staged {
+		both.ID = back.ID
+	}
+	both.Priority, both.Attempts = min(wanted.Priority, back.Priority), max(wanted.Attempts, back.Attempts)
+	both.FactsSeq, both.Staged = max(wanted.FactsSeq, back.FactsSeq), wanted.Staged && back.Staged
+	both.Transaction, both.Trouble = cmp.Or(wanted.Transaction, back.Transaction), cmp.Or(wanted.Trouble, back.Trouble)
+	if len(both.Trusted) == 0 {
+		both.Trusted = back.Trusted
+	}
+	if back.WantedAt.Before(both.WantedAt) {
+		both.WantedAt = back.WantedAt
+	}
+	return both
 }
 
 // Prune implements compile.Queue.

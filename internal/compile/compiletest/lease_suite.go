@@ -274,6 +274,21 @@ func testReturnFoldsTwoLeases(b bench) {
 	}
 }
 
+func testReturnFoldsIntoLater(b bench) {
+	b.want(ask("a"))
+	first := b.leaseOne(worker1)
+	w := ask("a")
+	w.FactsSeq, w.Transaction = 2, "t-later"
+	b.want(w)
+	second := b.leaseOne(worker2)
+	b.giveBack(worker1, t0)
+	b.giveBack(worker2, t0)
+	b.gone(first.ID)
+	if got := b.row(second.ID); got.State != compile.Wanted || got.FactsSeq != 2 || got.Transaction != "t-a" || got.Attempts != 1 {
+		b.t.Errorf("what is left of two leases is %+v, want facts 2, attempt 1 and the transaction of the one that was wanted", got)
+	}
+}
+
 func testCompilationNotFound(b bench) { b.gone(12345) }
 
 func testDepth(b bench) {

@@ -143,6 +143,7 @@ type Results struct {
 	mu    sync.Mutex
 	saved []compile.Result
 	fail  error
+	given map[fleet.Certname]compile.Compilation
 }
 
 // Fail makes SaveCatalog return err until it is called with nil.
@@ -163,7 +164,21 @@ func (r *Results) SaveCatalog(_ context.Context, result compile.Result) error {
 		return fault.New(fault.Conflict, "compilation %d is not leased any more", result.Compilation.ID)
 	}
 	r.saved = append(r.saved, result)
+	if c := result.Compilation; c.ID >= r.given[c.Node].ID {
+		if r.given == nil {
+			r.given = map[fleet.Certname]compile.Compilation{}
+		}
+		r.given[c.Node] = c
+	}
 	return nil
+}
+
+// Newest is the compilation that gave a node's newest catalog.
+func (r *Results) Newest(node fleet.Certname) (compile.Compilation, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.given[node]
+	return c, ok
 }
 
 // Saved is what was saved, in that order.

@@ -84,10 +84,21 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 
 func (q *Queue) want(w compile.Want) *compile.Compilation {
 	if c := q.answer(w); c != nil {
-		if !finished(c) {
+		overtaken := !finished(c) && q.overtaken(c, w)
+		switch {
+		case finished(c):
+			return c
+		case !overtaken:
 			join(c, w)
+			return c
+		case c.State == compile.Wanted:
+			join(c, w)
+			delete(q.rows, c.ID)
+			q.last++
+			c.ID = q.last
+			q.rows[c.ID] = c
+			return c
 		}
-		return c
 	}
 	q.last++
 	c := &compile.Compilation{
@@ -97,6 +108,13 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 	}
 	q.rows[c.ID] = c
 	return c
+}
+
+// overtaken says whether a plain row of c's node was wanted after c.
+func (q *Queue) overtaken(c *compile.Compilation, w compile.Want) bool {
+	return !w.Staged && len(q.find(func(o *compile.Compilation) bool {
+		return o.Node == c.Node && o.ID > c.ID && !o.Staged && o.State != compile.Failed
+	})) > 0
 }
 
 // answer finds the row that answers w; nil when there is none.
@@ -269,24 +287,22 @@ func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int)
 		c.State, c.LeasedBy, c.LeasedUntil = compile.Wanted, "", time.Time{}
 		return
 	}
-	twin := twins[0]
-	twin.Priority = min(twin.Priority, c.Priority)
-	twin.Attempts = max(twin.Attempts, c.Attempts)
-	twin.FactsSeq = max(twin.FactsSeq, c.FactsSeq)
-	twin.Staged = twin.Staged && c.Staged
-	if twin.Transaction == "" {
-		twin.Transaction = c.Transaction
+	both := *twins[0]
+	if both.Staged == c.Staged && c.ID > both.ID || both.Staged && !c.Staged {
+		both.ID = c.ID
 	}
-	if twin.Trouble == "" {
-		twin.Trouble = c.Trouble
+	both.Priority, both.Attempts, both.FactsSeq = min(both.Priority, c.Priority), max(both.Attempts, c.Attempts), max(both.FactsSeq, c.FactsSeq)
+	both.Staged = both.Staged && c.Staged
+	both.Transaction, both.Trouble = cmp.Or(both.Transaction, c.Transaction), cmp.Or(both.Trouble, c.Trouble)
+	if len(both.Trusted) == 0 {
+		both.Trusted = c.Trusted
 	}
-	if len(twin.Trusted) == 0 {
-		twin.Trusted = c.Trusted
+	if c.WantedAt.Before(both.WantedAt) {
+		both.WantedAt = c.WantedAt
 	}
-	if c.WantedAt.Before(twin.WantedAt) {
-		twin.WantedAt = c.WantedAt
-	}
+	delete(q.rows, twins[0].ID)
 	delete(q.rows, c.ID)
+	q.rows[both.ID] = &both
 }
 
 // Compilation implements compile.Queue.
