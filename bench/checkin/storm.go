@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,6 +36,9 @@ const (
 	freshCase = "storm, new connections"
 )
 
+// stockCurves is what a stock agent's OpenSSL 3.0 offers of what Go knows. Go's own clients would exchange ML-KEM keys, too.
+var stockCurves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP521, tls.CurveP384}
+
 // idleFor is how long files are fetched with nobody else there.
 const idleFor = 5 * time.Second
 
@@ -54,6 +58,7 @@ func (s settings) storm(ctx context.Context, tutti *peers.Tutti, data string, fa
 		if err != nil {
 			return nil, err
 		}
+		config.CurvePreferences = stockCurves
 		conn, err := load.NewConn(tutti.URL(), config)
 		if err != nil {
 			return nil, err
