@@ -11,6 +11,7 @@ module Tutti
       Puppet::Pops::Loader::Loader.prepend(Names)
       Puppet::Pops::Parser::Locator::AbstractLocator.prepend(Lines)
       Puppet::Pops::Parser::EvaluatingParser.prepend(OneEvaluator)
+      Puppet::Pops::Lookup::HieraConfig.prepend(SameFacts)
     end
 
     # Loaders are asked by names that are split, joined and frozen first. Code may
@@ -34,6 +35,38 @@ module Tutti
     module Lines
       def ary_bsearch_i(ary, value)
         ary.bsearch_index { |offset| offset > value }
+      end
+    end
+
+    # Each lookup asks anew whether the variables in Hiera's paths are as they were when the
+    # paths were made. Facts are frozen: while they are the same object, so is all within.
+    module SameFacts
+      FIXED = %w[facts trusted server_facts].freeze
+
+      def scope_interpolations_stable?(invocation)
+        all = @scope_interpolations
+        return super if all.empty?
+        return looked_at(all, invocation.scope) if !all.equal?(@tutti_all) && super
+        return false unless all.equal?(@tutti_all)
+        return super unless Inputs.deaf { @tutti_fixed.all? { |name, value| invocation.scope[name].equal?(value) } }
+        return true if @tutti_others.empty?
+
+        begin
+          @scope_interpolations = @tutti_others
+          super
+        ensure
+          @scope_interpolations = all
+        end
+      end
+
+      private
+
+      # They are as they were.
+      def looked_at(all, scope)
+        fixed, @tutti_others = all.partition { |_, name| FIXED.include?(name) }
+        @tutti_fixed = Inputs.deaf { fixed.map { |_, name| name }.uniq.to_h { |name| [name, scope[name]] } }
+        @tutti_all = all
+        true
       end
     end
 

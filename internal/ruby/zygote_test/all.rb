@@ -276,6 +276,52 @@ class TemplatesTest < Minitest::Test
   end
 end
 
+class SameFactsTest < Minitest::Test
+  # Hiera's, as far as it concerns us.
+  class Stock
+    attr_reader :looks
+
+    def initialize(all)
+      @scope_interpolations = all
+      @looks = []
+    end
+
+    def scope_interpolations_stable?(invocation)
+      @looks << @scope_interpolations.map(&:first)
+      @scope_interpolations.all? { |_, root, segments, old| old.eql?(segments.reduce(invocation.scope[root]) { |hash, key| hash[key] }) }
+    end
+  end
+  Stock.prepend(Tutti::Shortcuts::SameFacts)
+  Invocation = Struct.new(:scope)
+
+  def stable?(config, facts, role)
+    config.scope_interpolations_stable?(Invocation.new({ 'facts' => facts, 'role' => role }))
+  end
+
+  def setup
+    @facts = { 'os' => { 'family' => 'Debian' } }.freeze
+    @all = [['facts.os.family', 'facts', %w[os family], 'Debian'], ['role', 'role', [], 'web']]
+  end
+
+  def test_looks_into_the_same_facts_once
+    config = Stock.new(@all)
+    3.times { assert stable?(config, @facts, 'web') }
+    assert_equal([%w[facts.os.family role], ['role'], ['role']], config.looks)
+    only = Stock.new(@all.first(1))
+    3.times { assert stable?(only, @facts, 'db') }
+    assert_equal(1, only.looks.size)
+  end
+
+  def test_looks_into_others_and_at_other_variables
+    config = Stock.new(@all)
+    assert stable?(config, @facts, 'web')
+    refute stable?(config, @facts, 'db')
+    refute stable?(config, { 'os' => { 'family' => 'RedHat' } }, 'web')
+    assert stable?(config, { 'os' => { 'family' => 'Debian' } }, 'web')
+    refute stable?(Stock.new(@all), { 'os' => { 'family' => 'RedHat' } }, 'web')
+  end
+end
+
 class TemplateVariablesTest < Minitest::Test
   Scope = Puppet::Parser::Scope
 
