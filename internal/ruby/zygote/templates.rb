@@ -89,7 +89,7 @@ module Tutti
       # What is Ruby in a template.
       CODE = /<%(?!%).*?%>/m.freeze
       # What could reach a variable without writing its name.
-      INDIRECT = /instance_variable|binding|eval|send|@\#|local_variables/.freeze
+      INDIRECT = /@\#|(?<![@\w])(?:\w*instance_variable\w*|(?:\w+_)?binding|(?:\w+_)?eval|(?:public_|__)?send(?:__)?|local_variables)(?!\w)/.freeze
       NAME = /@([a-zA-Z_]\w*)/.freeze
       # A variable that is asked for one of its members.
       MEMBER = /\G\s*(?:\[|&?\.(?:dig|fetch|key\?|has_key\?|include\?)\b)/.freeze

@@ -269,6 +269,15 @@ class TemplatesTest < Minitest::Test
     assert_equal(%w[a b_1], compiled.variables.keys)
   end
 
+  def test_a_variable_may_be_named_like_what_reaches_others
+    compiled = Erb.compile(nil, '<% if @sendfile && @evaluate %><%= @binding_address %> <%= sendmail_path rescue 1 %><% end %>', nil)
+    assert_equal(%w[sendfile evaluate binding_address], compiled.variables.keys)
+    ['eval("@a")', 'instance_eval("@a")', 'send(:x)', 'public_send(:x)', '__send__(:x)', 'self.send :x', 'ERB.new(x).result(binding)',
+     'get_binding', 'instance_variable_get(name)', 'method(:instance_variable_get)', 'local_variables', '"@#{x}"'].each do |code|
+      assert_nil Erb.compile(nil, "<%= #{code} %>", nil), code
+    end
+  end
+
   def test_leaves_indirect_and_odd_templates_to_puppet
     assert_nil Erb.compile(nil, '<%= instance_variables %>', nil)
     assert_nil Erb.compile(nil, '<%= binding.local_variables %>', nil)
