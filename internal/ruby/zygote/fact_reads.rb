@@ -11,14 +11,29 @@ module Tutti
   class FactReads
     ROOTS = %w[facts trusted server_facts].freeze
 
-    attr_reader :values, :present
+    # A hash of facts, or a member of one.
+    class Place
+      attr_reader :pointer, :members
+      attr_accessor :value, :present # it was read; it was asked whether it is there
+      attr_accessor :handed # how often somebody got hold of it who has not asked it for a member
+      attr_accessor :hash_of_facts # nil while that is not known
+
+      def initialize(pointer)
+        @pointer = pointer
+        @members = {}
+        @handed = 0
+      end
+
+      def taken
+        @handed -= 1 if @handed.positive?
+      end
+    end
 
     def initialize(order)
       @values = {}
       @present = {}
-      @pointers = {}.compare_by_identity
-      @members = Hash.new { |all, hash| all[hash] = {} }.compare_by_identity
-      @handed = Hash.new(0)
+      @places = {}.compare_by_identity # by hash
+      @noticed = [] # all places
       @facts = @served = {}
       # Variables that need no note (any more); what groups give is an input of its own.
       @read = [*ROOTS, 'environment', *order['parameters']&.keys].to_h { |name| [name, true] }
@@ -34,18 +49,19 @@ module Tutti
       @facts = facts.dup # to look into without being noticed
       @served = served.dup
       { facts: facts, trusted: node.trusted_data, server_facts: served }.each do |root, values|
-        follow(values, "/#{root}") if values.is_a?(Hash)
+        follow(values, place("/#{root}")) if values.is_a?(Hash)
       end
     end
 
     # What was read: two lists of pointers, of values and of mere presence.
     def to_h
-      @handed.each { |pointer, count| @values[pointer] = true if count.positive? }
-      values = @values.keys.sort
-      covered = values.to_h { |pointer| [pointer, true] }
-      kept = values.reject { |pointer| inside?(pointer, covered) }
-      present = @present.keys.reject { |pointer| covered[pointer] || inside?(pointer, covered) }
-      { 'values' => kept, 'present' => present.sort }
+      @noticed.each do |place|
+        @values[place.pointer] = true if place.value || place.handed.positive?
+        @present[place.pointer] = true if place.present
+      end
+      kept = @values.keys.reject { |pointer| inside?(pointer, @values) }
+      present = @present.keys.reject { |pointer| @values[pointer] || inside?(pointer, @values) }
+      { 'values' => kept.sort, 'present' => present.sort }
     end
 
     # A variable of the top scope is looked at.
@@ -56,7 +72,7 @@ module Tutti
       pointer = pointer_of(name)
       value = @facts.fetch(name) { @served[name] }
       known = @facts.key?(name) || @served.key?(name)
-      known && !follow(value, pointer) ? @values[pointer] = true : @present[pointer] = true
+      known && !(value.is_a?(Hash) && follow(value, place(pointer))) ? @values[pointer] = true : @present[pointer] = true
     end
 
     # A value of the node is looked at; symbols are no names of facts.
@@ -85,41 +101,42 @@ module Tutti
 
     # Code has got hold of a value, which may be a hash of facts.
     def hand(value)
-      pointer = @pointers[value]
-      @handed[pointer] += 1 if pointer
+      place = @places[value]
+      place.handed += 1 if place
       value
     end
 
     def stored(value)
-      pointer = @pointers[value]
-      taken(pointer) if pointer
+      @places[value]&.taken
     end
 
-    # A member of a hash is read, or its absence.
+    # A member of a hash is read, or its absence. The hash is frozen: what a member is,
+    # it stays.
     def member(hash, key, value)
-      pointer = @pointers[hash] or return value
-      taken(pointer)
-      below = below(hash, pointer, key)
-      if follow(value, below)
-        @present[below] = true
-        @handed[below] += 1
+      place = @places[hash] or return value
+      place.taken
+      below = place.members[key] || below(place, key)
+      below.hash_of_facts = value.is_a?(Hash) && follow(value, below) if below.hash_of_facts.nil?
+      if below.hash_of_facts
+        below.present = true
+        hand(value)
       else
-        @values[below] = true
+        below.value = true
       end
       value
     end
 
     def presence(hash, key)
-      pointer = @pointers[hash] or return
-      taken(pointer)
-      @present[below(hash, pointer, key)] = true
+      place = @places[hash] or return
+      place.taken
+      (place.members[key] || below(place, key)).present = true
     end
 
     # All of a hash is read, or may be.
     def whole(hash)
-      pointer = @pointers[hash] or return
-      taken(pointer)
-      @values[pointer] = true
+      place = @places[hash] or return
+      place.taken
+      place.value = true
     end
 
     private
@@ -130,15 +147,14 @@ module Tutti
       node.instance_variable_set(name, values.dup) if values.is_a?(Hash)
     end
 
-    # Notices from here on what is read of a value, if it is a hash. Hashes within
-    # follow when somebody gets hold of them.
-    def follow(value, pointer)
-      return false unless value.is_a?(Hash)
-      return true if @pointers.key?(value)
-      return false if value.frozen? # nobody would notice that it is read
+    # Notices from here on what is read of a hash. Hashes within follow when somebody
+    # gets hold of them.
+    def follow(hash, place)
+      return true if @places.key?(hash)
+      return false if hash.frozen? # nobody would notice that it is read
 
-      value.extend(Followed).freeze
-      @pointers[value] = pointer
+      hash.extend(Followed).freeze
+      @places[hash] = place
       true
     end
 
@@ -147,13 +163,12 @@ module Tutti
       "/#{@served.key?(name) && !@facts.key?(name) ? 'server_facts' : 'facts'}/#{escape(name)}"
     end
 
-    def below(hash, pointer, key)
-      @members[hash][key] ||= "#{pointer}/#{escape(key)}"
+    def place(pointer)
+      Place.new(pointer).tap { |made| @noticed << made }
     end
 
-    def taken(pointer)
-      count = @handed[pointer]
-      @handed[pointer] = count - 1 if count.positive?
+    def below(place, key)
+      place.members[key] = place("#{place.pointer}/#{escape(key)}")
     end
 
     def escape(key)
