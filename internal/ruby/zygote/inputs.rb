@@ -20,65 +20,68 @@ module Tutti
   #
   # One thread compiles; notes of other threads are not taken.
   module Inputs
-    # What one lookup read: notes, and units of lookups within.
+    # What one lookup read, or one compile: notes, and units of lookups within.
     class Unit
-      attr_reader :notes
-      attr_accessor :last # the frame that has it, if it is the newest of those
+      attr_reader :notes, :units, :serial
+      attr_accessor :last # the unit that has it, if it is the newest of those
+      attr_accessor :aside # what its kind of lookup keeps
 
-      def initialize(notes)
+      def initialize(notes, serial)
         @notes = notes
+        @units = {}.compare_by_identity # to their serials
+        @serial = serial
+      end
+
+      def size
+        @notes.size + @units.size
       end
     end
 
     MAX_UNITS = 200_000
+    MAX_GATHERED = 200
 
     @units = Hash.new { |kinds, kind| kinds[kind] = {} }
     @known = {} # notes, taken apart; nil for what others cover
+    @gathered = {} # notes of units by kind, by the units' serials
     @notes = {}
-    @frame = {}
+    @frame = Unit.new({}, 0)
     @count = 0
+    @serial = 0
 
     class << self
       # What the compile at hand reads of facts, and where files are.
       attr_accessor :facts, :places
 
+      # What is read of facts, nil while nobody notes it. Other threads' reads count, too.
+      attr_reader :heard
+
       # Notes what the block reads as that of a new compile, and returns it by kind.
       def of_compile(facts)
         @thread = Thread.current
         before = @frame
-        @frame = frame = {}
-        @facts = facts
+        @frame = frame = Unit.new({}, 0)
+        @facts = @heard = facts
         Outside.unseeded
         yield
         again(:main, '')
-        @facts = nil
+        @facts = @heard = nil
         flat(frame)
       ensure
         @frame = before
-        @facts = nil
+        @facts = @heard = nil
       end
 
-      # The notes of a frame and of all units in it, by kind.
+      # The notes of a frame and of all units in it, by kind. A note of both is there twice.
       def flat(frame)
-        found = Lookups.always.to_h { |note| [note, true] }
-        flatten(frame, found, {}.compare_by_identity)
-        found.each_key.with_object({}) do |note, kinds|
-          kind, text = apart(note)
-          (kinds[kind] ||= []) << text if kind
-        end
+        sorted(frame.notes, gathered(frame.units).transform_values(&:dup))
       end
 
       def note(text)
-        @frame[text] = true if listening?
+        @frame.notes[text] = true if listening?
       end
 
       def note_list(dirs)
         deaf { dirs.map { |dir| places&.below(dir) } }.compact.each { |dir| note("list:#{dir}") }
-      end
-
-      # What is read of facts, nil while nobody notes it.
-      def heard
-        @facts if @facts && !@deaf && Thread.current.equal?(@thread)
       end
 
       # Whether somebody's reads are noted: not those of threads beside the compile.
@@ -99,41 +102,46 @@ module Tutti
 
       # Looks up something that the process may keep.
       def look(kind, name)
-        return yield if noted?(kind, name) || !listening?
+        return yield if noted(kind, name) || !listening?
 
         frame = @frame
         unit = unit(kind, name)
         unit.last = frame
-        return yield if frame.key?(unit) || unit.notes.equal?(frame)
+        return yield if frame.units.key?(unit) || unit.equal?(frame)
 
-        frame[unit] = true
-        @frame = unit.notes
+        frame.units[unit] = unit.serial
+        size = unit.size
+        @frame = unit
         begin
           yield
         ensure
           @frame = frame
+          @gathered.clear if unit.size != size
         end
       end
 
-      # Whether all that a lookup reads is noted already. Most are: this must be quick.
-      def noted?(kind, name)
+      # The unit of a lookup if all that it reads is noted already. Most are: this must
+      # be quick.
+      def noted(kind, name)
         unit = @units[kind][name]
-        unit && unit.last.equal?(@frame)
+        unit if unit && unit.last.equal?(@frame)
       end
 
       # Says that a unit's reads are read again.
       def again(kind, name)
         unit = @units[kind][name]
-        @frame[unit] = true if unit && listening?
+        @frame.units[unit] = unit.serial if unit && listening?
       end
 
       # Nothing in the block is noted.
       def deaf
         before = @deaf
         @deaf = true
+        @heard = nil
         yield
       ensure
         @deaf = before
+        @heard = @facts unless before
       end
 
       private
@@ -151,7 +159,7 @@ module Tutti
         units[name] || begin
           forget if (@count += 1) > MAX_UNITS
           found = deaf { @notes.key?(kind) ? @notes[kind].call(name) : @loaded.call(kind, name) }
-          units[name.is_a?(String) ? name.dup.freeze : name] = Unit.new(found.to_h { |note| [note, true] })
+          units[name.is_a?(String) ? name.dup.freeze : name] = Unit.new(found.to_h { |note| [note, true] }, @serial += 1)
         end
       end
 
@@ -159,14 +167,42 @@ module Tutti
       # by any of them, so nothing can be followed any more.
       def forget
         @units.each_value { |units| units.each_value { |unit| unit.notes['volatile:the code looks up too many names'] = true } }
+        @gathered.clear
         @count = 0
       end
 
-      def flatten(notes, found, seen)
-        return if seen.key?(notes)
+      # The notes of units and of all units in them, and these by kind. Compiles of one
+      # kind of node look up the same: that is put together once, until any unit reads more.
+      def gathered(units)
+        serials = units.values.pack('N*')
+        @gathered.fetch(serials) do
+          @gathered.clear if @gathered.size >= MAX_GATHERED
+          @gathered[serials] = gather(units)
+        end
+      end
 
-        seen[notes] = true
-        notes.each_key { |note| note.is_a?(Unit) ? flatten(note.notes, found, seen) : found[note] = true }
+      def gather(units)
+        found = Lookups.always.to_h { |note| [note, true] }
+        flatten(units, found, {}.compare_by_identity)
+        sorted(found, {})
+      end
+
+      def sorted(notes, kinds)
+        notes.each_key do |note|
+          kind, text = apart(note)
+          (kinds[kind] ||= []) << text if kind
+        end
+        kinds
+      end
+
+      def flatten(units, found, seen)
+        units.each_key do |unit|
+          next if seen.key?(unit)
+
+          seen[unit] = true
+          found.update(unit.notes)
+          flatten(unit.units, found, seen)
+        end
       end
     end
   end

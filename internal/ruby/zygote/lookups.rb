@@ -127,9 +127,12 @@ module Tutti
     # Classes and defined types.
     module Manifests
       def find_or_load(name, type)
-        found = Inputs.noted?(type, name) ? super : Inputs.look(type, name) { super }
-        file = found && found.file
-        Inputs.look(:file, file) {} unless file.nil? || Inputs.noted?(:file, file)
+        unit = Inputs.noted(type, name)
+        found = unit ? super : Inputs.look(type, name) { super }
+        return found if found.nil? || (unit && unit.aside.equal?(found)) || !Inputs.listening?
+
+        Inputs.look(:file, found.file) {} if found.file
+        Inputs.noted(type, name)&.aside = found # whose file this compile has noted
         found
       end
     end
@@ -143,7 +146,7 @@ module Tutti
       end
 
       def module(name)
-        Inputs.look(:module, name) { super }
+        Inputs.noted(:module, name) ? super : Inputs.look(:module, name) { super }
       end
 
       def perform_initial_import
@@ -154,7 +157,7 @@ module Tutti
     # Functions and data types.
     module Loaded
       def load(type, name)
-        found = Inputs.noted?(type, name) ? super : Inputs.look(type, name) { super }
+        found = Inputs.noted(type, name) ? super : Inputs.look(type, name) { super }
         Inputs.again(:alias, found.name) if found.is_a?(Puppet::Pops::Types::PTypeAliasType)
         found
       end
@@ -170,8 +173,7 @@ module Tutti
     # Types written in Ruby.
     module NativeTypes
       def type(name)
-        key = name.is_a?(Symbol) ? name : name.to_s.downcase.intern
-        Inputs.noted?(:native, key) ? super : Inputs.look(:native, key) { super }
+        Inputs.noted(:native, name) ? super : Inputs.look(:native, name) { super }
       end
     end
 
@@ -185,7 +187,7 @@ module Tutti
     # Functions of the old kind.
     module OldFunctions
       def function(name, *args)
-        Inputs.look(:old_function, name) { super }
+        Inputs.noted(:old_function, name) ? super : Inputs.look(:old_function, name) { super }
       end
     end
   end

@@ -285,6 +285,41 @@ class TemplatesTest < Minitest::Test
   end
 end
 
+class InputsTest < Minitest::Test
+  Inputs = Tutti::Inputs
+
+  def setup
+    Tutti::Lookups.instance_variable_set(:@modules, {})
+    Inputs.kind(:test) { |name| ["module:#{name}"] }
+  end
+
+  def read(&block)
+    Inputs.of_compile(nil, &block).slice('module', 'volatile').transform_values { |texts| texts.uniq.sort }
+  end
+
+  def test_whoever_looks_something_up_again_has_read_what_it_read
+    read { Inputs.look(:test, 'again') { Inputs.note('volatile:inner') } }
+    2.times { assert_equal({ 'module' => ['again'], 'volatile' => ['inner'] }, read { Inputs.look(:test, 'again') {} }) }
+  end
+
+  def test_what_was_put_together_before_is_not_what_is_read_later
+    2.times { assert_equal({ 'module' => ['grows'] }, read { Inputs.look(:test, 'grows') {} }) }
+    more = { 'module' => %w[grows within], 'volatile' => ['more'] }
+    assert_equal(more, read { Inputs.look(:test, 'grows') { Inputs.look(:test, 'within') { Inputs.note('volatile:more') } } })
+    assert_equal(more, read { Inputs.look(:test, 'grows') {} })
+    assert_equal({ 'module' => ['within'], 'volatile' => ['more'] }, read { Inputs.look(:test, 'within') {} })
+  end
+
+  def test_a_compiles_own_notes_are_its_own
+    assert_equal({ 'module' => ['own'], 'volatile' => ['mine'] }, read { Inputs.look(:test, 'own') {} || Inputs.note('volatile:mine') })
+    assert_equal({ 'module' => ['own'] }, read { Inputs.look(:test, 'own') {} })
+  end
+
+  def test_nothing_is_noted_by_the_deaf
+    assert_equal({}, read { Inputs.deaf { Inputs.look(:test, 'deaf') { Inputs.note('volatile:deaf') } } })
+  end
+end
+
 class SameFactsTest < Minitest::Test
   # Hiera's, as far as it concerns us.
   class Stock
