@@ -43,7 +43,7 @@ func printList[T any](a *app, items []T, t table[T]) error {
 // ones, to see how wide its columns must be.
 type listing[T any] struct {
 	table[T]
-	*app
+	app   *app // not embedded: its hundreds of methods would be made for each T
 	count int
 	held  [][]string
 	grid  *grid
@@ -59,15 +59,15 @@ func newListing[T any](a *app, t table[T]) *listing[T] {
 
 func (l *listing[T]) add(item T) error {
 	l.count++
-	switch l.output {
+	switch l.app.output {
 	case "json":
 		return l.addJSON(item)
 	case "jsonl":
-		return encodeJSON(l.system.Out, item)
+		return encodeJSON(l.app.system.Out, item)
 	case "csv":
 		return l.addCSV(item)
 	case "name":
-		_, err := fmt.Fprintln(l.system.Out, l.name(item))
+		_, err := fmt.Fprintln(l.app.system.Out, l.name(item))
 		return err
 	}
 	if l.grid != nil {
@@ -89,7 +89,7 @@ func (l *listing[T]) release() error {
 
 // end prints what a list ends with.
 func (l *listing[T]) end() error {
-	switch l.output {
+	switch l.app.output {
 	case "json":
 		return l.endJSON()
 	case "jsonl", "name":
@@ -102,7 +102,7 @@ func (l *listing[T]) end() error {
 		return l.csv.Error()
 	}
 	if l.count == 0 {
-		l.hint("%s", l.empty)
+		l.app.hint("%s", l.empty)
 		return nil
 	}
 	if l.grid != nil {
@@ -136,7 +136,7 @@ func (l *listing[T]) addJSON(item T) error {
 	if err := json.Indent(&b, text, prefix, "  "); err != nil {
 		return err
 	}
-	_, err = b.WriteTo(l.system.Out)
+	_, err = b.WriteTo(l.app.system.Out)
 	return err
 }
 
@@ -157,7 +157,7 @@ func (l *listing[T]) endJSON() error {
 	case l.bare:
 		end = "\n]\n"
 	}
-	_, err := io.WriteString(l.system.Out, end)
+	_, err := io.WriteString(l.app.system.Out, end)
 	return err
 }
 
