@@ -38,7 +38,7 @@ func (s *stage) commit(ctx context.Context, repo string) error {
 		return err
 	}
 	s.title("Deploy a commit that changes the data of the role " + committedRole + ", and watch " + committedNode)
-	if err := s.edit(ctx, filepath.Join(repo, "data", "role", committedRole+".yaml")); err != nil {
+	if err := s.edit(ctx, "s/workers: 4/workers: 6/", filepath.Join(repo, "data", "role", committedRole+".yaml")); err != nil {
 		return err
 	}
 	return s.watching(ctx, committedNode, func() error {
@@ -52,9 +52,9 @@ func (s *stage) commit(ctx context.Context, repo string) error {
 	})
 }
 
-// edit changes one value.
-func (s *stage) edit(ctx context.Context, path string) error {
-	args := []string{"-i", "s/workers: 4/workers: 6/", path}
+// edit changes a file.
+func (s *stage) edit(ctx context.Context, script, path string) error {
+	args := []string{"-i", script, path}
 	s.sayf("$ sed %s", strings.Join(args, " "))
 	before, err := os.ReadFile(path)
 	if err != nil {

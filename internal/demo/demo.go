@@ -90,7 +90,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := s.order(ctx); err != nil {
 		return err
 	}
-	if err := s.commit(ctx, repo); err != nil || !c.Keep {
+	if err := s.commit(ctx, repo); err != nil {
+		return err
+	}
+	if err := s.story(ctx, repo); err != nil || !c.Keep {
 		return err
 	}
 	s.keep(ctx, repo)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,12 +55,19 @@ func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
 	defer enroller.Close()
 	fleet := sim.New(sim.Config{
 		URLs: []string{"wss" + strings.TrimPrefix(url, "https")}, Names: sim.Names(s.Nodes, domain), Identity: enroller.Enrol,
-		FirstPause: 500 * time.Millisecond, Catalogs: url, Facts: facts,
+		FirstPause: 500 * time.Millisecond, Catalogs: url, Facts: facts, Fails: s.fails,
 	})
 	if err := fleet.Enrol(ctx); err != nil {
 		return nil, err
 	}
 	return fleet, fleet.SendFacts(ctx, url)
+}
+
+// fails says whether a node fails now: a third of them does while the demo wants failures.
+func (s *stage) fails(name string) bool {
+	host, _, _ := strings.Cut(name, ".")
+	number, err := strconv.Atoi(strings.TrimPrefix(host, "sim-"))
+	return err == nil && number%3 == 0 && s.failing.Load()
 }
 
 // facts are a simulated node's, with those that the control repository and its modules go by.

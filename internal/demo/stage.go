@@ -8,13 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // stage runs commands and shows them.
 type stage struct {
 	Config
-	env []string
+	env     []string
+	failing atomic.Bool // some simulated nodes fail when they apply a catalog
 }
 
 func (s *stage) title(text string)               { s.sayf("\n== %s", text) }
