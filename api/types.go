@@ -24,6 +24,7 @@ type NodeListRequest struct {
 	Group       string `query:"group"`       // name or id of a group that the nodes are in
 	Environment string `query:"environment"` // of the newest facts, catalog or report
 	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
+	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
 	After       string `query:"after"`
 	Limit       int    `query:"limit"`
 }
@@ -121,7 +122,7 @@ type Node struct {
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
 	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
-	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show: what it may have; see node.delivery
+	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show, and in node.list if it is asked for: what it may have; see node.delivery
 }
 
 // Connected is the connection of a node's agent.

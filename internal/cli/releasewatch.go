@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,9 @@ func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) e
 	} else if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
 		return err
 	}
+	for _, line := range spared(r.Release) {
+		a.hint("  %s", line)
+	}
 	return releaseVerdict(r.Release)
 }
 
@@ -104,7 +108,7 @@ func settled(r api.Release) bool { return r.Counts["applying"]+r.Counts["sent"] 
 
 // targets tells of nodes that have ended since the last look.
 func (w *releaseWatcher) targets(ctx context.Context) error {
-	seen := w.seen
+	seen, ended := w.seen, []api.ReleaseTarget(nil)
 	for after := ""; ; {
 		var page api.List[api.ReleaseTarget]
 		err := w.client.Call(ctx, api.ReleaseTargets, api.ReleaseTargetsRequest{
@@ -116,11 +120,12 @@ func (w *releaseWatcher) targets(ctx context.Context) error {
 		for _, t := range page.Items {
 			if seen = max(seen, t.Revision); !w.final[t.Name+t.State] {
 				w.final[t.Name+t.State] = true
-				w.view.ended(t)
+				ended = append(ended, t)
 			}
 		}
 		if after = page.Next; after == "" {
 			w.seen = seen
+			w.view.ended(ended)
 			return nil
 		}
 	}
@@ -148,19 +153,34 @@ func (v *releaseView) note(text string) {
 	v.hint("%s", text)
 }
 
-func (v *releaseView) ended(t api.ReleaseTarget) {
-	line := t.Name + ": " + stateText(t.State)
-	if t.Reason != "" {
-		line += ": " + oneLine(t.Reason)
-	}
+// ended tells of targets that ended since the last look: those that ended alike, in a line.
+func (v *releaseView) ended(targets []api.ReleaseTarget) {
 	live := v.terminal()
-	switch {
-	case live == nil:
-		v.hint("%s", line)
-	case t.State != "ok" && t.State != "changed":
-		live.failed(line)
+	for len(targets) > 0 {
+		first := targets[0]
+		var names []string
+		targets = slices.DeleteFunc(targets, func(t api.ReleaseTarget) bool {
+			alike := t.State == first.State && t.Reason == first.Reason
+			if alike {
+				names = append(names, t.Name)
+			}
+			return alike
+		})
+		line := someNames(names, namedEnds) + ": " + stateText(first.State)
+		if first.Reason != "" {
+			line += ": " + oneLine(first.Reason)
+		}
+		switch {
+		case live == nil:
+			v.hint("%s", line)
+		case first.State != "ok" && first.State != "changed":
+			live.failed(line)
+		}
 	}
 }
+
+// namedEnds is how many nodes are named that ended alike at the same time.
+const namedEnds = 4
 
 // plainEvery is how often a plain line says how a release stands.
 const plainEvery = 30 * time.Second
@@ -179,6 +199,20 @@ func (v *releaseView) draw(r api.Release) {
 		v.last = time.Now()
 		v.hint("%s", text)
 	}
+}
+
+// spared says in numbers what a release that is paused has left alone so far.
+func spared(r api.Release) (lines []string) {
+	if r.State != "paused" {
+		return nil
+	}
+	if n := r.Counts["waiting"]; n > 0 {
+		lines = append(lines, count(n, "node")+" not touched: their turn has not come, and they have what they had")
+	}
+	if n := r.Counts["skipped"]; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s of wave %d not run: the catalog is theirs, and their next scheduled run would apply it", count(n, "node"), r.Wave))
+	}
+	return lines
 }
 
 // releaseVerdict is nil for a release whose nodes all have their catalogs.

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -38,10 +36,10 @@ func (s *stage) commit(ctx context.Context, repo string) error {
 		return err
 	}
 	s.title("Deploy a commit that changes the data of the role " + committedRole + ", and watch " + committedNode)
-	if err := s.edit(ctx, "s/workers: 4/workers: 6/", filepath.Join(repo, "data", "role", committedRole+".yaml")); err != nil {
+	if err := s.change(ctx, repo, "s/workers: 4/workers: 6/", "data/role/"+committedRole+".yaml", committedRole+": six workers"); err != nil {
 		return err
 	}
-	return s.watching(ctx, committedNode, func() error {
+	err = s.watching(ctx, []string{"--node", committedNode, "--count", liveEvents}, func() error {
 		if err := s.tutti(ctx, "code", "deploy", "production", repo); err != nil {
 			return err
 		}
@@ -50,24 +48,10 @@ func (s *stage) commit(ctx context.Context, repo string) error {
 		}
 		return s.countCompiled(ctx, before)
 	})
-}
-
-// edit changes a file.
-func (s *stage) edit(ctx context.Context, script, path string) error {
-	args := []string{"-i", script, path}
-	s.sayf("$ sed %s", strings.Join(args, " "))
-	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if out, err := exec.CommandContext(ctx, "sed", args...).CombinedOutput(); err != nil { //nolint:gosec // the line is ours
-		return fmt.Errorf("sed: %w\n%s", err, out)
-	}
-	after, err := os.ReadFile(path)
-	if err == nil && string(after) == string(before) {
-		err = fmt.Errorf("sed has changed nothing in %s", path)
-	}
-	return err
+	return s.applied(ctx, committedNode)
 }
 
 // awaitQuiet returns when nothing is to be compiled any more, twice in a row: what was deployed is
@@ -77,6 +61,7 @@ func (s *stage) awaitQuiet(ctx context.Context) error {
 	defer cancel()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	said := 0
 	for quiet := 0; quiet < 3; {
 		select {
 		case <-ctx.Done():
@@ -87,8 +72,12 @@ func (s *stage) awaitQuiet(ctx context.Context) error {
 		if err := s.ask(ctx, &queue, "compile", "queue"); err != nil {
 			return err
 		}
-		if quiet++; queue.Wanted+queue.Running+queue.Resting > 0 {
-			quiet = 0
+		quiet++
+		if n := queue.Wanted + queue.Running + queue.Resting; n > 0 {
+			if quiet = 0; n != said {
+				s.sayf("  %d catalogs are being compiled, or are to be", n)
+			}
+			said = n
 		}
 	}
 	return nil

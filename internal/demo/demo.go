@@ -60,6 +60,9 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	s := &stage{Config: c, env: append(cleanEnv(c.Env), "TUTTI_DATA="+filepath.Join(c.Dir, "data"))}
+	if err := s.beginRepo(ctx, repo); err != nil {
+		return err
+	}
 	var running []func() error // what ends each
 	defer func() {
 		for _, stop := range slices.Backward(running) {
@@ -141,8 +144,10 @@ func (s *stage) play(ctx context.Context, repo string) error {
 
 // needs says what is missing, and how to get it.
 func needs() error {
-	if _, err := exec.LookPath("puppet"); err != nil {
-		return errors.New("the demo needs puppet: apt-get install puppet-agent")
+	for program, pkg := range map[string]string{"puppet": "puppet-agent", "git": "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("the demo needs %s: apt-get install %s", program, pkg)
+		}
 	}
 	for _, module := range Modules {
 		if _, err := os.Stat(filepath.Join(ModuleDir, module)); err != nil {

@@ -15,13 +15,13 @@ import (
 // liveEvents is what a run says that changes one resource: its beginning, the change, its end.
 const liveEvents = "3"
 
-// watching does something while the events of a node are shown as they come, and returns when
-// its run has ended.
-func (s *stage) watching(ctx context.Context, name string, do func() error) error {
+// watching does something while events are shown as they come, and returns when as many came as
+// are chosen.
+func (s *stage) watching(ctx context.Context, choice []string, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, quietTimeout)
 	defer cancel()
-	args := []string{"event", "tail", "--node", name, "--count", liveEvents}
-	s.sayf("$ tutti %s &", strings.Join(args, " "))
+	args := append([]string{"event", "tail"}, choice...)
+	s.sayf("$ tutti %s &", shown(args))
 	tail := s.command(ctx, args...)
 	tail.Cancel = func() error { return tail.Process.Kill() }
 	tail.WaitDelay = 5 * time.Second
@@ -30,17 +30,17 @@ func (s *stage) watching(ctx context.Context, name string, do func() error) erro
 	if err := tail.Start(); err != nil {
 		return err
 	}
-	shown := s.Out
+	before := s.Out
 	s.Out = live.beside()
-	defer func() { s.Out = shown }()
+	defer func() { s.Out = before }()
 	if err := do(); err != nil {
 		cancel()
 		return errors.Join(err, tail.Wait())
 	}
 	if err := tail.Wait(); err != nil {
-		return fmt.Errorf("tutti %s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("tutti %s: %w", shown(args), err)
 	}
-	return s.applied(ctx, name)
+	return nil
 }
 
 // applied shows what the node's agent has done, and fails if it was not what was deployed.

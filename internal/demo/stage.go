@@ -16,7 +16,8 @@ import (
 type stage struct {
 	Config
 	env     []string
-	failing atomic.Bool // some simulated nodes fail when they apply a catalog
+	failing atomic.Bool  // some simulated nodes fail when they apply a catalog
+	asked   atomic.Int64 // how often a simulated node was asked to apply one meanwhile
 }
 
 func (s *stage) title(text string)               { s.sayf("\n== %s", text) }
@@ -80,11 +81,11 @@ func (s *stage) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // tutti shows and runs one command line.
 func (s *stage) tutti(ctx context.Context, args ...string) error {
-	s.sayf("$ tutti %s", strings.Join(args, " "))
+	s.sayf("$ tutti %s", shown(args))
 	cmd := s.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = s.Out, s.Out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("tutti %s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("tutti %s: %w", shown(args), err)
 	}
 	return nil
 }

@@ -4,105 +4,153 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// The waves of the demo's releases: one node first, the rest a few at a time, and no node may fail.
-var inWaves = []string{"--wave", "1", "--wave", "rest", "--max-failures", "0", "--concurrency", "4"}
+// How the story's releases go: one node goes first, the group canary, and then the rest, or a few and then the rest.
+var (
+	canaryFirst = []string{"--wave", "@canary", "--wave", "rest"}
+	carefully   = []string{"--wave", "@canary", "--wave", "10", "--wave", "rest", "--max-failures", "1", "--concurrency", "1"}
+)
 
-// someFailed is how `tutti release create` ends when nodes have failed.
-const someFailed = 4
+const (
+	// someFailed is how `tutti release create` ends when nodes have failed.
+	someFailed = 4
+	// enough is how many simulated nodes there must be so that some waves are full of web servers.
+	enough = 100
+	// sites is how many files the template makes on a web server.
+	sites = "3"
+)
 
-// story is a change from its preview to the fleet: a good one is released in waves, a bad one is stopped by
-// its failures and taken back. What is released is what the preview has shown.
+// story is a change on its way from a branch to the fleet: a good one is previewed and released in waves, a bad one is stopped by its
+// failures and taken back.
 func (s *stage) story(ctx context.Context, repo string) error {
-	s.title("From now on nodes have what is released to them, whatever is deployed")
-	if err := s.tutti(ctx, "catalog", "mode", "--group", "All Nodes", "released"); err != nil {
+	s.title("Change control: from now on nodes get what is released to them, whatever is deployed; " + committedNode + " goes first")
+	for _, args := range [][]string{{"group", "create", "canary", "--pin", committedNode}, {"catalog", "mode", "--group", "All Nodes", "released"}} {
+		if err := s.tutti(ctx, args...); err != nil {
+			return err
+		}
+	}
+	if err := s.good(ctx, repo); err != nil {
 		return err
 	}
-	if err := s.preview(ctx, "1", repo, "s/^site /# shown by Tutti\\nsite /"); err != nil {
-		return err
-	}
-	s.title("Release exactly that: to one node first, then to the rest")
-	if err := s.tutti(ctx, append([]string{"release", "create", "--preview", "1"}, inWaves...)...); err != nil {
-		return err
-	}
-	if s.Nodes == 0 {
+	if s.Nodes < enough {
 		return s.wayBack(ctx, "1")
 	}
-	if err := s.preview(ctx, "2", repo, "s/listen/bind/"); err != nil {
-		return err
-	}
-	if err := s.stopped(ctx); err != nil {
+	if err := s.bad(ctx, repo); err != nil {
 		return err
 	}
 	return s.wayBack(ctx, "2")
 }
 
-// preview changes a template in a branch, which is a copy of the control repository, and shows what that would change.
-func (s *stage) preview(ctx context.Context, number, repo, edit string) error {
-	s.title("Change a template in a branch, and see what that would change, before anything does")
-	branch := repo + "-" + number
-	s.sayf("$ cp -r %s %s", repo, branch)
-	if err := os.CopyFS(branch, os.DirFS(repo)); err != nil {
+// good brings a change to all web servers.
+func (s *stage) good(ctx context.Context, repo string) error {
+	if err := s.preview(ctx, repo, "keepalive", "s/^  root .*/&\\n  keepalive 65/", "web: keep connections open"); err != nil {
 		return err
 	}
-	if err := s.edit(ctx, edit, filepath.Join(branch, "site", "profile", "templates", "site.conf.epp")); err != nil {
+	s.title("Release exactly that, to one node first and then to the rest, and watch what Puppet does on the first one")
+	err := s.watching(ctx, []string{"--node", committedNode, "--type", "file", "--status", "success", "--count", sites}, func() error {
+		return s.tutti(ctx, append([]string{"release", "create", "--preview", "1"}, canaryFirst...)...)
+	})
+	if err != nil {
 		return err
 	}
-	if err := s.tutti(ctx, "preview", "create", "production", "--ref", branch); err != nil {
+	if err := s.see(ctx, "keepalive", "keepalive 65"); err != nil {
 		return err
 	}
-	return s.tutti(ctx, "preview", "diff", number, committedNode)
+	return s.merge(ctx, repo, "keepalive")
 }
 
-// stopped releases what some nodes cannot take: the release pauses, and the nodes whose turn has not come are left alone.
-func (s *stage) stopped(ctx context.Context) error {
-	s.title("Release it; some simulated nodes fail with it, and none may: the second wave stops")
+// bad releases what some nodes cannot take: the release stops, and the nodes whose turn has not come are left alone.
+func (s *stage) bad(ctx context.Context, repo string) error {
+	if err := s.preview(ctx, repo, "bind", "s/listen/bind/", "web: bind instead of listen"); err != nil {
+		return err
+	}
+	s.title("Release it: one node, ten, the rest. With this one every second simulated node fails, and one node may: the second wave stops")
 	s.failing.Store(true)
-	defer s.failing.Store(false)
-	err := s.tutti(ctx, append([]string{"release", "create", "--preview", "2"}, inWaves...)...)
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok || exit.ExitCode() != someFailed {
+	err := s.tutti(ctx, append([]string{"release", "create", "--preview", "2"}, carefully...)...)
+	s.failing.Store(false)
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != someFailed {
 		return fmt.Errorf("a release with nodes that fail does not end with exit code %d: %w", someFailed, errors.Join(err, errNotStopped))
 	}
-	return s.tutti(ctx, "release", "show", "2")
+	s.title("Which nodes failed, and who was never touched; nothing more of it shall begin")
+	for _, args := range [][]string{{"release", "nodes", "2", "--state", "failed"}, {"release", "show", "2"}, {"release", "abort", "2", "--why", "web servers cannot take it"}} {
+		if err := s.tutti(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return s.see(ctx, "bind\\|listen", "bind 8081")
 }
 
 var errNotStopped = errors.New("nothing has stopped it")
 
-// wayBack gives nodes what they had before a release, and fails unless all of them have applied it.
-func (s *stage) wayBack(ctx context.Context, release string) error {
-	s.title("Roll back: nothing is compiled, every node gets what it had before")
-	if err := s.tutti(ctx, "rollback", "--release", release, "--wave", "1", "--wave", "rest", "--max-failures", "0"); err != nil {
+// preview changes a template in a branch, and shows what that would change.
+func (s *stage) preview(ctx context.Context, repo, branch, edit, message string) error {
+	s.title("Change a template in a branch: " + message)
+	if err := s.branch(ctx, repo, branch, edit, template, message); err != nil {
 		return err
 	}
-	s.title("All green: every node of the release has applied the catalog that it is to have")
-	return s.green(ctx, release)
+	s.title("Preview: what would it change, and on which nodes? Nothing is deployed or released by that")
+	return s.tutti(ctx, "preview", "create", "production", "--ref", repo, "--details")
 }
 
-// green looks at each node of a release: it has applied what it may have.
-func (s *stage) green(ctx context.Context, release string) error {
-	var targets []struct{ Name string }
-	if err := s.ask(ctx, &targets, "release", "nodes", release); err != nil {
+// see shows lines of the file that the template makes on the node that goes first, and fails unless it holds a text.
+func (s *stage) see(ctx context.Context, pattern, want string) error {
+	path := filepath.Join(s.home(node{name: committedNode}), "root/etc/sites.d/blog.example.test.conf")
+	s.sayf("$ grep %s", shown([]string{pattern, path}))
+	out, err := exec.CommandContext(ctx, "grep", pattern, path).Output() //nolint:gosec // the line is ours
+	s.sayf("%s", strings.TrimRight(string(out), "\n"))
+	if !strings.Contains(string(out), want) {
+		return fmt.Errorf("%s does not say %q: %w", path, want, errors.Join(err, errNotApplied))
+	}
+	return nil
+}
+
+// wayBack gives nodes what they had before a release, and fails unless all nodes are green then.
+func (s *stage) wayBack(ctx context.Context, release string) error {
+	s.title("Roll back: nothing is compiled, each node gets the catalog that it had before")
+	if err := s.tutti(ctx, append([]string{"rollback", "--release", release}, canaryFirst...)...); err != nil {
 		return err
 	}
-	var behind []string
-	for _, t := range targets {
-		var node struct{ Delivery struct{ State string } }
-		if err := s.ask(ctx, &node, "node", "show", t.Name); err != nil {
+	before := "listen 8081"
+	if err := s.see(ctx, "bind\\|listen", before); err != nil {
+		return err
+	}
+	s.title("All green: every node has applied the catalog that it is to have, and no run has failed")
+	for _, args := range [][]string{{"release", "list"}, {"catalog", "generations", committedNode}, {"catalog", "status", "--exit-code"}} {
+		if err := s.tutti(ctx, args...); err != nil {
 			return err
 		}
-		if node.Delivery.State != "current" {
-			behind = append(behind, t.Name+" is "+node.Delivery.State)
+	}
+	if release == "2" {
+		return s.asAfter(ctx, "1")
+	}
+	return nil
+}
+
+// asAfter holds what nodes may have now against what a release gave them.
+func (s *stage) asAfter(ctx context.Context, release string) error {
+	var given []struct{ Name, Catalog string }
+	if err := s.ask(ctx, &given, "release", "nodes", release); err != nil {
+		return err
+	}
+	same := 0
+	for _, g := range given {
+		var has struct{ Pointer struct{ Catalog string } }
+		if err := s.ask(ctx, &has, "catalog", "generations", g.Name); err != nil {
+			return err
+		}
+		if has.Pointer.Catalog == g.Catalog {
+			same++
 		}
 	}
-	s.sayf("%d of %d nodes are current", len(targets)-len(behind), len(targets))
-	if len(behind) > 0 || len(targets) == 0 {
-		return fmt.Errorf("not all nodes are green: %.500s", strings.Join(behind, ", "))
+	s.sayf("%d of %d web servers have exactly the catalog that release %s gave them", same, len(given), release)
+	if same < len(given) || same == 0 {
+		return errNotBack
 	}
-	return s.tutti(ctx, "release", "list")
+	return nil
 }
+
+var errNotBack = errors.New("the roll back has not given back what nodes had")

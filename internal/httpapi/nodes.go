@@ -34,12 +34,18 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 		return api.Node{}, err
 	}
 	answer := h.nodeOf(node)
-	d, err := h.delivery(ctx, name)
-	answer.Delivery = &api.Delivered{Mode: d.Mode, ModeFrom: d.ModeFrom, ModeGroup: d.ModeGroup, State: d.State, Pinned: d.Pin != nil}
-	if d.Pointer != nil {
-		answer.Delivery.Generation = d.Pointer.Generation
-	}
+	answer.Delivery, err = h.delivered(ctx, name)
 	return answer, err
+}
+
+// delivered is what a node may have, in short.
+func (h *Handler) delivered(ctx context.Context, name fleet.Certname) (*api.Delivered, error) {
+	d, err := h.delivery(ctx, name)
+	short := &api.Delivered{Mode: d.Mode, ModeFrom: d.ModeFrom, ModeGroup: d.ModeGroup, State: d.State, Pinned: d.Pin != nil}
+	if d.Pointer != nil {
+		short.Generation = d.Pointer.Generation
+	}
+	return short, err
 }
 
 func (h *Handler) nodeOf(n inventory.Node) api.Node {

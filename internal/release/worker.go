@@ -154,14 +154,22 @@ func (r Release) begin(v Verdict, approvals []Approval, now time.Time) Release {
 }
 
 func (r Release) overspent() Release {
-	return r.pause(OverBudget, "%d nodes failed, and %d may", r.Counts.Failures(), *r.MaxFailures)
+	return r.pause(OverBudget, "%s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures)
+}
+
+// nodes counts nodes in words.
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
 }
 
 // finish ends a release whose waves have all ended.
 func (r Release) finish(now time.Time) Release {
 	r.State, r.Reason, r.EndedAt = Done, "", now
 	if failed := r.Counts.Total() - r.Counts.Succeeded(); failed > 0 {
-		r.State, r.Reason = DoneWithFailures, fmt.Sprintf("%d of %d nodes did not apply their catalog", failed, r.Counts.Total())
+		r.State, r.Reason = DoneWithFailures, fmt.Sprintf("%d of %s did not apply their catalog", failed, nodes(r.Counts.Total()))
 	}
 	return r
 }
@@ -254,7 +262,7 @@ func told(before, after Release) string {
 		}
 	case after.Wave != before.Wave:
 		w := after.current()
-		text = fmt.Sprintf("wave %d (%s) begins: %d nodes", w.Number, w.Size, w.Nodes)
+		text = fmt.Sprintf("wave %d (%s) begins: %s", w.Number, w.Size, nodes(w.Nodes))
 	case after.Wave > 0 && after.current().Phase == Ended && before.current().Phase != Ended:
 		text = fmt.Sprintf("wave %d has ended", after.Wave)
 	case after.Wave > 0 && after.current().job() != 0 && before.current().job() == 0:

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// deliveryStates is the states of delivery, as they are counted for people.
+var deliveryStates = []string{"current", "behind", "foreign", "unknown"}
+
+func (a *app) catalogStatus() *cobra.Command {
+	var request api.NodeListRequest
+	var exitCode bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Count the nodes that have applied the catalog that they may have, and name the others", Args: exactly(0),
+		Long: `Count the nodes that have applied the catalog that they may have (current), that applied what they had before (behind), that applied
+a catalog that they were not given here (foreign), and that did not say yet (unknown); and those whose last run failed. Nodes with which
+anything of this is wrong are named. Deactivated nodes are left out.`,
+		Example: "  tutti catalog status\n  tutti catalog status --group 'Web servers' --exit-code",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := readCondition(request.Where); err != nil {
+				return err
+			}
+			nodes, err := a.deliveries(cmd.Context(), request)
+			if err != nil {
+				return err
+			}
+			wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
+			if a.asJSON() {
+				err = a.printJSON(api.List[api.Node]{Items: nodes})
+			} else if err = a.sayf("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
+				err = printList(a, wrong, deliveryTable())
+			}
+			if err == nil && exitCode && len(wrong) > 0 {
+				err = errDiffers
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Where, "where", "", "only nodes that this PQL condition holds for")
+	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
+	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
+	flags.BoolVar(&exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
+	a.completes(cmd, "where", completeCondition)
+	a.completes(cmd, "group", a.completeGroup)
+	return cmd
+}
+
+// deliveries reads how the nodes of a request stand to what they may have, without those that are deactivated.
+func (a *app) deliveries(ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
+	request.Delivery, request.Limit = true, 1000
+	for {
+		page, err := ask[api.List[api.Node]](ctx, a, api.NodeList, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range page.Items {
+			if n.DeactivatedAt == nil && n.ExpiredAt == nil && n.Delivery != nil {
+				nodes = append(nodes, n)
+			}
+		}
+		if request.After = page.Next; page.Next == "" {
+			return nodes, nil
+		}
+	}
+}
+
+// isGreen says that a node has applied what it may have, and that its last run did not fail.
+func isGreen(n api.Node) bool { return n.Delivery.State == "current" && n.Status != "failed" }
+
+// deliveryCounts is how nodes stand, in a line.
+func deliveryCounts(nodes []api.Node) string {
+	counts, released, failed := map[string]int{}, 0, 0
+	for _, n := range nodes {
+		counts[n.Delivery.State]++
+		if n.Delivery.Mode == "released" {
+			released++
+		}
+		if n.Status == "failed" {
+			failed++
+		}
+	}
+	words := make([]string, len(deliveryStates))
+	for i, state := range deliveryStates {
+		words[i] = fmt.Sprintf("%d %s", counts[state], state)
+	}
+	return fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", count(len(nodes), "node"), released, strings.Join(words, ", "), count(failed, "node"))
+}
+
+func deliveryTable() table[api.Node] {
+	return table[api.Node]{
+		columns: []string{"node", "mode", "delivery", "last run"},
+		row: func(n api.Node) []string {
+			return []string{n.Name, modeText(n.Delivery.Mode, n.Delivery.Generation), n.Delivery.State, nodeStatus(n)}
+		},
+		name: func(n api.Node) string { return n.Name },
+	}
+}
