@@ -55,15 +55,22 @@ func setQuery(into reflect.Value, name string, query url.Values) error {
 	if text == "" {
 		return nil
 	}
-	if into.Kind() == reflect.Int {
+	switch into.Kind() { //nolint:exhaustive // fields of queries are of these kinds
+	case reflect.Int:
 		number, err := strconv.Atoi(text)
 		if err != nil {
 			return fault.New(fault.Invalid, "the query field %s must be a whole number, not %.40q", name, text)
 		}
 		into.SetInt(int64(number))
-		return nil
+	case reflect.Bool:
+		yes, err := strconv.ParseBool(text)
+		if err != nil {
+			return fault.New(fault.Invalid, "the query field %s must be true or false, not %.40q", name, text)
+		}
+		into.SetBool(yes)
+	default:
+		into.SetString(text)
 	}
-	into.SetString(text)
 	return nil
 }
 

@@ -40,6 +40,10 @@ func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 		if got, err := carry(ReportList, list); err != nil || got != list {
 			t.Fatalf("sent %+v, got %+v, %v", list, got, err)
 		}
+		nodes := NodeListRequest{Where: text.Draw(t, "where"), Delivery: rapid.Bool().Draw(t, "delivery")}
+		if got, err := carry(NodeList, nodes); err != nil || got != nodes {
+			t.Fatalf("sent %+v, got %+v, %v", nodes, got, err)
+		}
 		deploy := DeployRequest{Environment: text.Draw(t, "environment"), Commit: text.Draw(t, "commit"), Manifest: json.RawMessage(`{"files":[]}`)}
 		got, err := carry(VersionDeploy, deploy)
 		if diff := cmp.Diff(deploy, got); diff != "" || err != nil {
@@ -62,6 +66,9 @@ func TestBindRefusesWhatItDoesNotKnow(t *testing.T) {
 				t.Errorf("got %v, want Invalid with %q", err, c.want)
 			}
 		})
+	}
+	if err := Bind(httptest.NewRequest(http.MethodGet, "/x?delivery=perhaps", http.NoBody), &NodeListRequest{}); fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "true or false") {
+		t.Errorf("delivery=perhaps: %v", err)
 	}
 	for name, body := range map[string]string{
 		"no body": "", "broken JSON": `{"commit":`, "unknown field": `{"comit":"x"}`, "two objects": `{}{}`, "wrong type": `{"commit":1}`, "not an object": `[]`,

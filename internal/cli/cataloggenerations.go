@@ -39,8 +39,8 @@ func (a *app) hintDelivery(d api.Delivery) {
 	if p := d.Pointer; p == nil {
 		a.hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
 	} else {
-		a.hint("%s is in %s mode (%s) and may have catalog %s: environment %s, version %s", d.Name, modeText(d.Mode, p.Generation),
-			modeFrom(d.ModeFrom, d.ModeGroup), short(p.Catalog), p.Environment, short(p.Version))
+		a.hint("%s is in %s mode (%s) and may have catalog %s%s: environment %s, version %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup),
+			short(p.Catalog), modeText("", p.Generation), p.Environment, short(p.Version))
 	}
 	if d.Pin != nil {
 		a.hint("It is pinned by %s, %s: %s", d.Pin.By, ago(d.Pin.At, time.Now()), d.Pin.Why)

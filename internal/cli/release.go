@@ -276,6 +276,11 @@ func (a *app) printReleaseReport(r api.ReleaseReport) error {
 	if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
 		return err
 	}
+	for _, line := range spared(r.Release) {
+		if err := a.sayf("  %s", line); err != nil {
+			return err
+		}
+	}
 	for _, w := range r.Waves {
 		job := ""
 		if w.Job != "" {

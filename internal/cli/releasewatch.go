@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -207,12 +208,26 @@ func spared(r api.Release) (lines []string) {
 		return nil
 	}
 	if n := r.Counts["waiting"]; n > 0 {
-		lines = append(lines, count(n, "node")+" not touched: their turn has not come, and they have what they had")
+		lines = append(lines, "not touched: "+count(n, "node")+", in waves that have not begun")
 	}
 	if n := r.Counts["skipped"]; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s of wave %d not run: the catalog is theirs, and their next scheduled run would apply it", count(n, "node"), r.Wave))
+		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, to which the catalog was given; a scheduled run applies it", count(n, "node"), r.Wave))
 	}
 	return lines
+}
+
+// missed is the flag that chooses the nodes that do not have their catalogs.
+func missed(counts map[string]int) string {
+	var states []string
+	for _, state := range []string{"failed", "foreign", "timed_out", "offline", "skipped", "superseded", "refused"} {
+		if counts[state] > 0 {
+			states = append(states, state)
+		}
+	}
+	if len(states) == 0 {
+		return ""
+	}
+	return " --state " + strings.Join(states, ",")
 }
 
 // releaseVerdict is nil for a release whose nodes all have their catalogs.
@@ -223,7 +238,7 @@ func releaseVerdict(r api.Release) error {
 	if r.Reason != "" {
 		text += ": " + oneLine(r.Reason)
 	}
-	next := "; see: tutti release nodes " + r.ID + " --state failed,foreign,timed_out,offline,skipped,superseded,refused"
+	next := "; see: tutti release nodes " + r.ID + missed(c)
 	switch {
 	case r.State == "done":
 		return nil

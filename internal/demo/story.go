@@ -20,8 +20,8 @@ const (
 	someFailed = 4
 	// enough is how many simulated nodes there must be so that some waves are full of web servers.
 	enough = 100
-	// sites is how many files the template makes on a web server.
-	sites = "3"
+	// releaseEvents is what a run says that changes the template's files: its beginning, three changes, its end.
+	releaseEvents = "5"
 )
 
 // story is a change on its way from a branch to the fleet: a good one is previewed and released in waves, a bad one is stopped by its
@@ -51,7 +51,7 @@ func (s *stage) good(ctx context.Context, repo string) error {
 		return err
 	}
 	s.title("Release exactly that, to one node first and then to the rest, and watch what Puppet does on the first one")
-	err := s.watching(ctx, []string{"--node", committedNode, "--type", "file", "--status", "success", "--count", sites}, func() error {
+	err := s.watching(ctx, []string{"--node", committedNode, "--count", releaseEvents}, func() error {
 		return s.tutti(ctx, append([]string{"release", "create", "--preview", "1"}, canaryFirst...)...)
 	})
 	if err != nil {

@@ -184,6 +184,12 @@ func TestDelivery(t *testing.T) {
 	if !strings.Contains(w.Body.String(), `"delivery":{"mode":"released","mode_from":"node","generation":1,"state":"unknown"}`) {
 		t.Errorf("node.show: %s", w.Body)
 	}
+	for query, want := range map[string]bool{"?delivery=true": true, "": false} {
+		w := b.call(admin, http.MethodGet, api.Prefix+"/nodes"+query, nil)
+		if got := strings.Contains(w.Body.String(), `"delivery":{"mode":"released","mode_from":"node","generation":1,"state":"unknown"}`); w.Code != http.StatusOK || got != want {
+			t.Errorf("node.list%s: %d %s", query, w.Code, w.Body)
+		}
+	}
 }
 
 func TestModes(t *testing.T) {
