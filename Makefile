@@ -24,7 +24,7 @@ deps: ## install Debian's packages that the demo uses
 test-deps: ## install Debian's packages that the tests use
 	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/ruby/testdata/modules.txt
 
-demo: deps build ## a server, two real nodes and a simulated fleet, shown once and cleaned up
+demo: deps build ## a server, real nodes and a simulated fleet; a change is released, stopped, taken back; cleaned up
 	$(BIN)/tutti demo
 
 run: deps build ## the same, and it stays up until Ctrl-C

@@ -16,9 +16,9 @@ var hostDirs = []string{"/etc/puppet", "/etc/puppetlabs", "/var/lib/puppet", "/v
 
 // `tutti demo` is the first thing a newcomer sees: a server, two real agents that each
 // make at least 20 resources, a second run without changes, what the server knows, orders to
-// both nodes and to 200 simulated ones, and nothing left behind.
+// both nodes and to 200 simulated ones, a change on its way to the fleet and back, and nothing left behind.
 func TestDemo(t *testing.T) {
-	begin(t, 140)
+	begin(t, 200)
 	scratch, home := t.TempDir(), t.TempDir()
 	before := hostState(t)
 	agents <- struct{}{} // its agents run one after the other
@@ -42,7 +42,7 @@ func TestDemo(t *testing.T) {
 	contains(t, r.out, "$ tutti node list", "$ tutti report show", "web-1.demo.test", "db-1.demo.test")
 	contains(t, r.out, "$ tutti agent run", "200 simulated nodes are connected",
 		"Job 1: Puppet run on 2 nodes", "web-1.demo.test: unchanged", "db-1.demo.test: unchanged", "Job 1 finished after", // live
-		"Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
+		"$ tutti command run 'uname; whoami' --where 'facts.simulated = true' --yes --quiet\n", "Job 2: task disk::usage on 2 nodes", "used_percent: ", "Job 2 finished after", "Job 3: command uname -s on 2 nodes",
 		"same on 200 nodes: sim-0001.demo.test", "(192 more): succeeded\n  Linux\n  root\n")
 	contains(t, r.out, "$ tutti compile queue\n", "Nothing is to be compiled.", "workers = 6", "    live: ")
 	if counts := regexp.MustCompile(`(?m)^(\d+) of 202 nodes were compiled; (\d+) nodes have the role web$`).FindStringSubmatch(r.out); counts == nil || counts[1] != counts[2] || counts[1] == "0" {
@@ -51,6 +51,7 @@ func TestDemo(t *testing.T) {
 	if jobs := regexp.MustCompile(`(?m)^([1-4]) +finished +(.+?)  +(2|200) +(2|200) `).FindAllStringSubmatch(r.out, -1); len(jobs) != 4 || jobs[0][4] != "200" || jobs[3][4] != "2" {
 		t.Errorf("the list of jobs does not show four that succeeded on all of their nodes: %q", jobs)
 	}
+	tellsOfAChange(t, r.out[strings.Index(r.out, "== Change control"):])
 	for _, file := range regexp.MustCompile(`/(?:File|Concat_file|Ini_setting)\[(/[^\]]+)\]`).FindAllStringSubmatch(r.out, -1) {
 		if !strings.HasPrefix(file[1], scratch) {
 			t.Errorf("the demo manages %s, outside its scratch directory", file[1])
@@ -67,6 +68,67 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo left process %d: %s", p.pid, p.command)
 		}
 	}
+}
+
+// tellsOfAChange reads the end of the demo. The numbers of one step have to agree with those of the others.
+func tellsOfAChange(t *testing.T, told string) {
+	t.Helper()
+	var at int // each thing is told behind the one before
+	find := func(what, pattern string) (numbers []int) {
+		t.Helper()
+		m := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatchIndex(told[at:])
+		if m == nil {
+			t.Fatalf("%s is not told: %s\n%s", what, pattern, tail(told, 12000))
+		}
+		for i := 2; i < len(m); i += 2 {
+			n, _ := strconv.Atoi(told[at+m[i] : at+m[i+1]])
+			numbers = append(numbers, n)
+		}
+		at += m[1]
+		return numbers
+	}
+
+	seen := find("the first preview", `^Preview 1  production [0-9a-f]{12}  ready  202 nodes: (\d+) change, (\d+) stay as they are$`)
+	web, others := seen[0], seen[1]
+	if web < 20 || web+others != 202 {
+		t.Errorf("the preview says %d and %d nodes", web, others)
+	}
+	group := find("the largest change", `^ +1  ~ File\[/srv/demo/etc/sites.d/blog.example.test.conf\] content +(\d+) nodes$`)
+	same(t, "simulated web servers", web-1, group[0])
+	find("its difference", `^ +\+  keepalive 65$`)
+
+	find("a wave of one node", `^  wave 1 \(@canary\): 1 node$`)
+	rest := find("the rest", `^  wave 2 \(rest\): (\d+) nodes$`)
+	same(t, "the rest", web-1, rest[0])
+	find("live", `^    live: .*web-1.demo.test  begin  run begins for job 5 `)
+	find("live", `^    live: .*web-1.demo.test  success  File\[.*blog.example.test.conf\]/content: content changed `)
+	find("the end of the first wave", `^wave 1 has ended$`)
+	done := find("the first release", `^Release 1: preview 1, done; wave 2 of 2; (\d+) nodes: (\d+) changed$`)
+	same(t, "released", []int{web, web}, done)
+	find("the file", `^  keepalive 65$`)
+
+	find("the second preview", `^Preview 2  production [0-9a-f]{12}  ready  202 nodes: `+strconv.Itoa(web)+` change, `+strconv.Itoa(others)+` stay as they are$`)
+	find("the bad change", `^ +\+  bind 8081$`)
+	find("its canary", `^web-1.demo.test: changed$`)
+	find("its second wave", `^wave 2 \(10\) begins: 10 nodes$`)
+	find("a failure", `^sim-\d+.demo.test: failed: `)
+	find("a pause", `^paused: 2 nodes failed, and 1 may$`)
+	stopped := find("the stop", `^Release 2: preview 2, paused: 2 nodes failed, and 1 may; wave 2 of 3; (\d+) nodes: (\d+) changed, 2 failed, (\d+) skipped, (\d+) waiting$`)
+	same(t, "the second release", []int{web, 3, 6, web - 11}, stopped)
+	same(t, "not touched", []int{web - 11}, find("who was not touched", `^  not touched: (\d+) nodes, in waves that have not begun$`))
+	find("the failed nodes", `^sim-\d+.demo.test +2 +failed +3 `)
+	find("a wave that did not begin", `^  wave 3 \(rest\): `+strconv.Itoa(web-11)+` nodes, waiting$`)
+	find("the canary's file", `^  bind 8081$`)
+
+	find("the way back", `^Release 3: back from release 2, done; wave 2 of 2; 11 nodes: 11 changed$`)
+	find("the canary's file", `^  listen 8081$`)
+	find("the releases", `^2 +preview 2 +production +aborted +2/3 +`+strconv.Itoa(web)+` +3 +2 `)
+	now := regexp.MustCompile(`(?m)^(\d) +(?:\(applied\))? +([0-9a-f]{12}) +production`).FindAllStringSubmatch(told[at:], -1)
+	if len(now) != 4 || now[0][1] != "4" || now[0][2] != now[2][2] || now[0][2] == now[1][2] {
+		t.Errorf("the canary's generations are %q: the newest is not the catalog of release 1", now)
+	}
+	find("all green", `^202 nodes, 202 of them in released mode: 202 current, 0 behind, 0 foreign, 0 unknown; 0 nodes failed in the last run$`)
+	same(t, "as before", []int{web, web}, find("what nodes have", `^(\d+) of (\d+) web servers have exactly the catalog that release 1 gave them$`))
 }
 
 // hostState is the size and age of every file below hostDirs that tells of the demo: of its
