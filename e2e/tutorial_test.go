@@ -22,7 +22,8 @@ func TestTheTutorial(t *testing.T) {
 	write(t, filepath.Join(repo, "modules/web/templates/site.conf.epp"), "listen 8080\nroot /srv/www\n")
 	write(t, filepath.Join(repo, "modules/web/manifests/init.pp"), `class web {
   $root = $facts['scratch']
-  file { "${root}/site.conf":
+  file { 'site.conf':
+    path         => "${root}/site.conf",
     content      => epp('web/site.conf.epp'),
     validate_cmd => "${root}/check-site %",
   }
