@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ type ciRun struct {
 func (r ciRun) step(t *testing.T, script string, env ...string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
-	cmd.Dir, cmd.Env = r.repo, append(r.env[:len(r.env):len(r.env)], env...)
+	cmd.Dir, cmd.Env = r.repo, slices.Concat(r.env, env)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", script, err)

@@ -22,7 +22,7 @@ func TestDemo(t *testing.T) {
 	scratch, home := t.TempDir(), t.TempDir()
 	before := hostState(t)
 	agents <- struct{}{} // its agents run one after the other
-	r := execute(t, append(cleanEnv(), "TMPDIR="+scratch, "HOME="+home, "PATH="+shims+":"+os.Getenv("PATH")), 10*time.Minute, binary, "demo")
+	r := execute(t, append(cleanEnv(), "TMPDIR="+scratch, "HOME="+home, "PATH="+shims+":"+os.Getenv("PATH")), 15*time.Minute, binary, "demo")
 	<-agents
 	if r.code != 0 {
 		t.Fatalf("exit code %d\n%s", r.code, r.text())
