@@ -54,7 +54,7 @@ func main() {
 }
 
 var columns = []string{
-	"nodes", "touched", "compiled", "known_s", "current_s", "server_cpu_s", "cpu_ms_each", "server_cores", "client_cores", "others_cores", "peak_rss_mb",
+	"nodes", "touched", "compiled", "known_s", "current_s", "server_cpu_s", "cpu_ms_each", "server_cores", "client_cores", "others_cores", "peak_rss_mb", "server_rss_mb", "compile_pss_mb",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
