@@ -18,8 +18,9 @@ func greeting(t *testing.T, dir, word, more string) {
 }
 
 // Every command of the pages about releases and roll back, with three nodes whose Puppet is real: a change reaches one node first and then the
-// rest, byte for byte as it was previewed; one that fails stops within its budget; both are taken back. A fact that changes after
-// the preview is caught.
+// rest, byte for byte as it was previewed; one that fails stops within its budget; both are taken back. On one of the nodes a stock agent
+// runs, too: it gets what was released, whatever is deployed or previewed. (A fact that changes after the preview is the matter of
+// TestWhatWasPreviewedIsReleased.)
 func TestReleasesInWavesAndBack(t *testing.T) {
 	begin(t, 180)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0")
@@ -48,7 +49,25 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 	for name := range nodes {
 		eventually(t, patience, name+" is connected", func() bool { return strings.Contains(s.logText(), "uri=pcp://"+name+".test/agent") })
 	}
-	s.follows(t, dir, "releases.md")
+	greeting(t, filepath.Join(dir, "deployed"), "four", "")
+	stock := func(line string) { // exit code 0: there is nothing to change
+		switch {
+		case strings.Contains(line, "catalog mode"):
+			versionOf(t, s, filepath.Join(dir, "deployed"))
+			nodes["web-3"].run(t, 0)
+			said("before the release, with other code deployed", "one", "web-3")
+		case strings.Contains(line, "--ref ./control-repo"):
+			nodes["web-3"].run(t, 0)
+			said("before the release, with a preview", "one", "web-3")
+		case strings.Contains(line, "--description"):
+			nodes["web-3"].run(t, 0)
+			said("after the release", "two", "web-3")
+		case strings.Contains(line, "rollback --release 2 --wave"):
+			nodes["web-3"].run(t, 0)
+			said("after the roll back", "two", "web-3")
+		}
+	}
+	s.follows(t, dir, "releases.md", stock)
 	said("released", "two", "web-2", "web-3")
 	previewed := decode[api.List[api.PreviewNode]](t, s, "preview", "nodes", "1")
 	for _, n := range previewed.Items {
@@ -61,14 +80,14 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 		}
 		same(t, n.Name+" was given what was previewed", n.Catalog, given.Catalog)
 	}
-	s.follows(t, dir, "roll-back.md")
+	s.follows(t, dir, "roll-back.md", stock)
 	said("taken back", "two", "web-1", "web-3")
 	said("taken back to its first", "one", "web-2")
 }
 
 // follows runs every command that a page shows after "$ " in a directory, and compares what it prints with what the page shows below; … stands
-// for anything.
-func (s *server) follows(t *testing.T, dir, page string) {
+// for anything. After is told of each command when it has ended.
+func (s *server) follows(t *testing.T, dir, page string, after func(line string)) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(docs, page))
 	if err != nil {
@@ -89,6 +108,7 @@ func (s *server) follows(t *testing.T, dir, page string) {
 			if err != nil || !regexp.MustCompile(pattern).MatchString(got) {
 				t.Fatalf("%s: $ %s (%v)\nprints\n%s\n%s\nthe page says\n%s", page, line, err, got, problems.String(), want)
 			}
+			after(line)
 		}
 	}
 }
