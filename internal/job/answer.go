@@ -137,6 +137,8 @@ func (e *Event) puppet(results []byte) {
 		Status: clean(p.Status), Transaction: clean(p.TransactionUUID), Environment: clean(p.Environment), Metrics: p.Metrics, ErrorType: clean(p.ErrorType),
 	}}
 	switch {
+	case p.ErrorType == "" && p.Status == "" && p.ExitCode == 0: // it was killed before it could say anything
+		e.State, e.Reason = Errored, "Puppet ended without a word"
 	case p.ErrorType == "" && p.Status != "failed" && p.ExitCode == 0:
 		e.State, e.Reason = Succeeded, "Puppet ran: "+clean(p.Status)
 	case p.ErrorType == "" || p.ErrorType == pxp.AgentExitNonZero:

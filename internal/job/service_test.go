@@ -439,6 +439,7 @@ func TestPuppetRuns(t *testing.T) {
 		result("failed", "", 0):                   job.RunFailed,
 		result("failed", pxp.AgentExitNonZero, 1): job.RunFailed,
 		result("unknown", pxp.AgentDisabled, 1):   job.Errored,
+		result("", "", 0):                         job.Errored, // it was killed before it could say anything
 		result("unknown", pxp.NoPuppetBin, -1):    job.Errored,
 	} {
 		for _, asked := range []bool{false, true} {
