@@ -87,7 +87,7 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 
 // follows runs every command that a page shows after "$ " in a directory, and compares what it prints with what the page shows below; … stands
 // for anything. After is told of each command when it has ended.
-func (s *server) follows(t *testing.T, dir, page string, after func(line string)) {
+func (s *server) follows(t *testing.T, dir, page string, after ...func(line string)) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(docs, page))
 	if err != nil {
@@ -108,7 +108,9 @@ func (s *server) follows(t *testing.T, dir, page string, after func(line string)
 			if err != nil || !regexp.MustCompile(pattern).MatchString(got) {
 				t.Fatalf("%s: $ %s (%v)\nprints\n%s\n%s\nthe page says\n%s", page, line, err, got, problems.String(), want)
 			}
-			after(line)
+			for _, tell := range after {
+				tell(line)
+			}
 		}
 	}
 }
