@@ -3,83 +3,216 @@ package e2e_test
 import (
 	"context"
 	"crypto/tls"
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/release"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
-// releaseNodes is how many simulated nodes a release of the chaos has.
-const releaseNodes = 24
+// releaseNodes is how many simulated nodes a release of the chaos has. One more is known but never there.
+const releaseNodes = 16
 
-// The server is killed the moment each state of a release, and of its waves, is seen for the first time: while it waits to be
-// approved, releases, rehearses, runs, waits to be promoted, is paused by hand, and while it is aborted. It goes
-// on by itself: every node applies what was previewed, each in its wave and once.
+// The server is killed in each state that a release, its waves and its targets can be in: while it waits to be approved, for a
+// freeze to end, a rule to change, a budget, a promotion or a person; while it releases, rehearses, runs, soaks, cannot go on, and is aborted; with
+// targets in each state that there is. It goes on by itself, and ends as if nothing had happened: every node that can applies what was
+// previewed, each in its wave and once.
 func TestChaosOfReleases(t *testing.T) {
 	begin(t, 90)
 	c := newReleaseChaos(t)
-	first := c.create(t, c.preview(t, "two"), api.ReleaseOptions{Waves: []string{"2", "30%", "rest"}, Promote: "manual", NoopFirst: true, WaitOffline: 120})
-	paused := false
-	last := c.follow(t, first, func(r api.Release) {
-		switch {
-		case r.State == "paused" && r.Hold == "promotion":
-			c.act(t, "promote", first)
-		case r.State == "paused" && r.Hold == "by_hand":
-			c.act(t, "resume", first)
-		case r.State == "running" && r.Wave == 2 && !paused:
-			paused = true
-			c.act(t, "pause", first)
+	c.held(t)
+	third := c.preview(t, "three")
+	failing := c.failing(t, third)
+	c.back(t, failing)
+	c.late(t, third)
+	c.trouble(t)
+	t.Logf("the server was killed %d times; how often in which state:\n%s", c.count, c.kills.table())
+	for _, state := range releaseStates() {
+		if c.kills[state] == 0 {
+			t.Errorf("the server was never killed in the state %q", state)
 		}
-	})
-	if last.State != "done" || last.Counts["changed"] != releaseNodes {
-		t.Errorf("the release is %s (%s), %v", last.State, last.Reason, last.Counts)
-	}
-	c.judge(t, first)
-
-	second := c.create(t, c.preview(t, "three"), api.ReleaseOptions{Waves: []string{"2", "rest"}, Promote: "manual", WaitOffline: 120})
-	aborted := c.follow(t, second, func(r api.Release) {
-		if r.State == "paused" && r.Hold == "promotion" {
-			c.act(t, "abort", second)
-		}
-	})
-	if aborted.State != "aborted" || aborted.Counts["changed"] != 2 {
-		t.Errorf("the aborted release is %s (%s), %v", aborted.State, aborted.Reason, aborted.Counts)
-	}
-	back := c.create(t, 0, api.ReleaseOptions{Waves: []string{"1", "rest"}, WaitOffline: 120}, second)
-	if last := c.follow(t, back, func(api.Release) {}); last.State != "done" || last.Counts["changed"] != 2 {
-		t.Errorf("the roll back is %s (%s), %v", last.State, last.Reason, last.Counts)
-	}
-	t.Logf("killed at %d states: %s", len(c.seen), strings.Join(c.order, "; "))
-	if len(c.seen) < 8 {
-		t.Error("the chaos has shown too little")
 	}
 	checkIntegrity(t, c.server)
 }
 
+// held has a release wait for all that can hold it: an approval, a freeze, a promotion, a rule and a person.
+func (c *releaseChaos) held(t *testing.T) {
+	t.Helper()
+	bob, now, paused := c.operator(t, "bob"), time.Now().UTC(), false
+	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"), "--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"),
+		"--zone", "UTC", "--why", "the data centre moves")
+	id := c.create(t, c.preview(t, "two"), api.ReleaseOptions{
+		Waves: []string{"2", "30%", "rest"}, Promote: "manual", NoopFirst: true, WaitOffline: 120, ApproveBy: "operator",
+	})
+	last := c.follow(t, id, func(r stands) {
+		switch {
+		case r.State == release.WaitingApproval:
+			if by := tuttiWith(t, bob, "release", "approve", id, "--why", "seen"); by.code != 0 {
+				t.Logf("bob approves: %s", by.text())
+			}
+		case r.Hold == release.Frozen:
+			c.try(t, "policy", "freeze", "remove", "move")
+		case r.Hold == release.ForPromoter:
+			if r.Wave == 1 && c.kills["paused for policy"] == 0 {
+				c.server.tutti(t, "policy", "set", "stop", "--when", "true", "--message", "somebody said so")
+			}
+			c.try(t, "release", "promote", id)
+		case r.Hold == release.ByPolicy:
+			c.try(t, "policy", "remove", "stop")
+			c.try(t, "release", "resume", id)
+		case r.Hold == release.ByHand:
+			c.try(t, "release", "resume", id)
+		case r.State == release.Running && r.Wave == 2 && !paused:
+			paused = true
+			c.try(t, "release", "pause", id)
+		}
+	})
+	c.isEnd(t, last, release.Done, release.Counts{release.Changed: releaseNodes})
+	c.judge(t, id)
+}
+
+// failing has a release pause because of its budget, and then end with nodes of all kinds.
+func (c *releaseChaos) failing(t *testing.T, preview int64) (id string) {
+	t.Helper()
+	superseded, refused, strays := c.names[5], c.names[6], c.names[2]
+	if err := sim.SubmitFacts(t.Context(), c.server.url, superseded, c.identity[superseded], 2, map[string]any{"wave": 2}); err != nil {
+		t.Fatal(err)
+	}
+	c.server.tutti(t, "catalog", "pin", refused, "--why", "it is looked at")
+	want := release.Counts{}
+	for i, name := range c.names {
+		switch {
+		case name == superseded:
+			want[release.Superseded]++
+		case name == refused:
+			want[release.Refused]++
+		case name == strays:
+			c.ends.Store(name, sim.Strays)
+			want[release.Foreign]++
+		case i%2 == 1:
+			c.ends.Store(name, sim.Breaks)
+			want[release.Failed]++
+		case i%4 == 0:
+			c.ends.Store(name, sim.Settled)
+			want[release.Unchanged]++
+		default:
+			want[release.Changed]++
+		}
+	}
+	none := 0
+	id = c.create(t, preview, api.ReleaseOptions{
+		Waves: []string{"50%", "rest"}, Promote: "soak", Soak: 3, MaxFailures: &none, Concurrency: 1, WaitOffline: 120,
+	})
+	c.isEnd(t, c.follow(t, id, func(r stands) {
+		if r.Hold == release.OverBudget {
+			c.try(t, "release", "resume", id, "--max-failures", "100")
+		}
+	}), release.DoneWithFailures, want)
+	c.ends.Clear()
+	c.server.tutti(t, "catalog", "unpin", refused)
+	return id
+}
+
+// back rolls a release back; what failed then was given its catalog, too.
+func (c *releaseChaos) back(t *testing.T, of string) {
+	t.Helper()
+	id := c.create(t, 0, api.ReleaseOptions{Waves: []string{"1", "rest"}, WaitOffline: 120}, of)
+	c.isEnd(t, c.follow(t, id, nobody), release.Done, release.Counts{release.Changed: releaseNodes - 2})
+}
+
+// late releases to a node that is not there and to one that never ends; the second is rolled back, and that is aborted.
+func (c *releaseChaos) late(t *testing.T, preview int64) {
+	t.Helper()
+	hangs := c.names[8]
+	c.ends.Store(hangs, sim.Hangs)
+	id := c.createFor(t, preview, api.ReleaseOptions{WaitOffline: 1}, c.absent)
+	c.isEnd(t, c.follow(t, id, nobody), release.DoneWithFailures, release.Counts{release.Offline: 1})
+	id = c.createFor(t, preview, api.ReleaseOptions{WaitOffline: 120, Timeout: 2}, hangs)
+	c.isEnd(t, c.follow(t, id, nobody), release.DoneWithFailures, release.Counts{release.TimedOut: 1})
+	id = c.create(t, 0, api.ReleaseOptions{WaitOffline: 120}, id)
+	last := c.follow(t, id, func(r stands) {
+		switch {
+		case r.State == release.Stopping:
+			c.try(t, "release", "abort", id, "--kill")
+		case r.Counts[release.AtWork] > 0:
+			c.try(t, "release", "abort", id)
+		}
+	})
+	c.isEnd(t, last, release.Aborted, release.Counts{release.Failed: 1})
+	c.ends.Clear()
+}
+
+// trouble releases catalogs of two nodes that wait for each other: no job can run them.
+func (c *releaseChaos) trouble(t *testing.T) {
+	t.Helper()
+	two := c.names[:2]
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "manifests/site.pp"), fmt.Sprintf(`
+@@notify { "from ${trusted['certname']}": }
+@@file { "/from-${trusted['certname']}": }
+case $trusted['certname'] {
+  '%[1]s': { Notify <<| title == 'from %[2]s' |>> }
+  '%[2]s': { File <<| title == '/from-%[1]s' |>> }
+  default: {}
+}
+`, two[0], two[1]))
+	id := c.createFor(t, c.previewOf(t, dir), api.ReleaseOptions{WaitOffline: 120}, two...)
+	reason := ""
+	last := c.follow(t, id, func(r stands) {
+		if r.Hold == release.Trouble {
+			reason = r.Reason
+			c.try(t, "release", "abort", id)
+		}
+	})
+	c.isEnd(t, last, release.Aborted, release.Counts{release.Skipped: 2})
+	if !strings.Contains(reason, "wave 1 could not be run") || !strings.Contains(reason, "waits for") {
+		t.Errorf("the release was in trouble because %q", reason)
+	}
+}
+
+// nobody acts on what is seen.
+func nobody(stands) {}
+
+func (c *releaseChaos) isEnd(t *testing.T, r stands, state release.State, counts release.Counts) {
+	t.Helper()
+	if diff := cmp.Diff(counts, r.Counts); r.State != state || diff != "" {
+		t.Errorf("release %d is %s (%s), want %s; targets (-want +got):\n%s", r.ID, r.State, r.Reason, state, diff)
+	}
+}
+
 type releaseChaos struct {
-	server *server
-	client *api.Client
-	fleet  *sim.Fleet
-	names  []string
-	seen   map[string]bool // states in which the server was killed
-	order  []string
+	server   *server
+	client   *api.Client
+	fleet    *sim.Fleet
+	names    []string
+	absent   string
+	identity map[string]*tls.Config
+	ends     sync.Map // how a node's ordered runs end, by its name
+	rows     *sql.DB  // of the server
+	kills    kills
+	count    int
 }
 
 func (c *releaseChaos) code(t *testing.T, word string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { '"+word+"': }\n")
+	write(t, filepath.Join(dir, "manifests/site.pp"), "notify { \""+word+" ${facts['wave']}\": }\n@@notify { \"from ${trusted['certname']}\": }\n@@file { \"/from-${trusted['certname']}\": }\n")
 	return dir
 }
 
 func newReleaseChaos(t *testing.T) *releaseChaos {
 	t.Helper()
-	c := &releaseChaos{names: sim.Names(releaseNodes, "waves.test"), seen: map[string]bool{}}
+	names := sim.Names(releaseNodes+1, "waves.test")
+	c := &releaseChaos{names: names[:releaseNodes], absent: names[releaseNodes], kills: kills{}, identity: map[string]*tls.Config{}}
 	c.server = startRaced(t, "--autosign", "all", "--access-log=false", "--listen", steadyAddress(t), "--max-load", "0", "--delivery-mode", "released", "--job-poll-interval", "3s")
 	c.client = apiClient(t, c.server)
 	enroller, err := sim.NewEnroller(c.server.url, c.server.roots(t))
@@ -87,16 +220,30 @@ func newReleaseChaos(t *testing.T) *releaseChaos {
 		t.Fatal(err)
 	}
 	defer enroller.Close()
+	for _, name := range names {
+		if c.identity[name], err = enroller.Enrol(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.fleet = sim.New(sim.Config{
 		URLs: []string{"wss://localhost:" + c.server.port()}, Names: c.names, Catalogs: c.server.url, CatalogPoll: 10 * time.Second,
-		Identity:   func(ctx context.Context, name string) (*tls.Config, error) { return enroller.Enrol(ctx, name) },
+		Identity:   func(_ context.Context, name string) (*tls.Config, error) { return c.identity[name], nil },
 		FirstPause: 100 * time.Millisecond, LongestPause: time.Second,
+		Ends: func(name string) sim.Ending {
+			if ending, ok := c.ends.Load(name); ok {
+				return ending.(sim.Ending) //nolint:forcetypeassert // nothing else is stored
+			}
+			return sim.Changes
+		},
 	})
 	if err := c.fleet.Enrol(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.server.tutti(t, "code", "deploy", "production", c.code(t, "one"))
 	if err := c.fleet.SubmitFacts(t.Context(), c.server.url, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.SubmitFacts(t.Context(), c.server.url, c.absent, c.identity[c.absent], 1, map[string]any{"wave": 1}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -144,7 +291,7 @@ func (c *releaseChaos) create(t *testing.T, preview int64, options api.ReleaseOp
 		of, _ := strconv.ParseInt(rollsBack[0], 10, 64)
 		err = c.client.Call(t.Context(), api.ReleaseRollback, api.RollbackRequest{Release: of, ReleaseOptions: options}, &made)
 	} else {
-		err = c.client.Call(t.Context(), api.ReleaseCreate, api.ReleaseCreateRequest{Preview: preview, Targets: api.JobTargets{Nodes: c.names}, ReleaseOptions: options}, &made)
+		return c.createFor(t, preview, options, c.names...)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -152,54 +299,35 @@ func (c *releaseChaos) create(t *testing.T, preview int64, options api.ReleaseOp
 	return made.ID
 }
 
-// act does something with a release, and again if nobody was there: acts may be done twice.
-func (c *releaseChaos) act(t *testing.T, what, id string) {
+// createFor makes a release of a preview for some nodes.
+func (c *releaseChaos) createFor(t *testing.T, preview int64, options api.ReleaseOptions, nodes ...string) string {
 	t.Helper()
-	if r := c.server.try(t, "release", what, id); r.code != 0 {
-		t.Logf("tutti release %s %s: %s", what, id, r.text())
+	var made api.ReleaseReport
+	request := api.ReleaseCreateRequest{Preview: preview, Targets: api.JobTargets{Nodes: nodes}, ReleaseOptions: options}
+	if err := c.client.Call(t.Context(), api.ReleaseCreate, request, &made); err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+// try does something that may have been done already.
+func (c *releaseChaos) try(t *testing.T, args ...string) {
+	t.Helper()
+	if r := c.server.try(t, args...); r.code != 0 {
+		t.Logf("tutti %s: %s", strings.Join(args, " "), r.text())
 	}
 }
 
-func (c *releaseChaos) until(t *testing.T, id string) api.Release {
+// until waits for a release to end.
+func (c *releaseChaos) until(t *testing.T, id string) (r api.Release) {
 	t.Helper()
-	return c.follow(t, id, nil)
-}
-
-// follow follows a release to its end. With a person, who acts on what is seen, the server is killed first in each new state.
-func (c *releaseChaos) follow(t *testing.T, id string, person func(api.Release)) api.Release {
-	t.Helper()
-	var r api.ReleaseReport
 	eventually(t, 2*patience, "release "+id+" ends", func() bool {
 		var now api.ReleaseReport // of its own: what an answer leaves out must not stay from the one before
-		if c.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &now) != nil {
-			return false
-		}
-		r = now
-		if r.EndedAt != nil || person == nil {
-			return r.EndedAt != nil
-		}
-		if state := stateOf(r.Release); !c.seen[state] {
-			c.seen[state] = true
-			c.order = append(c.order, state)
-			if err := c.server.crash(); err != nil {
-				t.Error(err)
-			}
-			if err := c.server.start(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		person(r.Release)
-		return false
+		err := c.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &now)
+		r = now.Release
+		return err == nil && r.EndedAt != nil
 	})
-	return r.Release
-}
-
-func stateOf(r api.Release) string {
-	phase := "nothing has begun"
-	if r.Wave > 0 {
-		phase = r.Waves[r.Wave-1].State
-	}
-	return strings.Join([]string{r.Kind, r.State, r.Hold, phase}, " ")
+	return r
 }
 
 // judge looks whether every node applied the catalog that it was to have, in one run beside the rehearsal.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/release"
 )
 
 // Nobody takes an account from more than ten nodes alone: a policy denies the release; then it asks for an operator, who must
@@ -26,12 +27,13 @@ func TestPoliciesStopReleases(t *testing.T) {
 	stays := []string{
 		"policy", "set", "users-stay", "--when", `change.kind == "removed" and change.type == "User" and change.nodes > 10`, "--message", "people lose their account",
 	}
-	release := []string{"release", "create", "--preview", number, "--wave", "2", "--wave", "rest", "--promote", "manual", "--wait-offline", "2m", "--yes", "--no-wait"}
+	ask := []string{"release", "create", "--preview", number, "--wave", "2", "--wave", "rest", "--promote", "manual", "--wait-offline", "2m", "--yes", "--no-wait"}
+	all := []string{"--targets", strings.Join(c.names, ",")}
 
 	c.server.tutti(t, stays...)
 	c.refused(t, "users-stay", "policy", "test", "--preview", number)
-	c.refused(t, "rule users-stay denies it: people lose their account", release...)
-	if out := c.server.tutti(t, append(release, "--dry-run", "--targets", strings.Join(c.names[:10], ","))...); strings.Contains(out, "users-stay") {
+	c.refused(t, "rule users-stay denies it: people lose their account", append(ask, all...)...)
+	if out := c.server.tutti(t, append(ask, "--dry-run", "--targets", strings.Join(c.names[:10], ","))...); strings.Contains(out, "users-stay") {
 		t.Errorf("the policy denies what takes the account from ten nodes: %s", out)
 	}
 
@@ -40,10 +42,10 @@ func TestPoliciesStopReleases(t *testing.T) {
 	c.server.tutti(t, "policy", "freeze", "set", "move", "--from", now.Add(-time.Hour).Format("2006-01-02 15:04"), "--to", now.Add(24*time.Hour).Format("2006-01-02 15:04"),
 		"--zone", "UTC", "--why", "the data centre moves")
 	bob, frozen := c.operator(t, "bob"), true
-	id := strings.TrimSpace(c.server.tutti(t, release...))
-	last := c.follow(t, id, func(r api.Release) {
+	id := strings.TrimSpace(c.server.tutti(t, append(ask, all...)...))
+	last := c.follow(t, id, func(r stands) {
 		switch {
-		case r.State == "waiting_approval":
+		case r.State == release.WaitingApproval:
 			c.refused(t, "waits for the approval of operator", "release", "watch", id)
 			if by := c.server.try(t, "release", "approve", id); by.code == 0 || !strings.Contains(by.text(), "nobody approves a release of their own") {
 				t.Errorf("the author approves: %d %s", by.code, by.text())
@@ -51,28 +53,26 @@ func TestPoliciesStopReleases(t *testing.T) {
 			if by := tuttiWith(t, bob, "release", "approve", id, "--why", "seen"); by.code != 0 {
 				t.Fatalf("bob approves: %s", by.text())
 			}
-		case r.State == "paused" && r.Hold == "freeze":
+		case r.Hold == release.Frozen:
 			if frozen {
 				frozen = false
 				c.refused(t, "the data centre moves", "release", "watch", id)
 				c.server.tutti(t, "policy", "freeze", "remove", "move")
 			}
-		case r.State == "paused" && r.Hold == "promotion":
+		case r.Hold == release.ForPromoter:
 			c.server.tutti(t, "policy", "set", "stop", "--when", "true", "--message", "somebody said so")
-			c.act(t, "promote", id)
-		case r.State == "paused" && r.Hold == "policy":
+			c.try(t, "release", "promote", id)
+		case r.Hold == release.ByPolicy:
 			c.refused(t, "rule stop denies wave 2: somebody said so", "release", "watch", id)
 			c.server.tutti(t, "policy", "remove", "stop")
-			c.act(t, "resume", id)
+			c.try(t, "release", "resume", id)
 		}
 	})
-	if last.State != "done" || last.Counts["changed"] != releaseNodes {
-		t.Errorf("the release is %s (%s), %v", last.State, last.Reason, last.Counts)
-	}
+	c.isEnd(t, last, release.Done, release.Counts{release.Changed: releaseNodes})
 	c.judge(t, id)
-	for _, state := range []string{"release waiting_approval  nothing has begun", "release paused freeze nothing has begun", "release paused policy ended"} {
-		if !c.seen[state] {
-			t.Errorf("the release was never %q, but %s", state, strings.Join(c.order, "; "))
+	for _, state := range []string{"release waiting_approval", "paused for freeze", "paused for policy"} {
+		if c.kills[state] == 0 {
+			t.Errorf("the server was never killed in the state %q:\n%s", state, c.kills.table())
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Application struct {
 	Version string
 	Report  string // transaction_uuid
 	Noop    bool   // it changed nothing
+	Settled bool   // there was nothing to change
 	At      time.Time
 	// What it said, if it says anything, as far as it came: a node that starts again ends its run without a word.
 	Events      []pxp.RunEvent
@@ -234,10 +235,13 @@ func (n *node) apply(ctx context.Context) error {
 // begin begins to apply p. It is called under the shelf's lock.
 func (n *node) begin(p pxp.CatalogPointer, o order) {
 	s := &n.shelf
-	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: o.report, Noop: o.noop, At: time.Now()}
 	if !o.noop {
 		s.now, s.applied = false, p.UUID
 	}
+	if o.ending == Strays {
+		p.Catalog, p.UUID = "", uuid.NewString()
+	}
+	a := Application{Catalog: p.Catalog, UUID: p.UUID, Version: p.Version, Report: o.report, Noop: o.noop, Settled: o.ending == Settled, At: time.Now()}
 	n.fleet.cfg.Recorder.apply(n.name, a)
 	if !n.fleet.cfg.Events {
 		s.unsent = append(s.unsent, reportOf(n.name, p, a))

@@ -22,14 +22,27 @@ type run struct {
 	over    chan struct{} // closed when it is
 }
 
+// Ending is how an ordered Puppet run ends.
+type Ending int
+
+// The endings.
+const (
+	Changes Ending = iota // it changed something
+	Settled               // there was nothing to change
+	Breaks                // it failed
+	Strays                // it applied another catalog than the node may have
+	Hangs                 // it does not end by itself
+)
+
 // order is a run that somebody ordered: what says how it ended says its report's name, too.
 type order struct {
 	report string
 	noop   bool
+	ending Ending
 }
 
 // puppetRun is an ordered run of a node that gets catalogs: it applies what the node may have then. Its results are printed
-// before, as if nothing could go wrong with it; Config.Fails says whose do.
+// before, as if nothing could go wrong with it; Config.Ends says with whose it does.
 func (n *node) puppetRun(transaction string, c errand.Command) effect {
 	e, o := puppetRun(transaction), order{report: uuid.NewString()}
 	var input struct{ Input pxp.PuppetParams }
@@ -40,10 +53,20 @@ func (n *node) puppetRun(transaction string, c errand.Command) effect {
 		Kind: "apply", Time: time.Now().UTC().Format(time.RFC3339Nano), TransactionUUID: o.report, Environment: "production", Version: 1,
 		Status: "changed", Metrics: map[string]int{"total": 1, "changed": 1, "failed": 0, "skipped": 0, "out_of_sync": 1},
 	}
-	if fails := n.fleet.cfg.Fails; fails != nil && fails(n.name) {
+	if ends := n.fleet.cfg.Ends; ends != nil {
+		o.ending = ends(n.name)
+	}
+	switch o.ending {
+	case Hangs:
+		e.takes, e.stdout = 24*time.Hour, ""
+		return e
+	case Breaks:
 		r.Status, r.ExitCode, r.ErrorType, r.Error = "failed", 1, pxp.AgentExitNonZero, "Puppet agent exited with a non 0 exitcode"
 		e.stdout, e.exitCode = string(pxp.Data(r)), 1
 		return e
+	case Settled:
+		r.Status, r.Metrics = "unchanged", map[string]int{"total": 1, "changed": 0, "failed": 0, "skipped": 0, "out_of_sync": 0}
+	case Changes, Strays:
 	}
 	e.stdout, e.exitCode = string(pxp.Data(r)), 0
 	n.runs.Go(func() { n.take(o) }) // whoever started the program holds the machine
@@ -175,9 +198,13 @@ func (n *node) poll(ctx context.Context, a *agent) {
 func reportOf(name string, p pxp.CatalogPointer, a Application) []byte {
 	type value = []any
 	now := a.At.Format(time.RFC3339Nano)
+	status := "changed"
+	if a.Settled {
+		status = "unchanged"
+	}
 	text, _ := json.Marshal(map[string]any{ // of texts and numbers
 		"host": name, "time": now, "configuration_version": p.Version, "transaction_uuid": a.Report, "report_format": 12, "puppet_version": "8.10.0",
-		"status": "changed", "transaction_completed": true, "noop": a.Noop, "noop_pending": false, "environment": p.Environment,
+		"status": status, "transaction_completed": true, "noop": a.Noop, "noop_pending": false, "environment": p.Environment,
 		"logs":                  []any{map[string]any{"level": "notice", "message": "Applied catalog in 0.10 seconds", "source": "Puppet", "tags": []string{"notice"}, "time": now}},
 		"metrics":               map[string]any{"time": map[string]any{"name": "time", "label": "Time", "values": []value{{"total", "Total", 0.1}}}},
 		"resource_statuses":     statusesOf(a.Events),
