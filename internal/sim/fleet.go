@@ -27,7 +27,8 @@ type Config struct {
 	Facts       func(name string) map[string]any // what a node submits; Facts if it is nil
 	Catalogs    string                           // where nodes get their catalogs and send their reports, as https://HOST:PORT; empty: they do not
 	ApplyAtOnce bool                             // each new catalog; else those only that the server says so of
-	Ends        func(name string) Ending         // how ordered Puppet runs of nodes that get catalogs end; nil: all change something
+	Fails       func(name string) bool           // whose ordered Puppet runs fail; nil: nobody's
+	Ends        func(name string) Ending         // how those of the others end; nil: all change something
 	CatalogPoll time.Duration                    // how often nodes ask for a catalog without a hint; 0: never
 	Events      bool                             // applying takes a while, and what happens is streamed
 

@@ -42,7 +42,7 @@ type order struct {
 }
 
 // puppetRun is an ordered run of a node that gets catalogs: it applies what the node may have then. Its results are printed
-// before, as if nothing could go wrong with it; Config.Ends says with whose it does.
+// before, as if nothing could go wrong with it; Config.Fails and Ends say with whose it does.
 func (n *node) puppetRun(transaction string, c errand.Command) effect {
 	e, o := puppetRun(transaction), order{report: uuid.NewString()}
 	var input struct{ Input pxp.PuppetParams }
@@ -55,6 +55,9 @@ func (n *node) puppetRun(transaction string, c errand.Command) effect {
 	}
 	if ends := n.fleet.cfg.Ends; ends != nil {
 		o.ending = ends(n.name)
+	}
+	if fails := n.fleet.cfg.Fails; fails != nil && fails(n.name) {
+		o.ending = Breaks
 	}
 	switch o.ending {
 	case Hangs:
