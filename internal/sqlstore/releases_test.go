@@ -7,6 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/preview/previewtest"
 	"github.com/tutti-project/tutti/internal/release"
 )
 
@@ -25,7 +26,7 @@ func TestPreviewsOfOpenReleasesStay(t *testing.T) {
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		p, err := s.CreatePreview(ctx, preview.Preview{Environment: "production", Version: fleet.DigestOf(nil), State: preview.Compiling, CreatedAt: now}, nil)
 		ok(err)
-		_, err = s.FinishPreview(ctx, preview.Preview{ID: p.ID, EndedAt: now}, nil)
+		_, err = s.FinishPreview(ctx, preview.Preview{ID: p.ID, EndedAt: now}, previewtest.Groups())
 		ok(err)
 		r, err := s.CreateRelease(ctx, release.Release{Kind: release.Forward, Preview: p.ID, State: release.WaitingApproval, CreatedAt: now}, nil, nil)
 		ok(err)
