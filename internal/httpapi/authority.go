@@ -24,7 +24,8 @@ type Scopes interface {
 var perObject = []string{
 	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EventStream.Name, api.EventList.Name, api.EnvironmentList.Name,
 	api.CatalogRelease.Name, api.ModeList.Name,
-	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, api.PreviewCancel.Name, // of which environment
+	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewEvents.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, // of which environment
+	api.PreviewCancel.Name,
 	api.ReleaseCreate.Name, api.ReleaseRollback.Name, // each node
 	api.ReleaseList.Name, api.ReleaseShow.Name, api.ReleaseTargets.Name, api.ReleasePause.Name, api.ReleaseResume.Name, api.ReleasePromote.Name, // of which environment
 	api.ReleaseAbort.Name, api.ReleaseApprove.Name, api.ReleaseRefresh.Name,

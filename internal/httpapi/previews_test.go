@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,17 @@ func (b bench) somePreview(t *testing.T, own bool) string {
 	p, err := b.preview.CreatePreview(t.Context(), preview.Preview{Environment: env, State: preview.Compiling, Counts: preview.Counts{}}, nil)
 	check(t, err)
 	return fmt.Sprint(p.ID)
+}
+
+// pastPreview is one that was cancelled.
+func (b bench) pastPreview(t *testing.T, own bool) string {
+	t.Helper()
+	id := b.somePreview(t, own)
+	number, err := strconv.ParseInt(id, 10, 64)
+	check(t, err)
+	_, err = b.preview.CancelPreview(t.Context(), preview.Preview{ID: number})
+	check(t, err)
+	return id
 }
 
 // readyPreview is one whose work is done.
