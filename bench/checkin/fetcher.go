@@ -103,7 +103,7 @@ func (f fetching) run(ctx context.Context, conns []*load.Conn) (done fetched, er
 			defer conn.Close()
 			for next := begin.Add(every * time.Duration(i) / time.Duration(len(conns))); ; {
 				if measure.Settle(ctx, time.Until(next)) != nil {
-					return nil //nolint:nilerr // it is over
+					return nil // it is over
 				}
 				if err := fetchOne(context.WithoutCancel(ctx), conn); err != nil {
 					return err

@@ -57,16 +57,16 @@ func (s *Survey) look(ctx context.Context, nodes []fleet.Certname) ([]untouched,
 	for i, node := range nodes {
 		left[i].node = node
 		for _, c := range candidates[node] {
-			print, known := read[c.Read]
-			if !known || s.aged(&print.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
+			trace, known := read[c.Read]
+			if !known || s.aged(&trace.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
 				continue
 			}
-			ok, err := s.unread(ctx, c.unchangedSince(), print.Groups)
+			ok, err := s.unread(ctx, c.unchangedSince(), trace.Groups)
 			if err != nil {
 				return nil, err
 			}
 			if ok {
-				c.Inputs = &print.Set
+				c.Inputs = &trace.Set
 				left[i].candidates = append(left[i].candidates, c.Compilation)
 			}
 		}

@@ -15,13 +15,11 @@ func (s *Store) Candidates(ctx context.Context, env fleet.Environment, nodes []f
 	if err != nil {
 		return nil, err
 	}
-	scan := func(row scanner) (none struct{}, err error) {
-		var read int64
+	scan := func(row scanner) (c compile.Candidate, err error) {
 		var stands fleet.Digest
-		c, err := scanCompilation(behind{row, []any{&read, &stands}})
+		c.Compilation, err = scanCompilation(behind{row, []any{&c.Read, &stands}})
 		c.Stands = stands
-		found[c.Node] = append(found[c.Node], compile.Candidate{Compilation: c, Read: read})
-		return none, err
+		return c, err
 	}
 	query := "SELECT t.inputs, t.version, c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.") +
 		" FROM standings t JOIN compilations c ON c.id = t.compilation AND c.state = 'done'"
@@ -32,8 +30,12 @@ func (s *Store) Candidates(ctx context.Context, env fleet.Environment, nodes []f
 			query + " JOIN nodes n ON n.certname = t.certname JOIN catalogs k ON k.node_id = n.id AND k.received = 0 AND k.compilation = c.id AND k.digest = c.catalog" + named + "0",
 			query + named + "1",
 		} {
-			if _, err := collect(ctx, q, scan, text, env, names); err != nil {
+			list, err := collect(ctx, q, scan, text, env, names)
+			if err != nil {
 				return err
+			}
+			for _, c := range list {
+				found[c.Node] = append(found[c.Node], c)
 			}
 		}
 		return nil

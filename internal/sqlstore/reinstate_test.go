@@ -35,7 +35,7 @@ func TestReleasedCatalogsLeaveWhatStands(t *testing.T) {
 				t.Fatalf("leased %+v, want %d", rows, c.ID)
 			}
 			c = rows[0]
-			c.State, c.FinishedAt, c.Catalog, c.UUID = compile.Done, now, fleet.DigestOf([]byte(version+" catalog")), "uuid-"+string(version.Short())
+			c.State, c.FinishedAt, c.Catalog, c.UUID = compile.Done, now, fleet.DigestOf([]byte(version+" catalog")), "uuid-"+version.Short()
 			c.Inputs = &compile.InputSet{At: now, Engine: "made-up 1"}
 			check(s.Finish(t.Context(), c))
 			return c
