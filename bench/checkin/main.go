@@ -154,9 +154,7 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (pee
 	if err != nil {
 		return nil, err
 	}
-	// What is compiled to check a reuse is not what is measured here, and a busy machine is no
-	// reason to compile less at once.
-	target, err := peers.StartTutti(ctx, binary, dir, "--reuse-check=0", "--max-load=0")
+	target, err := peers.StartTutti(ctx, binary, dir, peers.AsFastAsItCan...)
 	if err != nil {
 		return nil, err
 	}

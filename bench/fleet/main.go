@@ -61,22 +61,21 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Roles < 1 || s.Nodes < s.Roles || s.Nodes%s.Roles != 0 || s.Senders < 1 {
 		return fmt.Errorf("-nodes is a multiple of -roles, and -senders at least 1")
 	}
-	report := &measure.Report{Name: "fleet", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	kept, err := s.openKept(dir)
 	if err != nil {
 		return err
 	}
-	if report.Rows, err = s.measure(ctx, dir, kept); err != nil {
-		return report.Incomplete(os.Stdout, columns, err)
-	}
-	if report.Notes = s.judge(report.Rows); !kept.Time.IsZero() {
-		report.Notes = append(report.Notes, kept.note())
-	}
-	return report.Finish(os.Stdout, columns, s.out)
+	return measure.Run(measure.Report{Name: "fleet", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir, kept) }, func(rows []measure.Row) []string {
+		notes := s.judge(rows)
+		if !kept.Time.IsZero() {
+			notes = append(notes, kept.note())
+		}
+		return notes
+	})
 }
 
 // measure starts a server and takes a fleet through every case.
-func (s settings) measure(ctx context.Context, dir string, kept kept) (rows []measure.Row, err error) {
+func (s settings) measure(ctx context.Context, dir string, kept kept) ([]measure.Row, error) {
 	code := environment{dir: filepath.Join(dir, "environment"), roles: s.Roles}
 	if err := os.RemoveAll(code.dir); err != nil { // of a run before
 		return nil, err
@@ -84,27 +83,14 @@ func (s settings) measure(ctx context.Context, dir string, kept kept) (rows []me
 	if err := code.make(s.Environment); err != nil {
 		return nil, err
 	}
-	binary, err := peers.BuildTutti(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	// What is compiled to check a reuse is not what is measured here, and a busy machine
-	// is no reason to wait.
-	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--reuse-check=0", "--max-load=0")
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if stop := tutti.Stop(); err == nil {
-			err = stop
+	return peers.Alone(ctx, dir, peers.AsFastAsItCan, func(tutti *peers.Tutti, _ string) ([]measure.Row, error) {
+		b := &bench{settings: s, tutti: tutti, code: code, data: filepath.Join(dir, "server", "data")}
+		if err := b.open(); err != nil {
+			return nil, err
 		}
-	}()
-	b := &bench{settings: s, tutti: tutti, code: code, data: filepath.Join(dir, "server", "data")}
-	if err := b.open(); err != nil {
-		return nil, err
-	}
-	defer b.metrics.Close()
-	return measure.InTurn(ctx, kept.orFirst(b), b.role, b.nothing, b.previewRole, b.previewAll)
+		defer b.metrics.Close()
+		return measure.InTurn(ctx, kept.orFirst(b), b.role, b.nothing, b.previewRole, b.previewAll)
+	})
 }
 
 // judge compares with the aims of the design.

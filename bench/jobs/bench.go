@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
+	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 	"github.com/tutti-project/tutti/internal/sim"
@@ -22,9 +22,7 @@ type bench struct {
 	ca    *authority.Authority
 	api   *api.Client
 	names []string
-	fleet *sim.Fleet
-	stop  context.CancelFunc
-	ended chan error
+	fleet *simfleet.Fleet
 }
 
 // controllerName may order agents over the broker.
@@ -43,25 +41,11 @@ func (s settings) open(ctx context.Context, tutti *peers.Tutti, dir string) (*be
 	if err := deployTask(ctx, tutti, filepath.Join(dir, "code")); err != nil {
 		return nil, err
 	}
-	b.fleet = sim.New(sim.Config{
-		URLs: []string{b.broker()}, Names: b.names, Dial: sim.FromManyAddresses(), ConnectTimeout: 2 * time.Minute,
-		Identity: func(_ context.Context, name string) (*tls.Config, error) { return b.ca.Client(name) },
-	})
+	b.fleet = simfleet.New(tutti, b.ca, sim.Config{Names: b.names})
 	if err := b.fleet.Enrol(ctx); err != nil {
 		return nil, err
 	}
 	return b, b.fleet.SendFacts(ctx, tutti.LocalhostURL())
-}
-
-func (b *bench) broker() string { return "wss" + strings.TrimPrefix(b.tutti.LocalhostURL(), "https") }
-
-// close ends the fleet, and waits for it.
-func (b *bench) close() error {
-	if b.stop == nil {
-		return nil
-	}
-	b.stop()
-	return <-b.ended
 }
 
 // cases is what is measured, in order.
@@ -87,12 +71,9 @@ func (b *bench) cases() []func(context.Context) (measure.Row, error) {
 
 // connect is all agents coming at once.
 func (b *bench) connect(ctx context.Context) (measure.Row, error) {
-	living, stop := context.WithCancel(context.WithoutCancel(ctx))
-	b.stop, b.ended = stop, make(chan error, 1)
 	return b.watched(ctx, "connect", b.Agents, func() (map[string]float64, error) {
 		start := time.Now()
-		go func() { b.ended <- b.fleet.Run(living) }()
-		err := b.fleet.AwaitConnected(ctx, start)
+		err := b.fleet.Connect(ctx)
 		return map[string]float64{"done_s": time.Since(start).Seconds()}, err
 	})
 }

@@ -79,7 +79,7 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 			return nil, err
 		}
 		defer func() {
-			if stop := b.close(); err == nil {
+			if stop := b.fleet.Close(); err == nil {
 				err = stop
 			}
 		}()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 	"github.com/tutti-project/tutti/internal/pxp"
@@ -57,7 +58,7 @@ func (b *bench) controller(ctx context.Context) (*controller, error) {
 	c := &controller{answers: make(chan wire.Message, b.Agents), ended: make(chan error, 1)}
 	connected := make(chan struct{}, 1)
 	c.link, err = pcp.New(pcp.Config{
-		URLs: []string{b.broker()}, URI: wire.NewURI(controllerName, "controller"), TLS: sim.Fixed(identity), Log: slog.New(slog.DiscardHandler),
+		URLs: []string{simfleet.Broker(b.tutti)}, URI: wire.NewURI(controllerName, "controller"), TLS: sim.Fixed(identity), Log: slog.New(slog.DiscardHandler),
 		Receive: func(m wire.Message) { c.answers <- m }, Connected: func() { connected <- struct{}{} }, FirstPause: time.Millisecond,
 	})
 	if err != nil {

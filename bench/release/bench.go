@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
+	"github.com/tutti-project/tutti/bench/internal/simfleet"
 	"github.com/tutti-project/tutti/internal/peers"
 	"github.com/tutti-project/tutti/internal/peers/measure"
 	"github.com/tutti-project/tutti/internal/sim"
@@ -25,9 +24,7 @@ type bench struct {
 	api   *api.Client
 	dir   string
 	names []string
-	fleet *sim.Fleet
-	stop  context.CancelFunc
-	ended chan error
+	fleet *simfleet.Fleet
 
 	previewed int64 // what is released
 }
@@ -42,24 +39,11 @@ func (s settings) open(tutti *peers.Tutti, dir string) (*bench, error) {
 	if b.api, err = tutti.API(); err != nil {
 		return nil, err
 	}
-	b.fleet = sim.New(sim.Config{
-		URLs: []string{"wss" + strings.TrimPrefix(tutti.LocalhostURL(), "https")}, Catalogs: tutti.LocalhostURL(), Names: b.names, Dial: sim.FromManyAddresses(),
-		Enrolling: s.Enrolling, ConnectTimeout: 2 * time.Minute,
-		Identity: func(_ context.Context, name string) (*tls.Config, error) { return ca.Client(name) },
-	})
+	b.fleet = simfleet.New(tutti, ca, sim.Config{Names: b.names, Catalogs: tutti.LocalhostURL(), Enrolling: s.Enrolling})
 	return b, nil
 }
 
 func (b *bench) data() string { return filepath.Join(b.dir, "server", "data") }
-
-// close ends the fleet, and waits for it.
-func (b *bench) close() error {
-	if b.stop == nil {
-		return nil
-	}
-	b.stop()
-	return <-b.ended
-}
 
 // all is the cases in order.
 func (b *bench) all(ctx context.Context) ([]measure.Row, error) {
@@ -118,12 +102,7 @@ func (b *bench) mode(ctx context.Context) (measure.Row, error) {
 
 // connect is all agents coming at once; each fetches the catalog that it has.
 func (b *bench) connect(ctx context.Context) (measure.Row, error) {
-	living, stop := context.WithCancel(context.WithoutCancel(ctx))
-	b.stop, b.ended = stop, make(chan error, 1)
-	return b.watched(ctx, "connect", b.Nodes, func() error {
-		go func() { b.ended <- b.fleet.Run(living) }()
-		return b.fleet.AwaitConnected(ctx, time.Time{})
-	})
+	return b.watched(ctx, "connect", b.Nodes, func() error { return b.fleet.Connect(ctx) })
 }
 
 // watched does work for a number of nodes and says what it cost.

@@ -11,8 +11,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/peers"
@@ -55,36 +53,26 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := peers.AllowOpenFiles(s.Nodes); err != nil {
 		return err
 	}
-	report := &measure.Report{Name: "release", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
-	var err error
-	if report.Rows, err = s.measure(ctx, dir); err != nil {
-		return report.Incomplete(os.Stdout, columns, err)
-	}
-	for _, row := range report.Rows {
+	return measure.Run(measure.Report{Name: "release", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
+}
+
+func judge(rows []measure.Row) (notes []string) {
+	for _, row := range rows {
 		if row.Case == wholeCase {
-			report.Notes = append(report.Notes, fmt.Sprintf("a release costs the server %.1f ms of CPU for each node; every node applied what was released to it, once", row.Figures["cpu_ms_each"]))
+			notes = append(notes, fmt.Sprintf("a release costs the server %.1f ms of CPU for each node; every node applied what was released to it, once", row.Figures["cpu_ms_each"]))
 		}
 	}
-	return report.Finish(os.Stdout, columns, s.out)
+	return notes
 }
 
 // measure starts a server and a fleet and takes them through every case.
-func (s settings) measure(ctx context.Context, dir string) (rows []measure.Row, err error) {
-	binary, err := peers.BuildTutti(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	// What is compiled to check a reuse is not what is measured here, and a busy machine
-	// is no reason to wait.
-	tutti, err := peers.StartTutti(ctx, binary, filepath.Join(dir, "server"), "--reuse-check=0", "--max-load=0")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, tutti.Stop()) }()
-	b, err := s.open(tutti, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	return b.all(ctx)
+func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
+	return peers.Alone(ctx, dir, peers.AsFastAsItCan, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+		b, err := s.open(tutti, dir)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, b.fleet.Close()) }()
+		return b.all(ctx)
+	})
 }

@@ -7,6 +7,10 @@ import (
 	"github.com/tutti-project/tutti/internal/peers/measure"
 )
 
+// AsFastAsItCan is arguments for `tutti server`: what is compiled to check a reuse is not what is measured, and a busy machine
+// is no reason to wait.
+var AsFastAsItCan = []string{"--reuse-check=0", "--max-load=0"}
+
 // Alone compiles Tutti, starts it below dir with more arguments for `tutti server`, has rows measured, and stops it.
 func Alone(ctx context.Context, dir string, args []string, rows func(tutti *Tutti, binary string) ([]measure.Row, error)) (measured []measure.Row, err error) {
 	binary, err := BuildTutti(ctx, dir)

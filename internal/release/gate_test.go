@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
@@ -128,155 +127,70 @@ func TestUnjudged(t *testing.T) {
 	isState(t, run(t, world, s, r.ID), release.Done, release.NoHold)
 }
 
-// A roll back is judged, and asked for, in the environments that nodes go back to.
-func TestRollbackOfNodesHasAnEnvironment(t *testing.T) {
+func TestApproval(t *testing.T) {
 	t.Parallel()
-	world := releasetest.NewWorld(healthy(2))
-	s := world.Service(releasetest.NewStore())
-	run(t, world, s, create(t, s, release.Order{Preview: 1}).ID)
-	var judged, asked []fleet.Environment
-	world.Verdicts = func(q release.Question) (v release.Verdict) {
-		judged = q.Environments
-		return v
-	}
-	refuse := fault.New(fault.Denied, "not in production")
-	o := release.Order{Nodes: []fleet.Certname{"n00", "n01"}, Allowed: func(_ context.Context, env fleet.Environment, _ []fleet.Certname) error {
-		if env != "" {
-			return refuse
-		}
-		return nil
-	}}
-	if _, err := s.Create(t.Context(), ann, o); fault.Of(err) != fault.Denied {
-		t.Errorf("rolled back into an environment that is not allowed: %v", err)
-	}
-	o.Allowed = func(_ context.Context, env fleet.Environment, _ []fleet.Certname) error {
-		asked = append(asked, env)
-		return nil
-	}
-	r := create(t, s, o)
-	if diff := cmp.Diff([]fleet.Environment{"production"}, judged); diff != "" || r.Environment != "production" {
-		t.Errorf("the roll back is of %q, judged in (-want +got):\n%s", r.Environment, diff)
-	}
-	if diff := cmp.Diff([]fleet.Environment{"", "production"}, asked); diff != "" {
-		t.Errorf("allowed were (-want +got):\n%s", diff)
-	}
-}
-
-// The server is stopped when it has ordered a wave's job and could not say so yet; the release is paused, and resumed while nodes of
-// the wave are skipped. It finds the job again: nobody is run twice.
-func TestOrderedWithoutAWord(t *testing.T) {
-	t.Parallel()
-	seen := 0
-	for call := 1; call < 40; call++ {
-		world, store := releasetest.NewWorld(healthy(3)), releasetest.NewStore()
-		world.Slow = 3
-		s := world.Service(store)
-		o := release.Order{Preview: 1}
-		o.NoopFirst, o.Concurrency = true, 1
-		id := create(t, s, o).ID
-		for len(world.Jobs()) == 0 {
-			if err := s.Look(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := world.Stop(t.Context(), 1, false); err != nil { // the rest of the rehearsal is skipped
-			t.Fatal(err)
-		}
-		world.StopAt(call, true)
-		for range 20 {
-			_ = s.Look(t.Context()) // until it is stopped
-		}
-		if !world.Start() {
-			break
-		}
-		s = world.Service(store)
-		r, _ := s.Release(t.Context(), id)
-		if r.State.Final() {
-			break
-		}
-		if len(world.Jobs()) == 2 && r.Waves[0].Job == 0 {
-			seen++
-		}
-		if _, err := s.Pause(t.Context(), ann, id, ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Resume(t.Context(), ann, id, nil); err != nil {
-			t.Fatal(err)
-		}
-		isState(t, run(t, world, s, id), release.Done, release.NoHold)
-		for i := range 3 {
-			if n := world.Ran(nodeOf(i)); n != 1 {
-				t.Errorf("stopped at call %d: %s was run %d times", call, nodeOf(i), n)
-			}
-		}
-	}
-	if seen == 0 {
-		t.Error("the server was never stopped between the job and its number")
-	}
-}
-
-// While it is paused, a job that could not be written down yet is found, and what runs is taken in.
-func TestPausedWithoutAWord(t *testing.T) {
-	t.Parallel()
-	for call := 1; call < 40; call++ {
-		world, store := releasetest.NewWorld(healthy(2)), releasetest.NewStore()
-		s := world.Service(store)
-		id := create(t, s, release.Order{Preview: 1}).ID
-		world.StopAt(call, true)
-		for range 5 {
-			_ = s.Look(t.Context())
-		}
-		if !world.Start() {
-			t.Error("the server was never stopped between the job and its number")
-			break
-		}
-		s = world.Service(store)
-		r, _ := s.Release(t.Context(), id)
-		if len(world.Jobs()) == 0 || r.Waves[0].Job != 0 {
-			continue
-		}
-		if _, err := s.Pause(t.Context(), ann, id, ""); err != nil {
-			t.Fatal(err)
-		}
-		for range 5 {
-			if err := s.Look(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if r, _ = s.Release(t.Context(), id); r.State != release.Paused || r.Counts[release.Changed] != 2 {
-			t.Errorf("the paused release is %s, %v", r.State, r.Counts)
-		}
-		return
-	}
-}
-
-// Who raises the budget of a release that runs has it from then on.
-func TestBudgetRaisedWhileItRuns(t *testing.T) {
-	t.Parallel()
-	fates := healthy(4)
-	for node, f := range fates {
-		f.Run = release.RunFailed
-		fates[node] = f
-	}
-	world := releasetest.NewWorld(fates)
-	world.Slow = 3
+	world := releasetest.NewWorld(healthy(3))
 	s := world.Service(releasetest.NewStore())
 	o := release.Order{Preview: 1}
-	none, more := 0, 10
-	o.MaxFailures, o.Concurrency = &none, 1
-	id := create(t, s, o).ID
-	for len(world.Jobs()) == 0 {
-		if err := s.Look(t.Context()); err != nil {
-			t.Fatal(err)
+	o.ApproveBy = "of bob"
+	r := run(t, world, s, create(t, s, o).ID)
+	isState(t, r, release.WaitingApproval, release.NoHold)
+	if _, err := s.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied {
+		t.Errorf("approved without the role: %v", err)
+	}
+	if _, err := s.Approve(t.Context(), fleet.Actor{Name: "bob"}, r.ID, "fine"); err != nil {
+		t.Fatal(err)
+	}
+	isState(t, run(t, world, s, r.ID), release.Done, release.NoHold)
+
+	o.ApproveBy = "all" // which ann has, too
+	world.Release("n00", "older")
+	fates := world.Fates
+	fates["n00"] = releasetest.Fate{Base: "older", Fresh: "newer"}
+	o.Targets = api.JobTargets{Nodes: []string{"n00"}}
+	r = create(t, s, o)
+	if _, err := s.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied || !strings.Contains(err.Error(), "of their own") {
+		t.Errorf("the author approves: %v", err)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	world := releasetest.NewWorld(healthy(4))
+	until := world.Now().Add(time.Hour)
+	world.Verdicts = func(q release.Question) (v release.Verdict) {
+		if q.Wave == 2 && q.At.Before(until) {
+			v.Frozen = &release.Freeze{Until: until, Why: "night"}
 		}
+		return v
 	}
-	r, err := s.Resume(t.Context(), ann, id, &more)
-	if err != nil || r.State != release.Running || *r.MaxFailures != more {
-		t.Fatalf("the release is %s with a budget of %d, %v", r.State, *r.MaxFailures, err)
-	}
-	r = run(t, world, s, id)
-	isState(t, r, release.DoneWithFailures, release.NoHold)
-	if r.Counts[release.Failed] != 4 {
+	s := world.Service(releasetest.NewStore())
+	r := run(t, world, s, create(t, s, release.Order{Preview: 1, Waves: []string{"1", "rest"}}).ID)
+	isState(t, r, release.Paused, release.Frozen)
+	if r.Counts[release.Changed] != 1 {
 		t.Errorf("counts: %v", r.Counts)
 	}
+	world.Pass(2 * time.Hour)
+	isState(t, run(t, world, s, r.ID), release.Done, release.NoHold)
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	world := releasetest.NewWorld(healthy(2))
+	deny := true
+	world.Verdicts = func(q release.Question) (v release.Verdict) {
+		if deny && len(q.Nodes) == 2 && q.Digest != "" {
+			v.Findings = []release.Finding{{Rule: "no-users", Effect: release.Deny, Message: "removes a User"}}
+		}
+		return v
+	}
+	s := world.Service(releasetest.NewStore())
+	_, err := s.Create(t.Context(), ann, release.Order{Preview: 1})
+	if fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), "no-users") {
+		t.Errorf("a rule denies: %v", err)
+	}
+	deny = false
+	r := create(t, s, release.Order{Preview: 1})
+	deny = true
+	isState(t, run(t, world, s, r.ID), release.Paused, release.ByPolicy)
 }
