@@ -46,11 +46,7 @@ func (h *Handler) streamEvents(w http.ResponseWriter, r *http.Request, begin fun
 	}
 	want.Limit = happenedAtOnce
 	s := happenings{eventStream: opened(h, w, r), wanted: want, complete: request.After != ""}
-	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	if err := s.run(r.Context()); r.Context().Err() == nil && fault.Of(err) == fault.Internal {
-		h.Log.WarnContext(r.Context(), "stream of events broken off", "err", err)
-	}
-	return streamed{}, nil
+	return s.follow(s.run, "stream", "events")
 }
 
 // startOf is the number behind which a stream begins.
@@ -65,15 +61,6 @@ func (h *Handler) startOf(ctx context.Context, request api.EventStreamRequest) (
 	default:
 		return h.Events.Last(ctx)
 	}
-}
-
-// opened begins an answer that is a stream.
-func opened(h *Handler, w http.ResponseWriter, r *http.Request) eventStream {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies hold nothing back
-	w.WriteHeader(http.StatusOK)
-	return eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), checked: time.Now()}
 }
 
 // happenings is one caller who follows what happens in runs.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 )
@@ -30,10 +29,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
 	}
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		request.After = last
-	}
-	after, err := afterOf(request.After)
+	after, err := afterOf(lastSeen(r, request.After))
 	if err != nil {
 		return nil, err
 	}
@@ -45,21 +41,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 		return nil, err
 	}
 	s := jobStream{eventStream: opened(h, w, r), id: j.ID, after: int64(after)}
-	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
-		h.Log.WarnContext(r.Context(), "stream of events broken off", "job", j.ID, "err", err)
-	}
-	return streamed{}, nil
-}
-
-// eventStream is one caller who follows something.
-type eventStream struct {
-	*Handler
-	w       http.ResponseWriter
-	r       *http.Request
-	control *http.ResponseController
-	spokeAt time.Time // something was sent
-	checked time.Time // that the caller may see it
+	return s.follow(s.run, "stream", "job", "id", j.ID)
 }
 
 // jobStream is one caller who follows a job.
@@ -96,37 +78,6 @@ func (s *jobStream) run(ctx context.Context) error {
 	}
 }
 
-// rest waits for more, at least for a while, and meanwhile shows that the connection is alive and looks whether
-// the caller may still see it: a token may have been revoked.
-func (s *eventStream) rest(ctx context.Context, least time.Duration, wait func() error, may func(context.Context) error) error {
-	pause := time.NewTimer(least)
-	defer pause.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.Stopping: // the wait below is short
-		return fault.New(fault.Unavailable, "the server is stopping")
-	case <-pause.C:
-	}
-	if err := wait(); err != nil {
-		return err
-	}
-	if time.Since(s.spokeAt) > api.StreamHeartbeat {
-		if err := s.send(": still there\n\n"); err != nil {
-			return err
-		}
-	}
-	if time.Since(s.checked) < time.Minute {
-		return nil
-	}
-	s.checked = time.Now()
-	actor, err := s.shown(s.r)
-	if err != nil {
-		return err
-	}
-	return may(fleet.WithActor(ctx, actor))
-}
-
 // tell sends changes in the order of their numbers.
 func (s *jobStream) tell(c job.Changes) error {
 	events := make([]api.JobEvent, 0, len(c.Runs)+1)
@@ -150,14 +101,4 @@ func (s *jobStream) tell(c job.Changes) error {
 		return nil
 	}
 	return s.send(string(text))
-}
-
-// send hands over text now; a caller who does not take it holds nobody up for long.
-func (s *eventStream) send(text string) error {
-	s.spokeAt = time.Now()
-	_ = s.control.SetWriteDeadline(time.Now().Add(pieceTime)) // a connection that cannot has bounds of its own
-	if _, err := s.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return s.control.Flush()
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
 )
@@ -27,13 +26,10 @@ func (h *Handler) streamPreview(w http.ResponseWriter, r *http.Request, begin fu
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
 	}
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		request.After = last
-	}
 	after := -1
-	if request.After != "" {
+	if last := lastSeen(r, request.After); last != "" {
 		var err error
-		if after, err = afterOf(request.After); err != nil {
+		if after, err = afterOf(last); err != nil {
 			return nil, err
 		}
 	}
@@ -45,11 +41,7 @@ func (h *Handler) streamPreview(w http.ResponseWriter, r *http.Request, begin fu
 		return nil, err
 	}
 	s := previewStream{eventStream: opened(h, w, r), id: p.ID, after: after, sent: map[string]int{}}
-	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil && fault.Of(err) == fault.Internal {
-		h.Log.WarnContext(r.Context(), "stream of a preview broken off", "preview", p.ID, "err", err)
-	}
-	return streamed{}, nil
+	return s.follow(s.run, "stream", "preview", "id", p.ID)
 }
 
 // previewStream is one caller who follows a preview.

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// eventStream is one caller who follows something.
+type eventStream struct {
+	*Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	control *http.ResponseController
+	spokeAt time.Time // something was sent
+	checked time.Time // that the caller may see it
+}
+
+// lastSeen is the number of the event that a caller saw last: who comes back after a broken connection says it in a header.
+func lastSeen(r *http.Request, asked string) string {
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		return last
+	}
+	return asked
+}
+
+// opened begins an answer that is a stream.
+func opened(h *Handler, w http.ResponseWriter, r *http.Request) eventStream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies hold nothing back
+	w.WriteHeader(http.StatusOK)
+	return eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), checked: time.Now()}
+}
+
+// follow has run send until nothing more comes. That the caller is gone, or may not see it any more, is how a stream ends; an error of
+// the server's own is logged, with what was followed.
+func (s *eventStream) follow(run func(context.Context) error, followed ...any) (any, error) {
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
+	ctx := s.r.Context()
+	if err := run(ctx); err != nil && ctx.Err() == nil && fault.Of(err) == fault.Internal {
+		s.Log.WarnContext(ctx, "stream broken off", append(followed, "err", err)...)
+	}
+	return streamed{}, nil
+}
+
+// rest waits for more, at least for a while, and meanwhile shows that the connection is alive and looks whether
+// the caller may still see it: a token may have been revoked.
+func (s *eventStream) rest(ctx context.Context, least time.Duration, wait func() error, may func(context.Context) error) error {
+	pause := time.NewTimer(least)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.Stopping: // the wait below is short
+		return fault.New(fault.Unavailable, "the server is stopping")
+	case <-pause.C:
+	}
+	if err := wait(); err != nil {
+		return err
+	}
+	if time.Since(s.spokeAt) > api.StreamHeartbeat {
+		if err := s.send(": still there\n\n"); err != nil {
+			return err
+		}
+	}
+	if time.Since(s.checked) < time.Minute {
+		return nil
+	}
+	s.checked = time.Now()
+	actor, err := s.shown(s.r)
+	if err != nil {
+		return err
+	}
+	return may(fleet.WithActor(ctx, actor))
+}
+
+// send hands over text now; a caller who does not take it holds nobody up for long.
+func (s *eventStream) send(text string) error {
+	s.spokeAt = time.Now()
+	_ = s.control.SetWriteDeadline(time.Now().Add(pieceTime)) // a connection that cannot has bounds of its own
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
