@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,7 +110,7 @@ func (s *shared) live(ctx context.Context, plan []sharedAct) []string {
 		case "deploy":
 			version = []fleet.Digest{version1, fleet.DigestOf([]byte("another"))}[i]
 		case "cut":
-			s.lenses[i].cut(!s.lenses[i].isCut())
+			s.lenses[i].away.Store(!s.lenses[i].away.Load())
 		case "steal":
 			_, _ = s.watch.ReturnLeases(ctx, "", time.Now().Add(time.Minute), 12)
 		case "restart":
@@ -131,7 +132,7 @@ func (s *shared) live(ctx context.Context, plan []sharedAct) []string {
 		s.check()
 	}
 	for _, l := range s.lenses {
-		l.cut(false)
+		l.away.Store(false)
 	}
 	until(s, s.allEnded)
 	s.check()
@@ -208,25 +209,12 @@ type lens struct {
 	*compiletest.Queue
 	watch *watch
 	name  string
-	mu    sync.Mutex
-	away  bool
-}
-
-func (l *lens) cut(away bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.away = away
-}
-
-func (l *lens) isCut() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.away
+	away  atomic.Bool // it cannot reach the queue
 }
 
 // reach is the error of a queue that is out of reach.
 func (l *lens) reach() error {
-	if l.isCut() {
+	if l.away.Load() {
 		return fault.New(fault.Unavailable, "the store is away")
 	}
 	return nil
