@@ -159,9 +159,13 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 	return explain(err, "consider a version of %s", step.To.Environment)
 }
 
-// moveAhead makes what is wanted ahead of older versions wanted of the new one.
+// moveAhead makes what is wanted ahead of older versions wanted of the new one. What was overtaken by another row of its node gets the
+// highest ID again: it is wanted last.
 func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
-	const older = "state = 'wanted' AND environment = $1 AND version <> $2 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
+	const (
+		ahead = "state = 'wanted' AND environment = $1 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
+		older = ahead + " AND version <> $2"
+	)
 	for _, text := range []string{
 		"DELETE FROM compilations WHERE " + older + ` AND EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname
 			AND o.environment = $1 AND o.state = 'wanted' AND (o.version = $2 OR o.id > compilations.id AND o.transaction_uuid = ''
@@ -169,6 +173,17 @@ func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
 		"UPDATE compilations SET version = $2 WHERE " + older,
 	} {
 		if _, err := q.exec(ctx, text, to.Environment, to.Version, compile.Signed, compile.NewCode); err != nil {
+			return err
+		}
+	}
+	rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE "+ahead+` AND version = $2 AND staged = 0
+		AND EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname AND o.id > compilations.id AND o.staged = 0 AND o.state <> 'failed')
+		ORDER BY id`, to.Environment, to.Version, compile.Signed, compile.NewCode)
+	if err != nil {
+		return err
+	}
+	for _, c := range rows {
+		if _, err := renumber(ctx, q, c); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 
 func (q *Queue) want(w compile.Want) *compile.Compilation {
 	if c := q.answer(w); c != nil {
-		overtaken := !finished(c) && q.overtaken(c, w)
+		overtaken := !finished(c) && !w.Staged && q.overtaken(c)
 		switch {
 		case finished(c):
 			return c
@@ -93,10 +93,7 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 			return c
 		case c.State == compile.Wanted:
 			join(c, w)
-			delete(q.rows, c.ID)
-			q.last++
-			c.ID = q.last
-			q.rows[c.ID] = c
+			q.renumber(c)
 			return c
 		}
 	}
@@ -111,10 +108,18 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 }
 
 // overtaken says whether a plain row of c's node was wanted after c.
-func (q *Queue) overtaken(c *compile.Compilation, w compile.Want) bool {
-	return !w.Staged && len(q.find(func(o *compile.Compilation) bool {
+func (q *Queue) overtaken(c *compile.Compilation) bool {
+	return len(q.find(func(o *compile.Compilation) bool {
 		return o.Node == c.Node && o.ID > c.ID && !o.Staged && o.State != compile.Failed
 	})) > 0
+}
+
+// renumber gives a wanted row the highest ID.
+func (q *Queue) renumber(c *compile.Compilation) {
+	delete(q.rows, c.ID)
+	q.last++
+	c.ID = q.last
+	q.rows[c.ID] = c
 }
 
 // answer finds the row that answers w; nil when there is none.

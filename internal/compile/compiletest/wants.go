@@ -207,6 +207,16 @@ func (q *Queue) moveAhead(to compile.Mark) {
 			c.Version = to.Version
 		}
 	}
+	ahead := q.find(func(c *compile.Compilation) bool {
+		return c.State == compile.Wanted && c.Environment == to.Environment && c.Version == to.Version && c.Transaction == "" && !c.Staged &&
+			c.Priority >= compile.Signed && c.Priority <= compile.NewCode
+	})
+	slices.SortFunc(ahead, func(a, b *compile.Compilation) int { return cmp.Compare(a.ID, b.ID) })
+	for _, c := range ahead {
+		if q.overtaken(c) {
+			q.renumber(c)
+		}
+	}
 }
 
 func (q *Queue) wantAhead(wants []compile.Want, chains []compile.Chain) {

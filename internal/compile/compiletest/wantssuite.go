@@ -29,7 +29,7 @@ func RunWants(t *testing.T, open func(t *testing.T) WantsBackend) {
 	t.Helper()
 	for name, test := range map[string]func(b wantsBench){
 		"Standings": testStandings, "StagedBases": testStagedBases, "Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
-		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "Changes": testChanges,
+		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
 		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "FreshJoinsNoLease": testFreshJoinsNoLease,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,6 +231,33 @@ func testConsiderMovesWhatIsAhead(b wantsBench) {
 	b.ok(err)
 	if diff := cmp.Diff([]fleet.Certname{"a.example", "b.example"}, waiting); diff != "" {
 		b.t.Errorf("waiting (-want +got):\n%s", diff)
+	}
+}
+
+// testWhatIsMovedIsWantedLast has a row that waits overtaken by one that somebody asks for. When the first is moved to a new version, its
+// catalog must be able to become the newest.
+func testWhatIsMovedIsWantedLast(b wantsBench) {
+	waits := ask("a.example")
+	waits.Transaction, waits.Priority = "", compile.NewFacts
+	b.want(waits)
+	asked := ask("a.example")
+	asked.Version, asked.Priority = v2, compile.Waited
+	b.want(asked)
+	leased := b.leaseOne(worker1)
+	alone := ask("b.example")
+	alone.Transaction, alone.Priority = "", compile.NewFacts
+	kept := b.want(alone)
+	v3 := fleet.DigestOf([]byte("version 3"))
+	b.ok(b.store.Wants.Consider(b.t.Context(), compile.Step{To: compile.Mark{Environment: env, Version: v3, Done: true}}))
+	rows := map[fleet.Certname]compile.Compilation{}
+	for _, c := range b.lease(worker1, 10) {
+		rows[c.Node] = c
+	}
+	if moved := rows["a.example"]; moved.Version != v3 || moved.ID <= leased.ID {
+		b.t.Errorf("row %d of version %s goes before row %d", moved.ID, moved.Version.Short(), leased.ID)
+	}
+	if got := rows["b.example"]; got.Version != v3 || got.ID != kept.ID {
+		b.t.Errorf("row %d, which nothing has overtaken, became %d of version %s", kept.ID, got.ID, got.Version.Short())
 	}
 }
 
