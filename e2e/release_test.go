@@ -62,7 +62,10 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 		case strings.Contains(line, "--description"):
 			nodes["web-3"].run(t, 0)
 			said("after the release", "two", "web-3")
-		case strings.Contains(line, "rollback --release 2 --wave"):
+		case strings.Contains(line, "release create --preview 2"):
+			nodes["web-3"].run(t, 0)
+			said("stopped before its turn", "two", "web-3")
+		case line == "tutti rollback --release 2":
 			nodes["web-3"].run(t, 0)
 			said("after the roll back", "two", "web-3")
 		}

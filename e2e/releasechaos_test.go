@@ -174,6 +174,10 @@ case $trusted['certname'] {
 		}
 	})
 	c.isEnd(t, last, release.Aborted, release.Counts{release.Skipped: 2})
+	for _, target := range decode[api.List[api.ReleaseTarget]](t, c.server, "release", "nodes", id).Items {
+		has := decode[api.Delivery](t, c.server, "catalog", "generations", target.Name)
+		same(t, "what "+target.Name+" has, which was not run", target.Base, has.Pointer.Catalog)
+	}
 	if !strings.Contains(reason, "wave 1 could not be run") || !strings.Contains(reason, "waits for") {
 		t.Errorf("the release was in trouble because %q", reason)
 	}

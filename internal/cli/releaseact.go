@@ -63,8 +63,8 @@ func (a *app) releaseAbort() *cobra.Command {
 	request := api.ReleaseAbortRequest{}
 	cmd := &cobra.Command{
 		Use: "abort RELEASE", Short: "End a release: nothing more begins; what runs goes on to its end, or is killed", Args: exactly(1),
-		Long: `End a release: nothing more begins; what runs goes on to its end, or is killed. Nodes keep the catalogs that they were given;
-tutti rollback --release gives them back what they had.`,
+		Long: `End a release: nothing more begins; what runs goes on to its end, or is killed. Nodes that were run keep the catalogs that they
+were given, and tutti rollback --release gives them back what they had; those whose run did not begin have it again already.`,
 		Example: "  tutti release abort 7\n  tutti release abort 7 --kill --why 'wrong branch'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Release = args[0]

@@ -211,7 +211,7 @@ func spared(r api.Release) (lines []string) {
 		lines = append(lines, "not touched: "+count(n, "node")+", in waves that have not begun")
 	}
 	if n := r.Counts["skipped"]; n > 0 {
-		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, to which the catalog was given; a scheduled run applies it", count(n, "node"), r.Wave))
+		lines = append(lines, fmt.Sprintf("not run: %s of wave %d, which got back what they had", count(n, "node"), r.Wave))
 	}
 	return lines
 }

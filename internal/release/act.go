@@ -50,12 +50,9 @@ func (r Release) Resume(maxFailures *int) (Release, error) {
 	}
 	r.State, r.Hold, r.Reason, r.Until = Running, NoHold, "", time.Time{}
 	w := r.current()
-	if w != nil && (w.Phase == Rehearsing || w.Phase == Applying) { // its job may run, also if that could not be written down yet
-		w.Retry = w.Retry || maxFailures != nil || r.Counts[Skipped] > 0
+	if w != nil && (w.Phase == Rehearsing || w.Phase == Applying) { // its job may run, or have left targets out, also if that could not be written down yet
+		w.Retry = true
 		return r.with(*w), nil
-	}
-	if running {
-		return r, nil
 	}
 	return r.again(), nil
 }

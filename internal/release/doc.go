@@ -28,8 +28,9 @@
 //	                └─── resumed after skipping ──┘
 //
 // Releasing judges each node and sets its generation; rehearsing is a job in noop mode, running the job that counts.
-// A release that was paused because its budget was used up, and is resumed, gives nodes that were skipped another
-// round.
+// What the
+// job did not run gets back what it had. A release that was paused because its budget was used up, and is resumed, gives nodes
+// that were skipped another round.
 //
 // # States of a target
 //

@@ -55,8 +55,8 @@ func fate(rt *rapid.T, name string) releasetest.Fate {
 }
 
 // TestEndsWhateverStopsTheServer stops the server before and after any of its calls, many times, and has people act in
-// between. Each target ends in the state of its fate or was left out by somebody; no node is given a generation twice, and no wave is run
-// twice.
+// between. Each target ends in the state of its fate or was left out by somebody; no node is given a generation twice, no wave is run
+// twice, and who was not run has what it had.
 func TestEndsWhateverStopsTheServer(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -214,8 +214,18 @@ func judgeEnd(rt *rapid.T, world *releasetest.World, store release.Store, id int
 		}
 		kept, _ := world.Generations(ctx, t.Node)
 		given := t.Generation != 0
-		if len(kept) > 2 || given != (len(kept) == 2) || given && kept[0].Release != id {
+		switch has := kept[0]; {
+		case given && (has.Digest != "new" || has.Number != t.Generation || has.Release != id):
 			rt.Errorf("%s is %s with generation %d, but has %v", t.Node, t.State, t.Generation, kept)
+		case !given && has.Digest != "old":
+			rt.Errorf("%s is %s and was given nothing, but has %v", t.Node, t.State, kept)
+		case world.Ran(t.Node) == 0 && t.State != release.Offline && given:
+			rt.Errorf("%s is %s without a run, and keeps %v", t.Node, t.State, kept)
+		}
+		for i := range len(kept) - 1 {
+			if kept[i].Digest == kept[i+1].Digest {
+				rt.Errorf("%s was given the same twice: %v", t.Node, kept)
+			}
 		}
 	}
 	keys := map[string]bool{}

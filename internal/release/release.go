@@ -123,7 +123,7 @@ type Target struct {
 	Catalog Catalog      // that it is given; of one that cannot be released to empty
 	State   Standing
 	Reason  string
-	// Generation that the release gave the node; 0: none yet.
+	// Generation that the release gave the node; 0: none yet, or taken back.
 	Generation int64
 	Report     string    // transaction of the run that counts
 	RunEnded   time.Time // when it ended well; its report says the rest

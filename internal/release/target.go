@@ -58,10 +58,10 @@ func (t Target) Judge(uuid string, ok bool, now time.Time) Target {
 	return t
 }
 
-// Again gives a target that was skipped another round.
-func (t Target) Again() Target {
+// Again has a target that was skipped wait in another round.
+func (t Target) Again(round int) Target {
 	if t.State == Skipped {
-		t.State, t.Reason, t.Report, t.RunEnded, t.RunChanged = Waiting, "", "", time.Time{}, false
+		t.State, t.Round, t.Reason, t.Report, t.RunEnded, t.RunChanged = Waiting, round, "", "", time.Time{}, false
 	}
 	return t
 }

@@ -32,11 +32,17 @@ func (r Release) key(w Wave) string {
 
 // give judges some targets of a wave and sets their generations; when there is none any more, their runs are next.
 func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) {
-	targets, err := s.toGive(ctx, r, w)
+	targets, err := s.Store.Targets(ctx, r.ID, TargetPage{Wave: w.Number, States: []Standing{Waiting}, Limit: batch})
 	if err != nil {
 		return r, err
 	}
 	if len(targets) == 0 {
+		if again, err := s.skippedBefore(ctx, r, w); err != nil || len(again) > 0 {
+			if err != nil {
+				return r, err
+			}
+			return s.keep(ctx, r.ID, again)
+		}
 		return s.save(ctx, r, func(r Release) Release {
 			w.Phase = Applying
 			if r.NoopFirst {
@@ -47,7 +53,6 @@ func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) 
 	}
 	err = crew.Each(len(targets), atOnce, func(i int) (err error) {
 		targets[i], err = s.giveOne(ctx, r, targets[i])
-		targets[i].Round = w.Round
 		return err
 	})
 	if err != nil {
@@ -56,17 +61,15 @@ func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) 
 	return s.keep(ctx, r.ID, targets)
 }
 
-// toGive is the next targets of a wave that wait, or that have another round.
-func (s *Service) toGive(ctx context.Context, r Release, w Wave) ([]Target, error) {
-	waiting, err := s.Store.Targets(ctx, r.ID, TargetPage{Wave: w.Number, States: []Standing{Waiting}, Limit: batch})
-	if err != nil || len(waiting) > 0 || w.Round == 1 {
-		return waiting, err
+// skippedBefore is the targets of a wave that were skipped in rounds before this one: they wait again.
+func (s *Service) skippedBefore(ctx context.Context, r Release, w Wave) (again []Target, err error) {
+	if w.Round == 1 {
+		return nil, nil
 	}
 	skipped, err := s.all(ctx, r.ID, TargetPage{Wave: w.Number, States: []Standing{Skipped}})
-	var again []Target
 	for _, t := range skipped {
-		if t.Round < w.Round && len(again) < batch {
-			again = append(again, t.Again())
+		if t.Round < w.Round {
+			again = append(again, t.Again(w.Round))
 		}
 	}
 	return again, err
@@ -85,6 +88,25 @@ func (s *Service) giveOne(ctx context.Context, r Release, t Target) (Target, err
 		t.State, t.Generation = Sent, generation
 	}
 	return t, err
+}
+
+// lost is those of the targets that do not have any more what they were given, given again or ended: since then somebody may have given
+// them something else, or the server was stopped while it spared them.
+func (s *Service) lost(ctx context.Context, r Release, targets []Target) (changed []Target, err error) {
+	now := make([]Target, len(targets))
+	err = crew.Each(len(targets), atOnce, func(i int) error {
+		has, err := s.Delivery.Has(ctx, targets[i].Node)
+		if now[i] = targets[i]; err == nil && (has.Generation != targets[i].Generation || has.Catalog != targets[i].Catalog.Digest) {
+			now[i], err = s.giveOne(ctx, r, targets[i])
+		}
+		return err
+	})
+	for i, t := range now {
+		if t != targets[i] {
+			changed = append(changed, t)
+		}
+	}
+	return changed, err
 }
 
 // why is what generations say of where they come from.
@@ -109,15 +131,20 @@ func (s *Service) keep(ctx context.Context, id int64, targets []Target) (Release
 
 // order has the targets of a wave run that were given their catalogs.
 func (s *Service) order(ctx context.Context, r Release, w Wave) (Release, error) {
-	if r.overBudget() {
-		return s.save(ctx, r, func(r Release) Release { return r.overspent() })
-	}
 	targets, err := s.all(ctx, r.ID, TargetPage{Wave: w.Number, States: []Standing{Sent}})
-	if err != nil {
+	switch {
+	case err != nil:
 		return r, err
-	}
-	if len(targets) == 0 {
+	case len(targets) == 0:
 		return s.endWave(ctx, r, w)
+	case r.overBudget(): // in the rehearsal
+		return s.spare(ctx, r, targets, fmt.Sprintf("its turn did not come: %s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures))
+	}
+	if others, err := s.lost(ctx, r, targets); err != nil || len(others) > 0 {
+		if err != nil {
+			return r, err
+		}
+		return s.keep(ctx, r.ID, others)
 	}
 	o := RunOrder{
 		Key: r.key(w), Description: fmt.Sprintf("release %d, wave %d", r.ID, w.Number), Author: r.Author, AuthorKind: r.AuthorKind, Noop: w.Phase == Rehearsing,
@@ -208,6 +235,13 @@ func (s *Service) rehearsed(ctx context.Context, r Release, w Wave) (Release, er
 			changed = append(changed, now)
 		}
 	}
+	err = crew.Each(len(changed), atOnce, func(i int) (err error) {
+		changed[i], err = s.restore(ctx, r, changed[i])
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
 	return s.save(ctx, r, func(r Release) Release {
 		w.Phase = Applying
 		return r.with(w)
@@ -230,7 +264,7 @@ func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, erro
 	}
 	stepped := make([]Target, len(open))
 	err = crew.Each(len(open), atOnce, func(i int) (err error) {
-		stepped[i], err = s.judge1(ctx, open[i], results, over)
+		stepped[i], err = s.judge1(ctx, r, open[i], results, over)
 		return err
 	})
 	if err != nil {
@@ -256,9 +290,12 @@ func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, erro
 }
 
 // judge1 is what results, and the report of its run, make of a target. A job that is over has said all.
-func (s *Service) judge1(ctx context.Context, t Target, results map[fleet.Certname]Result, over bool) (Target, error) {
+func (s *Service) judge1(ctx context.Context, r Release, t Target, results map[fleet.Certname]Result, over bool) (Target, error) {
 	if result, ok := results[t.Node]; ok {
 		t = t.Step(result)
+	}
+	if t.State == Skipped {
+		return s.restore(ctx, r, t)
 	}
 	if t.State == AtWork && !t.RunEnded.IsZero() {
 		uuid, ok, err := s.Delivery.Applied(ctx, t.Node, t.Report)
@@ -347,7 +384,7 @@ func (s *Service) leftOut(ctx context.Context, r Release, t Target) (Target, err
 		}
 	}
 	if t.State == Sent {
-		return t.end(Skipped, fmt.Sprintf("it has generation %d, but was not run: the release was aborted", t.Generation)), nil
+		return s.restore(ctx, r, t.end(Skipped, "it was not run: the release was aborted"))
 	}
 	return t.end(Skipped, "the release was aborted before its turn"), nil
 }

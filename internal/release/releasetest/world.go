@@ -47,6 +47,7 @@ type World struct {
 	stopped  bool
 	Slow     int // looks that a run takes
 	ran      map[fleet.Certname]int
+	pinned   map[fleet.Certname]bool
 }
 
 type worldJob struct {
@@ -60,7 +61,7 @@ type worldJob struct {
 
 // NewWorld returns a world in which each node has the base of its fate.
 func NewWorld(fates map[fleet.Certname]Fate) *World {
-	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]release.Generation{}, ran: map[fleet.Certname]int{}}
+	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]release.Generation{}, ran: map[fleet.Certname]int{}, pinned: map[fleet.Certname]bool{}}
 	for node, f := range fates {
 		if f.Base != "" {
 			w.has[node] = []release.Generation{{Number: 1, Catalog: catalogOf(node, f.Base)}}
@@ -235,6 +236,9 @@ func (w *World) Has(_ context.Context, node fleet.Certname) (release.Holding, er
 func (w *World) Give(_ context.Context, node fleet.Certname, g release.Gift) (number int64, err error) {
 	err = w.do(func() error {
 		kept := w.has[node]
+		if w.pinned[node] {
+			return fault.New(fault.Conflict, "pinned")
+		}
 		if len(kept) > 0 && kept[0].Digest == g.Catalog.Digest {
 			number = kept[0].Number
 			return nil
@@ -251,6 +255,20 @@ func (w *World) Release(node fleet.Certname, d fleet.Digest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.has[node] = append([]release.Generation{{Number: int64(len(w.has[node])) + 1, Catalog: catalogOf(node, d)}}, w.has[node]...)
+}
+
+// Forget keeps nothing of a node but what it has.
+func (w *World) Forget(node fleet.Certname) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.has[node] = w.has[node][:1]
+}
+
+// Pin has a node take nothing more.
+func (w *World) Pin(node fleet.Certname) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pinned[node] = true
 }
 
 // Generations implements release.Delivery.

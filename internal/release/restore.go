@@ -1,0 +1,55 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tutti-project/tutti/internal/crew"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// restore gives a node back what it had before a release whose job has not run it: else its next run by schedule would apply what has just
+// been stopped. A node that somebody else gave something meanwhile keeps that.
+func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, error) {
+	has, err := s.Delivery.Has(ctx, t.Node)
+	if err != nil || has.Release != r.ID {
+		return t, err
+	}
+	if has.Catalog == t.Catalog.Digest { // else the server was stopped before it could say so
+		kept, err := s.Delivery.Generations(ctx, t.Node)
+		if err != nil {
+			return t, err
+		}
+		before := slices.IndexFunc(kept, func(g Generation) bool { return g.Release != r.ID })
+		if before < 0 {
+			t.Reason += fmt.Sprintf("; it keeps generation %d, as none from before is kept", has.Generation)
+			return t, nil
+		}
+		_, err = s.Delivery.Give(ctx, t.Node, Gift{
+			Catalog: kept[before].Catalog, Release: r.ID, By: r.Author, Why: fmt.Sprintf("release %d did not run it: it has again what it had", r.ID),
+		})
+		if fault.Of(err) == fault.Conflict && err != nil {
+			t.Reason += fmt.Sprintf("; it keeps generation %d: %s", has.Generation, fault.Detail(err))
+			return t, nil
+		}
+		if err != nil {
+			return t, err
+		}
+	}
+	t.Generation = 0
+	t.Reason += "; it has again what it had"
+	return t, nil
+}
+
+// spare ends targets that were given their catalogs and are not run.
+func (s *Service) spare(ctx context.Context, r Release, targets []Target, reason string) (Release, error) {
+	err := crew.Each(len(targets), atOnce, func(i int) (err error) {
+		targets[i], err = s.restore(ctx, r, targets[i].end(Skipped, reason))
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	return s.keep(ctx, r.ID, targets)
+}
