@@ -46,7 +46,7 @@ func (h *Handler) streamEvents(w http.ResponseWriter, r *http.Request, begin fun
 	}
 	want.Limit = happenedAtOnce
 	s := happenings{eventStream: opened(h, w, r), wanted: want, complete: request.After != ""}
-	return s.follow(s.run, "stream", "events")
+	return s.follow(r.Context(), s.run, "stream", "events")
 }
 
 // startOf is the number behind which a stream begins.

@@ -41,7 +41,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 		return nil, err
 	}
 	s := jobStream{eventStream: opened(h, w, r), id: j.ID, after: int64(after)}
-	return s.follow(s.run, "stream", "job", "id", j.ID)
+	return s.follow(r.Context(), s.run, "stream", "job", "id", j.ID)
 }
 
 // jobStream is one caller who follows a job.

@@ -41,7 +41,7 @@ func (h *Handler) streamPreview(w http.ResponseWriter, r *http.Request, begin fu
 		return nil, err
 	}
 	s := previewStream{eventStream: opened(h, w, r), id: p.ID, after: after, sent: map[string]int{}}
-	return s.follow(s.run, "stream", "preview", "id", p.ID)
+	return s.follow(r.Context(), s.run, "stream", "preview", "id", p.ID)
 }
 
 // previewStream is one caller who follows a preview.

@@ -39,9 +39,8 @@ func opened(h *Handler, w http.ResponseWriter, r *http.Request) eventStream {
 
 // follow has run send until nothing more comes. That the caller is gone, or may not see it any more, is how a stream ends; an error of
 // the server's own is logged, with what was followed.
-func (s *eventStream) follow(run func(context.Context) error, followed ...any) (any, error) {
+func (s *eventStream) follow(ctx context.Context, run func(context.Context) error, followed ...any) (any, error) {
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	ctx := s.r.Context()
 	if err := run(ctx); err != nil && ctx.Err() == nil && fault.Of(err) == fault.Internal {
 		s.Log.WarnContext(ctx, "stream broken off", append(followed, "err", err)...)
 	}
