@@ -137,6 +137,10 @@ type JobPlan struct {
 	Offline []string    `json:"offline,omitempty"` // those of the nodes that are not connected
 	Denied  []string    `json:"denied,omitempty"`  // nodes that the caller may not touch: they are not in the plan
 	Targets []JobTarget `json:"targets,omitempty"`
+	// Of a Puppet run, in a dry run: what leads from the catalogs that nodes applied last to those that they may have now, of nodes with
+	// a new catalog. Missing: there are none.
+	Changes    *FleetDifference `json:"changes,omitempty"`
+	Uncompared int              `json:"uncompared,omitempty"` // nodes with a new catalog that are not among them: it is not known what they applied, the caller may not read their catalogs, or they are too many
 }
 
 // JobTarget is a node of a plan.

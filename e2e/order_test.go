@@ -80,6 +80,13 @@ func TestAnApplicationRunsInOrder(t *testing.T) {
 			t.Errorf("%s was sent at %s, %s ended at %s", runs[i].Node, runs[i].SentAt, runs[i-1].Node, runs[i-1].FinishedAt)
 		}
 	}
+	write(t, filepath.Join(dir, "manifests/site.pp"), tiersCode+"notify { 'more': }\n")
+	s.tutti(t, "code", "deploy", "production", dir)
+	eventually(t, patience, "the catalogs are of the new code", func() bool {
+		return strings.Contains(s.tutti(t, "code", "status"), "3 nodes, 3 current")
+	})
+	contains(t, s.tutti(t, "job", "plan", "--app", "Shop[eu]"), "  "+db.name+"  (new catalog)\n", "\nChanges since what nodes applied last\n", "  + Notify[more]    3 nodes\n")
+
 	if err := os.Remove(filepath.Join(web.scratch, "ok")); err != nil {
 		t.Fatal(err)
 	}

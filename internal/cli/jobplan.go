@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -18,7 +19,8 @@ func (a *app) jobPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan [NODE|@FILE|-]...", Short: "Show what an ordered Puppet run would do, and run nothing",
 		Long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
-waits, whether it is connected, and what is known of its next run from its newest catalog and its latest report. Nothing runs.
+waits, whether it is connected, what is known of its next run from its newest catalog and its latest report, and, like a preview, what leads
+from the catalogs that nodes applied last to those that they have now. Nothing runs.
 
 ` + targetHelp,
 		Example:           "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
@@ -70,9 +72,28 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if len(plan.Denied) > 0 {
 		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
 	}
-	_, err = fmt.Fprint(n.system.Out, planText(plan, apps.Items))
+	if _, err = fmt.Fprint(n.system.Out, planText(plan, apps.Items)); err == nil {
+		err = n.showChanges(plan)
+	}
 	n.hint("Nothing was started: `tutti run --ordered` with the same nodes does.")
 	return err
+}
+
+// showChanges prints what nodes with a new catalog have to change.
+func (n *newJob) showChanges(plan api.JobPlan) error {
+	if plan.Changes != nil {
+		if err := n.sayf("\nChanges since what nodes applied last"); err != nil {
+			return err
+		}
+		if err := diff.WriteFleetText(n.system.Out, *plan.Changes, false); err != nil {
+			return err
+		}
+	}
+	if plan.Uncompared > 0 {
+		n.hint("What changes on %s with a new catalog cannot be shown: what was applied there is not known or not stored any more, you may not read catalogs, or there are more than can be compared.",
+			count(plan.Uncompared, "node"))
+	}
+	return nil
 }
 
 // planText is the nodes of a plan by level, and what is missing of their applications.

@@ -20,6 +20,8 @@ type Deliveries interface {
 	ModesSet(ctx context.Context) ([]deliver.ModeSet, error)
 	SetMode(ctx context.Context, m deliver.ModeSet) (switched int, err error)
 	Pin(ctx context.Context, node fleet.Certname, by, why string) error
+	// Changes is what steps change, and of how many of them that can be said: catalogs of others are not stored any more.
+	Changes(ctx context.Context, steps []CatalogStep) (changes api.FleetDifference, compared int, err error)
 	Releases
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver/delivertest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
 )
 
@@ -33,6 +34,18 @@ func newDeliveries() *deliveries {
 
 func (d *deliveries) Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error) {
 	return d.store.Generations(ctx, node)
+}
+
+// Changes says that each step adds a note, but that of which nothing is stored.
+func (d *deliveries) Changes(_ context.Context, steps []httpapi.CatalogStep) (changes api.FleetDifference, compared int, err error) {
+	changes.Nodes = len(steps)
+	for _, s := range steps {
+		if s.From != "gone" {
+			compared++
+			changes.Groups = append(changes.Groups, api.ChangeGroup{Change: "added", Type: "Notify", Title: string(s.From + " to " + s.To), Nodes: 1, Examples: []string{string(s.Node)}})
+		}
+	}
+	return changes, compared, nil
 }
 
 func (d *deliveries) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
@@ -32,7 +33,7 @@ func (d door) expect(ctx context.Context, kind job.Kind, plan *api.JobPlan) erro
 			part[i].Expected = expected(known[part[i].Node])
 		}
 	}
-	return nil
+	return d.foresee(ctx, plan)
 }
 
 // expected is what the next run of a node will find, as far as its newest catalog and report tell.
@@ -48,4 +49,61 @@ func expected(n inventory.Node) string {
 		return api.ExpectNoop
 	}
 	return api.ExpectNothing
+}
+
+// maxForeseen is how many nodes' next runs are looked into: two catalogs of each are read.
+const maxForeseen = 250
+
+// CatalogStep is what a node applied last, and what it may have now.
+type CatalogStep struct {
+	Node     fleet.Certname
+	From, To fleet.Digest
+}
+
+// foresee completes the plan with what nodes with a new catalog have to change. A node whose catalogs the caller may not read, or that are
+// not stored any more, is counted only.
+func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
+	var steps []CatalogStep
+	for _, t := range plan.Targets {
+		if t.Expected != api.ExpectCatalog {
+			continue
+		}
+		plan.Uncompared++
+		if len(steps) == maxForeseen {
+			continue
+		}
+		step, err := d.stepOf(ctx, fleet.Certname(t.Node))
+		switch kind := fault.Of(err); {
+		case err == nil && step.From != "":
+			steps = append(steps, step)
+		case err != nil && kind != fault.Denied && kind != fault.NotFound:
+			return err
+		}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	changes, compared, err := d.Deliveries.Changes(ctx, steps)
+	if err != nil {
+		return err
+	}
+	plan.Changes, plan.Uncompared = &changes, plan.Uncompared-compared
+	return nil
+}
+
+// stepOf is the next step of a node; From is empty if it is not known what the node applied.
+func (d door) stepOf(ctx context.Context, node fleet.Certname) (step CatalogStep, err error) {
+	if err := d.allow(ctx, fleet.CatalogRead, fleet.Object{Node: node}); err != nil {
+		return step, err
+	}
+	standing, _, err := d.Deliveries.Standing(ctx, node)
+	if err != nil {
+		return step, err
+	}
+	may, err := d.Deliveries.PointerOf(ctx, standing)
+	if err != nil {
+		return step, err
+	}
+	_, applied, err := d.Deliveries.State(ctx, standing)
+	return CatalogStep{Node: node, From: applied.Catalog, To: may.Catalog}, err
 }

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
 )
 
@@ -144,4 +146,29 @@ func (s stager) Stage(ctx context.Context, w deliver.Wish) (staged deliver.Stage
 	case compile.Wanted, compile.Leased: // it goes on
 	}
 	return staged, nil
+}
+
+// Changes implements httpapi.Deliveries.
+func (d deliveryDoor) Changes(ctx context.Context, steps []httpapi.CatalogStep) (changes api.FleetDifference, compared int, err error) {
+	groups, err := d.previews.Comparing()
+	if err != nil {
+		return changes, 0, err
+	}
+	for i, s := range steps {
+		number := uint32(i) //nolint:gosec // bounded by who asks
+		if s.From == s.To {
+			groups.AddSame(number, s.Node)
+			compared++
+			continue
+		}
+		_, err := groups.Add(ctx, number, s.Node, s.From, s.To)
+		switch kind := fault.Of(err); {
+		case err == nil:
+			compared++
+		case kind != fault.NotFound && kind != fault.Invalid:
+			return changes, compared, err
+		}
+	}
+	changes, err = groups.So(maxDifferences, func(number uint32) string { return string(steps[number].Node) })
+	return changes, compared, err
 }

@@ -15,7 +15,7 @@ type releaseDoor struct {
 	*release.Service
 }
 
-// maxDifferences is how many changes of a roll back are shown.
+// maxDifferences is how many changes are shown.
 const maxDifferences = 1000
 
 // Difference implements httpapi.Releaser.
