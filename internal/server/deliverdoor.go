@@ -155,7 +155,7 @@ func (d deliveryDoor) Changes(ctx context.Context, steps []httpapi.CatalogStep) 
 		return changes, 0, err
 	}
 	for i, s := range steps {
-		number := uint32(i) //nolint:gosec // bounded by who asks
+		number := uint32(i)
 		if s.From == s.To {
 			groups.AddSame(number, s.Node)
 			compared++
