@@ -29,12 +29,13 @@ func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, err
 		_, err = s.Delivery.Give(ctx, t.Node, Gift{
 			Catalog: kept[before].Catalog, Release: r.ID, By: r.Author, Why: fmt.Sprintf("release %d did not run it: it has again what it had", r.ID),
 		})
-		if fault.Of(err) == fault.Conflict && err != nil {
+		switch kind := fault.Of(err); {
+		case err == nil:
+		case kind == fault.Internal || kind == fault.Unavailable:
+			return t, err
+		default: // it would be the same when tried again
 			t.Reason += fmt.Sprintf("; it keeps generation %d: %s", has.Generation, fault.Detail(err))
 			return t, nil
-		}
-		if err != nil {
-			return t, err
 		}
 	}
 	t.Generation = 0
