@@ -188,8 +188,8 @@ func (s *server) stop() error {
 		_ = s.cmd.Process.Kill()
 		<-s.ended
 	}
-	if strings.Contains(s.logText(), "WARNING: DATA RACE") {
-		err = errors.Join(err, errors.New("the server's log holds a data race"))
+	if _, race, there := strings.Cut(s.logText(), "WARNING: DATA RACE"); there {
+		err = errors.Join(err, fmt.Errorf("the server's log holds a data race:%s", race[:min(len(race), 8000)]))
 	}
 	s.cmd = nil
 	return errors.Join(err, orphans(children))
