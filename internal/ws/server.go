@@ -108,13 +108,13 @@ func (s *Server) Run(ctx context.Context) error {
 // drain says farewell to all, and drops those that do not go.
 func (s *Server) drain() {
 	s.cfg.Broker.Stop()
+	s.mu.Lock()
+	s.over = true // nobody enters any more: all are told
+	s.endIfEmpty()
+	s.mu.Unlock()
 	for _, c := range s.all() {
 		c.Close(broker.Stopping) // also those that never were associated
 	}
-	s.mu.Lock()
-	s.over = true
-	s.endIfEmpty()
-	s.mu.Unlock()
 	limit := time.NewTimer(s.cfg.CloseTimeout + time.Second) // each connection has its own limit
 	defer limit.Stop()
 	select {

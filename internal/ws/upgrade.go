@@ -55,12 +55,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	early, _ := buffered.Peek(buffered.Reader.Buffered())
 	c := newConn(s, raw, version)
+	c.forgetPeer() // before anybody else may write: a server that stops says farewell to all who have entered
 	if !s.enter(c) {
 		_ = raw.Close()
 		return
 	}
 	c.watchEnd()
-	c.forgetPeer()
 	c.join(fleet.ActorFrom(r.Context()), clientType, r)
 	c.begin(r.Context(), bytes.Clone(early))
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -350,6 +351,36 @@ func TestTheEnd(t *testing.T) {
 			want(t, c.farewell(), broker.Stopping)
 		}
 		<-ended
+	})
+}
+
+// TestClientsThatComeAtTheEnd: who comes while the server ends is told so or refused, and holds nothing up.
+func TestClientsThatComeAtTheEnd(t *testing.T) {
+	everyWay(t, func(w way) {
+		t := w.T
+		h := w.open(func(s *settings) { s.ws.CloseTimeout = patience })
+		dialer := gobwas.Dialer{TLSConfig: h.config(h.enrol(t, "web1")), Timeout: patience}
+		var clients sync.WaitGroup
+		came := make(chan struct{}, 1)
+		for range 4 {
+			clients.Go(func() {
+				for t.Context().Err() == nil {
+					conn, _, _, err := dialer.Dial(t.Context(), "wss://"+h.addr+"/pcp2/agent")
+					if err != nil {
+						return // it listens no more
+					}
+					select {
+					case came <- struct{}{}:
+					default:
+					}
+					_, _ = conn.Read(make([]byte, 1)) // the farewell, of this server or of a later connection of the same name
+					_ = conn.Close()
+				}
+			})
+		}
+		<-came
+		h.stop()
+		clients.Wait()
 	})
 }
 
