@@ -27,12 +27,11 @@ func (h *Handler) diffCatalogs(ctx context.Context, request api.CatalogDiffReque
 	if err != nil {
 		return none, err
 	}
-	select {
-	case h.comparing <- struct{}{}:
-		defer func() { <-h.comparing }()
-	case <-ctx.Done():
-		return none, ctx.Err()
+	done, err := h.turnToCompare(ctx)
+	if err != nil {
+		return none, err
 	}
+	defer done()
 	before, old, err := h.newestOf(ctx, name)
 	if err != nil {
 		return none, err
@@ -48,6 +47,16 @@ func (h *Handler) diffCatalogs(ctx context.Context, request api.CatalogDiffReque
 	answer := diff.NewShower(blobReader{h.Blobs}, diff.DefaultLimits()).Show(ctx, difference)
 	answer.Old, answer.New = old, now
 	return answer, ctx.Err()
+}
+
+// turnToCompare waits until catalogs may be held in memory and compared; done gives the turn back.
+func (h *Handler) turnToCompare(ctx context.Context) (done func(), err error) {
+	select {
+	case h.comparing <- struct{}{}:
+		return func() { <-h.comparing }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // side reads one catalog, and says what is known of it.

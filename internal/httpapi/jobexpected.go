@@ -9,6 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // expect completes the plan of a Puppet run with what is known of each node's next one.
@@ -63,26 +64,22 @@ type CatalogStep struct {
 // foresee completes the plan with what nodes with a new catalog have to change. A node whose catalogs the caller may not read, or that are
 // not stored any more, is counted only.
 func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
-	var steps []CatalogStep
+	var nodes []fleet.Certname
 	for _, t := range plan.Targets {
-		if t.Expected != api.ExpectCatalog {
-			continue
-		}
-		plan.Uncompared++
-		if len(steps) == maxForeseen {
-			continue
-		}
-		step, err := d.stepOf(ctx, fleet.Certname(t.Node))
-		switch kind := fault.Of(err); {
-		case err == nil && step.From != "":
-			steps = append(steps, step)
-		case err != nil && kind != fault.Denied && kind != fault.NotFound:
-			return err
+		if t.Expected == api.ExpectCatalog {
+			nodes = append(nodes, fleet.Certname(t.Node))
 		}
 	}
-	if len(steps) == 0 {
-		return nil
+	plan.Uncompared = len(nodes)
+	steps, err := d.steps(ctx, nodes)
+	if err != nil || len(steps) == 0 {
+		return err
 	}
+	done, err := d.turnToCompare(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	changes, compared, err := d.Deliveries.Changes(ctx, steps)
 	if err != nil {
 		return err
@@ -91,11 +88,32 @@ func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
 	return nil
 }
 
+// steps is the next ones of nodes, as far as they are known and the caller may read catalogs.
+func (d door) steps(ctx context.Context, nodes []fleet.Certname) (steps []CatalogStep, err error) {
+	if rbac.AllowSome(fleet.ActorFrom(ctx), fleet.CatalogRead) != nil {
+		return nil, nil
+	}
+	nodes, err = seen(ctx, d.Handler, fleet.CatalogRead, nodes, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		step, err := d.stepOf(ctx, node)
+		switch {
+		case err == nil && step.From != "":
+			steps = append(steps, step)
+		case err != nil && fault.Of(err) != fault.NotFound:
+			return nil, err
+		}
+		if len(steps) == maxForeseen {
+			break
+		}
+	}
+	return steps, nil
+}
+
 // stepOf is the next step of a node; From is empty if it is not known what the node applied.
 func (d door) stepOf(ctx context.Context, node fleet.Certname) (step CatalogStep, err error) {
-	if err := d.allow(ctx, fleet.CatalogRead, fleet.Object{Node: node}); err != nil {
-		return step, err
-	}
 	standing, _, err := d.Deliveries.Standing(ctx, node)
 	if err != nil {
 		return step, err

@@ -306,12 +306,11 @@ func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRe
 // difference compares two stored catalogs of a node.
 func (h *Handler) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest) (api.CatalogDifference, error) {
 	var none api.CatalogDifference
-	select {
-	case h.comparing <- struct{}{}:
-		defer func() { <-h.comparing }()
-	case <-ctx.Done():
-		return none, ctx.Err()
+	done, err := h.turnToCompare(ctx)
+	if err != nil {
+		return none, err
 	}
+	defer done()
 	before, err := h.document(ctx, base)
 	if err != nil {
 		return none, err

@@ -3,7 +3,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -21,13 +20,13 @@ func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, err
 		if err != nil {
 			return t, err
 		}
-		before := slices.IndexFunc(kept, func(g Generation) bool { return g.Release != r.ID })
-		if before < 0 {
+		had := before(kept, r.ID)
+		if had < 0 {
 			t.Reason += fmt.Sprintf("; it keeps generation %d, as none from before is kept", has.Generation)
 			return t, nil
 		}
 		_, err = s.Delivery.Give(ctx, t.Node, Gift{
-			Catalog: kept[before].Catalog, Release: r.ID, By: r.Author, Why: fmt.Sprintf("release %d did not run it: it has again what it had", r.ID),
+			Catalog: kept[had].Catalog, Release: r.ID, By: r.Author, Why: fmt.Sprintf("release %d did not run it: it has again what it had", r.ID),
 		})
 		switch kind := fault.Of(err); {
 		case err == nil:
@@ -43,13 +42,20 @@ func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, err
 	return t, nil
 }
 
-// spare ends targets that were given their catalogs and are not run.
-func (s *Service) spare(ctx context.Context, r Release, targets []Target, reason string) (Release, error) {
-	err := crew.Each(len(targets), atOnce, func(i int) (err error) {
-		targets[i], err = s.restore(ctx, r, targets[i].end(Skipped, reason))
+// restoreAll restores the nodes of targets that have ended without a run.
+func (s *Service) restoreAll(ctx context.Context, r Release, targets []Target) error {
+	return crew.Each(len(targets), atOnce, func(i int) (err error) {
+		targets[i], err = s.restore(ctx, r, targets[i])
 		return err
 	})
-	if err != nil {
+}
+
+// spare ends targets that were given their catalogs and are not run.
+func (s *Service) spare(ctx context.Context, r Release, targets []Target, reason string) (Release, error) {
+	for i := range targets {
+		targets[i] = targets[i].end(Skipped, reason)
+	}
+	if err := s.restoreAll(ctx, r, targets); err != nil {
 		return r, err
 	}
 	return s.keep(ctx, r.ID, targets)

@@ -106,6 +106,12 @@ func (s *Service) earlier(ctx context.Context, o Order, node fleet.Certname) (t 
 	}
 }
 
+// before is the place of the generation that a node had before it got any of a release's, in those that are kept, newest first; -1: it
+// is not kept.
+func before(kept []Generation, release int64) int {
+	return slices.IndexFunc(kept, func(g Generation) bool { return g.Release != release })
+}
+
 // choose finds the generation that a node goes back to.
 func choose(o Order, kept []Generation, has Holding) (g Generation, why string) {
 	if len(kept) == 0 {
@@ -118,10 +124,8 @@ func choose(o Order, kept []Generation, has Holding) (g Generation, why string) 
 		if has.Release != o.Of {
 			return g, fmt.Sprintf("it has generation %d since, which is not of release %d; go back with --to", has.Generation, o.Of)
 		}
-		for _, k := range kept { // newest first: the one before the first that the release gave
-			if k.Release != o.Of {
-				return k, ""
-			}
+		if i := before(kept, o.Of); i >= 0 {
+			return kept[i], ""
 		}
 		wanted = kept[len(kept)-1].Number - 1
 	}

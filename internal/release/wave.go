@@ -37,10 +37,11 @@ func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) 
 		return r, err
 	}
 	if len(targets) == 0 {
-		if again, err := s.skippedBefore(ctx, r, w); err != nil || len(again) > 0 {
-			if err != nil {
-				return r, err
-			}
+		again, err := s.skippedBefore(ctx, r, w)
+		switch {
+		case err != nil:
+			return r, err
+		case len(again) > 0:
 			return s.keep(ctx, r.ID, again)
 		}
 		return s.save(ctx, r, func(r Release) Release {
@@ -138,12 +139,13 @@ func (s *Service) order(ctx context.Context, r Release, w Wave) (Release, error)
 	case len(targets) == 0:
 		return s.endWave(ctx, r, w)
 	case r.overBudget(): // in the rehearsal
-		return s.spare(ctx, r, targets, fmt.Sprintf("its turn did not come: %s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures))
+		return s.spare(ctx, r, targets, "its turn did not come: "+r.spent())
 	}
-	if others, err := s.lost(ctx, r, targets); err != nil || len(others) > 0 {
-		if err != nil {
-			return r, err
-		}
+	others, err := s.lost(ctx, r, targets)
+	switch {
+	case err != nil:
+		return r, err
+	case len(others) > 0:
 		return s.keep(ctx, r.ID, others)
 	}
 	o := RunOrder{
@@ -235,11 +237,7 @@ func (s *Service) rehearsed(ctx context.Context, r Release, w Wave) (Release, er
 			changed = append(changed, now)
 		}
 	}
-	err = crew.Each(len(changed), atOnce, func(i int) (err error) {
-		changed[i], err = s.restore(ctx, r, changed[i])
-		return err
-	})
-	if err != nil {
+	if err := s.restoreAll(ctx, r, changed); err != nil {
 		return r, err
 	}
 	return s.save(ctx, r, func(r Release) Release {

@@ -154,7 +154,12 @@ func (r Release) begin(v Verdict, approvals []Approval, now time.Time) Release {
 }
 
 func (r Release) overspent() Release {
-	return r.pause(OverBudget, "%s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures)
+	return r.pause(OverBudget, "%s", r.spent())
+}
+
+// spent says how a budget is used up.
+func (r Release) spent() string {
+	return fmt.Sprintf("%s failed, and %d may", nodes(r.Counts.Failures()), *r.MaxFailures)
 }
 
 // nodes counts nodes in words.

@@ -112,10 +112,13 @@ func overtaken(ctx context.Context, q querier, c compile.Compilation, w compile.
 	if w.Staged {
 		return false, nil
 	}
-	later, err := one[int64](q.row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM compilations
-		WHERE certname = $1 AND id > $2 AND staged = 0 AND state <> 'failed' LIMIT 1) l`, c.Node, c.ID))
-	return later > 0, err
+	count, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM compilations WHERE id = $1 AND "+isOvertaken, c.ID))
+	return count > 0, err
 }
+
+// isOvertaken holds for a row of compilations behind which a plain row of its node was wanted that did not fail.
+const isOvertaken = `EXISTS (SELECT 1 FROM compilations l WHERE l.certname = compilations.certname AND l.id > compilations.id
+	AND l.staged = 0 AND l.state <> 'failed')`
 
 // renumber gives a wanted row the highest ID.
 func renumber(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
