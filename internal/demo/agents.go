@@ -23,7 +23,7 @@ func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) 
 		for _, p := range started {
 			err = errors.Join(err, p.stop())
 		}
-		return err
+		return errors.Join(err, s.awaitRuns())
 	}
 	for _, n := range nodes {
 		p, err := s.startAgent(ctx, n)
@@ -43,6 +43,36 @@ func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) 
 		s.sayf("%s is connected", n.name)
 	}
 	return stop, nil
+}
+
+// runTimeout is how long a Puppet run may take to its end.
+const runTimeout = time.Minute
+
+// awaitRuns waits for Puppet runs that go on: they outlive the agent that began them, and write into the nodes' directories.
+func (s *stage) awaitRuns() error {
+	limit := time.NewTimer(runTimeout)
+	defer limit.Stop()
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for namedInCommands(filepath.Join(s.Dir, "nodes") + "/") {
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return fmt.Errorf("a Puppet run did not end within %s: %w", runTimeout, context.DeadlineExceeded)
+		}
+	}
+	return nil
+}
+
+// namedInCommands says whether the command of a process names a directory.
+func namedInCommands(dir string) bool {
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range commands {
+		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), dir) { // else it has ended
+			return true
+		}
+	}
+	return false
 }
 
 // startAgent joins one node and starts its agent.
