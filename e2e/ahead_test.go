@@ -62,6 +62,10 @@ func TestDeployedCodeReachesWhomItTouches(t *testing.T) {
 		return c.Version == one && c.Nodes == 2 && c.Current == 2 && c.Waiting == 0
 	})
 
+	eventually(t, patience, "nothing is left to be compiled or told", func() bool {
+		q := decode[api.CompileQueueStatus](t, s, "compile", "queue")
+		return q.Wanted+q.Running+q.Resting == 0 && s.metric(t, "tutti_hints_waiting") == 0
+	})
 	wanted, untouched, told := s.metric(t, "tutti_ahead_code_total"), s.metric(t, "tutti_ahead_untouched_total"), s.metric(t, "tutti_hints_told_total")
 	write(t, filepath.Join(control, "modules/web/files/page.txt"), "second page\n")
 	two := versionOf(t, s, control)

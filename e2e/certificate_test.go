@@ -35,6 +35,7 @@ func TestSignByHand(t *testing.T) {
 		return strings.Contains(s.try(t, "ca", "list", "--state", "requested", "-o", "name").out, a.name)
 	})
 	contains(t, s.tutti(t, "ca", "show", a.name), "requested", "pp_role", "webserver")
+	s.logged(t, "method=GET", "path=/puppet-ca/v1/certificate/"+a.name, "status=404")
 	contains(t, s.tutti(t, "ca", "sign", a.name), a.name+" signed")
 	r := <-done
 	if r.code != 2 {
@@ -116,7 +117,7 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.tutti(t, "ca", "revoke", n.name)
-	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -206,7 +206,7 @@ func (c *chaos) finish(t *testing.T) {
 	t.Helper()
 	for _, j := range c.jobs {
 		var job api.Job
-		if !within(2*time.Minute, func() bool { job = c.show(t, j.id); return jobOver(job) }) {
+		if !within(2*patience, func() bool { job = c.show(t, j.id); return jobOver(job) }) {
 			t.Errorf("job %s (%s) is not over: %s %v", j.id, j.label, job.State, job.Counts)
 		}
 	}
@@ -219,9 +219,7 @@ func jobOver(job api.Job) bool {
 func (c *chaos) show(t *testing.T, id string) api.Job {
 	t.Helper()
 	var job api.Job
-	if err := c.client.Call(t.Context(), api.JobShow, api.JobRequest{Job: id}, &job); err != nil {
-		t.Fatalf("job %s: %v", id, err)
-	}
+	c.patiently(t, func(ctx context.Context) error { return c.client.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job) })
 	return job
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -151,7 +150,7 @@ func (c *chaos) halt(t *testing.T, id string) {
 func (c *chaos) patiently(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
 	var err error
-	if !within(time.Minute, func() bool { err = ask(t.Context()); return err == nil || !again(err) || t.Context().Err() != nil }) || err != nil {
+	if !within(patience, func() bool { err = ask(t.Context()); return err == nil || !again(err) || t.Context().Err() != nil }) || err != nil {
 		t.Errorf("the server is not there: %v", err)
 	}
 }

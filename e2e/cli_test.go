@@ -101,7 +101,7 @@ func TestListsAsJSON(t *testing.T) {
 				t.Errorf("tutti %s -o json: %v\n%s", strings.Join(args, " "), err, text)
 			}
 			names := strings.Fields(s.tutti(t, append(args, "-o", "name")...))
-			if list.Items != nil && len(names) < len(*list.Items) { // the full one grows meanwhile
+			if s == empty && list.Items != nil && len(names) != len(*list.Items) { // the full one changes meanwhile
 				t.Errorf("tutti %s: %d names, %d items", strings.Join(args, " "), len(names), len(*list.Items))
 			}
 			for line := range strings.Lines(s.tutti(t, append(args, "-o", "jsonl")...)) {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +24,7 @@ type daemon struct {
 	name, dir, log string
 	flags          []string
 	env            []string // what it runs gets this, too
+	mark           string   // in the environment of all that it runs
 	cmd            *exec.Cmd
 	ended          chan struct{}
 }
@@ -48,7 +48,7 @@ func joinNode(t *testing.T, s *server, name string, flags ...string) *daemon {
 
 func newDaemon(t *testing.T, name, dir string, flags ...string) *daemon {
 	t.Helper()
-	d := &daemon{program: binary, name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags}
+	d := &daemon{program: binary, name: name, dir: dir, log: filepath.Join(dir, "agent.log"), flags: flags, mark: "TEST_AGENT=" + dir}
 	t.Cleanup(func() {
 		d.killAll()
 		text, _ := os.ReadFile(d.log)
@@ -71,7 +71,7 @@ func (d *daemon) start(t *testing.T) {
 	}
 	defer func() { _ = log.Close() }()
 	d.cmd = exec.Command(d.program, append([]string{"agent", "run", "--dir", d.dir}, d.flags...)...)
-	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(cleanEnv(), d.env...), log, log
+	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(append(cleanEnv(), d.mark), d.env...), log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,19 +93,12 @@ func (d *daemon) gone() bool {
 // kill is kill -9.
 func (d *daemon) kill() { d.end(syscall.SIGKILL) }
 
-// killAll also kills what the agent runs: runs of Puppet outlive it.
+// killAll also kills what the agent ran: runs of Puppet outlive it, and would write while their directories are removed.
 func (d *daemon) killAll() {
-	if d.cmd == nil {
-		return
-	}
-	running := below(d.cmd.Process.Pid)
 	d.kill()
-	for _, p := range running {
-		p.kill()
-	}
-	for _, p := range running {
-		for p.alive() {
-			runtime.Gosched()
+	for left := marked(d.mark); len(left) > 0; left = marked(d.mark) { // one may have started another meanwhile
+		for _, p := range left {
+			p.kill()
 		}
 	}
 }
@@ -234,9 +227,10 @@ func TestTheAgentSurvives(t *testing.T) {
 	if text, _ := os.ReadFile(count); string(text) != "x\n" {
 		t.Errorf("the command ran %d times", len(text)/2)
 	}
-	if status := d.connectedTo(t, address); status.Transactions != (agentpkg.Transactions{Kept: 2}) {
-		t.Errorf("orders: %+v", status.Transactions)
-	}
+	eventually(t, patience, "both orders are delivered and kept", func() bool {
+		status, ok := d.status(t)
+		return ok && status.Transactions == agentpkg.Transactions{Kept: 2}
+	})
 	if again := tuttiWith(t, cleanEnv(), "agent", "run", "--dir", d.dir); again.code != 5 || !strings.Contains(again.err, "another agent") {
 		t.Errorf("a second agent ended with %d: %s", again.code, again.err)
 	}

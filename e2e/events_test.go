@@ -88,6 +88,7 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 	if strings.Contains(seen.text(), `"kind":"end"`) {
 		t.Error("the run ended before the agent was killed")
 	}
+	eventually(t, 2*patience, "who watches the job sees it, too", func() bool { return strings.Contains(watched.text(), "/second]") })
 	d.kill()
 	open("two")
 	eventually(t, patience, "the run goes on without an agent", func() bool { _, err := os.Stat(filepath.Join(a.scratch, "secret")); return err == nil })
@@ -118,9 +119,10 @@ func TestEventsWhileARunGoesOn(t *testing.T) {
 			t.Errorf("%s is %g", name, n)
 		}
 	}
-	if log, _ := os.ReadFile(d.log); !strings.Contains(string(log), "report delivered late") {
-		t.Error("Puppet could send its report: nothing was shown of those that no server took")
-	}
+	eventually(t, patience, "the report was delivered late, for Puppet could not send it", func() bool {
+		log, _ := os.ReadFile(d.log)
+		return strings.Contains(string(log), "report delivered late")
+	}) // so it was shown what comes of reports that no server took
 	report := a.lastReport(t)
 	if report.TransactionUUID != followed[0].Run || report.Status != followed[len(followed)-1].Status {
 		t.Errorf("the report is of run %s, %s", report.TransactionUUID, report.Status)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +71,7 @@ func TestFactsApartFromRuns(t *testing.T) {
 	d := newDaemon(t, a.name, dir, "--puppet", a.wrapper(t, dir), "--facts-interval", "30m", "--facts-watch-interval", "2s")
 	d.start(t)
 	accepted := func() bool { status, ok := d.status(t); return ok && status.Facts.Accepted != nil }
-	eventually(t, time.Minute, "the facts are accepted", accepted)
+	eventually(t, patience, "the facts are accepted", accepted)
 	contains(t, s.tutti(t, "node", "list"), a.name)
 	submitted := steady(t, s, a.name)
 
@@ -85,14 +84,14 @@ func TestFactsApartFromRuns(t *testing.T) {
 		return s.tutti(t, "query", "-o", "json", `resources[title] { certname = "`+a.name+`" and type = "Notify" }`)
 	}
 	rank("second")
-	eventually(t, 2*time.Minute, "the catalog follows the fact", func() bool { return strings.Contains(titles(), "this is second") })
+	eventually(t, 2*patience, "the catalog follows the fact", func() bool { return strings.Contains(titles(), "this is second") })
 
 	wanted := s.metric(t, "tutti_ahead_facts_total")
 	mood("bad")
 	contains(t, tuttiWith(t, cleanEnv(), "agent", "facts", "--now", "--dir", dir).text(), "submitted")
 	contains(t, s.tutti(t, "query", "-o", "json", `facts[value] { certname = "`+a.name+`" and name = "mood" }`), "bad")
 	rank("third") // what came before is considered before it
-	eventually(t, 2*time.Minute, "the catalog follows the fact", func() bool { return strings.Contains(titles(), "this is third") })
+	eventually(t, 2*patience, "the catalog follows the fact", func() bool { return strings.Contains(titles(), "this is third") })
 	if now := s.metric(t, "tutti_ahead_facts_total"); now != wanted+1 {
 		t.Errorf("%g catalogs were wanted because of facts, then %g: one fact changed that was read", wanted, now)
 	}

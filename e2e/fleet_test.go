@@ -41,7 +41,7 @@ func startFleet(s *server, enroller *sim.Enroller, names ...string) (*fleet, err
 		Identity: func(ctx context.Context, name string) (*tls.Config, error) { return enroller.Enrol(ctx, name) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	starting, started := context.WithTimeout(ctx, 2*time.Minute)
+	starting, started := context.WithTimeout(ctx, patience)
 	defer started()
 	f := &fleet{stop: sync.OnceFunc(cancel), done: make(chan error, 1)}
 	if err := nodes.Enrol(starting); err != nil {

@@ -19,7 +19,7 @@ import (
 // run end, once.
 func TestFollowingAJobOverACrashOfTheServer(t *testing.T) {
 	begin(t)
-	s := startServer(t, "--autosign", "all", "--listen", steadyAddress(t))
+	s := startServer(t, "--autosign", "all", "--listen", steadyAddress(t), "--job-reconnect", "10m")
 	enroller, err := newEnroller(s)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestFollowingAJobOverACrashOfTheServer(t *testing.T) {
 	}
 	defer func() { _ = nodes.close() }()
 
-	follow := exec.CommandContext(t.Context(), binary, "command", "run", "sleep 0.4; hostname", "--all", "--concurrency", "6", "-o", "jsonl")
+	follow := exec.CommandContext(t.Context(), binary, "command", "run", "sleep 2; hostname", "--all", "--concurrency", "3", "-o", "jsonl")
 	var out bytes.Buffer
 	progress := &buffer{}
 	follow.Env, follow.Stdout, follow.Stderr, follow.WaitDelay = append(slices.Clone(s.env), "TUTTI_DATA="+s.data), &out, progress, 5*time.Second

@@ -91,7 +91,7 @@ func TestWrongCertificatesOverPCP(t *testing.T) {
 		"revoked":            {revoked.node.client.Transport.(*http.Transport).TLSClientConfig.Certificates[0], "bad certificate"},
 	} {
 		for _, path := range []string{"/pcp/agent", "/pcp2/agent"} {
-			dialer := ws.Dialer{Timeout: time.Minute, TLSConfig: &tls.Config{
+			dialer := ws.Dialer{Timeout: patience, TLSConfig: &tls.Config{
 				RootCAs: s.roots(t), Certificates: []tls.Certificate{c.certificate}, MaxVersion: tls.VersionTLS12, MinVersion: tls.VersionTLS12,
 			}}
 			_, _, _, err := dialer.Dial(t.Context(), "wss://localhost:"+s.port()+path)

@@ -37,7 +37,7 @@ func (n *node) pcp(t *testing.T, address, path string, version wire.Version) *pc
 	if address == "" {
 		address = "localhost:" + n.server.port()
 	}
-	dialer := ws.Dialer{TLSConfig: config, Timeout: time.Minute}
+	dialer := ws.Dialer{TLSConfig: config, Timeout: patience}
 	conn, in, _, err := dialer.Dial(t.Context(), "wss://"+address+path)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (n *node) pcp(t *testing.T, address, path string, version wire.Version) *pc
 		in = bufio.NewReader(conn)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(agentTimeout))
 	clientType := path[strings.LastIndex(path, "/")+1:]
 	if clientType == "" || strings.HasPrefix(clientType, "pcp") {
 		clientType = "agent"

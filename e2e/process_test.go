@@ -72,6 +72,19 @@ func below(pid int) []process {
 	return found
 }
 
+// marked lists the processes that have an entry in their environment: whoever had it first, and all that came of it, also when who started them
+// is gone.
+func marked(entry string) []process {
+	var found []process
+	for _, p := range processes() {
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // it may have ended
+		if strings.Contains("\x00"+string(environment), "\x00"+entry+"\x00") {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
 // memoryOf sums up the memory of a process and its descendants, in bytes. Pages that
 // forked processes share are counted once in all (PSS).
 func memoryOf(pid int) int64 {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const (
@@ -44,7 +43,7 @@ func callPypuppetdb(t *testing.T, s *server) {
 	certificate, key := enrol(t, s, "dashboard.test").files(t)
 	env := append(cleanEnv(), "PUPPETDB_URL="+s.url, "PUPPETDB_CA="+filepath.Join(s.data, "ca", "ca_crt.pem"),
 		"PUPPETDB_CERT="+certificate, "PUPPETDB_KEY="+key, "PYTHONDONTWRITEBYTECODE=1")
-	r := execute(t, env, 3*time.Minute, debianPython, "-W", "ignore", filepath.Join("testdata", "pypuppetdb", "calls.py"))
+	r := execute(t, env, agentTimeout, debianPython, "-W", "ignore", filepath.Join("testdata", "pypuppetdb", "calls.py"))
 	ran := regexp.MustCompile(`Ran (\d+) tests`).FindStringSubmatch(r.err)
 	if r.code != 0 || ran == nil {
 		t.Fatalf("exit code %d\n%s", r.code, r.text())

@@ -34,7 +34,7 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 	versionOf(t, s, filepath.Join(dir, "first"))
 	nodes := map[string]scheduled{}
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		n := joinScheduled(t, s, name+".test", name, "--run-interval", "1h", "--catalog-poll-interval", "1h")
+		n := joinScheduled(t, s, name+".test", name, "--run-interval", "8760h", "--catalog-poll-interval", "1h")
 		n.run(t, 2)
 		n.start(t)
 		nodes[name] = n
@@ -46,8 +46,8 @@ if $facts['story'] == 'web-1' { exec { '/bin/false': } }
 		}
 	}
 	said("before", "one", "web-1", "web-2", "web-3")
-	for name := range nodes {
-		eventually(t, patience, name+" is connected", func() bool { return strings.Contains(s.logText(), "uri=pcp://"+name+".test/agent") })
+	for _, n := range nodes {
+		n.settled(t)
 	}
 	greeting(t, filepath.Join(dir, "deployed"), "four", "")
 	stock := func(line string) { // exit code 0: there is nothing to change

@@ -142,9 +142,9 @@ func (c *releaseChaos) late(t *testing.T, preview int64) {
 	last := c.follow(t, id, func(r stands) {
 		switch {
 		case r.State == release.Stopping:
-			c.try(t, "release", "abort", id, "--kill")
+			c.try(t, "release", "abort", id, "--kill", "--no-wait")
 		case r.Counts[release.AtWork] > 0:
-			c.try(t, "release", "abort", id)
+			c.try(t, "release", "abort", id, "--no-wait")
 		}
 	})
 	c.isEnd(t, last, release.Aborted, release.Counts{release.Failed: 1})
@@ -170,7 +170,7 @@ case $trusted['certname'] {
 	last := c.follow(t, id, func(r stands) {
 		if r.Hold == release.Trouble {
 			reason = r.Reason
-			c.try(t, "release", "abort", id)
+			c.try(t, "release", "abort", id, "--no-wait")
 		}
 	})
 	c.isEnd(t, last, release.Aborted, release.Counts{release.Skipped: 2})

@@ -90,7 +90,7 @@ func (c *releaseChaos) operator(t *testing.T, name string) []string {
 	t.Helper()
 	env := slices.Concat(c.server.env, []string{"TUTTI_DATA=" + c.server.data, "HOME=" + t.TempDir()})
 	for _, command := range []string{" user create " + name + " --role operator --password-stdin", " login " + name + " --password-stdin"} {
-		if r := execute(t, env, time.Minute, "sh", "-c", "echo 'correct horse battery' | "+binary+command); r.code != 0 {
+		if r := execute(t, env, patience, "sh", "-c", "echo 'correct horse battery' | "+binary+command); r.code != 0 {
 			t.Fatalf("tutti%s: %s", command, r.text())
 		}
 	}

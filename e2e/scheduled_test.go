@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	agentpkg "github.com/tutti-project/tutti/internal/agent"
@@ -20,7 +19,8 @@ type scheduled struct {
 	*daemon
 }
 
-// joinScheduled makes a node with Puppet's certificate, whose agent has these flags.
+// joinScheduled makes a node with Puppet's certificate, whose agent has these flags. Its runs are so far apart that what came of one is
+// seen before the next is over, and a machine that stands still for a while does not make it think that its server is gone.
 func joinScheduled(t *testing.T, s *server, name, story string, flags ...string) scheduled {
 	t.Helper()
 	a := newAgent(t, s, name, "story="+story)
@@ -30,7 +30,7 @@ func joinScheduled(t *testing.T, s *server, name, story string, flags ...string)
 	dir := t.TempDir()
 	s.tutti(t, "agent", "join", s.url, "--dir", dir, "--use-puppet-certificates", "--runs", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
 	puppet := programtest.Write(t, filepath.Join(dir, "puppet"), a.script()) // knows the directories of this test's node
-	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "8s", "--catalog-poll-interval", "3s"}, flags...)...)}
+	return scheduled{a, newDaemon(t, a.name, dir, append([]string{"--puppet", puppet, "--run-interval", "20s", "--catalog-poll-interval", "3s", "--ping-interval", "5m"}, flags...)...)}
 }
 
 // script is a puppet that knows the node's own directories.
@@ -66,12 +66,19 @@ func (n scheduled) compiles(t *testing.T) {
 func (n scheduled) ran(t *testing.T, what string, ok func(agentpkg.Status) bool) agentpkg.Status {
 	t.Helper()
 	var s agentpkg.Status
-	eventually(t, 3*time.Minute, n.agent.name+": "+what, func() bool {
+	eventually(t, patience, n.agent.name+": "+what, func() bool {
 		var there bool
 		s, there = n.status(t)
 		return there && s.Runs.Last != nil && ok(s)
 	})
 	return s
+}
+
+// settled waits until the node is connected and its first run is over: while Puppet runs, no other run begins.
+func (n scheduled) settled(t *testing.T) {
+	t.Helper()
+	n.connectedTo(t, "localhost:"+n.server.port())
+	n.ran(t, "has run", func(agentpkg.Status) bool { return true })
 }
 
 // after says that a run ended later than another one.
@@ -163,7 +170,8 @@ func (n scheduled) wantReport(t *testing.T, s agentpkg.Status, corrective bool) 
 		if r.TransactionUUID != s.Runs.Last.Report {
 			continue
 		}
-		if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID != s.Catalog.UUID || r.Version != s.Catalog.Version || r.Noop || r.Corrective != corrective {
+		same := r.CatalogUUID == s.Catalog.UUID || s.Catalog.Fetched.After(s.Runs.Last.Begin) // it was compiled again during the run
+		if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID == "" || !same || r.Version != s.Catalog.Version || r.Noop || r.Corrective != corrective {
 			t.Errorf("the report of %+v of %+v is %+v", s.Runs.Last, s.Catalog, api.Report{CachedCatalog: r.CachedCatalog, CatalogUUID: r.CatalogUUID, Version: r.Version, Noop: r.Noop, Corrective: r.Corrective})
 		}
 		return

@@ -23,7 +23,7 @@ import (
 )
 
 // startTimeout is how long a server may take until it answers.
-const startTimeout = 3 * time.Minute
+const startTimeout = patience
 
 // server is one `tutti server`.
 type server struct {

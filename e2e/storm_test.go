@@ -217,13 +217,13 @@ func (s *storm) each(t *testing.T, do func(i int) error) {
 func (s *storm) firstCatalogs(t *testing.T) {
 	t.Helper()
 	s.each(t, func(i int) error { return s.nodes[i].submit(t.Context(), s.url) })
+	var victims []int
+	eventually(t, patience, "a node applies its first catalog", func() bool { victims = s.fleet.Applying(); return len(victims) > 0 })
+	s.killNodes(sim.Reboot, victims)
 	s.each(t, func(i int) error {
 		_, err := s.nodes[i].pointer(t.Context(), s.url)
 		return err
 	})
-	var victims []int // as many have their catalogs by now, some apply them
-	eventually(t, patience, "a node applies its first catalog", func() bool { victims = s.fleet.Applying(); return len(victims) > 0 })
-	s.killNodes(sim.Reboot, victims)
 }
 
 func (s *storm) killNodes(how sim.Kind, victims []int) {

@@ -35,8 +35,7 @@ type terminus struct {
 func startTerminus(t *testing.T) *terminus {
 	t.Helper()
 	const name = "puppet.terminus.test"
-	s := startServer(t, "--autosign", "all", "--allow-subject-alt-names", "--puppetdb-clients", name)
-	s.flags = append(s.flags, "--listen", "127.0.0.1:"+s.port()) // where it is found again after a restart
+	s := startServer(t, "--autosign", "all", "--allow-subject-alt-names", "--puppetdb-clients", name, "--listen", steadyAddress(t))
 	identity := newAgent(t, s, name)
 	if r := identity.puppet(t, "ssl", "bootstrap", "--dns_alt_names", "localhost"); r.code != 0 {
 		t.Fatalf("puppet ssl bootstrap: exit code %d\n%s", r.code, r.text())

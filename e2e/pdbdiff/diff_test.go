@@ -23,7 +23,7 @@ var (
 )
 
 // limit is how long starting and filling the servers may take.
-const limit = 12 * time.Minute
+const limit = 25 * time.Minute
 
 func TestSameAsPuppetDB(t *testing.T) {
 	t.Parallel()

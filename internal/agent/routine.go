@@ -128,7 +128,7 @@ func (d *daemon) refreshCatalog(ctx context.Context) error {
 }
 
 // releasedTime is how long a run waits for what was released to its node: what is kept is good then.
-const releasedTime = 20 * time.Second
+const releasedTime = time.Minute
 
 // releasedMode is how a pointer says that its node has what was released to it.
 const releasedMode = "released"
@@ -204,7 +204,7 @@ func (d *daemon) standing(s *Status) {
 		s.Runs.Next = &next.At
 	}
 	if l := state.Last; l.Status != "" {
-		s.Runs.Last = &ScheduledRun{Status: string(l.Status), Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, End: state.Ended}
+		s.Runs.Last = &ScheduledRun{Status: string(l.Status), Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, Begin: l.Began, End: state.Ended}
 	}
 }
 

@@ -90,6 +90,7 @@ type ScheduledRun struct {
 	Detail  string    `json:"detail,omitempty"`
 	Catalog string    `json:"catalog,omitempty"` // empty: what the server gave it then
 	Report  string    `json:"report,omitempty"`  // its transaction_uuid
+	Begin   time.Time `json:"begin"`
 	End     time.Time `json:"end"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// listen follows what happens in the runs of the job that is watched. leave ends it. Who may not see it is told so
-// and watches the job without.
+// listen follows what happens in the runs of the job that is watched, until it cannot any more. leave ends it. Who may not see it
+// is told so and watches the job without.
 func (w *watcher) listen(ctx context.Context) (<-chan api.Event, func()) {
 	if !w.events {
 		return nil, func() {}
@@ -19,6 +19,7 @@ func (w *watcher) listen(ctx context.Context) (<-chan api.Event, func()) {
 	events := make(chan api.Event, 100)
 	var following sync.WaitGroup
 	following.Go(func() {
+		defer close(events)
 		err := w.client.FollowEvents(ctx, api.EventStreamRequest{Job: w.job.ID, After: "0"}, func(e api.Event) error {
 			select {
 			case events <- e:
@@ -45,8 +46,9 @@ func (w *watcher) happened(e api.Event) {
 	}
 }
 
-// lastWords is how long the events of runs are waited for that the job says have ended.
-const lastWords = 2 * time.Second
+// lastWords is how long the events of runs are waited for that the job says have ended: who lost the connection to both may be back with
+// the job's some seconds before.
+const lastWords = 10 * time.Second
 
 // lastWords shows what is still on its way when the job is over.
 func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
@@ -60,7 +62,10 @@ func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
 	defer patience.Stop()
 	for happening != nil && w.over < applied {
 		select {
-		case e := <-happening:
+		case e, more := <-happening:
+			if !more {
+				return
+			}
 			w.happened(e)
 		case <-patience.C:
 			return

@@ -117,7 +117,11 @@ func (w *watcher) follow(ctx context.Context) error {
 			if err := w.take(ctx, h); err != nil {
 				return err
 			}
-		case e := <-happening:
+		case e, more := <-happening:
+			if !more {
+				happening = nil
+				continue
+			}
 			w.happened(e)
 		case <-tick.C:
 			w.view.draw(w.standing())

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -60,20 +62,48 @@ because of that have their turn then.`,
 }
 
 func (a *app) releaseAbort() *cobra.Command {
+	var noWait bool
 	request := api.ReleaseAbortRequest{}
 	cmd := &cobra.Command{
 		Use: "abort RELEASE", Short: "End a release: nothing more begins; what runs goes on to its end, or is killed", Args: exactly(1),
 		Long: `End a release: nothing more begins; what runs goes on to its end, or is killed. Nodes that were run keep the catalogs that they
-were given, and tutti rollback --release gives them back what they had; those whose run did not begin have it again already.`,
-		Example: "  tutti release abort 7\n  tutti release abort 7 --kill --why 'wrong branch'",
+were given, and tutti rollback --release gives them back what they had; those whose run did not begin have it again already. The command waits
+until the release has ended; Ctrl-C leaves it ending.`,
+		Example: "  tutti release abort 7\n  tutti release abort 7 --kill --why 'wrong branch'\n  tutti release abort 7 --no-wait",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Release = args[0]
-			return a.actOnRelease(cmd, api.ReleaseAbort, request)
+			if noWait {
+				return a.actOnRelease(cmd, api.ReleaseAbort, request)
+			}
+			return a.abortRelease(cmd.Context(), request)
 		},
 	}
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it has ended")
 	cmd.Flags().BoolVar(&request.Kill, "kill", false, "end what runs, too")
 	cmd.Flags().StringVar(&request.Why, "why", "", "why, for those who wonder")
 	return cmd
+}
+
+// abortRelease aborts a release, tells what happens from then on, and returns when it has ended: it can be rolled back then.
+func (a *app) abortRelease(ctx context.Context, request api.ReleaseAbortRequest) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	w := a.watcherOfRelease(client, request.Release)
+	var before api.ReleaseReport
+	if err := client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: request.Release}, &before); err != nil {
+		return err
+	}
+	w.seen, w.told = before.Revision, len(before.Entries)
+	if err := client.Call(ctx, api.ReleaseAbort, request, nil); err != nil {
+		return err
+	}
+	r, err := w.followed(ctx)
+	if err != nil {
+		return err
+	}
+	return w.conclude(r)
 }
 
 func (a *app) releaseApprove() *cobra.Command {

@@ -43,25 +43,39 @@ type releaseWatcher struct {
 // watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
 // all went well.
 func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) error {
-	w := &releaseWatcher{app: a, client: client, id: id, view: &releaseView{app: a}, final: map[string]bool{}}
-	r, err := w.follow(ctx)
-	if errors.Is(err, context.Canceled) {
-		a.hint("Release %s goes on. Watch it again: tutti release watch %s", id, id)
-	}
+	w := a.watcherOfRelease(client, id)
+	r, err := w.followed(ctx)
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		if err := a.printJSON(r); err != nil {
-			return err
-		}
-	} else if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
+	if err := w.conclude(r); err != nil {
 		return err
 	}
 	for _, line := range spared(r.Release) {
 		a.hint("  %s", line)
 	}
 	return releaseVerdict(r.Release)
+}
+
+func (a *app) watcherOfRelease(client *api.Client, id string) *releaseWatcher {
+	return &releaseWatcher{app: a, client: client, id: id, view: &releaseView{app: a}, final: map[string]bool{}}
+}
+
+// followed is follow, and tells who leaves how to come back.
+func (w *releaseWatcher) followed(ctx context.Context) (api.ReleaseReport, error) {
+	r, err := w.follow(ctx)
+	if errors.Is(err, context.Canceled) {
+		w.hint("Release %s goes on. Watch it again: tutti release watch %s", w.id, w.id)
+	}
+	return r, err
+}
+
+// conclude prints how the release stands.
+func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
+	if w.asJSON() {
+		return w.printJSON(r)
+	}
+	return w.sayf("Release %s: %s", r.ID, releaseSummary(r.Release))
 }
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {

@@ -37,6 +37,8 @@ type Hinter struct {
 	Pointer func(ctx context.Context, node fleet.Certname) (Pointer, error)
 	Teller  Teller
 	Default func() Apply // when nodes apply what nobody says more of
+	// Applied says what a node applied last: it is not told to apply the same again at once, unless somebody says so.
+	Applied func(ctx context.Context, node fleet.Certname) (Applied, error)
 	Log     *slog.Logger
 	cfg     HinterConfig
 
@@ -160,7 +162,7 @@ func (h *Hinter) tell(ctx context.Context, node fleet.Certname, apply Apply) {
 	p, err := h.Pointer(ctx, node)
 	if err == nil {
 		if apply == "" {
-			apply = h.Default()
+			apply = h.usual(ctx, node, p)
 		}
 		err = h.Teller.Tell(ctx, node, p, apply)
 	}
@@ -171,6 +173,18 @@ func (h *Hinter) tell(ctx context.Context, node fleet.Certname, apply Apply) {
 		h.count.failed.Add(1)
 		h.Log.DebugContext(ctx, "node was not told of its catalog, it asks on its schedule", "node", node, "err", err)
 	}
+}
+
+// usual is when a node applies what nobody says more of.
+func (h *Hinter) usual(ctx context.Context, node fleet.Certname, p Pointer) Apply {
+	apply := h.Default()
+	if apply != AtOnce {
+		return apply
+	}
+	if a, err := h.Applied(ctx, node); err == nil && Judge(p, p.CompiledAt, a) == Current {
+		return Scheduled
+	}
+	return apply
 }
 
 // HinterStats counts since the start.

@@ -11,7 +11,7 @@ import (
 )
 
 // agentTimeout is how long an agent may take to connect.
-const agentTimeout = 30 * time.Second
+const agentTimeout = 5 * time.Minute
 
 // startAgents starts a `tutti agent` beside each node's puppet, with the certificate that
 // Puppet has got. stop ends them.
@@ -46,7 +46,7 @@ func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) 
 }
 
 // runTimeout is how long a Puppet run may take to its end.
-const runTimeout = time.Minute
+const runTimeout = 10 * time.Minute
 
 // awaitRuns waits for Puppet runs that go on: they outlive the agent that began them, and write into the nodes' directories.
 func (s *stage) awaitRuns() error {
@@ -87,7 +87,7 @@ func (s *stage) startAgent(ctx context.Context, n node) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"agent", "run", "--dir", home, "--puppet", puppet, "--runs", "scheduled", "--run-interval", "12h"}
+	args := []string{"agent", "run", "--dir", home, "--puppet", puppet, "--runs", "scheduled", "--run-interval", "8760h"}
 	s.sayf("$ tutti %s &", strings.Join(args, " "))
 	return s.launch("agent-"+n.name, args...)
 }

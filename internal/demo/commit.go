@@ -13,7 +13,7 @@ import (
 
 // quietTimeout is how long the compiler may take until nothing is left to do, and an agent until it has
 // applied its catalog.
-const quietTimeout = 5 * time.Minute
+const quietTimeout = 15 * time.Minute
 
 // The role whose data a commit changes, and the node of it whose agent is real.
 const (

@@ -215,4 +215,4 @@ func cleanEnv(env []string) []string {
 }
 
 // startTimeout is how long the server may take to answer.
-const startTimeout = time.Minute
+const startTimeout = 5 * time.Minute

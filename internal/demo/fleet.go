@@ -14,7 +14,7 @@ import (
 )
 
 // joinTimeout is how long the simulated nodes may take to join.
-const joinTimeout = 2 * time.Minute
+const joinTimeout = 10 * time.Minute
 
 // startFleet lets simulated nodes join: each gets a certificate, sends facts and
 // connects. stop ends them and waits for them.

@@ -57,11 +57,11 @@ func giveUp(r Run, e Event, connected bool) Event {
 // deadline is when the time of a run is over. A run that a server took over from an earlier one
 // has at least until nodes had the time to connect.
 func deadline(j Job, r Run, s Settings, since time.Time) time.Time {
-	begun := r.StartedAt
-	if r.State == Sent {
-		begun = r.SentAt
+	begun, limit := r.StartedAt, j.Spec.Timeout
+	if r.State == Sent { // the time of the run has not begun: until its node says that it has the order, may take what connecting may
+		begun, limit = r.SentAt, max(limit, s.Reconnect)
 	}
-	end := begun.Add(j.Spec.Timeout)
+	end := begun.Add(limit)
 	if grace := since.Add(s.Reconnect); begun.Before(since) && end.Before(grace) {
 		return grace
 	}

@@ -74,7 +74,10 @@ func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.C
 	if err != nil {
 		return nil, err
 	}
-	if !of.State.Final() && of.State != Paused {
+	switch {
+	case of.State == Stopping:
+		return nil, fault.New(fault.Conflict, "release %d is stopping: wait until it has ended: tutti release watch %d", of.ID, of.ID)
+	case !of.State.Final() && of.State != Paused:
 		return nil, fault.New(fault.Conflict, "release %d is %s: pause or abort it first: tutti release abort %d", of.ID, inWords(of.State), of.ID)
 	}
 	plan.Release.Environment = of.Environment

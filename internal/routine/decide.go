@@ -41,11 +41,12 @@ type State struct {
 
 // Outcome is what came of a run.
 type Outcome struct {
-	Status  Status `json:"status,omitzero"`
-	Detail  string `json:"detail,omitzero"`      // why it was not done, for people
-	Catalog string `json:"catalog,omitzero"`     // digest of the catalog that it applied; empty: the one the server gave then
-	Run     string `json:"transaction,omitzero"` // its name on the node
-	UUID    string `json:"report,omitzero"`      // its report's transaction_uuid
+	Began   time.Time `json:"began,omitzero"` // set by End
+	Status  Status    `json:"status,omitzero"`
+	Detail  string    `json:"detail,omitzero"`      // why it was not done, for people
+	Catalog string    `json:"catalog,omitzero"`     // digest of the catalog that it applied; empty: the one the server gave then
+	Run     string    `json:"transaction,omitzero"` // its name on the node
+	UUID    string    `json:"report,omitzero"`      // its report's transaction_uuid
 }
 
 // Status is how a run ended.
@@ -165,6 +166,7 @@ func (s State) Begin(run string, now time.Time) State {
 
 // End is the state when the run that went on is over.
 func (s State) End(o Outcome, now time.Time) State {
+	o.Began = s.Began
 	s.Running, s.Ended, s.Last = "", now, o
 	if o.Status == NotDone {
 		s.Failures++
