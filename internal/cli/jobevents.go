@@ -27,7 +27,7 @@ func (w *watcher) listen(ctx context.Context) (<-chan api.Event, func()) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		}, func(api.EventSpan) {}, func(error) {}, func() {}) // that the connection is lost is said of the job
+		}, func(api.EventSpan) {}, func(error) { w.away.Store(true) }, func() { w.away.Store(false) }) // that it is lost is said of the job
 		if ctx.Err() == nil && fault.Of(err) == fault.Denied {
 			w.hint("What happens in the runs is not shown: %s", explain(err))
 		}
@@ -46,9 +46,12 @@ func (w *watcher) happened(e api.Event) {
 	}
 }
 
-// lastWords is how long the events of runs are waited for that the job says have ended: who lost the connection to both may be back with
-// the job's some seconds before.
-const lastWords = 10 * time.Second
+// lastWords is how long the events of runs are waited for that the job says have ended. With the connection lost to both, the job's may be
+// back some seconds before that of the events.
+const (
+	lastWords     = 2 * time.Second
+	lastWordsAway = 10 * time.Second
+)
 
 // lastWords shows what is still on its way when the job is over.
 func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
@@ -68,7 +71,10 @@ func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
 			}
 			w.happened(e)
 		case <-patience.C:
-			return
+			if !w.away.CompareAndSwap(true, false) {
+				return
+			}
+			patience.Reset(lastWordsAway)
 		case <-ctx.Done():
 			return
 		}

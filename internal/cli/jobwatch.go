@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -18,9 +19,10 @@ type watcher struct {
 	job    api.Job
 	runs   map[string]api.JobRun // by node, as they are now
 	view   progress
-	stream *runStream // prints each run that has ended; nil: they are printed together at the end
-	events bool       // show what happens in its runs
-	over   int        // runs whose events say that they ended
+	stream *runStream  // prints each run that has ended; nil: they are printed together at the end
+	events bool        // show what happens in its runs
+	away   atomic.Bool // the connection to the events is lost
+	over   int         // runs whose events say that they ended
 }
 
 // progress shows how a job goes on, on standard error.
