@@ -299,6 +299,7 @@ func TestWrongOrders(t *testing.T) {
 		"job rerun 99999999999999999999":       "a job's id is a number",
 		"job list --limit 0":                   "--limit is a number of jobs",
 		"task run":                             "which task?",
+		"release resume 7 --max-failures -1":   "0 or more, not -1",
 	} {
 		if want == "" {
 			continue

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // actOnRelease does something to a release and says how it stands then.
@@ -52,6 +53,9 @@ because of that have their turn then.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := api.ReleaseResumeRequest{Release: args[0]}
 			if cmd.Flags().Changed("max-failures") {
+				if budget < 0 {
+					return usageError{fault.New(fault.Invalid, "--max-failures is a number of nodes, 0 or more, not %d", budget)}
+				}
 				request.MaxFailures = &budget
 			}
 			return a.actOnRelease(cmd, api.ReleaseResume, request)
