@@ -16,7 +16,7 @@ import (
 var jitArgs = []string{"--yjit", "--yjit-exec-mem-size=32", "--yjit-call-threshold=20000"}
 
 // jitTimeout bounds the question whether an interpreter has it.
-const jitTimeout = 10 * time.Second
+const jitTimeout = time.Minute
 
 // jit gives the arguments that switch the compiler on; none for a Ruby without.
 func jit(ctx context.Context, interpreter, home string) []string {

@@ -10,6 +10,9 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 )
 
+// drainTimeout is how long an ended zygote's output may stay open before that is worth a warning.
+const drainTimeout = 10 * time.Second
+
 // keep starts the zygote of e, teaches it, and stays with it until it has ended
 // and everything of it is gone.
 func (p *Pool) keep(ctx context.Context, e *entry, samples []compile.Order) {
@@ -83,7 +86,7 @@ func (p *Pool) clean(z *zygote) {
 	p.dropWorkers(z)
 	select {
 	case <-z.drained: // whoever could print has ended
-	case <-time.After(controlTimeout):
+	case <-time.After(drainTimeout):
 		p.log.Warn("something that a compile started still holds its output", "pid", z.pid())
 	}
 	_ = z.output.Close()

@@ -22,8 +22,9 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// controlTimeout bounds what a zygote does at once: forking, reaping.
-const controlTimeout = 10 * time.Second
+// controlTimeout bounds what a zygote does at once: forking, reaping. On a machine that
+// swaps or is overbooked that takes long, and ending the zygote would only add to its load.
+const controlTimeout = time.Minute
 
 // startTimeout bounds how long loading Puppet and the main manifest may take.
 const startTimeout = 2 * time.Minute
