@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -180,8 +181,9 @@ func TestWrongChecksumOnAWholeNode(t *testing.T) {
 func TestSecretsOnAWholeNode(t *testing.T) {
 	t.Parallel()
 	n := newWhole(t)
-	task := n.file("look.sh", "#!/bin/sh\ngrep -rl hunter"+"2 "+n.dir+" ; ps -ww -eo args | grep -c 'hunter[2]'\ncat >/dev/null\n")
-	o := n.succeeds("task", "run", pxp.TaskParams{Task: "x::look", Input: jsontext.Value(`{"password":"hunter2"}`), Files: []pxp.FileSource{task}})
+	secret := rand.Text() // no other test of this machine has it
+	task := n.file("look.sh", "#!/bin/sh\ngrep -rl "+secret+" "+n.dir+" ; ps -ww -eo args | grep -c '["+secret[:1]+"]"+secret[1:]+"'\ncat >/dev/null\n")
+	o := n.succeeds("task", "run", pxp.TaskParams{Task: "x::look", Input: jsontext.Value(`{"password":"` + secret + `"}`), Files: []pxp.FileSource{task}})
 	if cached := filepath.Join(n.dir, "cache", task.SHA256, "look.sh") + "\n0\n"; o.Stdout != cached { // the program itself holds the word
 		t.Errorf("the secret is at\n%s", o.Stdout)
 	}

@@ -110,6 +110,11 @@ func TestConformance(t *testing.T) {
 func run(t *testing.T, r *process.Runner, c errand.Command) errand.Output {
 	t.Helper()
 	s, place := begun(t)
+	return runAt(t, r, s, place, c)
+}
+
+func runAt(t *testing.T, r *process.Runner, s *spool.Spool, place string, c errand.Command) errand.Output {
+	t.Helper()
 	if err := r.Start(t.Context(), place, c); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +199,9 @@ func TestProgramThatDoesNotRead(t *testing.T) {
 func TestTooMuchOutput(t *testing.T) {
 	t.Parallel()
 	r := newRunner(func(c *process.Config) { c.MaxOutputBytes = 1000 })
-	o := run(t, r, sh("printf 'before\n' >&2; sleep 0.1; head -c 3000000 /dev/zero | tr '\\0' x; echo after >&2; exit 3"))
+	s, place := begun(t)
+	kept := "until test -s " + place + "/stderr; do sleep 0.01; done; " // the streams are read side by side
+	o := runAt(t, r, s, place, sh("printf 'before\n' >&2; "+kept+"head -c 3000000 /dev/zero | tr '\\0' x; echo after >&2; exit 3"))
 	if *o.Exit != 3 || len(o.Stdout) != 1000-len("before\n") {
 		t.Errorf("exit %d, %d bytes", *o.Exit, len(o.Stdout))
 	}

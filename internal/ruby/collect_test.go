@@ -133,6 +133,11 @@ func TestOutcomeSaysWhatWasCollectedAndAsked(t *testing.T) {
 	t.Parallel()
 	known := exportedFleet(t)
 	pool := runningWith(t, Config{Workers: 1}, directories{version("exported"): copyTree(t, "testdata/exported")}, known)
+	// A zygote that learned from samples does not learn from these orders, which would ask the same again.
+	if err := pool.Warm(t.Context(), "production", version("exported"), []compile.Order{order(t, "production", "exported", "plain.example.org")}); err != nil {
+		t.Fatal(err)
+	}
+	asked := known.Questions()
 	outcome, err := pool.Compile(t.Context(), order(t, "production", "exported", "twice.example.org"))
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +153,7 @@ func TestOutcomeSaysWhatWasCollectedAndAsked(t *testing.T) {
 	if len(outcome.Asked) != 2 || outcome.Asked[0].Text != `{"type":"Notify","filter":["=","tag","web"]}` || outcome.Asked[0].Rows != 2 || outcome.Asked[1].Rows != 3 {
 		t.Errorf("asked: %+v", outcome.Asked)
 	}
-	if asked := known.Questions(); asked != 2 {
+	if asked = known.Questions() - asked; asked != 2 {
 		t.Errorf("%d questions reached the inventory, want each once", asked)
 	}
 

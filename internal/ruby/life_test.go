@@ -237,9 +237,7 @@ func TestRunEndsEverything(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	if pids := processesIn(dir); len(pids) > 0 {
-		t.Errorf("Run has returned, but %v still run", pids)
-	}
+	await(t, "the end of all that was killed", func() bool { return len(processesIn(dir)) == 0 })
 	if r := <-busy; r.err == nil {
 		t.Error("the interrupted compile did not fail")
 	}

@@ -53,7 +53,7 @@ func (w *deliverWorld) told(heard listeners, version fleet.Digest) hint {
 			if h.pointer.Version == version {
 				return h
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(10 * time.Minute):
 			w.Fatal("nobody was told of another catalog")
 		}
 	}

@@ -48,14 +48,21 @@ func TestFiguresOfJobs(t *testing.T) {
 	newAgent("n.example", manner{}).join(t, s.broker, &s.serving)
 	j := s.order(uptime("n.example", "away.example"))
 	s.until(j.ID, ended)
-	answer := httptest.NewRecorder()
-	s.metrics.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, want := range []string{
-		"tutti_job_runs_succeeded_total 1", "tutti_job_runs_offline_total 1", "tutti_job_runs_failed_total 0", "tutti_job_orders_sent_total ",
-		"tutti_job_answers_waiting_bytes ", "tutti_job_oldest_queued_seconds ",
-	} {
-		if !strings.Contains(answer.Body.String(), "\n"+want) {
-			t.Errorf("no %s", want)
+	missing := func() []string {
+		answer := httptest.NewRecorder()
+		s.metrics.handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return slices.DeleteFunc([]string{
+			"tutti_job_runs_succeeded_total 1", "tutti_job_runs_offline_total 1", "tutti_job_runs_failed_total 0", "tutti_job_orders_sent_total ",
+			"tutti_job_answers_waiting_bytes ", "tutti_job_oldest_queued_seconds ",
+		}, func(want string) bool { return strings.Contains(answer.Body.String(), "\n"+want) })
+	}
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for left := missing(); len(left) > 0; left = missing() { // what ended is counted after the rows say it
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("after a minute there is no %q", left)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/programtest"
 )
@@ -166,6 +168,11 @@ func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.close() })
+	if p.signers == p.trusters {
+		t.Error("they wait for the same turns")
+	}
+	patient := exechook.Config{Timeout: 10 * time.Minute, Log: slog.New(slog.DiscardHandler)} // which counts while one waits for a turn, too
+	p.signers, p.trusters = exechook.New(patient), exechook.New(patient)
 	var strangers sync.WaitGroup
 	var ended atomic.Int64
 	ctx, leave := context.WithCancel(t.Context())

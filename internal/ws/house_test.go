@@ -78,6 +78,7 @@ func open(t *testing.T, change func(*settings)) *house {
 	t.Helper()
 	var s settings
 	s.broker.Log, s.ws.Log = quiet, quiet
+	s.ws.CloseTimeout = patience // a farewell comes, however slow the machine is
 	if change != nil {
 		change(&s)
 	}
