@@ -95,15 +95,14 @@ func TestListsAsJSON(t *testing.T) {
 		{"code", "list"},
 	} {
 		for _, s := range []*server{empty, full} {
-			text := s.tutti(t, append(args, "-o", "json")...)
-			var list struct{ Items *[]map[string]any }
-			if err := json.Unmarshal([]byte(text), &list); err != nil || list.Items == nil {
-				t.Errorf("tutti %s -o json: %v\n%s", strings.Join(args, " "), err, text)
-			}
-			names := strings.Fields(s.tutti(t, append(args, "-o", "name")...))
-			if s == empty && list.Items != nil && len(names) != len(*list.Items) { // the full one changes meanwhile
-				t.Errorf("tutti %s: %d names, %d items", strings.Join(args, " "), len(names), len(*list.Items))
-			}
+			eventually(t, patience, "tutti "+strings.Join(args, " ")+" has as many names as items", func() bool { // the full one changes meanwhile
+				text := s.tutti(t, append(args, "-o", "json")...)
+				var list struct{ Items *[]map[string]any }
+				if err := json.Unmarshal([]byte(text), &list); err != nil || list.Items == nil {
+					t.Fatalf("tutti %s -o json: %v\n%s", strings.Join(args, " "), err, text)
+				}
+				return len(strings.Fields(s.tutti(t, append(args, "-o", "name")...))) == len(*list.Items)
+			})
 			for line := range strings.Lines(s.tutti(t, append(args, "-o", "jsonl")...)) {
 				if !json.Valid([]byte(line)) {
 					t.Errorf("tutti %s -o jsonl: %s", strings.Join(args, " "), line)

@@ -170,8 +170,8 @@ func (n scheduled) wantReport(t *testing.T, s agentpkg.Status, corrective bool) 
 		if r.TransactionUUID != s.Runs.Last.Report {
 			continue
 		}
-		same := r.CatalogUUID == s.Catalog.UUID || s.Catalog.Fetched.After(s.Runs.Last.Begin) // it was compiled again during the run
-		if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID == "" || !same || r.Version != s.Catalog.Version || r.Noop || r.Corrective != corrective {
+		applied := r.CatalogUUID == s.Catalog.UUID || s.Catalog.Fetched.After(s.Runs.Last.Begin) // it was compiled again during the run
+		if r.CachedCatalog != "explicitly_requested" || r.CatalogUUID == "" || !applied || r.Version != s.Catalog.Version || r.Noop || r.Corrective != corrective {
 			t.Errorf("the report of %+v of %+v is %+v", s.Runs.Last, s.Catalog, api.Report{CachedCatalog: r.CachedCatalog, CatalogUUID: r.CatalogUUID, Version: r.Version, Noop: r.Noop, Corrective: r.Corrective})
 		}
 		return

@@ -61,7 +61,11 @@ func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
 			applied++
 		}
 	}
-	patience := time.NewTimer(lastWords)
+	wait := lastWords
+	if w.away.Load() {
+		wait = lastWordsAway
+	}
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
 	for happening != nil && w.over < applied {
 		select {
@@ -71,10 +75,7 @@ func (w *watcher) lastWords(ctx context.Context, happening <-chan api.Event) {
 			}
 			w.happened(e)
 		case <-patience.C:
-			if !w.away.CompareAndSwap(true, false) {
-				return
-			}
-			patience.Reset(lastWordsAway)
+			return
 		case <-ctx.Done():
 			return
 		}

@@ -79,7 +79,11 @@ until the release has ended; Ctrl-C leaves it ending.`,
 			if noWait {
 				return a.actOnRelease(cmd, api.ReleaseAbort, request)
 			}
-			return a.abortRelease(cmd.Context(), request)
+			r, err := ask[api.Release](cmd.Context(), a, api.ReleaseAbort, request)
+			if err != nil {
+				return err
+			}
+			return a.awaitRelease(cmd.Context(), r)
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it has ended")
@@ -88,26 +92,24 @@ until the release has ended; Ctrl-C leaves it ending.`,
 	return cmd
 }
 
-// abortRelease aborts a release, tells what happens from then on, and returns when it has ended: it can be rolled back then.
-func (a *app) abortRelease(ctx context.Context, request api.ReleaseAbortRequest) error {
+// awaitRelease tells what happens to a release that was aborted, and returns when it has ended: it can be rolled back then. Who may abort
+// it and not see it is told how it stood.
+func (a *app) awaitRelease(ctx context.Context, r api.Release) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	w := a.watcherOfRelease(client, request.Release)
-	var before api.ReleaseReport
-	if err := client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: request.Release}, &before); err != nil {
-		return err
+	w := a.watcherOfRelease(client, r.ID)
+	w.seen, w.told = r.Revision, fromNow
+	ended, err := w.followed(ctx)
+	if fault.Of(err) == fault.Denied && err != nil {
+		a.hint("Release %s: %s", r.ID, releaseSummary(r))
+		return nil //nolint:nilerr // it is aborted, which is what was asked for
 	}
-	w.seen, w.told = before.Revision, len(before.Entries)
-	if err := client.Call(ctx, api.ReleaseAbort, request, nil); err != nil {
-		return err
-	}
-	r, err := w.followed(ctx)
 	if err != nil {
 		return err
 	}
-	return w.conclude(r)
+	return w.conclude(ended)
 }
 
 func (a *app) releaseApprove() *cobra.Command {

@@ -36,9 +36,12 @@ type releaseWatcher struct {
 	id     string
 	view   *releaseView
 	seen   int64           // revision up to which targets were looked at
-	told   int             // entries that were told
+	told   int             // entries that were told, or fromNow
 	final  map[string]bool // nodes whose end was told
 }
+
+// fromNow leaves out what a release's entries say before it is followed.
+const fromNow = -1
 
 // watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
 // all went well.
@@ -103,6 +106,9 @@ func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err e
 			continue
 		default:
 			return r, err
+		}
+		if w.told == fromNow {
+			w.told = len(r.Entries)
 		}
 		for _, e := range r.Entries[min(w.told, len(r.Entries)):] {
 			w.view.note(oneLine(e.Text))

@@ -37,8 +37,6 @@ type Hinter struct {
 	Pointer func(ctx context.Context, node fleet.Certname) (Pointer, error)
 	Teller  Teller
 	Default func() Apply // when nodes apply what nobody says more of
-	// Applied says what a node applied last: it is not told to apply the same again at once, unless somebody says so.
-	Applied func(ctx context.Context, node fleet.Certname) (Applied, error)
 	Log     *slog.Logger
 	cfg     HinterConfig
 
@@ -70,7 +68,7 @@ func (h *Hinter) Changed(node fleet.Certname, apply Apply) {
 	}
 	h.mu.Lock()
 	_, waits := h.waiting[node]
-	if apply == AtOnce || !waits {
+	if was := h.waiting[node]; !waits || urgency(apply) > urgency(was) {
 		h.waiting[node] = apply
 	}
 	if waits {
@@ -84,6 +82,9 @@ func (h *Hinter) Changed(node fleet.Certname, apply Apply) {
 	default: // it is awake
 	}
 }
+
+// urgency orders what is said of the same node in hints that become one: what nobody says more of may be meant at once.
+func urgency(a Apply) int { return slices.Index([]Apply{Scheduled, "", AtOnce}, a) }
 
 // Run tells nodes until ctx is done.
 func (h *Hinter) Run(ctx context.Context) error {
@@ -162,7 +163,7 @@ func (h *Hinter) tell(ctx context.Context, node fleet.Certname, apply Apply) {
 	p, err := h.Pointer(ctx, node)
 	if err == nil {
 		if apply == "" {
-			apply = h.usual(ctx, node, p)
+			apply = h.Default()
 		}
 		err = h.Teller.Tell(ctx, node, p, apply)
 	}
@@ -173,18 +174,6 @@ func (h *Hinter) tell(ctx context.Context, node fleet.Certname, apply Apply) {
 		h.count.failed.Add(1)
 		h.Log.DebugContext(ctx, "node was not told of its catalog, it asks on its schedule", "node", node, "err", err)
 	}
-}
-
-// usual is when a node applies what nobody says more of.
-func (h *Hinter) usual(ctx context.Context, node fleet.Certname, p Pointer) Apply {
-	apply := h.Default()
-	if apply != AtOnce {
-		return apply
-	}
-	if a, err := h.Applied(ctx, node); err == nil && Judge(p, p.CompiledAt, a) == Current {
-		return Scheduled
-	}
-	return apply
 }
 
 // HinterStats counts since the start.

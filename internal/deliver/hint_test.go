@@ -43,7 +43,7 @@ func (e *ears) all() []string {
 }
 
 // hinting runs a hinter whose nodes may have what version says, while act acts.
-func hinting(t *testing.T, usual deliver.Apply, cfg deliver.HinterConfig, act func(h *deliver.Hinter, e *ears, version *atomic.Value)) (*deliver.Hinter, *ears) {
+func hinting(t *testing.T, cfg deliver.HinterConfig, act func(h *deliver.Hinter, e *ears, version *atomic.Value)) (*deliver.Hinter, *ears) {
 	t.Helper()
 	e := &ears{start: time.Now(), deaf: map[fleet.Certname]bool{"deaf": true}}
 	version := new(atomic.Value)
@@ -55,13 +55,7 @@ func hinting(t *testing.T, usual deliver.Apply, cfg deliver.HinterConfig, act fu
 			}
 			return deliver.Pointer{UUID: version.Load().(string)}, nil
 		},
-		Teller: e, Default: func() deliver.Apply { return usual },
-		Applied: func(_ context.Context, node fleet.Certname) (deliver.Applied, error) {
-			if node == "current" {
-				return deliver.Applied{UUID: version.Load().(string)}, nil
-			}
-			return deliver.Applied{UUID: "older"}, nil
-		},
+		Teller: e, Default: func() deliver.Apply { return "as set" },
 	}, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +74,7 @@ func hinting(t *testing.T, usual deliver.Apply, cfg deliver.HinterConfig, act fu
 func TestHints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, e := hinting(t, deliver.Scheduled, deliver.HinterConfig{Each: 10 * time.Second, Rate: 100}, func(h *deliver.Hinter, _ *ears, version *atomic.Value) {
+		h, e := hinting(t, deliver.HinterConfig{Each: 10 * time.Second, Rate: 100}, func(h *deliver.Hinter, _ *ears, version *atomic.Value) {
 			h.Changed("web-1", "")
 			h.Changed("deaf", "")
 			h.Changed("empty", "")
@@ -94,32 +88,16 @@ func TestHints(t *testing.T) {
 			h.Changed("web-1", deliver.AtOnce) // of both this is what counts
 			h.Changed("web-1", deliver.Scheduled)
 			h.Changed("web-2", deliver.Scheduled) // waits for nobody
+			h.Changed("web-3", deliver.Scheduled)
+			h.Changed("web-3", "") // the more urgent one counts
 			<-time.After(time.Minute)
 		})
-		want := []string{"0s web-1 v1 scheduled", "6s web-2 v3 scheduled", "10s web-1 v3 now"}
+		want := []string{"0s web-1 v1 as set", "6s web-2 v3 scheduled", "6s web-3 v3 as set", "10s web-1 v3 now"}
 		if diff := cmp.Diff(want, e.all()); diff != "" {
 			t.Errorf("heard (-want +got):\n%s", diff)
 		}
-		if got := (deliver.HinterStats{Told: 3, Merged: 2, Failed: 1}); h.Stats() != got {
+		if got := (deliver.HinterStats{Told: 4, Merged: 3, Failed: 1}); h.Stats() != got {
 			t.Errorf("counted %+v, want %+v", h.Stats(), got)
-		}
-	})
-}
-
-// TestTheSameIsNotAppliedAgainAtOnce: where hints are applied at once, a node that has applied the very catalog is told to do so only when
-// somebody says so.
-func TestTheSameIsNotAppliedAgainAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		_, e := hinting(t, deliver.AtOnce, deliver.HinterConfig{Each: 10 * time.Second, Rate: 100}, func(h *deliver.Hinter, _ *ears, _ *atomic.Value) {
-			h.Changed("web-1", "")
-			h.Changed("current", "")
-			<-time.After(20 * time.Second)
-			h.Changed("current", deliver.AtOnce)
-			<-time.After(time.Second)
-		})
-		if diff := cmp.Diff([]string{"0s web-1 v1 now", "0s current v1 scheduled", "20s current v1 now"}, e.all()); diff != "" {
-			t.Errorf("heard (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -128,7 +106,7 @@ func TestTheSameIsNotAppliedAgainAtOnce(t *testing.T) {
 func TestAFleetIsToldInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, e := hinting(t, deliver.Scheduled, deliver.DefaultHinter(), func(h *deliver.Hinter, e *ears, _ *atomic.Value) {
+		_, e := hinting(t, deliver.DefaultHinter(), func(h *deliver.Hinter, e *ears, _ *atomic.Value) {
 			for range 3 { // and each of them once, except who is told just now
 				for i := range 10_000 {
 					h.Changed(fleet.Certname(fmt.Sprint("node-", i)), "")

@@ -276,11 +276,23 @@ func (s *Service) SetMode(ctx context.Context, m ModeSet) (switched int, err err
 			return switched, err
 		}
 		if before.Force != after.Force {
+			apply, err := s.switchedTo(ctx, after)
+			if err != nil {
+				return switched, err
+			}
 			switched++
-			s.Changed(node, "")
+			s.Changed(node, apply)
 		}
 	}
 	return switched, nil
+}
+
+// switchedTo says when a node applies what it has in another mode: mostly that is what it had, and has applied.
+func (s *Service) switchedTo(ctx context.Context, standing Standing) (Apply, error) {
+	if state, _, err := s.State(ctx, standing); err != nil || state == Current {
+		return Scheduled, err
+	}
+	return "", nil
 }
 
 // State compares what a node applied last with what it may have.

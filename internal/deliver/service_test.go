@@ -25,13 +25,14 @@ type world struct {
 	shown   *delivertest.Shown
 	setting deliver.Mode
 	changed []fleet.Certname
+	apply   deliver.Apply // when the last of them applies it
 }
 
 func newWorld() *world {
 	w := &world{store: delivertest.New(), groups: new(delivertest.Groups), shown: new(delivertest.Shown), setting: deliver.Live}
 	w.Service = deliver.NewService(deliver.Parts{
 		Store: w.store, Groups: w.groups, Promoter: w.shown, Setting: func() deliver.Mode { return w.setting },
-		Changed: func(node fleet.Certname, _ deliver.Apply) { w.changed = append(w.changed, node) },
+		Changed: func(node fleet.Certname, apply deliver.Apply) { w.changed, w.apply = append(w.changed, node), apply },
 	})
 	return w
 }
@@ -121,6 +122,26 @@ func TestNothingChangesAtTheSwitch(t *testing.T) {
 	if got := w.pointer(t, "web-1"); got != "released uuid-of-two 2" {
 		t.Errorf("once more: %q", got)
 	}
+}
+
+// TestWhoHasAppliedItIsNotHurried: a switch to the catalog that a node has applied begins no run.
+func TestWhoHasAppliedItIsNotHurried(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.store.Gave("web-1", delivertest.CatalogOf("one"))
+	switched := func(mode deliver.Mode, want deliver.Apply) {
+		t.Helper()
+		w.set(t, deliver.ModeSet{Node: "web-1", Mode: mode})
+		if w.apply != want {
+			t.Errorf("in %s mode it applies its catalog %q, want %q", mode, w.apply, want)
+		}
+	}
+	switched(deliver.Released, "") // it said nothing yet
+	w.store.Ran("web-1", "uuid-of-one", time.Now())
+	switched(deliver.Live, deliver.Scheduled)
+	switched(deliver.Released, deliver.Scheduled)
+	w.store.Gave("web-1", delivertest.CatalogOf("two"))
+	switched(deliver.Live, "")
 }
 
 func TestReleasedWithoutACatalog(t *testing.T) {

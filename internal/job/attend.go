@@ -58,7 +58,7 @@ func giveUp(r Run, e Event, connected bool) Event {
 // has at least until nodes had the time to connect.
 func deadline(j Job, r Run, s Settings, since time.Time) time.Time {
 	begun, limit := r.StartedAt, j.Spec.Timeout
-	if r.State == Sent { // the time of the run has not begun: until its node says that it has the order, may take what connecting may
+	if r.State == Sent { // its own time has not begun; its node may have to connect before it can say that it has the order
 		begun, limit = r.SentAt, max(limit, s.Reconnect)
 	}
 	end := begun.Add(limit)

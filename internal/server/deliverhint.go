@@ -17,7 +17,7 @@ import (
 func (p *parts) openHinter() (err error) {
 	p.hinter, err = deliver.NewHinter(&deliver.Hinter{
 		Pointer: p.deliver.Pointer, Teller: teller{p}, Log: p.log.Logger,
-		Default: func() deliver.Apply { return deliver.Apply(p.config.Load().HintApply) }, Applied: p.store.Applied,
+		Default: func() deliver.Apply { return deliver.Apply(p.config.Load().HintApply) },
 	}, deliver.DefaultHinter())
 	if err != nil {
 		return err

@@ -176,7 +176,8 @@ func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
 			return err
 		}
 	}
-	rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE "+ahead+" AND version = $2 AND staged = 0 AND "+isOvertaken+" ORDER BY id", to.Environment, to.Version, compile.Signed, compile.NewCode)
+	rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE "+ahead+" AND version = $2 AND staged = 0 AND "+
+		isOvertaken+" ORDER BY id", to.Environment, to.Version, compile.Signed, compile.NewCode)
 	if err != nil {
 		return err
 	}
