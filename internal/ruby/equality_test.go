@@ -127,11 +127,18 @@ func parts(t *testing.T, document json.RawMessage) []string {
 // stockCatalogs runs the stock compiler once for all orders.
 func stockCatalogs(t *testing.T, fixture string, orders []compile.Order, env ...string) []json.RawMessage {
 	t.Helper()
-	environments, scratch := t.TempDir(), t.TempDir()
 	source, err := filepath.Abs("testdata/" + fixture)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return stockCatalogsOf(t, source, orders, env...)
+}
+
+// stockCatalogsOf is stockCatalogs for the environment in a directory. With FRESH=1 in its
+// environment each order is compiled by a process that compiled nothing before.
+func stockCatalogsOf(t *testing.T, source string, orders []compile.Order, env ...string) []json.RawMessage {
+	t.Helper()
+	environments, scratch := t.TempDir(), t.TempDir()
 	if err := os.Symlink(source, filepath.Join(environments, "production")); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,8 @@
 # of ours: the reference that workers are compared with.
 #
 # With PUPPETDB_URL set it collects exported resources, by the real terminus. An
-# order that does not compile gives {"error": message}.
+# order that does not compile gives {"error": message}. With FRESH set each order
+# has a process of its own, in which nothing was compiled before.
 #
 # usage: ruby reference.rb ENVIRONMENTPATH ENVIRONMENT SCRATCH < orders.json > catalogs.json
 require 'puppet'
@@ -27,7 +28,22 @@ Puppet::Node::Facts.indirection.terminus_class = :memory
 
 require_relative 'puppetdb' if ENV['PUPPETDB_URL']
 
-result = JSON.parse($stdin.read).map do |order|
+# What the block gives, made by a process of its own.
+def apart
+  reader, writer = IO.pipe
+  pid = fork do
+    reader.close
+    writer.write(JSON.generate(yield))
+    writer.close
+    exit!(0)
+  end
+  writer.close
+  text = reader.read
+  Process.wait(pid)
+  JSON.parse(text)
+end
+
+compile = lambda do |order|
   node = order['node']
   File.write("#{scratch}/#{node}", { 'classes' => order['classes'] || {}, 'parameters' => order['parameters'] || {} }.to_yaml)
   Puppet[:external_nodes] = "/bin/cat"
@@ -43,4 +59,6 @@ result = JSON.parse($stdin.read).map do |order|
     { 'error' => e.message }
   end
 end
+orders = JSON.parse($stdin.read)
+result = orders.map { |order| ENV['FRESH'] ? apart { compile.call(order) } : compile.call(order) }
 $stdout.write(JSON.generate(result))

@@ -47,14 +47,20 @@ module Tutti
       observe(root)
     end
 
-    # Parses what every compile needs. A mistake in the code shows itself again
-    # in each compile, so it is none here.
+    # Parses what every compile needs, in the context in which a compile would: functions and
+    # data types of the main manifest need the environment's loaders. After a mistake in the
+    # code nothing of it is kept (see Loads::Main), so each compile makes the mistake again,
+    # in Puppet's own words: it is none here.
     def load
       Puppet::Util::Log.with_destination(Logs.new(@paths)) do
         %i[file package service user group exec notify].each { |type| Puppet::Type.type(type) }
-        Puppet.override({ current_environment: @environment }, 'tutti') { @environment.known_resource_types }
+        loaders = Puppet::Pops::Loaders.new(@environment)
+        Puppet.override({ current_environment: @environment, loaders: loaders }, 'tutti') do
+          @environment.known_resource_types
+          loaders.pre_load
+        end
       end
-    rescue Puppet::Error, SystemCallError => e
+    rescue StandardError, ScriptError, SystemStackError => e
       warn("load #{@name}: #{e.class}")
     end
 
@@ -69,10 +75,8 @@ module Tutti
 
     # How many classes and defined types were loaded so far.
     def known_types
-      types = @environment.known_resource_types
-      types.hostclasses.size + types.definitions.size
-    rescue Puppet::Error
-      0
+      types = Loads.kept(@environment)
+      types ? types.hostclasses.size + types.definitions.size : 0
     end
 
     private

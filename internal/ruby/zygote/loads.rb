@@ -18,6 +18,28 @@ module Tutti
       def install
         require 'puppet/parser/type_loader'
         Puppet::Parser::TypeLoader.prepend(Whole)
+        Puppet::Node::Environment.prepend(Main)
+      end
+
+      # The classes and defined types that an environment has loaded; nil for none.
+      def kept(environment)
+        environment.instance_variable_get(:@known_resource_types)
+      end
+    end
+
+    # The main manifest is loaded whole, or nothing of it is kept. Puppet keeps the collection
+    # of classes, and the loaders with functions and data types, when taking over what it
+    # parsed fails: the next compile would find an empty or a half collection and no mistake.
+    module Main
+      def known_resource_types
+        return super if @known_resource_types
+
+        begin
+          super
+        rescue Exception # whatever stopped it
+          @known_resource_types = @loaders = @parsed_code = nil
+          raise
+        end
       end
     end
 
