@@ -272,6 +272,13 @@ type JobRunPuppet struct {
 	Environment string         `json:"environment,omitempty"`
 	Metrics     map[string]int `json:"metrics,omitempty"`
 	ErrorType   string         `json:"error_type,omitempty"`
+
+	Report        string `json:"report,omitempty"`         // report.show has it
+	Failed        int    `json:"failed,omitempty"`         // resources
+	Pending       int    `json:"pending,omitempty"`        // resources that would have been changed
+	FirstFailed   string `json:"first_failed,omitempty"`   // the resource that failed first
+	Message       string `json:"message,omitempty"`        // why it failed
+	CachedCatalog bool   `json:"cached_catalog,omitempty"` // it applied the catalog that it had, for want of a new one: the run counts as failed
 }
 
 // JobRunOutput is how much a run wrote; job.output has the lines.

@@ -121,8 +121,21 @@ type Node struct {
 	Corrective    bool       `json:"corrective,omitempty"`
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
 	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
+	Pending       int        `json:"pending,omitempty"`        // of a noop run: how many resources would have been changed
+	CachedCatalog bool       `json:"cached_catalog,omitempty"` // the last run was given no catalog and applied the one that the node had
+	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
 	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show, and in node.list if it is asked for: what it may have; see node.delivery
+}
+
+// NodeError is why a node's catalog does not compile.
+type NodeError struct {
+	Cause   string    `json:"cause"`
+	Message string    `json:"message"`
+	File    string    `json:"file,omitempty"` // below the environment's root
+	Line    int       `json:"line,omitempty"`
+	Version string    `json:"version"` // of the code
+	At      time.Time `json:"at"`
 }
 
 // Connected is the connection of a node's agent.

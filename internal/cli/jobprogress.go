@@ -65,13 +65,24 @@ func runLine(r api.JobRun) string {
 func runText(r api.JobRun) string {
 	state := stateText(r.State)
 	if r.Puppet != nil && r.State == "succeeded" && r.Puppet.Status != "" {
-		state = r.Puppet.Status
+		state = puppetText(*r.Puppet)
 	}
 	if r.Reason != "" && r.State != "succeeded" {
 		return state + ": " + r.Reason
 	}
 	return state
 }
+
+// puppetText is what a Puppet run that went well did.
+func puppetText(p api.JobRunPuppet) string {
+	if p.Pending > 0 {
+		return p.Status + ", " + wouldChange(p.Pending)
+	}
+	return p.Status
+}
+
+// wouldChange says what a noop run found to do.
+func wouldChange(resources int) string { return fmt.Sprintf("%d would change", resources) }
 
 // tookText is how long a run took.
 func tookText(r api.JobRun) string {

@@ -58,7 +58,7 @@ func reasonOf(r api.JobRun) string {
 	if r.Puppet == nil || r.State != "succeeded" {
 		return r.Reason
 	}
-	return r.Puppet.Status
+	return puppetText(*r.Puppet)
 }
 
 // reportJSON prints the job and its runs as one object, run by run.
@@ -117,7 +117,10 @@ func resultKey(r api.JobRun) sameResult {
 		key.exit = *r.ExitCode
 	}
 	if r.Puppet != nil {
-		key.status = r.Puppet.Status
+		key.status = puppetText(*r.Puppet)
+		if r.Puppet.Report != "" { // each run has its own
+			key.reason = strings.ReplaceAll(key.reason, short(r.Puppet.Report), "")
+		}
 	}
 	if r.State == "succeeded" {
 		key.reason = ""

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 func (a *app) nodeCommand() *cobra.Command {
@@ -80,8 +81,17 @@ func nodeTable(request api.NodeListRequest, now time.Time) table[api.Node] {
 // nodeStatus is the word for a node's last run.
 func nodeStatus(n api.Node) string {
 	words := []string{first(n.Status, "no report")}
-	if n.Noop {
+	switch {
+	case n.Pending > 0:
+		words = append(words, wouldChange(n.Pending))
+	case n.Noop:
 		words = append(words, "noop")
+	}
+	if n.CachedCatalog {
+		words = append(words, "cached catalog")
+	}
+	if n.CompileError != nil {
+		words = append(words, "its catalog does not compile")
 	}
 	if n.Corrective {
 		words = append(words, "corrective")
@@ -93,6 +103,14 @@ func nodeStatus(n api.Node) string {
 		words = append(words, "expired")
 	}
 	return strings.Join(words, ", ")
+}
+
+// compileErrorOf is why a node's catalog does not compile, with its place.
+func compileErrorOf(n api.Node) string {
+	if n.CompileError == nil {
+		return ""
+	}
+	return fleet.Placed(n.CompileError.File, n.CompileError.Line, n.CompileError.Message)
 }
 
 func (a *app) nodeShow() *cobra.Command {
@@ -112,6 +130,7 @@ func (a *app) nodeShow() *cobra.Command {
 				{"Environment", node.Environment},
 				{"Agent", agentOf(node.Connected, now)},
 				{"Last run", nodeStatus(node)},
+				{"Compile error", compileErrorOf(node)},
 				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
 				{"Facts", agoOf(node.FactsAt, now)},
 				{"Delivery", deliveryOf(node.Delivery)},

@@ -54,8 +54,10 @@ func (a *app) reportList() *cobra.Command {
 // reportStatus is the word for what a run did.
 func reportStatus(r api.Report) string {
 	switch {
-	case r.Noop && r.NoopPending:
-		return r.Status + ", would change"
+	case r.CachedCatalog == "on_failure":
+		return r.Status + ", with the cached catalog: it was given no other"
+	case r.NoopPending:
+		return r.Status + ", " + wouldChange(r.Counts.Noop)
 	case r.Noop:
 		return r.Status + ", noop"
 	case r.Corrective:

@@ -19,3 +19,11 @@ func Place(file string, line int) string {
 	}
 	return file + ":" + strconv.Itoa(line)
 }
+
+// Placed is a message behind its place: site.pp:12: message. Without a file it is the message.
+func Placed(file string, line int, message string) string {
+	if at := Place(file, line); at != "" {
+		return at + ": " + message
+	}
+	return message
+}

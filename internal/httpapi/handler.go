@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -26,6 +27,8 @@ type Config struct {
 	Blobs        cas.Store
 	Nodes        inventory.NodeStore
 	Presences    inventory.Presences
+	Runs         inventory.RunStore
+	Breakages    compile.Breakages
 	Facts        inventory.FactStore
 	Catalogs     inventory.CatalogStore
 	Inputs       CatalogInputs

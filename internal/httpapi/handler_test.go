@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,20 @@ var asked = map[string][]string{
 // present says that web-1's agent is connected.
 type present struct{}
 
+// broken is one node whose catalog does not compile.
+type broken struct{}
+
+func (broken) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
+	if !slices.Contains(nodes, "web-1") {
+		return nil, nil
+	}
+	return map[fleet.Certname]compile.Compilation{"web-1": {Node: "web-1", Version: "v", Err: &compile.Error{
+		Cause:   compile.CauseCode,
+		Message: "Syntax error at '}' (file: /etc/puppetlabs/code/environments/production/site.pp, line: 3, column: 2) on node web-1",
+		File:    "site.pp", Line: 3,
+	}}}, nil
+}
+
 func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	if node != "web-1" {
 		return inventory.Presence{}, false
@@ -198,7 +213,8 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = httpapi.New(httpapi.Config{
 		Certificates: ca, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
-		Nodes: known, Presences: present{}, Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
+		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
+		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Applications: appgraph.Service{Store: shop}, Releases: newReleases(b.stored), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
 		Compiling: newCompiling(t),
 		Access:    b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},

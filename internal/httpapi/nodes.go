@@ -33,9 +33,42 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 	if err != nil {
 		return api.Node{}, err
 	}
-	answer := h.nodeOf(node)
-	answer.Delivery, err = h.delivered(ctx, name)
-	return answer, err
+	answers := []api.Node{h.nodeOf(node)}
+	if err := h.lastRuns(ctx, answers); err != nil {
+		return api.Node{}, err
+	}
+	answers[0].Delivery, err = h.delivered(ctx, name)
+	return answers[0], err
+}
+
+// lastRuns adds to nodes, of one page, what their last runs were given and would have done.
+func (h *Handler) lastRuns(ctx context.Context, nodes []api.Node) error {
+	names := make([]fleet.Certname, len(nodes))
+	for i, node := range nodes {
+		names[i] = fleet.Certname(node.Name)
+	}
+	reports, err := h.Runs.LatestReports(ctx, names)
+	if err != nil {
+		return err
+	}
+	broken, err := h.Breakages.Broken(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		if r, there := reports[names[i]]; there {
+			nodes[i].CachedCatalog = r.CachedCatalog == inventory.OnFailure
+			if r.NoopPending {
+				nodes[i].Pending = r.Counts.Noop
+			}
+		}
+		if c, there := broken[names[i]]; there && c.Err != nil {
+			nodes[i].CompileError = &api.NodeError{
+				Cause: string(c.Err.Cause), Message: c.Err.Plain(), File: c.Err.File, Line: c.Err.Line, Version: string(c.Version), At: c.FinishedAt.UTC(),
+			}
+		}
+	}
+	return nil
 }
 
 // delivered is what a node may have, in short.

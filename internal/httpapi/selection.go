@@ -24,6 +24,9 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 		return list, err
 	}
 	list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
+	if err == nil {
+		err = h.lastRuns(ctx, list.Items)
+	}
 	for i := 0; err == nil && request.Delivery && i < len(list.Items); i++ {
 		list.Items[i].Delivery, err = h.delivered(ctx, fleet.Certname(list.Items[i].Name))
 	}

@@ -135,7 +135,7 @@ func (e *Event) puppet(results []byte) {
 	}
 	e.Outcome = &Outcome{ExitCode: p.ExitCode, Puppet: &PuppetResult{
 		Status: clean(p.Status), Transaction: clean(p.TransactionUUID), Environment: clean(p.Environment), Metrics: p.Metrics, ErrorType: clean(p.ErrorType),
-	}}
+	}, kept: p.Catalog != ""}
 	switch {
 	case p.ErrorType == "" && p.Status == "" && p.ExitCode == 0: // it was killed before it could say anything
 		e.State, e.Reason = Errored, "Puppet ended without a word"

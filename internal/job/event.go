@@ -43,6 +43,7 @@ type Outcome struct {
 	Puppet   *PuppetResult
 	Output   Output
 	Chunks   []Chunk
+	kept     bool // of a Puppet run: its agent applied the catalog that it keeps
 }
 
 // Verdict is what became of an event.

@@ -117,6 +117,7 @@ func (s *Service) ask(ctx context.Context, r Run, question, reason string) {
 type brief struct {
 	kind    Kind
 	timeout time.Duration
+	puppet  *PuppetSpec // of a Puppet run
 }
 
 // briefs remembers them; a job's do not change.
@@ -139,7 +140,7 @@ func (s *Service) briefOf(ctx context.Context, id int64) (brief, error) {
 	if err != nil {
 		return brief{}, err
 	}
-	b = brief{j.Spec.Kind, j.Spec.Timeout}
+	b = brief{j.Spec.Kind, j.Spec.Timeout, j.Spec.Puppet}
 	s.briefs.mu.Lock()
 	defer s.briefs.mu.Unlock()
 	if s.briefs.known == nil || len(s.briefs.known) >= maxBriefs {

@@ -99,6 +99,9 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 	}
 	now := s.Now()
 	e, known = a.event(b.kind, now, now.Add(min(s.settings.Poll, b.timeout)))
+	if known && b.kind == Puppet {
+		s.reported(ctx, &e, b.puppet)
+	}
 	return e, known, nil
 }
 

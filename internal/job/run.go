@@ -64,6 +64,14 @@ type PuppetResult struct {
 	Environment string         `json:"environment"`
 	Metrics     map[string]int `json:"metrics,omitempty"`
 	ErrorType   string         `json:"error_type,omitempty"`
+
+	// What its report says; see PuppetReport.
+	Report  string `json:"report,omitempty"`
+	Failed  int    `json:"failed,omitempty"`
+	Pending int    `json:"pending,omitempty"`
+	First   string `json:"first_failed,omitempty"`
+	Message string `json:"message,omitempty"`
+	Cached  bool   `json:"cached_catalog,omitempty"` // it applied an old catalog for want of a new one
 }
 
 // Output is how much a run wrote.

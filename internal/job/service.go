@@ -54,6 +54,7 @@ type Parts struct {
 	Graph    Graph
 	Gate     Gate
 	Sealer   Sealer
+	Reports  Reports       // nil: only what agents say of Puppet runs counts
 	NewID    func() string // a random UUID
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -25,7 +25,7 @@ func (p *parts) openJobs(c Config) error {
 	settings := job.DefaultSettings()
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
 	p.jobs, err = job.New(job.Parts{
-		Store: p.store, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store}, Gate: jobGate{p}, Sealer: key,
+		Store: p.store, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
 		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
 	}, settings)
 	if err == nil {

@@ -337,6 +337,19 @@ func (q *Queue) Failing(_ context.Context, env fleet.Environment) (names []fleet
 	return names, q.fail
 }
 
+// Broken implements compile.Breakages.
+func (q *Queue) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	broken := map[fleet.Certname]compile.Compilation{}
+	for _, node := range nodes {
+		for _, c := range q.failed(q.homes[node], func(c *compile.Compilation) bool { return c.Node == node && !c.Staged }) {
+			broken[node] = c
+		}
+	}
+	return broken, q.fail
+}
+
 // failed lists the last finished compilations of env's nodes, of those that fit,
 // that failed.
 func (q *Queue) failed(env fleet.Environment, fits func(*compile.Compilation) bool) []compile.Compilation {

@@ -30,7 +30,7 @@ func RunWants(t *testing.T, open func(t *testing.T) WantsBackend) {
 	for name, test := range map[string]func(b wantsBench){
 		"Standings": testStandings, "StagedBases": testStagedBases, "Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
 		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
-		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "FreshJoinsNoLease": testFreshJoinsNoLease,
+		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "Broken": testBroken, "FreshJoinsNoLease": testFreshJoinsNoLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -373,6 +373,32 @@ func testFailures(b wantsBench) {
 	}
 	if got := b.standing("a.example"); got.Plain.Version != v1 {
 		b.t.Errorf("a failure moved the base: %+v", got)
+	}
+}
+
+func testBroken(b wantsBench) {
+	names := []fleet.Certname{"a.example", "b.example", "c.example", "d.example"}
+	fails := func(node fleet.Certname, staged bool, at time.Time) {
+		w := ask(node)
+		w.Version, w.Transaction, w.Staged = v2, "fails", staged
+		b.want(w)
+		c := b.leaseOne(worker1)
+		c.State, c.FinishedAt, c.Err = compile.Failed, at, &compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "x.pp", Line: 3}
+		b.finish(c)
+	}
+	for _, node := range names {
+		b.store.Home(node, env)
+		b.compiled(node, v1, inputsOf("x.pp"), t0)
+	}
+	fails("a.example", false, t0.Add(minute))
+	fails("b.example", false, t0.Add(minute))
+	b.compiled("b.example", v2, inputsOf("x.pp"), t0.Add(2*minute)) // mended
+	fails("c.example", true, t0.Add(minute))                        // only staged
+	fails("d.example", false, t0.Add(minute))                       // nobody asks for it
+	broken, err := b.store.Wants.(compile.Breakages).Broken(b.t.Context(), append(names[:3:3], "stranger.example"))
+	b.ok(err)
+	if len(broken) != 1 || broken["a.example"].Err == nil || broken["a.example"].Err.Line != 3 {
+		b.t.Errorf("broken: %+v", broken)
 	}
 }
 

@@ -22,6 +22,7 @@ type Store interface {
 	inventory.InputStore
 	inventory.NodeStore
 	inventory.ReportStore
+	inventory.RunStore
 }
 
 // Fake is a Store in memory.

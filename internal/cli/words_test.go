@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// TestWordsForRuns holds that a run which would change something, or which had no catalog of its own, is never shown as one that had nothing to do.
+func TestWordsForRuns(t *testing.T) {
+	t.Parallel()
+	broken := &api.NodeError{Message: "Syntax error at '}'", File: "web.pp", Line: 12}
+	for want, got := range map[string]string{
+		"unchanged, 3 would change":      nodeStatus(api.Node{Status: "unchanged", Noop: true, Pending: 3}),
+		"unchanged, noop":                nodeStatus(api.Node{Status: "unchanged", Noop: true}),
+		"changed, 1 would change":        nodeStatus(api.Node{Status: "changed", Pending: 1}),
+		"unchanged, cached catalog":      nodeStatus(api.Node{Status: "unchanged", CachedCatalog: true}),
+		"web.pp:12: Syntax error at '}'": compileErrorOf(api.Node{CompileError: broken}),
+		"":                               compileErrorOf(api.Node{}),
+		"no report":                      nodeStatus(api.Node{}),
+		"unchanged, 2 would change":      reportStatus(api.Report{Status: "unchanged", Noop: true, NoopPending: true, Counts: api.ReportCounts{Noop: 2}}),
+		"changed, 2 would change":        reportStatus(api.Report{Status: "changed", NoopPending: true, Counts: api.ReportCounts{Noop: 2}}),
+		"unchanged, noop ":               reportStatus(api.Report{Status: "unchanged", Noop: true}) + " ",
+		"web-1: unchanged, 3 would change": runLine(api.JobRun{
+			Node: "web-1", State: "succeeded", Reason: "Puppet ran", Puppet: &api.JobRunPuppet{Status: "unchanged", Pending: 3},
+		}),
+		"unchanged, its catalog does not compile":                   nodeStatus(api.Node{Status: "unchanged", CompileError: broken}),
+		"unchanged, with the cached catalog: it was given no other": reportStatus(api.Report{Status: "unchanged", CachedCatalog: "on_failure", Noop: true}),
+		"web-1: failed: its catalog does not compile (web.pp:12: x); it applied the one it had": runLine(api.JobRun{
+			Node: "web-1", State: "failed", Reason: "its catalog does not compile (web.pp:12: x); it applied the one it had",
+			Puppet: &api.JobRunPuppet{Status: "unchanged"},
+		}),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

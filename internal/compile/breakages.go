@@ -1,0 +1,25 @@
+package compile
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Breakages says whose catalogs do not compile. Whoever implements Wants implements it, too.
+type Breakages interface {
+	// Broken gives, of those of the nodes whose last compilation in their environment failed, that compilation. What
+	// was only staged does not count.
+	Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Compilation, error)
+}
+
+// placeText is where Puppet says in its messages in which file it is, and on which node: who shows the place apart needs neither.
+var placeText = regexp.MustCompile(` ?\((?:file: [^()]*|line: [^()]*)\)|,? on node [^\s,]+$`)
+
+// Plain is the error in one line without its place and node: "web.pp:12: message" is a matter of whoever shows it.
+func (e *Error) Plain() string {
+	text := strings.Join(strings.Fields(placeText.ReplaceAllString(e.Message, "")), " ")
+	return placeText.ReplaceAllString(text, "")
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/job"
+)
+
+// runReports is job.Reports: what reports and compilations say of a Puppet run.
+type runReports struct{ *parts }
+
+// PuppetReport implements job.Reports.
+func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, transaction string) (job.PuppetReport, error) {
+	broken, err := r.broken(ctx, node)
+	if err != nil {
+		return job.PuppetReport{}, err
+	}
+	known := job.PuppetReport{Broken: broken}
+	report, err := r.store.RunReport(ctx, node, transaction)
+	switch {
+	case fault.Of(err) == fault.NotFound && err != nil:
+		return known, nil
+	case err != nil:
+		return known, err
+	}
+	first := report.FirstFailure()
+	known.ID, known.Failed, known.First, known.Message = string(report.ID), report.Counts.Failed, first.Resource, first.Message
+	known.Cached, known.NoCatalog = report.CachedCatalog == inventory.OnFailure, report.NoCatalog()
+	if report.NoopPending {
+		known.Pending = report.Counts.Noop
+	}
+	return known, nil
+}
+
+// broken is why a node's newest catalog does not compile, if the node is meant to have that one.
+func (r runReports) broken(ctx context.Context, node fleet.Certname) (string, error) {
+	failed, err := r.store.Broken(ctx, []fleet.Certname{node})
+	c, there := failed[node]
+	if err != nil || !there || c.Err == nil {
+		return "", err
+	}
+	if _, held, err := r.deliver.Held(ctx, node); held || err != nil {
+		return "", err
+	}
+	return fleet.Placed(c.Err.File, c.Err.Line, c.Err.Plain()), nil
+}
