@@ -60,7 +60,8 @@ func (m *sampled) answer(names []string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inventory.CanonicalFacts(text)
+	canonical, _, err := inventory.CanonicalFacts(text)
+	return canonical, err
 }
 
 func (m *sampled) All(context.Context) (facter.Facts, error) {

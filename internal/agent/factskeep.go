@@ -57,7 +57,7 @@ func (f factsFile) load(log *slog.Logger) keptFacts {
 		err = json.Unmarshal(text, &k)
 	}
 	if err == nil && k.Digest != "" {
-		k.Values, err = inventory.CanonicalFacts(k.Values)
+		k.Values, _, err = inventory.CanonicalFacts(k.Values)
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

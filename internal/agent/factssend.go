@@ -78,6 +78,7 @@ func method(whole bool) string {
 func (f *facts) submission(kept keptFacts, found facter.Facts, whole bool) (sub inventory.Submission, err error) {
 	sub = inventory.Submission{
 		Number: max(time.Now().UnixMicro(), kept.Number+1), Timestamp: found.Timestamp.UTC(), Watched: kept.WatchedDigest,
+		Arrangement: found.Arrangement,
 	}
 	if env, err := fleet.ParseEnvironment(found.Environment); err == nil {
 		sub.Environment = env

@@ -40,7 +40,7 @@ func TestDispatcherCompiles(t *testing.T) {
 		}
 		want := []compile.Order{{
 			Node: "a.example", Environment: production, Version: version1, Facts: json.RawMessage(`{"os":"debian"}`),
-			Trusted: json.RawMessage(`{"authenticated":"local","certname":"a.example","extensions":{},"external":{},"hostname":"a","domain":"example"}`),
+			Trusted: json.RawMessage(`{"authenticated":"local","certname":"a.example","extensions":{},"hostname":"a","domain":"example","external":{}}`),
 		}}
 		if diff := cmp.Diff(want, w.compiler.Orders()); diff != "" {
 			t.Errorf("orders (-want +got):\n%s", diff)

@@ -40,8 +40,11 @@ func TestHoldsNamesWhatChanged(t *testing.T) {
 		{"another engine", func(n *Now) { n.Engine = "made-up 2" }, "the compiler is another one"},
 		{"no engine", func(n *Now) { n.Engine = "" }, "the compiler is another one"},
 		{"what is not read", func(n *Now) {
-			n.Order = order(`{"up":2,"wide":3,"os":{"list":[1,2],"family":"Debian"},"a/b":{"~":1,"x":1}}`)
+			n.Order = order(`{"up":2,"wide":3,"os":{"family":"Debian","list":[1,2]},"a/b":{"x":1,"~":1}}`)
 		}, ""},
+		{"names in another order", func(n *Now) {
+			n.Order = order(`{"os":{"list":[1,2],"family":"Debian"},"a/b":{"~":1},"up":1}`)
+		}, "facts.os. changed"},
 		{"a leaf", func(n *Now) { n.Order = order(`{"os":{"family":"RedHat","list":[1,2]},"a/b":{"~":1},"up":1}`) }, "facts.os.family changed"},
 		{"an escaped name", func(n *Now) { n.Order = order(`{"os":{"family":"Debian","list":[1,2]},"a/b":{"~":2},"up":1}`) }, "facts.a~1b.~0 changed"},
 		{"what was not there", func(n *Now) {

@@ -85,7 +85,7 @@ func inputError(err error, format string, args ...any) error {
 // compilation, in Puppet's words.
 func localTrusted(node fleet.Certname) json.RawMessage {
 	hostname, domain, _ := strings.Cut(string(node), ".")
-	return fmt.Appendf(nil, `{"authenticated":"local","certname":%q,"extensions":{},"external":{},"hostname":%q,"domain":%q}`,
+	return fmt.Appendf(nil, `{"authenticated":"local","certname":%q,"extensions":{},"hostname":%q,"domain":%q,"external":{}}`,
 		node, hostname, domain)
 }
 

@@ -2,8 +2,6 @@ package compile
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,8 +27,7 @@ func newValues(o Order) *values {
 func (v *values) value(pointer string, seen bool) Value {
 	out := Value{Pointer: pointer, Seen: seen}
 	if parent, ok := strings.CutSuffix(pointer, "/"); seen && ok { // which members there are
-		names := slices.Sorted(maps.Keys(v.members(parent)))
-		out.Digest = string(fleet.DigestOf([]byte(strings.Join(names, "\n"))))
+		out.Digest = string(fleet.DigestOf([]byte(strings.Join(v.names(parent), "\n"))))
 		return out
 	}
 	found := v.find(pointer)
@@ -77,6 +74,17 @@ func (v *values) members(pointer string) map[string][]byte {
 	}
 	v.known[pointer] = found
 	return found
+}
+
+// names are those of the members, in their order: code can see it.
+func (v *values) names(pointer string) []string {
+	object, names := v.find(pointer), []string(nil)
+	if len(object) > 0 && object[0] == '{' {
+		for m := range members(object) {
+			names = append(names, nameOf(m.name))
+		}
+	}
+	return names
 }
 
 // nameOf is a member's name without quotes and escapes.

@@ -43,6 +43,7 @@ func New(c Config) *Facter {
 // Facts are all facts of a node.
 type Facts struct {
 	Values      json.RawMessage // canonical
+	Arrangement string          // how they came: see package inventory
 	Timestamp   time.Time
 	Environment string // that the node asks for
 }
@@ -61,7 +62,7 @@ func (f *Facter) All(ctx context.Context) (Facts, error) {
 	if err != nil {
 		return Facts{}, fault.Wrap(fault.Unavailable, err, "puppet facts find prints no facts: %s", fault.Detail(err))
 	}
-	return Facts{Values: set.Values, Timestamp: set.Timestamp, Environment: s["environment"]}, nil
+	return Facts{Values: set.Values, Arrangement: set.Arrangement, Timestamp: set.Timestamp, Environment: s["environment"]}, nil
 }
 
 // Some resolves the facts of these names. Those that there are none of are left out.
@@ -77,7 +78,7 @@ func (f *Facter) Some(ctx context.Context, names []string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	values, err := inventory.CanonicalFacts(json.RawMessage(withoutNoise(out)))
+	values, _, err := inventory.CanonicalFacts(json.RawMessage(withoutNoise(out)))
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "puppet facts show prints no facts: %s", fault.Detail(err))
 	}

@@ -16,6 +16,7 @@ type Set struct {
 	Timestamp   time.Time         // the node's clock
 	AcceptedAt  time.Time         // ours
 	Values      json.RawMessage   // canonical, and only the node's own
+	Arrangement string            // how they came: see package inventory
 	Digest      fleet.Digest      // of Values
 }
 

@@ -15,8 +15,9 @@ type canonicalizer struct {
 	members []member // a stack, shared by all depths
 	scratch []byte
 	leaves  int
-	limit   int // most leaves
-	path    int // bytes of the keys above the current value
+	limit   int       // most leaves
+	path    int       // bytes of the keys above the current value
+	order   *arranger // nil: the order in which members came does not matter
 }
 
 // maxPath is how long the path to a value may be: databases index it.
@@ -25,6 +26,7 @@ const maxPath = 2000
 type member struct {
 	key        string
 	start, end int // of `"key":value` in out
+	came       int // its place among the members of its object as they came
 }
 
 func (c *canonicalizer) value() error {
@@ -75,9 +77,12 @@ func (c *canonicalizer) arrayValue() error {
 
 func (c *canonicalizer) objectValue() error {
 	c.out = append(c.out, '{')
-	base, start := len(c.members), len(c.out)
+	base, start, part := len(c.members), len(c.out), c.order.begin()
 	err := c.object(func(key string) error {
-		m := member{key: key, start: len(c.out)}
+		if len(c.members) > base {
+			c.out = append(c.out, ',')
+		}
+		m := member{key: key, start: len(c.out), came: len(c.members) - base}
 		c.out = append(appendQuoted(c.out, key), ':')
 		if c.path += len(key) + 1; c.path > maxPath {
 			return c.fail("the path to a value has more than %d bytes", maxPath)
@@ -97,7 +102,10 @@ func (c *canonicalizer) objectValue() error {
 		c.out = append(c.out, '}')
 		return c.count()
 	}
-	c.arrange(c.members[base:], start)
+	if !sorted(c.members[base:]) {
+		c.arrange(c.members[base:], start)
+		c.order.note(part, c.members[base:])
+	}
 	c.members = c.members[:base]
 	c.out = append(c.out, '}')
 	return nil

@@ -34,7 +34,7 @@ func ParseFacts[T string | []byte](body T) (FactSet, error) {
 		case "timestamp":
 			stamp, err = s.nullable("timestamp")
 		case "values":
-			set.Values, err = s.factValues()
+			set.Values, set.Arrangement, err = s.factValues()
 		default:
 			err = s.skip()
 		}
@@ -66,28 +66,43 @@ func finishFacts(set FactSet, name, stamp string) (FactSet, error) {
 	return set, nil
 }
 
-// CanonicalFacts brings a JSON object of facts into canonical form.
-func CanonicalFacts(values json.RawMessage) (json.RawMessage, error) {
+// CanonicalFacts brings a JSON object of facts into canonical form, and says how they were
+// arranged (see Arranged).
+func CanonicalFacts(values json.RawMessage) (canonical json.RawMessage, arrangement string, err error) {
 	s, err := newScanner("facts", values, MaxFactBytes)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out, err := s.factValues()
+	canonical, arrangement, err = s.factValues()
 	if err == nil {
 		err = s.end()
 	}
-	return out, err
+	return canonical, arrangement, err
 }
 
-func (s *scanner) factValues() (json.RawMessage, error) {
+// FactNames lists the names of canonical facts, sorted.
+func FactNames(values json.RawMessage) (names []string, err error) {
+	err = eachMember(string(values), func(name, _ string) bool {
+		names = append(names, name)
+		return true
+	})
+	return names, err
+}
+
+func (s *scanner) factValues() (canonical json.RawMessage, arrangement string, err error) {
 	if s.peek() != '{' {
-		return nil, s.unexpected("an object of facts")
+		return nil, "", s.unexpected("an object of facts")
 	}
-	c := canonicalizer{scanner: s, out: make([]byte, 0, len(s.src)-s.pos), limit: MaxFactLeaves}
+	start, depth := s.pos, s.depth
+	c := canonicalizer{scanner: s, out: make([]byte, 0, len(s.src)-s.pos), limit: MaxFactLeaves, order: &arranger{}}
 	if err := c.value(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return c.out, nil
+	if !hasTrusted(c.out) {
+		return c.out, c.order.text(), nil
+	}
+	arrangement, err = arrangementWithoutTrusted(scanner{what: s.what, src: s.src[:s.pos], pos: start, depth: depth})
+	return c.out, arrangement, err
 }
 
 // nullable reads a string, or null as the empty one.

@@ -143,7 +143,7 @@ func drawFacts(t *rapid.T, label string) json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := CanonicalFacts(text)
+	out, _, err := CanonicalFacts(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,14 +320,14 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		out, err := CanonicalFacts(body)
+		out, _, err := CanonicalFacts(body)
 		if err != nil {
 			return
 		}
 		if !json.Valid([]byte(validText(string(body)))) || !json.Valid(out) {
 			t.Fatalf("accepted %q as %q", body, out)
 		}
-		again, err := CanonicalFacts(out)
+		again, _, err := CanonicalFacts(out)
 		if err != nil || !bytes.Equal(again, out) {
 			t.Fatalf("%q became %q, %v", out, again, err)
 		}

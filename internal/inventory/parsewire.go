@@ -77,7 +77,7 @@ func ParseWireFacts[T string | []byte](body T) (FactSet, error) {
 		}
 		switch key {
 		case "values":
-			set.Values, err = s.factValues()
+			set.Values, set.Arrangement, err = s.factValues()
 		case "package_inventory":
 			err = s.list(key, func() error { return s.packageRow(&set.Packages) })
 		default:

@@ -44,7 +44,7 @@ func TestParseWireFacts(t *testing.T) {
 	}
 	want := FactSet{
 		Origin: wireOrigin, Certname: "a.example", Environment: "production", Values: json.RawMessage(`{"kernel":"Linux","os":{"family":"Debian"}}`),
-		Packages: []Package{{"vim", "2:9", "apt"}, {"bash", "5", "apt"}}, Timestamp: wireOrigin.ProducedAt, Digest: got.Digest,
+		Packages: []Package{{"vim", "2:9", "apt"}, {"bash", "5", "apt"}}, Arrangement: "1,0", Timestamp: wireOrigin.ProducedAt, Digest: got.Digest,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.Digest == "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -91,7 +91,8 @@ func (p Patch) Apply(before json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return CanonicalFacts(out)
+	canonical, _, err := CanonicalFacts(out)
+	return canonical, err
 }
 
 // edit is what happens to one value: it is set, goes, or has edits below it.

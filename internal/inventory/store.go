@@ -28,7 +28,8 @@ type FactSet struct {
 	Packages    []Package       // what is installed
 	Timestamp   time.Time       // the node's clock, or the producer's
 	ReceivedAt  time.Time       // ours
-	Seq         int64           // grows by one each time any value differs
+	Arrangement string          // how Values came (see Arranged); a store tells it by FactsAsTold only
+	Seq         int64           // grows by one each time any value differs, or the arrangement
 	Digest      fleet.Digest    // of the canonical form of Values; see SaveFacts
 	Number      int64           // of the newest submission of the node's agent (see Submission); zero: not submitted so
 }
@@ -46,6 +47,9 @@ type FactStore interface {
 	// Facts returns the newest facts of a node, without its packages; NotFound if
 	// it has none.
 	Facts(ctx context.Context, node fleet.Certname) (FactSet, error)
+	// FactsAsTold is Facts with the values in the order in which the node told them, without
+	// what servers add: see Arranged. Digest is that of the canonical form.
+	FactsAsTold(ctx context.Context, node fleet.Certname) (FactSet, error)
 	// FactLeaves returns those of the nodes' leaves whose paths are named, as
 	// PathText writes them. Nodes and paths that there are none of are left out;
 	// there are at most MaxNamed nodes. The order of leaves is free.

@@ -18,6 +18,7 @@ type Submission struct {
 	Environment fleet.Environment `json:"environment,omitempty"` // that the node asks for
 	Watched     fleet.Digest      `json:"watched,omitempty"`     // of the list of watched paths that the agent has
 	Values      json.RawMessage   `json:"values,omitempty"`      // all facts; nil in a difference
+	Arrangement string            `json:"arrangement,omitempty"` // of all facts, also in a difference; see Arranged
 	Base        fleet.Digest      `json:"base,omitempty"`        // of the values that a difference is against
 	Patch
 }
@@ -52,6 +53,9 @@ func ParseSubmission[T string | []byte](body T, whole bool) (Submission, error) 
 	if err == nil && whole {
 		sub.Values, err = WithoutTrusted(sub.Values)
 	}
+	if err == nil && whole {
+		_, err = Arranged(sub.Values, sub.Arrangement)
+	}
 	return sub, err
 }
 
@@ -80,7 +84,15 @@ func (s *scanner) submissionField(sub *Submission, key string) (err error) {
 	case "base":
 		return s.digest(&sub.Base, key)
 	case "values":
-		sub.Values, err = s.factValues()
+		var arrangement string
+		if sub.Values, arrangement, err = s.factValues(); sub.Arrangement == "" {
+			sub.Arrangement = arrangement
+		}
+	case "arrangement":
+		var arrangement string
+		if arrangement, err = s.nullable(key); arrangement != "" {
+			sub.Arrangement = arrangement
+		}
 	case "changed":
 		sub.Changed, err = s.changedValues()
 	case "removed":

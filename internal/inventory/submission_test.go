@@ -67,6 +67,7 @@ func TestSubmissions(t *testing.T) {
 	got, err := ParseSubmission(`{"number":5,"timestamp":"2026-03-01T12:00:00Z","environment":"production","watched":"`+string(digest)+`","more":[1],"values":{"b":1,"a":{"x":null},"trusted":{"me":1}}}`, true)
 	want := Submission{
 		Number: 5, Timestamp: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Environment: "production", Watched: digest, Values: json.RawMessage(`{"a":{"x":null},"b":1}`),
+		Arrangement: "1,0",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -141,7 +142,7 @@ func FuzzSubmission(f *testing.F) {
 				return
 			}
 		}
-		again, err := CanonicalFacts(values)
+		again, _, err := CanonicalFacts(values)
 		if err != nil || string(again) != string(values) {
 			t.Errorf("%s is not canonical: %v", values, err)
 		}

@@ -1,8 +1,8 @@
 package inventory
 
 import (
+	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -16,7 +16,7 @@ const TrustedFact = "trusted"
 // WithTrusted returns the facts with trusted, a JSON object, in place of what the
 // node itself may have sent under that name.
 func (f FactSet) WithTrusted(trusted json.RawMessage) (FactSet, error) {
-	trusted, err := CanonicalFacts(trusted)
+	trusted, _, err := CanonicalFacts(trusted)
 	if err != nil {
 		return f, err
 	}
@@ -29,10 +29,36 @@ func (f FactSet) WithTrusted(trusted json.RawMessage) (FactSet, error) {
 
 // WithoutTrusted returns canonical facts without what servers add.
 func WithoutTrusted(values json.RawMessage) (json.RawMessage, error) {
-	if !strings.Contains(string(values), `"`+TrustedFact+`":`) {
+	if !hasTrusted(values) {
 		return values, nil
 	}
 	return setFact(values, TrustedFact, nil)
+}
+
+// hasTrusted is false only if there is no such fact: a name within others is no matter.
+func hasTrusted(values json.RawMessage) bool {
+	return bytes.Contains(values, []byte(`"`+TrustedFact+`":`))
+}
+
+// arrangementWithoutTrusted is the arrangement of the facts that s is at, without TrustedFact.
+func arrangementWithoutTrusted(s scanner) (string, error) {
+	out := []byte{'{'}
+	err := s.object(func(key string) error {
+		raw, err := s.raw()
+		if key != TrustedFact {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(appendQuoted(out, key), ':'), raw...)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	c := canonicalizer{scanner: &scanner{what: s.what, src: string(append(out, '}'))}, limit: MaxFactLeaves, order: &arranger{}}
+	err = c.value()
+	return c.order.text(), err
 }
 
 // setFact puts one fact into canonical values, or takes it out if value is nil.

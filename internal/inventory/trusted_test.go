@@ -37,7 +37,7 @@ func TestTrustedStaysCanonical(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := CanonicalFacts(with.Values); err != nil || string(again) != string(with.Values) {
+		if again, _, err := CanonicalFacts(with.Values); err != nil || string(again) != string(with.Values) {
 			t.Fatalf("%s is not canonical (%s), %v", with.Values, again, err)
 		}
 		if got, err := WithoutTrusted(with.Values); err != nil || string(got) != string(values) {

@@ -71,13 +71,16 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, node fleet.Cert
 }
 
 func (h *Handler) take(ctx context.Context, node fleet.Certname, sub inventory.Submission, whole bool) (intake.Answer, error) {
-	set := intake.Set{Node: node, Environment: sub.Environment, Number: sub.Number, Timestamp: sub.Timestamp, Values: sub.Values}
+	set := intake.Set{Node: node, Environment: sub.Environment, Number: sub.Number, Timestamp: sub.Timestamp, Values: sub.Values, Arrangement: sub.Arrangement}
 	if whole {
 		return h.Facts.Put(ctx, set)
 	}
 	return h.Facts.Patch(ctx, intake.Patch{Set: set, Base: sub.Base, Apply: func(base json.RawMessage) (json.RawMessage, error) {
 		values, err := sub.Apply(base)
 		if err != nil {
+			return nil, err
+		}
+		if _, err := inventory.Arranged(values, sub.Arrangement); err != nil {
 			return nil, err
 		}
 		return inventory.WithoutTrusted(values)

@@ -60,10 +60,10 @@ func TestWhatACertificateSays(t *testing.T) {
 	must(t, err)
 	must(t, a.CheckPeer(cert))
 
-	trusted, err := a.Trusted(cert)
+	trusted, err := a.Trusted(cert, nil)
 	must(t, err)
-	want := `{"authenticated":"remote","certname":"web1.example.com","domain":"example.com","hostname":"web1",` +
-		`"extensions":{"1.3.6.1.4.1.34380.1.2.7":"7","pp_cli_auth":"true","pp_role":"frontend"},"external":{}}`
+	want := `{"authenticated":"remote","certname":"web1.example.com","extensions":{"pp_role":"frontend","1.3.6.1.4.1.34380.1.2.7":"7","pp_cli_auth":"true"},` +
+		`"hostname":"web1","domain":"example.com","external":{}}` // in the order in which the request named the extensions
 	if string(trusted) != want {
 		t.Errorf("trusted data\n got %s\nwant %s", trusted, want)
 	}
@@ -73,7 +73,7 @@ func TestTrustedDataOfAPlainName(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{Autosign: allowEvery, OIDNames: map[string]string{oidPrivate.String(): "rack"}}, pkitest.NewMemory())
 	submit(t, a, pkitest.CSR{Name: "web1", Extensions: []pkix.Extension{pkitest.Text(t, oidPrivate, "b7")}})
-	trusted, err := a.Trusted(certificate(t, a, "web1"))
+	trusted, err := a.Trusted(certificate(t, a, "web1"), nil)
 	must(t, err)
 	var got struct {
 		Domain     *string

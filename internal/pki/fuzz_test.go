@@ -86,7 +86,7 @@ func FuzzTrusted(f *testing.F) {
 		}
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: name}, Extensions: []pkix.Extension{{Id: id, Value: value}}}
 		a := &Authority{names: oidNames(nil)}
-		text, err := a.Trusted(cert)
+		text, err := a.Trusted(cert, nil)
 		if err != nil || !json.Valid(text) {
 			t.Fatalf("trusted data %s, %v", text, err)
 		}

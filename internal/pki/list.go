@@ -161,7 +161,7 @@ func (a *Authority) splitExtensions(all []pkix.Extension) (authorization, other 
 			rest = append(rest, ext)
 		}
 	}
-	return a.named(grants), a.named(rest)
+	return byName(a.named(grants)), byName(a.named(rest))
 }
 
 func altNameTexts(names []altName) []string {

@@ -9,19 +9,23 @@ import (
 )
 
 // Trusted is what a node's certificate says about it, as Puppet's $trusted:
-// authenticated, certname, domain, hostname, extensions, external. external is
-// empty: whoever knows more puts it there.
-func (a *Authority) Trusted(cert *x509.Certificate) (json.RawMessage, error) {
+// authenticated, certname, extensions, hostname, domain, external, in Puppet's order, which
+// code that iterates over it can see. extensions stand in the order of the certificate.
+// external is an object of what somebody else knows of the node; nil for nothing.
+func (a *Authority) Trusted(cert *x509.Certificate, external json.RawMessage) (json.RawMessage, error) {
 	name := cert.Subject.CommonName
 	hostname, domain, dotted := strings.Cut(name, ".")
+	if external == nil {
+		external = json.RawMessage("{}")
+	}
 	trusted := struct {
-		Authenticated string            `json:"authenticated"`
-		Certname      string            `json:"certname"`
-		Domain        *string           `json:"domain"`
-		Hostname      string            `json:"hostname"`
-		Extensions    map[string]string `json:"extensions"`
-		External      struct{}          `json:"external"`
-	}{Authenticated: "remote", Certname: name, Hostname: hostname, Extensions: a.named(puppetExtensions(cert))}
+		Authenticated string          `json:"authenticated"`
+		Certname      string          `json:"certname"`
+		Extensions    json.RawMessage `json:"extensions"`
+		Hostname      string          `json:"hostname"`
+		Domain        *string         `json:"domain"`
+		External      json.RawMessage `json:"external"`
+	}{Authenticated: "remote", Certname: name, Hostname: hostname, Extensions: object(a.named(puppetExtensions(cert))), External: external}
 	if dotted {
 		trusted.Domain = &domain
 	}
@@ -50,10 +54,13 @@ func puppetExtensions(cert *x509.Certificate) []pkix.Extension {
 	return found
 }
 
-// named maps short names, or identifiers where there is none, to values. A
-// value of an early CA may be bare text instead of a DER string.
-func (a *Authority) named(extensions []pkix.Extension) map[string]string {
-	values := map[string]string{}
+// extension is one of a certificate: its short name, or its identifier where there is none.
+type extension struct{ name, value string }
+
+// named reads extensions, in their order. A value of an early CA may be bare text instead
+// of a DER string.
+func (a *Authority) named(extensions []pkix.Extension) []extension {
+	var found []extension
 	for _, ext := range extensions {
 		name, known := a.names[ext.Id.String()]
 		if !known {
@@ -64,8 +71,31 @@ func (a *Authority) named(extensions []pkix.Extension) map[string]string {
 			text, ok = string(ext.Value), true
 		}
 		if ok {
-			values[name] = text
+			found = append(found, extension{name, text})
 		}
+	}
+	return found
+}
+
+// object is the JSON object of extensions; encoding/json would sort it.
+func object(extensions []extension) json.RawMessage {
+	text := []byte{'{'}
+	for i, ext := range extensions {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		name, _ := json.Marshal(ext.name) // texts always marshal
+		value, _ := json.Marshal(ext.value)
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return append(text, '}')
+}
+
+// byName maps extensions from name to value.
+func byName(extensions []extension) map[string]string {
+	values := map[string]string{}
+	for _, ext := range extensions {
+		values[ext.name] = ext.value
 	}
 	return values
 }

@@ -254,6 +254,10 @@ func (f failing) Facts(context.Context, fleet.Certname) (inventory.FactSet, erro
 	return inventory.FactSet{}, f.err
 }
 
+func (f failing) FactsAsTold(context.Context, fleet.Certname) (inventory.FactSet, error) {
+	return inventory.FactSet{}, f.err
+}
+
 func (f failing) FactLeaves(context.Context, []fleet.Certname, []string) (map[fleet.Certname][]inventory.Leaf, error) {
 	return nil, f.err
 }

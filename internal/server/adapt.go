@@ -25,14 +25,11 @@ type adapter struct{ *parts }
 // maxDocumentBytes is the largest catalog that is read back.
 const maxDocumentBytes = 256 << 20
 
-// Facts is compile.Inputs. What servers store with facts is none of the node's.
+// Facts is compile.Inputs. What servers store with facts is none of the node's; code that
+// iterates over facts finds them in the order in which the node told them.
 func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
-	facts, err := a.store.Facts(ctx, node)
-	if err != nil {
-		return nil, 0, err
-	}
-	values, err := inventory.WithoutTrusted(facts.Values)
-	return values, facts.Seq, err
+	facts, err := a.store.FactsAsTold(ctx, node)
+	return facts.Values, facts.Seq, err
 }
 
 // packedBytes is how much of packed catalogs is remembered.

@@ -53,10 +53,9 @@ func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.
 			return nil, err
 		}
 	}
-	trusted, err := d.ca.Trusted(cert)
 	command := d.config.Load().TrustedExternalCommand
-	if err != nil || command == "" {
-		return trusted, err
+	if command == "" {
+		return d.ca.Trusted(cert, nil)
 	}
 	program, err := d.trusters.TrustedExternal(command)
 	if err != nil {
@@ -66,12 +65,7 @@ func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.
 	if err != nil {
 		return nil, err
 	}
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(trusted, &whole); err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "trusted data of %s", node)
-	}
-	whole["external"] = external
-	return json.Marshal(whole)
+	return d.ca.Trusted(cert, external)
 }
 
 // issued is the certificate that a node has.

@@ -31,7 +31,8 @@ func (s factShelf) SaveFacts(ctx context.Context, set intake.Set) (intake.Stored
 	}
 	facts := inventory.FactSet{
 		Origin:   inventory.Origin{Producer: serverName(), ProducedAt: set.AcceptedAt},
-		Certname: set.Node, Environment: env, Values: set.Values, Digest: set.Digest, Timestamp: set.Timestamp, ReceivedAt: set.AcceptedAt, Number: set.Number,
+		Certname: set.Node, Environment: env, Values: set.Values, Arrangement: set.Arrangement, Digest: set.Digest,
+		Timestamp: set.Timestamp, ReceivedAt: set.AcceptedAt, Number: set.Number,
 	}
 	if set.AcceptedAt.IsZero() {
 		facts.ReceivedAt = time.Now()

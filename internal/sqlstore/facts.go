@@ -19,11 +19,11 @@ import (
 // happens before the write; the write checks that it still holds.
 func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
 	if f.Digest == "" {
-		values, err := inventory.CanonicalFacts(f.Values)
+		values, arrangement, err := inventory.CanonicalFacts(f.Values)
 		if err != nil {
 			return inventory.FactSet{}, nil, err
 		}
-		f.Values, f.Digest = values, fleet.DigestOf(values)
+		f.Values, f.Arrangement, f.Digest = values, arrangement, fleet.DigestOf(values)
 	}
 	var stored inventory.FactSet
 	var changed []string
@@ -51,7 +51,7 @@ func (s *Store) spend(ctx context.Context, stored inventory.FactSet, number int6
 }
 
 func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inventory.FactSet, changed []string, err error) {
-	before, packages, err := s.factHead(ctx, f.Certname)
+	before, digests, err := s.factHead(ctx, f.Certname)
 	known := err == nil
 	if err != nil && fault.Of(err) != fault.NotFound {
 		return f, nil, err
@@ -67,17 +67,17 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	}
 	f.Number = max(f.Number, before.Number)
 	f.Packages = inventory.DistinctPackages(f.Packages)
-	if d.packages = inventory.PackagesDigest(f.Packages); d.packages != packages {
+	if d.packages = inventory.PackagesDigest(f.Packages); d.packages != digests.packages {
 		d.repack = true
 	}
 	f.Seq = before.Seq
-	if before.Digest != f.Digest {
+	if d.arrangement = digestOrNone(f.Arrangement); before.Digest != f.Digest || d.arrangement != digests.arrangement {
 		f.Seq++
-		if d.changes, err = inventory.Diff(before.Values, f.Values); err != nil {
+		if err := s.prepare(&d, f); err != nil {
 			return f, nil, err
 		}
-		d.document = s.packer.pack(f.Values)
 	}
+	f.Arrangement = ""
 	var fresh map[string]knownPath
 	err = s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		fresh, err = s.putFacts(ctx, q, f, d)
@@ -101,8 +101,35 @@ type factDiff struct {
 	newest   int64 // the stored ones may not be produced after this
 	changes  []inventory.Change
 	document []byte // nil when nothing changed
+	told     []byte // nil when the facts came sorted
 	packages fleet.Digest
 	repack   bool
+	// arrangement is the digest of the facts' arrangement; empty when they came sorted.
+	arrangement fleet.Digest
+}
+
+// digestOrNone names a text; an empty one has no name.
+func digestOrNone(text string) fleet.Digest {
+	if text == "" {
+		return ""
+	}
+	return fleet.DigestOf([]byte(text))
+}
+
+// prepare makes what is written of facts that differ from those before.
+func (s *Store) prepare(d *factDiff, f inventory.FactSet) (err error) {
+	if d.changes, err = inventory.Diff(d.before.Values, f.Values); err != nil {
+		return err
+	}
+	d.document = s.packer.pack(f.Values)
+	if f.Arrangement == "" {
+		return nil
+	}
+	told, err := inventory.Arranged(f.Values, f.Arrangement)
+	if err == nil {
+		d.told = s.packer.pack(told)
+	}
+	return err
 }
 
 // putFacts writes the difference, and returns the paths that were new.
@@ -117,13 +144,14 @@ func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 	var count int64
 	if d.known {
 		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, node_at = $4, received_at = $5,
-			produced_at = $6, producer = $7, packages = $8, number = $9 WHERE node_id = $10 AND seq = $11 AND digest = $12 AND produced_at <= $13 AND number = $14`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number,
+			produced_at = $6, producer = $7, packages = $8, number = $9, arrangement = $10
+			WHERE node_id = $11 AND seq = $12 AND digest = $13 AND produced_at <= $14 AND number = $15`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement,
 			node, d.before.Seq, d.before.Digest, d.newest, d.before.Number)
 	} else {
-		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, number, node_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, node)
+		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, number, arrangement, node_id)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement, node)
 	}
 	if err != nil || count == 0 {
 		return nil, cmpErr(err, errStale)
@@ -136,11 +164,17 @@ func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 	if d.document == nil {
 		return nil, nil
 	}
-	if _, err := q.exec(ctx, `INSERT INTO fact_documents (node_id, document) VALUES ($1, $2)
-		ON CONFLICT (node_id) DO UPDATE SET document = excluded.document`, node, d.document); err != nil {
+	if _, err := q.exec(ctx, `INSERT INTO fact_documents (node_id, document, told) VALUES ($1, $2, $3)
+		ON CONFLICT (node_id) DO UPDATE SET document = excluded.document, told = excluded.told`, node, d.document, d.told); err != nil {
 		return nil, err
 	}
-	if err := s.note(ctx, q, compile.FactsChanged, f.Certname, changedFacts(d.changes)); err != nil {
+	names := changedFacts(d.changes)
+	if len(names) == 0 { // only their order differs, which code can see in any of them
+		if names, err = inventory.FactNames(f.Values); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.note(ctx, q, compile.FactsChanged, f.Certname, names); err != nil {
 		return nil, err
 	}
 	return s.putLeaves(ctx, q, node, d.changes)
@@ -235,21 +269,38 @@ func (s *Store) Facts(ctx context.Context, name fleet.Certname) (inventory.FactS
 	return f, err
 }
 
-// factHead reads a node's facts, and the digest of its packages.
-func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.FactSet, fleet.Digest, error) {
-	f := inventory.FactSet{Certname: name}
+// FactsAsTold implements inventory.FactStore.
+func (s *Store) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+	f, _, err := s.factsIn(ctx, name, "COALESCE(d.told, d.document)")
+	if err == nil { // facts that came sorted stand with what servers add
+		f.Values, err = inventory.WithoutTrusted(f.Values)
+	}
+	return f, err
+}
+
+// factDigests name what is stored with facts.
+type factDigests struct{ packages, arrangement fleet.Digest }
+
+// factHead reads a node's facts.
+func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.FactSet, factDigests, error) {
+	return s.factsIn(ctx, name, "d.document")
+}
+
+// factsIn reads a node's facts, their values from a column of fact_documents.
+func (s *Store) factsIn(ctx context.Context, name fleet.Certname, column string) (f inventory.FactSet, n factDigests, err error) {
+	f.Certname = name
 	var packed []byte
-	var packages fleet.Digest
-	err := s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, f.number, d.document
-		FROM nodes n JOIN factsets f ON f.node_id = n.id JOIN fact_documents d ON d.node_id = n.id WHERE n.certname = $1`, name).
-		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), at(&f.ProducedAt), &f.Producer, &packages, &f.Number, &packed)
+	err = s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, f.arrangement, f.number,
+		`+column+` FROM nodes n JOIN factsets f ON f.node_id = n.id JOIN fact_documents d ON d.node_id = n.id WHERE n.certname = $1`, name).
+		Scan(&f.Environment, &f.Digest, &f.Seq, at(&f.Timestamp), at(&f.ReceivedAt), at(&f.ProducedAt), &f.Producer, &n.packages, &n.arrangement, &f.Number,
+			&packed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return f, "", fault.New(fault.NotFound, "node %s has no facts", name)
+		return f, n, fault.New(fault.NotFound, "node %s has no facts", name)
 	}
 	if err == nil {
 		f.Values, err = s.packer.unpack(packed)
 	}
-	return f, packages, explain(err, "read the facts of %s", name)
+	return f, n, explain(err, "read the facts of %s", name)
 }
 
 // FactLeaves implements inventory.FactStore. The ids of the paths are looked up

@@ -10,11 +10,11 @@ import (
 	"github.com/tutti-project/tutti/internal/intake"
 )
 
-const intakeColumns = "certname, environment, digest, number, node_at, accepted_at, document"
+const intakeColumns = "certname, environment, digest, number, node_at, accepted_at, document, arrangement"
 
 func (s *Store) scanSet(row scanner) (set intake.Set, err error) {
 	var packed []byte
-	err = row.Scan(&set.Node, &set.Environment, &set.Digest, &set.Number, at(&set.Timestamp), at(&set.AcceptedAt), &packed)
+	err = row.Scan(&set.Node, &set.Environment, &set.Digest, &set.Number, at(&set.Timestamp), at(&set.AcceptedAt), &packed, &set.Arrangement)
 	if err == nil {
 		set.Values, err = s.packer.unpack(packed)
 	}
@@ -51,10 +51,11 @@ func (s *Store) enqueue(ctx context.Context, q querier, set intake.Set, packed [
 	}
 	when := max(micros(set.AcceptedAt), produced+1, accepted+1)
 	// Of two that insert at the same time the one with the higher number stays.
-	count, err := q.exec(ctx, `INSERT INTO fact_intake (`+intakeColumns+`, bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	count, err := q.exec(ctx, `INSERT INTO fact_intake (`+intakeColumns+`, bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, digest = excluded.digest, number = excluded.number, node_at = excluded.node_at,
-		accepted_at = excluded.accepted_at, document = excluded.document, bytes = excluded.bytes WHERE fact_intake.number < excluded.number`,
-		set.Node, set.Environment, set.Digest, set.Number, micros(set.Timestamp), when, packed, len(packed))
+		accepted_at = excluded.accepted_at, document = excluded.document, arrangement = excluded.arrangement, bytes = excluded.bytes
+		WHERE fact_intake.number < excluded.number`,
+		set.Node, set.Environment, set.Digest, set.Number, micros(set.Timestamp), when, packed, set.Arrangement, len(packed))
 	if err != nil || count == 0 {
 		return grown, err
 	}

@@ -163,10 +163,12 @@ func overtakenByRun(t *testing.T, b Backend) {
 	stored, err = b.Inventory.SaveFacts(t.Context(), again)
 	ok(t, err)
 	same(t, "digest after the same came again", run.Digest, stored.Digest)
-	next := set("a.example", 2, `{"a":2}`)
+	next := set("a.example", 2, `{"a":2,"b":1}`)
+	next.Arrangement = "1,0"
 	b.enqueue(t, next)
 	due, err := b.Store.DueFacts(t.Context(), 1)
 	ok(t, err)
+	same(t, "arrangement of what was queued", "1,0", due[0].Arrangement)
 	if len(due) != 1 || !due[0].AcceptedAt.After(run.AcceptedAt) {
 		t.Fatalf("due: %+v, want later than %s", due, run.AcceptedAt)
 	}

@@ -1,6 +1,7 @@
 package inventorytest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -45,7 +46,7 @@ func factsDifferences(t *testing.T, s Store) {
 		changed []string
 	}{
 		{`{"a":1,"b":{"x":"1","y":[1,2]}}`, 1, []string{"a", "b.x", "b.y[0]", "b.y[1]"}},
-		{` {"b":{"y":[1,2],"x":"1"},"a":1} `, 1, nil},
+		{` {"a" : 1, "b":{"x":"1","y":[1,2]}} `, 1, nil},
 		{`{"a":2,"b":{"x":"1","y":[1,2]}}`, 2, []string{"a"}},
 		{`{"a":2,"b":{"y":[1]},"c":true}`, 3, []string{"b.x", "b.y[1]", "c"}},
 		{`{}`, 4, []string{"a", "b.y[0]", "c"}},
@@ -61,6 +62,47 @@ func factsDifferences(t *testing.T, s Store) {
 		got, err := s.Facts(ctx, "a.example")
 		ok(t, err)
 		same(t, step.values+": read", stored, got)
+	}
+}
+
+func factsAsTold(t *testing.T, s Store) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := s.FactsAsTold(ctx, "a.example")
+	isKind(t, "facts of an unknown node", err, fault.NotFound)
+	steps := []struct {
+		values, told string
+		seq          int64
+	}{
+		{`{"a":1,"b":{"x":"1","y":[{"k":1,"l":2}]}}`, ``, 1},
+		{`{"b":{"y":[{"l":2,"k":1}],"x":"1"},"a":1}`, ``, 2}, // the same facts, told in another order
+		{`{"b":{"y":[{"l":2,"k":1}],"x":"1"},"a":1}`, ``, 2},
+		{`{"b":{"y":[{"l":2,"k":1}],"x":"1"},"a":2}`, ``, 3},
+		{`{"z":1,"trusted":{"x":1,"a":2},"b":{"d":0,"c":{}}}`, `{"z":1,"b":{"d":0,"c":{}}}`, 4},
+		{`{"a":1,"trusted":{"x":1,"a":2},"b":2}`, `{"a":1,"b":2}`, 5},
+		{`{}`, ``, 6},
+	}
+	for i, step := range steps {
+		stored, _, err := s.SaveFacts(ctx, factSet("a.example", step.values, start.Add(time.Duration(i)*time.Minute)))
+		ok(t, err)
+		same(t, step.values+": seq", step.seq, stored.Seq)
+		got, err := s.FactsAsTold(ctx, "a.example")
+		ok(t, err)
+		same(t, step.values+": as told", cmp.Or(step.told, step.values), string(got.Values))
+		got.Values = stored.Values
+		same(t, step.values+": all but the values", stored, got)
+	}
+	f := factSet("a.example", `{"a":1,"b":2}`, start.Add(time.Hour))
+	f.Digest, f.Arrangement = fleet.DigestOf(f.Values), "1,0"
+	_, _, err = s.SaveFacts(ctx, f)
+	ok(t, err)
+	got, err := s.FactsAsTold(ctx, "a.example")
+	ok(t, err)
+	same(t, "as the arrangement says", `{"b":2,"a":1}`, string(got.Values))
+	for _, arrangement := range []string{"1", "1,1", "0,2", "1,0;0", "x,y"} {
+		f.Arrangement = arrangement
+		_, _, err := s.SaveFacts(ctx, f)
+		isKind(t, "arrangement "+arrangement, err, fault.Invalid)
 	}
 }
 

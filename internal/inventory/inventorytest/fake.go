@@ -76,22 +76,28 @@ func activate(node *inventory.Node, produced time.Time) {
 
 // SaveFacts implements inventory.FactStore.
 func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
-	values, err := inventory.CanonicalFacts(f.Values)
+	values, arrangement, err := inventory.CanonicalFacts(f.Values)
 	if err != nil {
 		return inventory.FactSet{}, nil, err
 	}
-	f.Values, f.Digest = values, fleet.DigestOf(values)
+	if f.Digest != "" {
+		arrangement = f.Arrangement
+	}
+	f.Values, f.Digest, f.Arrangement = values, fleet.DigestOf(values), arrangement
+	if _, err := inventory.Arranged(f.Values, f.Arrangement); err != nil {
+		return inventory.FactSet{}, nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.facts[f.Certname]
 	if f.ProducedAt.IsZero() {
 		f.ProducedAt = f.ReceivedAt
 	} else if f.ProducedAt.Before(before.ProducedAt) {
-		before.Packages = nil
+		before.Packages, before.Arrangement = nil, ""
 		return before, nil, nil
 	}
 	if f.Number != 0 && f.Number <= before.Number {
-		before.Packages = nil
+		before.Packages, before.Arrangement = nil, ""
 		return before, nil, nil
 	}
 	f.Number = max(f.Number, before.Number)
@@ -101,10 +107,11 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 		return inventory.FactSet{}, nil, err
 	}
 	f.Seq = before.Seq
-	if !known || before.Digest != f.Digest {
+	if !known || before.Digest != f.Digest || before.Arrangement != f.Arrangement {
 		f.Seq++
 	}
 	s.facts[f.Certname] = f
+	f.Arrangement = ""
 	node := s.touch(f.Certname, f.Environment, f.ReceivedAt)
 	node.FactsAt = f.ReceivedAt
 	activate(&node, f.ProducedAt)
@@ -120,8 +127,20 @@ func (s *Fake) Facts(_ context.Context, name fleet.Certname) (inventory.FactSet,
 	if !ok {
 		return f, fault.New(fault.NotFound, "node %s has no facts", name)
 	}
-	f.Packages = nil
+	f.Packages, f.Arrangement = nil, ""
 	return f, nil
+}
+
+// FactsAsTold implements inventory.FactStore.
+func (s *Fake) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+	f, err := s.Facts(ctx, name)
+	if err != nil {
+		return f, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Values, err = inventory.Arranged(f.Values, s.facts[name].Arrangement)
+	return f, err
 }
 
 // Packages implements inventory.PackageStore.

@@ -22,6 +22,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 	cases := map[string]func(t *testing.T, s Store){
 		"facts are read as saved":               factsRoundTrip,
 		"facts grow by differences":             factsDifferences,
+		"facts keep the order they came in":     factsAsTold,
 		"facts that are broken change nothing":  factsInvalid,
 		"facts of one node saved at once":       factsConcurrent,
 		"facts that change type and shape":      factsShapes,
