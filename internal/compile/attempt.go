@@ -19,6 +19,7 @@ import (
 // product is what an attempt gave: its row as it should be finished.
 type product struct {
 	Compilation
+	second *second // what the compiler was asked for, for a second opinion; nil: it was not
 	result *Result // a fresh catalog and what can be asked about it; nil: a stored one was used again
 }
 
@@ -64,6 +65,10 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 		return
 	}
 	d.tell(ctx, c)
+	if made.second != nil {
+		made.second.Compilation = c
+		d.Verifier.ended(made.second)
+	}
 }
 
 // attempts is how many there are before c is failed.
@@ -123,11 +128,13 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		return made, known
 	}
 	outcome, err := d.Compiler.Compile(ctx, order)
+	made.second = &second{order: order, asked: outcome.Asked, answers: outcome.Answers}
 	if err != nil {
 		return made, err
 	}
 	document, used, err := d.document(ctx, c, outcome)
 	if err != nil {
+		made.second = nil // no compiler said so
 		return made, err
 	}
 	if c.Catalog, err = d.Documents.SaveDocument(ctx, document); err != nil {

@@ -34,9 +34,11 @@ type Outcome struct {
 	Exported  json.RawMessage
 	Collected []Collected // what the catalog holds of other nodes; no two are equal
 	Asked     []Question  // what the code asked of the inventory, in order, each once
-	Reads     *Reads      // what it read; nil: the compiler does not tell
-	Logs      []Log
-	Cost      Cost
+	// Answers holds the answers to Asked by their digests, as far as MaxRecordedBytes has room; also beside an *Error.
+	Answers map[fleet.Digest]json.RawMessage
+	Reads   *Reads // what it read; nil: the compiler does not tell
+	Logs    []Log
+	Cost    Cost
 }
 
 // Log is one message that the compiler wrote.

@@ -40,11 +40,12 @@ type DispatcherParts struct {
 	Compiler  Compiler
 	Orders    Orders
 	Documents Documents
-	Finisher  Finisher // nil: catalogs stay as they are
-	Results   Results  // nil: nobody keeps resources
-	Gate      Gate     // nil: the machine is always idle
-	History   History  // nil: what failed is not remembered
-	Reuser    *Reuser  // nil: every catalog is compiled
+	Finisher  Finisher  // nil: catalogs stay as they are
+	Results   Results   // nil: nobody keeps resources
+	Gate      Gate      // nil: the machine is always idle
+	History   History   // nil: what failed is not remembered
+	Reuser    *Reuser   // nil: every catalog is compiled
+	Verifier  *Verifier // nil: nothing is verified
 	// Finished is told of every row that this dispatcher finished; it must not
 	// block. Nil: nobody listens.
 	Finished func(Compilation)

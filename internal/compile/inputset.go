@@ -27,6 +27,8 @@ type InputSet struct {
 	// Collected is what the catalog holds of other nodes: no input, but what else is to
 	// be known of a catalog that is shown only later.
 	Collected []Collected `json:"collected,omitempty"`
+	// Answers holds what Asked was answered, as far as it is kept: Finish stores it apart, and Verifications.Answers reads it.
+	Answers map[fleet.Digest]json.RawMessage `json:"-"`
 }
 
 // Value is one value that was read, or looked for and not there.
@@ -172,7 +174,7 @@ func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet
 		return nil
 	}
 	set := &InputSet{
-		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected,
+		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected, Answers: out.Answers,
 		Volatile: slices.Compact(slices.Sorted(slices.Values(out.Reads.Volatile))),
 	}
 	set.Sources.Add(inlined)

@@ -29,8 +29,8 @@ type Reusables interface {
 	// what NewestStaged returns: then a done row is added that is not staged, and whoever
 	// saves its catalog makes that the newest.
 	Restate(ctx context.Context, from int64, c Compilation) (Compilation, error)
-	// StopReuse remembers that a reused catalog of a node was wrong. One more for the
-	// same node, environment and version replaces the first.
+	// StopReuse remembers that a reused catalog of a node was wrong, or a catalog of any node: then Node is
+	// empty, and the stop is one of each node's. One more for the same node, environment and version replaces the first.
 	StopReuse(ctx context.Context, s ReuseStop) error
 	// ReuseStops lists those of a node in env, the latest first.
 	ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]ReuseStop, error)
@@ -45,9 +45,10 @@ type Candidate struct {
 }
 
 // ReuseStop says that a reused catalog was not what a fresh compilation gave: for
-// this node and version no catalog is used again.
+// this node and version no catalog is used again. Without a node it says that of all nodes: a catalog was not what
+// plain Puppet gives.
 type ReuseStop struct {
-	Node        fleet.Certname
+	Node        fleet.Certname // empty: all
 	Environment fleet.Environment
 	Version     fleet.Digest
 	At          time.Time

@@ -27,6 +27,8 @@ type asking struct {
 	count     int
 	failed    error // the inventory did not answer: the compile must be tried again
 	asked     []compile.Question
+	answers   map[fleet.Digest]json.RawMessage // by what the questions say of them
+	room      int                              // for more answers
 	collected []compile.Collected
 	seen      map[any]bool // questions and collected resources
 }
@@ -34,6 +36,7 @@ type asking struct {
 func newAsking(known compile.Inventory, cfg Config, out io.Writer, orders ...compile.Order) *asking {
 	a := &asking{
 		known: known, out: out, nodes: map[string]bool{}, most: cfg.MaxQuestions * len(orders), left: cfg.MaxAnswerBytes, seen: map[any]bool{},
+		answers: map[fleet.Digest]json.RawMessage{}, room: compile.MaxRecordedBytes,
 	}
 	for _, o := range orders {
 		a.nodes[string(o.Node)] = true
@@ -116,8 +119,17 @@ func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err
 	if !a.seen[q] {
 		a.seen[q] = true
 		a.asked = append(a.asked, q)
+		a.record(q.Answer, rows)
 	}
 	return rows, nil
+}
+
+// record keeps an answer for those who compile the same order again, while there is room.
+func (a *asking) record(digest fleet.Digest, rows json.RawMessage) {
+	if _, known := a.answers[digest]; !known && len(rows) <= a.room {
+		a.answers[digest] = rows
+		a.room -= len(rows)
+	}
 }
 
 // collect answers a collector. What it gives becomes part of the catalog, or the

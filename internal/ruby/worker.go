@@ -108,9 +108,9 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 		return compile.Outcome{}, talk.failed
 	case reply.Error != nil:
 		reply.Error.Logs = reply.Logs
-		return compile.Outcome{}, reply.Error
+		return compile.Outcome{Asked: talk.asked, Answers: talk.answers}, reply.Error
 	default:
-		outcome.Collected, outcome.Asked = talk.collected, talk.asked
+		outcome.Collected, outcome.Asked, outcome.Answers = talk.collected, talk.asked, talk.answers
 		return outcome, nil
 	}
 }

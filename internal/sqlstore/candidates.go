@@ -58,11 +58,17 @@ func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes [
 	if err != nil {
 		return nil, err
 	}
-	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+" FROM reuse_stops WHERE environment = $1 AND certname IN (SELECT value FROM "+
-		s.words().elements("$2")+" l) ORDER BY stopped_at DESC, version", env, names)
+	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+" FROM reuse_stops WHERE environment = $1 AND (certname = '' OR certname IN (SELECT value FROM "+
+		s.words().elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
 	found := map[fleet.Certname][]compile.ReuseStop{}
 	for _, stop := range stops {
-		found[stop.Node] = append(found[stop.Node], stop)
+		if stop.Node != "" {
+			found[stop.Node] = append(found[stop.Node], stop)
+			continue
+		}
+		for _, node := range nodes { // it is of all of them
+			found[node] = append(found[node], stop)
+		}
 	}
 	return found, explain(err, "read where catalogs are not used again in %s", env)
 }

@@ -26,6 +26,9 @@ func (s *Store) putInputs(ctx context.Context, q querier, id int64, set *compile
 	if set == nil {
 		return nil
 	}
+	if err := s.putAnswers(ctx, q, set.Answers, now); err != nil {
+		return err
+	}
 	stored := storedInputs{InputSet: *set}
 	groups := set.Sources.Groups()
 	slices.SortFunc(groups, func(a, b compile.Group) int { return compareDigests(a.Digest, b.Digest) }) // two transactions cannot wait for each other
@@ -270,7 +273,7 @@ func scanStop(row scanner) (stop compile.ReuseStop, err error) {
 // ReuseStops implements compile.Reusables.
 func (s *Store) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
 	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
-		WHERE certname = $1 AND environment = $2 ORDER BY stopped_at DESC, version`, node, env)
+		WHERE certname IN ($1, '') AND environment = $2 ORDER BY stopped_at DESC, version`, node, env)
 	return stops, explain(err, "read where catalogs of %s are not used again", node)
 }
 
@@ -289,19 +292,28 @@ func (s *Store) pruneInputs(ctx context.Context, q querier, before time.Time) er
 	if err != nil {
 		return err
 	}
-	used := map[fleet.Digest]bool{}
+	used, asked := map[fleet.Digest]bool{}, map[fleet.Digest]bool{}
 	for _, document := range packed {
 		text, err := s.packer.unpack(document)
 		if err != nil {
 			return err
 		}
-		var stored struct{ Groups []fleet.Digest }
+		var stored struct {
+			Groups []fleet.Digest
+			Asked  []compile.Question
+		}
 		if err := json.Unmarshal(text, &stored); err != nil {
 			return err
 		}
 		for _, digest := range stored.Groups {
 			used[digest] = true
 		}
+		for _, q := range stored.Asked {
+			asked[q.Answer] = true
+		}
+	}
+	if err := s.pruneAnswers(ctx, q, asked, before); err != nil {
+		return err
 	}
 	// One that was used lately may be of a row that is being written.
 	groups, err := collect(ctx, q, one[fleet.Digest], "SELECT digest FROM input_groups WHERE used_at < $1", micros(before))

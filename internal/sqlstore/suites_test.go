@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -181,21 +182,71 @@ func TestReusables(t *testing.T) {
 		t.Helper()
 		compiletest.RunReusables(t, func(t *testing.T) compiletest.ReuseBackend {
 			t.Helper()
-			s := open(t)
-			return compiletest.ReuseBackend{
-				Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
-				Reusables: s,
-				Gave: func(c compile.Compilation) {
-					err := s.SaveCatalog(t.Context(), inventory.Catalog{
-						Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
-				},
-			}
+			return reuseBackend(t, open(t))
 		})
 	})
+}
+
+func TestVerifications(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		compiletest.RunVerifications(t, func(t *testing.T) (compiletest.ReuseBackend, compile.Verifications) {
+			t.Helper()
+			s := open(t)
+			return reuseBackend(t, s), s
+		})
+		t.Run("ClassSets", func(t *testing.T) { testClassSets(t, open(t)) })
+	})
+}
+
+func reuseBackend(t *testing.T, s *Store) compiletest.ReuseBackend {
+	t.Helper()
+	return compiletest.ReuseBackend{
+		Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
+		Reusables: s,
+		Gave: func(c compile.Compilation) {
+			err := s.SaveCatalog(t.Context(), inventory.Catalog{
+				Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// Nodes with the same classes are one set; a deactivated one is of none.
+func testClassSets(t *testing.T, s *Store) {
+	t.Helper()
+	for node, classes := range map[fleet.Certname][]string{"web-2": {"Base", "Web"}, "web-1": {"Web", "Base"}, "db-1": {"Base", "Db"}, "gone": {"Base"}, "other": {"Base"}} {
+		saved := inventory.Catalog{Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node))}
+		if node == "other" {
+			saved.Environment = "other"
+		}
+		for _, title := range classes {
+			saved.Resources = append(saved.Resources, inventory.Resource{Type: "Class", Title: title})
+		}
+		saved.Resources = append(saved.Resources, inventory.Resource{Type: "Notify", Title: string(node)})
+		if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SaveCatalog(t.Context(), saved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.write(t.Context(), func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE nodes SET deactivated_at = 1 WHERE certname = 'gone'")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.ClassSets(t.Context(), "production")
+	want := []compile.ClassSet{{Node: "web-1", Nodes: 2}, {Node: "db-1", Nodes: 1}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
 }
 
 // setFacts gives a node facts with a chosen seq.

@@ -29,6 +29,7 @@ type Queue struct {
 	given  map[fleet.Certname]int64 // which compilation gave the newest catalog
 	stops  []compile.ReuseStop
 	ahead
+	verified
 }
 
 var (
@@ -38,6 +39,8 @@ var (
 	_ compile.Pauses    = (*Queue)(nil)
 	_ compile.Board     = (*Queue)(nil)
 	_ compile.Wants     = (*Queue)(nil)
+
+	_ compile.Verifications = (*Queue)(nil)
 )
 
 // NewQueue returns an empty queue.

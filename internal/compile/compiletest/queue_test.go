@@ -26,6 +26,16 @@ func TestReusables(t *testing.T) {
 	})
 }
 
+func TestVerifications(t *testing.T) {
+	t.Parallel()
+	compiletest.RunVerifications(t, func(*testing.T) (compiletest.ReuseBackend, compile.Verifications) {
+		q := compiletest.NewQueue()
+		return compiletest.ReuseBackend{
+			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
+		}, q
+	})
+}
+
 func TestWants(t *testing.T) {
 	t.Parallel()
 	compiletest.RunWants(t, func(*testing.T) compiletest.WantsBackend {

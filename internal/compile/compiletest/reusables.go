@@ -119,7 +119,7 @@ func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Env
 func (q *Queue) stopsOf(node fleet.Certname, env fleet.Environment) []compile.ReuseStop {
 	var found []compile.ReuseStop
 	for _, s := range q.stops {
-		if s.Node == node && s.Environment == env {
+		if (s.Node == node || s.Node == "") && s.Environment == env {
 			found = append(found, s)
 		}
 	}
