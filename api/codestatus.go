@@ -15,6 +15,8 @@ type CodeStatus struct {
 	NoCatalog   int         `json:"no_catalog"` // of the failed, those that never had one
 	Unknown     int         `json:"unknown"`    // nothing was tried, as when no facts are known
 	Errors      []CodeError `json:"errors"`     // those that hit most nodes first
+
+	Verified *CodeVerified `json:"verified,omitempty"` // how catalogs stand to what plain Puppet gives; none was compared
 }
 
 // CodeError is a mistake in code, and whom it hits.

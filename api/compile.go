@@ -18,7 +18,7 @@ var (
 )
 
 func compileOperations() []Operation {
-	return []Operation{CompileQueue, CompileList, CompileShow, CompileNow, CompilePause, CompileResume}
+	return []Operation{CompileQueue, CompileList, CompileShow, CompileNow, CompileVerify, CompileSample, CompileVerified, CompilePause, CompileResume}
 }
 
 // CompileQueueStatus is how the queue stands.

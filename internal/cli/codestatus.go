@@ -32,7 +32,10 @@ it is told the error, and applies the catalog that it has cached, as agents do.`
 				return a.printJSON(s)
 			}
 			if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown\n",
-				s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown); err != nil || len(s.Errors) == 0 {
+				s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown); err != nil {
+				return err
+			}
+			if err := a.printVerified(s); err != nil || len(s.Errors) == 0 {
 				return err
 			}
 			return printList(a, s.Errors, codeErrors())

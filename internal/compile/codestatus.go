@@ -18,6 +18,9 @@ type CodeStatus struct {
 	Unknown   int // of which no facts are known, or nothing was tried yet
 	NoCatalog int // of the failed, those that never had one
 	Errors    []CodeError
+
+	Verified map[VerifyOutcome]int // how many catalogs of the version were verified, by outcome; set where it is shown
+	Wrong    []fleet.Certname      // some nodes whose catalogs are not what plain Puppet gives
 }
 
 // CodeError is a mistake and how many nodes it hits.

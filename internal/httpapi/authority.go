@@ -33,7 +33,7 @@ var perObject = []string{
 	api.PolicyList.Name, api.PolicyShow.Name, api.PolicySet.Name, api.PolicyRemove.Name, api.PolicyHistory.Name, api.PolicyTest.Name,
 	api.FreezeList.Name, api.FreezeSet.Name, api.FreezeRemove.Name, api.FreezeHistory.Name,
 	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
-	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, // each node
+	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, api.CompileVerify.Name, api.CompileSample.Name, api.CompileVerified.Name, // each node
 	api.CompilePause.Name, api.CompileResume.Name, // the environment that the request names
 	api.JobList.Name, api.JobShow.Name, api.JobRuns.Name, api.JobOutput.Name, api.JobEvents.Name, api.JobStop.Name, api.JobRerun.Name, // whose job
 }

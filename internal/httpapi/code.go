@@ -194,6 +194,7 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 		Environment: string(env), Version: string(version.ID), DeployedAt: version.DeployedAt.UTC().Truncate(time.Second),
 		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Errors: []api.CodeError{},
 	}
+	out.Verified = verifiedOf(s)
 	for _, e := range s.Errors {
 		shown := api.CodeError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
 		for _, name := range e.Examples {

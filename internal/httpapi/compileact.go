@@ -128,6 +128,10 @@ func (h *Handler) compileActions() map[string]action {
 		api.CompileList.Name:  typed(h.listCompilations),
 		api.CompileShow.Name:  typed(h.showCompilation),
 		api.CompileNow.Name:   acting(h.mayCompile, h.compileNow),
+
+		api.CompileVerify.Name:   acting(h.mayVerify, h.verifyCatalog),
+		api.CompileSample.Name:   typed(h.sampleNodes),
+		api.CompileVerified.Name: typed(h.listVerifications),
 		api.CompilePause.Name: acting(func(ctx context.Context, r api.CompilePauseRequest) (string, error) {
 			if len(r.Reason) > maxReason {
 				return "", fault.New(fault.Invalid, "the reason has %d bytes, at most %d are allowed", len(r.Reason), maxReason)

@@ -34,6 +34,7 @@ type Config struct {
 	Inputs       CatalogInputs
 	Deliveries   Deliveries
 	Compiling    Compiling
+	Verifying    Verifying
 	Reports      inventory.ReportStore
 	Events       Events
 	Inventory    inventory.Asker

@@ -216,8 +216,8 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Applications: appgraph.Service{Store: shop}, Releases: newReleases(b.stored), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
-		Compiling: newCompiling(t),
-		Access:    b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
+		Compiling: newCompiling(t), Verifying: newVerifying(t),
+		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {
 			return rbac.Entry{At: time.Now(), Remote: "192.0.2.7", RequestID: "req-1"}
 		},

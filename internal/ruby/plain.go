@@ -33,6 +33,7 @@ type Plain struct {
 	checkout   code.Checkout
 	modulePath ModulePath
 	slot       chan struct{}
+	swept      sync.Once // what an earlier life left is removed
 }
 
 // ModulePath says where a version has its modules, as its manifest lists them: paths below its root.
@@ -112,6 +113,7 @@ const plainCertname = "puppet"
 // prepare makes a directory for one process, with the Ruby code.
 func (p *Plain) prepare() (string, error) {
 	parent := filepath.Join(p.cfg.Dir, "plain")
+	p.swept.Do(func() { _ = os.RemoveAll(parent) })
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", err
 	}

@@ -154,6 +154,7 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.
 	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
 		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
 	d.warmer.Deployed(version.Environment, version.ID)
+	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
 	return version, nil
 }
@@ -178,7 +179,10 @@ func (d codeDoor) Status(ctx context.Context, env fleet.Environment) (code.Versi
 		return version, compile.CodeStatus{}, err
 	}
 	status, err := d.wanter.Status(ctx, env, version.ID)
-	return version, status, err
+	if err != nil {
+		return version, status, err
+	}
+	return version, status, d.verified(ctx, env, version.ID, &status)
 }
 
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {

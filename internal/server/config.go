@@ -60,6 +60,8 @@ type Config struct {
 	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
 	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
+	VerifyShare        string        `koanf:"verify_share" reload:"true" help:"share of compilations that plain Puppet repeats in the background in a process of its own, to compare: like 1%, or off"`
+	VerifyAfterDeploy  int           `koanf:"verify_after_deploy" reload:"true" help:"for how many sets of classes one node's catalog is compared with plain Puppet's after a deploy; 0: none"`
 	DeliveryMode       string        `koanf:"delivery_mode" reload:"true" help:"how nodes get catalogs for which neither they nor a group say it: live (the newest one at once) or released (only what is released to them)"`
 	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
 	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
@@ -124,6 +126,8 @@ func Default() Config {
 		ReuseCatalogs:         true,
 		VolatileTTL:           10 * time.Minute,
 		ReuseCheck:            100,
+		VerifyShare:           "1%",
+		VerifyAfterDeploy:     5,
 		DeliveryMode:          string(deliver.Live),
 		GenerationsKept:       10,
 		HintApply:             string(deliver.Scheduled),
@@ -192,6 +196,9 @@ func (c Config) Check() error {
 	if err := oneOf("hint_apply", c.HintApply, string(deliver.Scheduled), string(deliver.AtOnce)); err != nil {
 		return err
 	}
+	if _, err := shareOf(c.VerifyShare); err != nil {
+		return err
+	}
 	if err := oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"); err != nil {
 		return err
 	}
@@ -245,6 +252,8 @@ func (c Config) checkNumbers() error {
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
 	case c.ReuseCheck < 0:
 		return bad("reuse_check", "it must not be negative; 0 means that no reused catalog is checked")
+	case c.VerifyAfterDeploy < 0:
+		return bad("verify_after_deploy", "it must not be negative; 0 means that nothing is verified after a deploy")
 	case c.MaxLoad < 0:
 		return bad("max_load", "it must not be negative; 0 means no limit")
 	case c.IdleLoad < 0:

@@ -43,6 +43,7 @@ func (p *parts) figures() {
 		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.reuser.Stats())) })
 	}
 	p.aheadFigures()
+	p.verifyFigures()
 	p.metrics.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(p.catalogs.Stats().Later + p.catalogs.Stats().Shed) })
 }
 

@@ -43,18 +43,19 @@ const keepTokens = 7 * 24 * time.Hour
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
-		"reports":      func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
-		"backups":      func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
-		"versions":     func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
-		"jobs":         func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
-		"releases":     func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
-		"previews":     func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
-		"staged code":  func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
-		"events":       func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
-		"tokens":       func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
-		"audit log":    func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
-		"generations":  func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
-		"compilations": func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
+		"reports":       func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
+		"backups":       func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
+		"versions":      func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
+		"jobs":          func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
+		"releases":      func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
+		"previews":      func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
+		"staged code":   func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
+		"events":        func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
+		"tokens":        func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
+		"audit log":     func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
+		"generations":   func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
+		"verifications": func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
+		"compilations":  func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)
 	}

@@ -53,6 +53,7 @@ type parts struct {
 	packs    *compile.Packs
 	warmer   *compile.Warmer
 	reuser   *compile.Reuser
+	verifier *compile.Verifier
 	intake   *intake.Service
 	deliver  *deliver.Service
 	wanter   *compile.Wanter
@@ -178,14 +179,16 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if slots == 0 {
 		slots = runtime.NumCPU()
 	}
-	p.ruby = ruby.New(ruby.Config{
+	limits := ruby.Config{
 		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
-	}, p.trees, questions{p.store}, p.log.Logger)
+	}
+	p.ruby = ruby.New(limits, p.trees, questions{p.store}, p.log.Logger)
 	known := adapter{p}
 	p.groups = &classifier{parts: p}
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
 	p.reuser = p.newReuser(orders)
+	p.verifier = p.newVerifier(c, limits)
 	reuser := p.reuser
 	if !c.ReuseCatalogs {
 		reuser = nil
@@ -193,7 +196,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Reuser: reuser, History: p.store,
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Reuser: reuser, Verifier: p.verifier, History: p.store,
 		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
 	if err != nil {

@@ -27,8 +27,8 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Runs: p.store,
 		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
-		Compiling: compileDoor{p.store, p},
-		Access:    p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
+		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p},
+		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Stopping: p.stopping, Log: p.log.Logger,
 	})
 	if err != nil {

@@ -177,6 +177,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"compile dispatcher": p.dispatch.Run,
 			"warmer":             p.warmer.Run,
 			"wanted catalogs":    p.wanter.Run,
+			"verified catalogs":  p.verifier.Run,
 			"jobs":               p.jobs.Run,
 			"events of runs":     p.events.Run,
 			"facts":              p.intake.Run,

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// verifyOrder is whose catalogs are verified.
+type verifyOrder struct {
+	nodes                []string
+	environment, version string
+	sample               int
+	all                  bool
+}
+
+func (a *app) compileVerify() *cobra.Command {
+	var order verifyOrder
+	cmd := &cobra.Command{
+		Use: "verify [NODE...]", Short: "Compare catalogs with what plain Puppet gives",
+		Long: `Have plain Puppet compile the catalogs of nodes once more, each in a fresh process that
+shares none of Tutti's compiler, and compare: resources, parameters, tags, edges,
+exported resources, and their order. What Puppet asks of the inventory is answered as it
+was when Tutti compiled. Catalogs are verified one after the other, in the environments
+that their nodes have.
+
+same            equal, or both fail with the same message
+differs         an alarm: no catalog of that version is used again, it is compiled each time
+not-comparable  the code reads a clock, chance or the world outside, or what the catalog
+                was made of changed since; the reason says which
+failed          plain Puppet could not be run to its end
+
+The exit code is 0 when all are the same, 3 when one differs, 4 when one could not be
+verified, 5 when one could not be compared.`,
+		Example: `  tutti compile verify web-1.example.test
+  tutti compile verify --sample 10 --environment production
+  tutti compile verify --all -o json
+  tutti compile verify web-1.example.test --version 3fdc0a1b`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			order.nodes = args
+			ways := 0
+			for _, chosen := range []bool{len(args) > 0, order.sample != 0, order.all} {
+				if chosen {
+					ways++
+				}
+			}
+			if ways != 1 || order.sample < 0 {
+				return usageError{fmt.Errorf("name nodes, or give --sample or --all; usage: %s", cmd.UseLine())}
+			}
+			return a.verifyAll(cmd.Context(), order)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&order.sample, "sample", 0, "one node of each of so many sets of classes, those that most nodes have")
+	flags.BoolVar(&order.all, "all", false, "all nodes of the environment")
+	flags.StringVar(&order.environment, "environment", "production", "of --sample and --all")
+	flags.StringVar(&order.version, "version", "", "of this version of the code, or the beginning of its digest, instead of the current one")
+	return cmd
+}
+
+func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	if err := order.choose(ctx, client); err != nil {
+		return err
+	}
+	var found []api.Verification
+	for _, node := range order.nodes {
+		v, err := order.verify(ctx, client, node)
+		if err != nil {
+			return err
+		}
+		found = append(found, v)
+		if len(order.nodes) > 1 {
+			a.hint("%d of %d: %s: %s", len(found), len(order.nodes), v.Node, v.Outcome)
+		}
+	}
+	if err := printList(a, found, verificationTable(time.Now())); err != nil {
+		return err
+	}
+	if err := a.printDifferences(found); err != nil {
+		return err
+	}
+	return verifyVerdict(found)
+}
+
+// choose finds the nodes that are meant.
+func (o *verifyOrder) choose(ctx context.Context, client *api.Client) error {
+	switch {
+	case o.all:
+		return api.All(ctx, client, api.NodeList, func(after string) any {
+			return api.NodeListRequest{Environment: o.environment, After: after}
+		}, func(node api.Node) error {
+			o.nodes = append(o.nodes, node.Name)
+			return nil
+		})
+	case o.sample > 0:
+		var page api.List[string]
+		err := client.Call(ctx, api.CompileSample, api.CompileSampleRequest{Environment: o.environment, Sample: o.sample}, &page)
+		o.nodes = page.Items
+		return err
+	}
+	return nil
+}
+
+// verify verifies one. A node that has no catalog of the version is no error among many.
+func (o *verifyOrder) verify(ctx context.Context, client *api.Client, node string) (api.Verification, error) {
+	var v api.Verification
+	err := client.Call(ctx, api.CompileVerify, api.CompileVerifyRequest{Node: node, Version: o.version}, &v)
+	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind == fault.NotFound && len(o.nodes) > 1 {
+		return api.Verification{Node: node, Version: o.version, Outcome: "not-comparable", Cause: "hand", Reason: known.Detail, Differences: []api.VerifyDifference{}}, nil
+	}
+	return v, err
+}
+
+// verifyVerdict is nil when all are the same.
+func verifyVerdict(found []api.Verification) error {
+	counts := map[string]int{}
+	for _, v := range found {
+		counts[v.Outcome]++
+	}
+	switch {
+	case counts["differs"] > 0:
+		return jobOutcome{exitDiffers, fmt.Sprintf("%d of %d catalogs are not what plain Puppet gives", counts["differs"], len(found))}
+	case counts["failed"] > 0:
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %d catalogs could not be verified", counts["failed"], len(found))}
+	case counts["not-comparable"] > 0:
+		return jobOutcome{exitRefused, fmt.Sprintf("%d of %d catalogs could not be compared", counts["not-comparable"], len(found))}
+	}
+	return nil
+}
+
+func verificationTable(now time.Time) table[api.Verification] {
+	return table[api.Verification]{
+		columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
+		row: func(v api.Verification) []string {
+			count := ""
+			if v.Count > 0 {
+				count = fmt.Sprint(v.Count)
+			}
+			when := ""
+			if !v.At.IsZero() {
+				when = ago(v.At, now)
+			}
+			return []string{v.Node, v.Environment, short(v.Version), short(v.Catalog), v.Outcome, count, v.Reason, when}
+		},
+		name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
+		empty: "Nothing was verified.",
+	}
+}
+
+// printDifferences shows people what differs.
+func (a *app) printDifferences(found []api.Verification) error {
+	if a.asJSON() || a.quiet {
+		return nil
+	}
+	var out strings.Builder
+	for _, v := range found {
+		for _, d := range v.Differences {
+			fmt.Fprintf(&out, "\n%s: %s\n", v.Node, strings.TrimSpace(d.Resource+" "+d.What))
+			if d.Tutti != "" {
+				fmt.Fprintf(&out, "  Tutti         %s\n", oneLine(d.Tutti))
+			}
+			if d.Plain != "" {
+				fmt.Fprintf(&out, "  plain Puppet  %s\n", oneLine(d.Plain))
+			}
+		}
+		if v.Count > len(v.Differences) {
+			fmt.Fprintf(&out, "%s: %d more\n", v.Node, v.Count-len(v.Differences))
+		}
+	}
+	_, err := fmt.Fprint(a.system.Out, out.String())
+	return err
+}
+
+func (a *app) compileVerifications() *cobra.Command {
+	var request api.CompileVerifiedRequest
+	cmd := &cobra.Command{
+		Use: "verifications", Short: "List catalogs that were compared with what plain Puppet gives, the latest first", Args: exactly(0),
+		Long: `List catalogs that were compared with what plain Puppet gives, the latest first: those that somebody asked for, those of
+one node for each of some sets of classes after a deploy (setting verify_after_deploy), and those of a share of all compilations
+(verify_share). -o json has the differences.`,
+		Example: `  tutti compile verifications
+  tutti compile verifications --outcome differs -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return list(cmd.Context(), a, api.CompileVerified, func(after string) any {
+				request.After = after
+				return request
+			}, verificationTable(time.Now()))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&request.Node, "node", "", "of this node")
+	flags.StringVar(&request.Environment, "environment", "", "of this environment")
+	flags.StringVar(&request.Version, "version", "", "of this version of the code, its whole digest")
+	flags.StringVar(&request.Outcome, "outcome", "", "with this outcome: same, differs, not-comparable or failed")
+	return cmd
+}
+
+// printVerified says how a version's catalogs stand to plain Puppet.
+func (a *app) printVerified(s api.CodeStatus) error {
+	v := s.Verified
+	if v == nil {
+		return nil
+	}
+	if v.Differs > 0 {
+		_, err := fmt.Fprintf(a.system.Out, "ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; see `tutti compile verifications --outcome differs`\n",
+			v.Differs, strings.Join(v.Nodes, ", "))
+		return err
+	}
+	_, err := fmt.Fprintf(a.system.Out, "compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
+	return err
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/ruby"
+)
+
+// newVerifier wires what compares catalogs with those of plain Puppet.
+func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
+	plain := ruby.NewPlain(limits, p.trees, func(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]string, error) {
+		tree, err := p.library.Tree(ctx, env, version)
+		if err != nil {
+			return nil, err
+		}
+		return tree.Manifest().ModulePath, nil
+	})
+	return compile.NewVerifier(compile.VerifierParts{
+		Plain: plain, Store: p.store, History: p.store, Reuser: p.reuser, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Log: p.log.Logger,
+		Share: func() float64 {
+			share, _ := shareOf(p.config.Load().VerifyShare) // Check has looked at it
+			return share
+		},
+		AfterDeploy: func() int { return p.config.Load().VerifyAfterDeploy },
+	}, compile.DefaultVerifier())
+}
+
+// shareOf reads a setting like 1%; off is nothing.
+func shareOf(text string) (float64, error) {
+	if text == "off" {
+		return 0, nil
+	}
+	number, ok := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(share >= 0 && share <= 100) {
+		return 0, bad("verify_share", "%q is neither off nor a share from 0%% to 100%%", text)
+	}
+	return share / 100, nil
+}
+
+// verifyDoor is httpapi.Verifying.
+type verifyDoor struct{ *parts }
+
+// Verify finds out which environment and version are meant.
+func (d verifyDoor) Verify(ctx context.Context, name fleet.Certname, version string) (compile.Verification, error) {
+	node, err := d.store.Node(ctx, name)
+	if err != nil {
+		return compile.Verification{}, err
+	}
+	env, err := agentDoor(d).NodeEnvironment(ctx, name, node.Environment)
+	if err != nil {
+		return compile.Verification{}, err
+	}
+	id, err := d.version(ctx, env, version)
+	if err != nil {
+		return compile.Verification{}, err
+	}
+	return d.verifier.Verify(ctx, name, env, id)
+}
+
+// maxPrefixes is how many versions are looked through for one that begins so.
+const maxPrefixes = 1000
+
+func (d verifyDoor) version(ctx context.Context, env fleet.Environment, text string) (fleet.Digest, error) {
+	if text == "" {
+		version, err := d.library.Refresh(ctx, env)
+		return version.ID, err
+	}
+	versions, err := d.store.Versions(ctx, env, maxPrefixes)
+	if err != nil {
+		return "", err
+	}
+	var found fleet.Digest
+	for _, v := range versions {
+		if !strings.HasPrefix(string(v.ID), text) || v.ID == found {
+			continue
+		}
+		if found != "" {
+			return "", fault.New(fault.Invalid, "several versions of %s begin with %q; give more of it", env, text)
+		}
+		found = v.ID
+	}
+	if found == "" {
+		return "", fault.New(fault.NotFound, "%s has no version %.80q: `tutti code versions %s` lists them", env, text, env)
+	}
+	return found, nil
+}
+
+// Sample implements httpapi.Verifying.
+func (d verifyDoor) Sample(ctx context.Context, env fleet.Environment, n int) ([]fleet.Certname, error) {
+	return d.verifier.Sample(ctx, env, n)
+}
+
+// Verifications implements httpapi.Verifying.
+func (d verifyDoor) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
+	return d.store.Verifications(ctx, f)
+}
+
+// maxWrong is how many nodes code status names whose catalogs differ.
+const maxWrong = 5
+
+// verified adds to a version's status how its catalogs stand to plain Puppet.
+func (d codeDoor) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
+	if s.Verified, err = d.store.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
+		return err
+	}
+	rows, err := d.store.Verifications(ctx, compile.VerificationFilter{Environment: env, Version: version, Outcome: compile.Differs, Limit: maxWrong})
+	for _, v := range rows {
+		s.Wrong = append(s.Wrong, v.Node)
+	}
+	return err
+}
+
+// keepVerifications is how long it is known what was verified.
+const keepVerifications = 30 * 24 * time.Hour
+
+// verifyFigures registers what was verified.
+func (p *parts) verifyFigures() {
+	for outcome, help := range map[compile.VerifyOutcome]string{
+		compile.Same:          "Catalogs that are what plain Puppet gives.",
+		compile.Differs:       "Catalogs that are not what plain Puppet gives. Each is an alarm: see the log and `tutti compile verifications`.",
+		compile.NotComparable: "Catalogs that could not be compared with plain Puppet's: volatile code, changed inputs.",
+		compile.NotVerified:   "Catalogs for which plain Puppet could not be run to its end.",
+	} {
+		name := "tutti_verify_" + strings.ReplaceAll(string(outcome), "-", "_") + "_total"
+		p.metrics.counter(name, help, func() float64 { return float64(p.verifier.Stats().Outcomes[outcome]) })
+	}
+	p.metrics.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.", func() float64 { return float64(p.verifier.Stats().Dropped) })
+	p.metrics.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(p.verifier.Stats().Waiting) })
+}
