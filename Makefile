@@ -45,13 +45,16 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-release bench-events ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
 
 bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 	$(GO) run ./bench/compile
+
+bench-verify: bench-deps build ## a compile's time while others are compared with plain Puppet's in the background
+	$(GO) run ./bench/verify
 
 bench-checkin: bench-deps build ## a node's check-in when nothing changed, against compiling, and 5 000 at once
 	$(GO) run ./bench/checkin
@@ -103,4 +106,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-fleet bench-release bench-events bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check

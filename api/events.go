@@ -33,7 +33,7 @@ type EventStreamRequest struct {
 	Where       string `query:"where"` // a condition on nodes
 	Job         string `query:"job"`
 	Environment string `query:"environment"`
-	Kind        string `query:"kind"`   // begin, resource, missing, end
+	Kind        string `query:"kind"`   // begin, resource, missing, end, alarm
 	Status      string `query:"status"` // success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted
 	Type        string `query:"type"`   // of the resource
 }
@@ -59,7 +59,7 @@ type Event struct {
 	Run         string          `json:"run"`           // the transaction_uuid of its report
 	Job         string          `json:"job,omitempty"` // that ordered the run
 	N           int             `json:"n"`             // its number in the run
-	Kind        string          `json:"kind"`          // begin, resource, missing, end
+	Kind        string          `json:"kind"`          // begin, resource, missing, end, alarm
 	Time        time.Time       `json:"time"`
 	StoredAt    time.Time       `json:"stored_at"`
 	Environment string          `json:"environment,omitempty"`

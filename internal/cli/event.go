@@ -33,7 +33,7 @@ func (c *eventChoice) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Environment, "environment", "", "only of runs in this environment")
 	cmd.Flags().StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
 	cmd.Flags().StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
-	cmd.Flags().StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end")
+	cmd.Flags().StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm")
 	cmd.Flags().StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
 }
 
@@ -177,6 +177,8 @@ func eventStatus(e api.Event) string {
 		return "begin"
 	case e.Kind == "missing":
 		return "missing"
+	case e.Kind == "alarm":
+		return "alarm"
 	case e.Corrective && e.Status == "success":
 		return "corrective"
 	}
@@ -197,6 +199,8 @@ func eventText(e api.Event) string {
 		return text + " (" + e.Environment + ")"
 	case "end":
 		return "run ends (" + e.Environment + ")"
+	case "alarm":
+		return "ALARM: " + oneLine(e.Message)
 	case "missing":
 		return fmt.Sprintf("%d events are missing: the node had no room for them", e.Missing)
 	}
@@ -214,7 +218,7 @@ func eventText(e api.Event) string {
 func coloured(line string, e api.Event, colours bool) string {
 	colour := ""
 	switch status := eventStatus(e); status {
-	case "failure", "failed", "interrupted", "missing":
+	case "failure", "failed", "interrupted", "missing", "alarm":
 		colour = "31"
 	case "success", "changed":
 		colour = "32"

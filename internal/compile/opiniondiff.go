@@ -198,9 +198,10 @@ func hiddenOr(text string) string {
 	return hidden
 }
 
-// shownParameter hides what is marked as sensitive.
+// shownParameter hides what is marked as sensitive, and what a resource changes whose differences are not for eyes.
 func shownParameter(resource *jsonObject, key string, value any) string {
-	if slices.Contains(resource.list("sensitive_parameters"), any(key)) || holdsSensitive(value) {
+	silent, said := memberOf(resource.object("parameters"), "show_diff")
+	if said && key != "show_diff" && (silent == false || silent == "false") || slices.Contains(resource.list("sensitive_parameters"), any(key)) || holdsSensitive(value) {
 		return hidden
 	}
 	return shownValue(value)

@@ -39,6 +39,7 @@ func TestCompareOpinion(t *testing.T) {
 		"order of a list":        {`[1,2.0]`, `[2.0,1]`, "File[/x] parameter loglevel"},
 		"sensitive":              {`"content":"secret"`, `"content":"other"`, "File[/x] parameter content"},
 		"no longer sensitive":    {`,"sensitive_parameters":["content"]`, ``, "File[/x] sensitive_parameters"},
+		"not for eyes":           {`"ip":"192.0.2.1"`, `"ip":"192.0.2.1","secret":"secret","show_diff":false`, "@@Host[h] parameter secret"},
 		"tags":                   {`["file","a"]`, `["file"]`, "File[/x] tags"},
 		"line":                   {`"line":1`, `"line":2`, "Class[A] line"},
 		"class":                  {`"classes":["a","settings"]`, `"classes":["settings"]`, "classes"},

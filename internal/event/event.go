@@ -36,6 +36,9 @@ const (
 	Interrupted = pxp.RunInterrupted
 )
 
+// Alarm is the kind of an event that the server itself adds, and no node can send: a catalog is not what plain Puppet gives.
+const Alarm = "alarm"
+
 // Statuses is every status that an event can have.
 func Statuses() []string {
 	return []string{Success, Failure, Noop, Audit, Skipped, Changed, Unchanged, Failed, Interrupted}
@@ -43,7 +46,7 @@ func Statuses() []string {
 
 // Kinds is every kind of event.
 func Kinds() []string {
-	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded}
+	return []string{pxp.RunBegan, pxp.ResourceEvent, pxp.EventsMissing, pxp.RunEnded, Alarm}
 }
 
 // Batch is events of one run, as its node sent them.

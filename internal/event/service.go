@@ -158,6 +158,17 @@ func (s *Service) gather(ctx context.Context, first delivery) []delivery {
 	return all
 }
 
+// Alarm adds an alarm about a node to the stream. About names what it is about; the same twice is one.
+func (s *Service) Alarm(ctx context.Context, node fleet.Certname, about string, e pxp.RunEvent) error {
+	e.N, e.Kind, e.Status, e.At = 1, Alarm, Failure, s.Now()
+	_, err := s.Store.TakeEvents(ctx, []Batch{{Node: node, Run: about, Events: []pxp.RunEvent{e}}}, e.At)
+	if err != nil {
+		return err
+	}
+	s.wake(ctx)
+	return nil
+}
+
 // store commits batches, wakes readers and tells nodes. What cannot be stored is not
 // acknowledged: it comes again.
 func (s *Service) store(ctx context.Context, all []delivery) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/ruby"
 )
 
@@ -28,7 +30,21 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 			return share
 		},
 		AfterDeploy: func() int { return p.config.Load().VerifyAfterDeploy },
+		Alarm:       p.catalogAlarm,
 	}, compile.DefaultVerifier())
+}
+
+// catalogAlarm tells those who follow events of a catalog that is not what plain Puppet gives. What differs is shown to who may
+// read the catalog only.
+func (p *parts) catalogAlarm(ctx context.Context, v compile.Verification) {
+	err := p.events.Alarm(ctx, v.Node, fmt.Sprintf("verification-%d", v.ID), pxp.RunEvent{
+		Environment: string(v.Environment), Version: string(v.Version),
+		Message: fmt.Sprintf("the catalog of version %s is not what plain Puppet gives, in %d places: no catalog of it is used again; see `tutti compile verifications --node %s`",
+			v.Version.Short(), v.Count, v.Node),
+	})
+	if err != nil && ctx.Err() == nil {
+		p.log.ErrorContext(ctx, "the alarm about a catalog is in no event", "node", v.Node, "err", err)
+	}
 }
 
 // shareOf reads a setting like 1%; off is nothing.
