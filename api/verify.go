@@ -38,18 +38,18 @@ type CompileVerifiedRequest struct {
 
 // Verification is a catalog, compared with what plain Puppet gives for the same order.
 type Verification struct {
-	ID          int64               `json:"id"`
-	Node        string              `json:"node"`
-	Environment string              `json:"environment"`
-	Version     string              `json:"version"`
-	Catalog     string              `json:"catalog,omitempty"` // its digest; none: the compilation failed, and its error is compared
-	Outcome     string              `json:"outcome"`           // same, differs, not-comparable, failed
-	Cause       string              `json:"cause"`             // hand, deploy, sample
-	Reason      string              `json:"reason,omitempty"`  // why nothing was compared
+	ID          int64              `json:"id"`
+	Node        string             `json:"node"`
+	Environment string             `json:"environment"`
+	Version     string             `json:"version"`
+	Catalog     string             `json:"catalog,omitempty"` // its digest; none: the compilation failed, and its error is compared
+	Outcome     string             `json:"outcome"`           // same, differs, not-comparable, failed
+	Cause       string             `json:"cause"`             // hand, deploy, sample
+	Reason      string             `json:"reason,omitempty"`  // why nothing was compared
 	Differences []VerifyDifference `json:"differences"`       // the first of them
-	Count       int                 `json:"count"`             // how many there are
-	WallMillis  int64               `json:"wall_ms"`           // that plain Puppet took
-	At          time.Time           `json:"at"`
+	Count       int                `json:"count"`             // how many there are
+	WallMillis  int64              `json:"wall_ms"`           // that plain Puppet took
+	At          time.Time          `json:"at"`
 }
 
 // VerifyDifference is one place where a catalog is not what plain Puppet gives. What is sensitive is hidden.
