@@ -129,7 +129,8 @@ func (s settings) share(ctx context.Context, binary, dir, share string, facts ca
 	latency := measure.Summarize(result.Latencies)
 	return measure.Row{Server: "tutti", Case: "verify_share " + share, Figures: map[string]float64{
 		"requests": float64(s.Compiles), "p50_ms": 1000 * latency.P50.Seconds(), "p99_ms": 1000 * latency.P99.Seconds(),
-		"per_s": float64(s.Compiles) / result.Wall.Seconds(), "server_cores": span.Cores(span.Server), "client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
+		"per_s": float64(s.Compiles) / result.Wall.Seconds(), "server_cores": span.Cores(span.Server),
+		"client_cores": span.Cores(span.Clients), "others_cores": span.Cores(span.Others),
 	}}, nil
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 func (a *app) compileCommand() *cobra.Command {
-	return a.withAccess(noun("compile", "See and steer what is compiled", a.compileQueue(), a.compileShow(), a.compileNow(), a.compileVerify(), a.compileVerifications(), a.compilePause(), a.compileResume()))
+	return a.withAccess(noun("compile", "See and steer what is compiled", a.compileQueue(), a.compileShow(), a.compileNow(), a.compileVerify(),
+		a.compileVerifications(), a.compilePause(), a.compileResume()))
 }
 
 // compilationTable is rows of the queue, or of what became of them.

@@ -117,7 +117,9 @@ func (o *verifyOrder) verify(ctx context.Context, client *api.Client, node strin
 	var v api.Verification
 	err := client.Call(ctx, api.CompileVerify, api.CompileVerifyRequest{Node: node, Version: o.version}, &v)
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind == fault.NotFound && len(o.nodes) > 1 {
-		return api.Verification{Node: node, Version: o.version, Outcome: "not-comparable", Cause: "hand", Reason: known.Detail, Differences: []api.VerifyDifference{}}, nil
+		return api.Verification{
+			Node: node, Version: o.version, Outcome: "not-comparable", Cause: "hand", Reason: known.Detail, Differences: []api.VerifyDifference{},
+		}, nil
 	}
 	return v, err
 }
@@ -213,7 +215,8 @@ func (a *app) printVerified(s api.CodeStatus) error {
 		return nil
 	}
 	if v.Differs > 0 {
-		_, err := fmt.Fprintf(a.system.Out, "ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; see `tutti compile verifications --outcome differs`\n",
+		_, err := fmt.Fprintf(a.system.Out, "ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
+			"see `tutti compile verifications --outcome differs`\n",
 			v.Differs, strings.Join(v.Nodes, ", "))
 		return err
 	}

@@ -201,7 +201,8 @@ func hiddenOr(text string) string {
 // shownParameter hides what is marked as sensitive, and what a resource changes whose differences are not for eyes.
 func shownParameter(resource *jsonObject, key string, value any) string {
 	silent, said := memberOf(resource.object("parameters"), "show_diff")
-	if said && key != "show_diff" && (silent == false || silent == "false") || slices.Contains(resource.list("sensitive_parameters"), any(key)) || holdsSensitive(value) {
+	if said && key != "show_diff" && (silent == false || silent == "false") ||
+		slices.Contains(resource.list("sensitive_parameters"), any(key)) || holdsSensitive(value) {
 		return hidden
 	}
 	return shownValue(value)

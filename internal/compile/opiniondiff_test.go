@@ -15,7 +15,8 @@ const (
 		"edges":[{"source":"Stage[main]","target":"Class[A]"},{"source":"Class[A]","target":"File[/x]"}],"resources":[
 		{"type":"Stage","title":"main","tags":["stage"],"exported":false,"parameters":{"name":"main"}},
 		{"type":"Class","title":"A","tags":["class","a"],"file":"/etc/puppetlabs/code/environments/production/manifests/site.pp","line":1,"exported":false},
-		{"type":"File","title":"/x","tags":["file","a"],"exported":false,"parameters":{"content":"secret","mode":"0644","loglevel":{"b":1,"a":[1,2.0]}},"sensitive_parameters":["content"]}]}`
+		{"type":"File","title":"/x","tags":["file","a"],"exported":false,"parameters":{"content":"secret","mode":"0644","loglevel":{"b":1,"a":[1,2.0]}},
+		"sensitive_parameters":["content"]}]}`
 	comparedExports = `[{"type":"Host","title":"h","exported":true,"parameters":{"ip":"192.0.2.1"}},{"type":"Host","title":"i","exported":true,"parameters":{}}]`
 )
 
@@ -29,27 +30,32 @@ func TestCompareOpinion(t *testing.T) {
 		from, to string // in what plain Puppet gives
 		want     string // Difference.String; empty: none
 	}{
-		"equal":                  {"", "", ""},
-		"stamp":                  {`"version":"1","code_id":"x","catalog_uuid":"u"`, `"version":2,"catalog_uuid":"v"`, ""},
-		"order of tags":          {`["file","a"]`, `["a","file"]`, ""},
-		"order of parameters":    {`"mode":"0644","loglevel"`, `"loglevel"`, "File[/x] parameter mode"},
-		"parameter":              {`"0644"`, `"0600"`, "File[/x] parameter mode"},
-		"number":                 {`2.0`, `2`, "File[/x] parameter loglevel"},
-		"order of keys":          {`{"b":1,"a":[1,2.0]}`, `{"a":[1,2.0],"b":1}`, "File[/x] parameter loglevel"},
-		"order of a list":        {`[1,2.0]`, `[2.0,1]`, "File[/x] parameter loglevel"},
-		"sensitive":              {`"content":"secret"`, `"content":"other"`, "File[/x] parameter content"},
-		"no longer sensitive":    {`,"sensitive_parameters":["content"]`, ``, "File[/x] sensitive_parameters"},
-		"not for eyes":           {`"ip":"192.0.2.1"`, `"ip":"192.0.2.1","secret":"secret","show_diff":false`, "@@Host[h] parameter secret"},
-		"tags":                   {`["file","a"]`, `["file"]`, "File[/x] tags"},
-		"line":                   {`"line":1`, `"line":2`, "Class[A] line"},
-		"class":                  {`"classes":["a","settings"]`, `"classes":["settings"]`, "classes"},
-		"environment":            {`"environment":"production"`, `"environment":"other"`, "environment"},
-		"missing resource":       {`"title":"/x"`, `"title":"/y"`, "File[/x] only Tutti has it"},
-		"edge":                   {`{"source":"Class[A]","target":"File[/x]"}`, `{"source":"Class[A]","target":"File[/y]"}`, "Class[A] -> File[/x] edge that only Tutti has"},
-		"order of edges":         {`{"source":"Stage[main]","target":"Class[A]"},{"source":"Class[A]","target":"File[/x]"}`, `{"source":"Class[A]","target":"File[/x]"},{"source":"Stage[main]","target":"Class[A]"}`, "order of edges"},
-		"twice the edge":         {`{"source":"Stage[main]","target":"Class[A]"},`, `{"source":"Stage[main]","target":"Class[A]"},{"source":"Stage[main]","target":"Class[A]"},`, "order of edges"},
-		"exported":               {`192.0.2.1`, `192.0.2.2`, "@@Host[h] parameter ip"},
-		"order of the exported":  {comparedExports, `[{"type":"Host","title":"i","exported":true,"parameters":{}},{"type":"Host","title":"h","exported":true,"parameters":{"ip":"192.0.2.1"}}]`, "order of exported resources"},
+		"equal":               {"", "", ""},
+		"stamp":               {`"version":"1","code_id":"x","catalog_uuid":"u"`, `"version":2,"catalog_uuid":"v"`, ""},
+		"order of tags":       {`["file","a"]`, `["a","file"]`, ""},
+		"order of parameters": {`"mode":"0644","loglevel"`, `"loglevel"`, "File[/x] parameter mode"},
+		"parameter":           {`"0644"`, `"0600"`, "File[/x] parameter mode"},
+		"number":              {`2.0`, `2`, "File[/x] parameter loglevel"},
+		"order of keys":       {`{"b":1,"a":[1,2.0]}`, `{"a":[1,2.0],"b":1}`, "File[/x] parameter loglevel"},
+		"order of a list":     {`[1,2.0]`, `[2.0,1]`, "File[/x] parameter loglevel"},
+		"sensitive":           {`"content":"secret"`, `"content":"other"`, "File[/x] parameter content"},
+		"no longer sensitive": {`"sensitive_parameters":["content"]`, `"x":1`, "File[/x] sensitive_parameters"},
+		"not for eyes":        {`"ip":"192.0.2.1"`, `"ip":"192.0.2.1","secret":"secret","show_diff":false`, "@@Host[h] parameter secret"},
+		"tags":                {`["file","a"]`, `["file"]`, "File[/x] tags"},
+		"line":                {`"line":1`, `"line":2`, "Class[A] line"},
+		"class":               {`"classes":["a","settings"]`, `"classes":["settings"]`, "classes"},
+		"environment":         {`"environment":"production"`, `"environment":"other"`, "environment"},
+		"missing resource":    {`"title":"/x"`, `"title":"/y"`, "File[/x] only Tutti has it"},
+		"edge": {`{"source":"Class[A]","target":"File[/x]"}`, `{"source":"Class[A]","target":"File[/y]"}`,
+			"Class[A] -> File[/x] edge that only Tutti has"},
+		"order of edges": {`{"source":"Stage[main]","target":"Class[A]"},{"source":"Class[A]","target":"File[/x]"}`,
+			`{"source":"Class[A]","target":"File[/x]"},{"source":"Stage[main]","target":"Class[A]"}`, "order of edges"},
+		"twice the edge": {`{"source":"Stage[main]","target":"Class[A]"},`,
+			`{"source":"Stage[main]","target":"Class[A]"},{"source":"Stage[main]","target":"Class[A]"},`, "order of edges"},
+		"exported": {`192.0.2.1`, `192.0.2.2`, "@@Host[h] parameter ip"},
+		"order of the exported": {comparedExports,
+			`[{"type":"Host","title":"i","exported":true,"parameters":{}},{"type":"Host","title":"h","exported":true,"parameters":{"ip":"192.0.2.1"}}]`,
+			"order of exported resources"},
 		"nothing exported":       {comparedExports, `[]`, "@@Host[h] only Tutti has it"},
 		"parameter that is null": {`"mode":"0644"`, `"mode":null`, "File[/x] parameter mode"},
 	} {

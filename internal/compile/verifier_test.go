@@ -62,8 +62,9 @@ func newVerifyWorld(t *testing.T) *verifyWorld {
 	t.Helper()
 	w := &verifyWorld{reuseWorld: newReuseWorld(t), plain: &plain{script: agreeing}}
 	w.verifier = compile.NewVerifier(compile.VerifierParts{
-		Plain: w.plain, Store: w.queue, History: w.queue, Reuser: w.reuser, Gate: w.gate, Share: func() float64 { return w.share }, AfterDeploy: func() int { return 2 },
-		Alarm: func(_ context.Context, v compile.Verification) { w.alarms = append(w.alarms, v) },
+		Plain: w.plain, Store: w.queue, History: w.queue, Reuser: w.reuser, Gate: w.gate, Share: func() float64 { return w.share },
+		AfterDeploy: func() int { return 2 },
+		Alarm:       func(_ context.Context, v compile.Verification) { w.alarms = append(w.alarms, v) },
 	}, compile.DefaultVerifier())
 	w.dispatcher.Verifier = w.verifier
 	return w
@@ -247,7 +248,8 @@ func TestTooManySamplesAreDropped(t *testing.T) {
 func TestDeploysAreVerified(t *testing.T) {
 	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
 		defer w.runVerifier(t.Context())()
-		w.queue.SetClassSets(compile.ClassSet{Node: "a.example", Nodes: 5}, compile.ClassSet{Node: "b.example", Nodes: 2}, compile.ClassSet{Node: "c.example", Nodes: 1})
+		sets := []compile.ClassSet{{Node: "a.example", Nodes: 5}, {Node: "b.example", Nodes: 2}, {Node: "c.example", Nodes: 1}}
+		w.queue.SetClassSets(sets...)
 		w.verifier.Deployed(production, version1)
 		time.Sleep(time.Minute)
 		if w.plain.count() != 0 {

@@ -138,7 +138,8 @@ func (v *Verifier) doubt(ctx context.Context, s second, answers []Recorded, firs
 		places = append(places, d.String())
 	}
 	if s.Inputs != nil && len(s.Inputs.Volatile) > 0 {
-		return notComparable("the code %s, and that may explain what differs: %s", strings.Join(s.Inputs.Volatile[:min(3, len(s.Inputs.Volatile))], ", "), strings.Join(places, "; "))
+		reasons := s.Inputs.Volatile[:min(3, len(s.Inputs.Volatile))]
+		return notComparable("the code is volatile (%s), and that may explain what differs: %s", strings.Join(reasons, ", "), strings.Join(places, "; "))
 	}
 	again, failed := v.ask(ctx, s, answers)
 	if failed.Outcome != "" {

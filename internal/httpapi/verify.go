@@ -114,7 +114,8 @@ func verifiedOf(s compile.CodeStatus) *api.CodeVerified {
 		return nil
 	}
 	out := &api.CodeVerified{
-		Same: s.Verified[compile.Same], Differs: s.Verified[compile.Differs], NotComparable: s.Verified[compile.NotComparable], Failed: s.Verified[compile.NotVerified],
+		Same: s.Verified[compile.Same], Differs: s.Verified[compile.Differs], NotComparable: s.Verified[compile.NotComparable],
+		Failed: s.Verified[compile.NotVerified],
 	}
 	for _, node := range s.Wrong {
 		out.Nodes = append(out.Nodes, string(node))

@@ -50,7 +50,8 @@ func TestPlainPuppetFindsOldMistakes(t *testing.T) {
 				"      value.is_a?(Hash) ? value.sort.to_h { |k, v| [k, of(v)] } : value\n    end\n  end\n\n"},
 		}},
 		{"AVariableOfATemplateIsMissed", "erb", []mistake{
-			{"templates.rb", "        return {} if wanted.empty?\n", "        wanted = wanted.reject { |name, _| name == 'role' }\n        return {} if wanted.empty?\n"},
+			{"templates.rb", "        return {} if wanted.empty?\n",
+				"        wanted = wanted.reject { |name, _| name == 'role' }\n        return {} if wanted.empty?\n"},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,7 +110,8 @@ func mistaken(t *testing.T, mistakes []mistake) string {
 		t.Fatal(err)
 	}
 	script := filepath.Join(dir, "ruby.sh")
-	text := fmt.Sprintf("#!/bin/sh\nfor a; do\n  case \"$a\" in */ruby/main.rb) a=%s/main.rb;; esac\n  set -- \"$@\" \"$a\"; shift\ndone\nexec %s \"$@\"\n", dir, ruby)
+	text := fmt.Sprintf("#!/bin/sh\nfor a; do\n"+
+		"  case \"$a\" in */ruby/main.rb) a=%s/main.rb;; esac\n  set -- \"$@\" \"$a\"; shift\ndone\nexec %s \"$@\"\n", dir, ruby)
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +145,8 @@ func TestPlainPuppetFindsAStaleCatalog(t *testing.T) {
 			}
 			const node = "stale.example.org"
 			seq := facts.Set(node, `{"deep":{"a":"1"}}`)
-			if _, err := queue.Want(t.Context(), compile.Want{Node: node, Environment: "production", Version: version("net"), FactsSeq: seq, At: time.Now()}); err != nil {
+			want := compile.Want{Node: node, Environment: "production", Version: version("net"), FactsSeq: seq, At: time.Now()}
+			if _, err := queue.Want(t.Context(), want); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())

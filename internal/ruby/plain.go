@@ -171,7 +171,7 @@ func (p *Plain) run(ctx context.Context, dir string, line []byte) (answer []byte
 	}
 	defer func() { _, _ = results.Close(), hold.Close() }()
 	words := &firstBytes{most: 8 << 10}
-	cmd := exec.Command(interpreter, filepath.Join(dir, "ruby", "plain.rb")) //nolint:noctx,gosec // its group is killed below; the interpreter is the operator's choice
+	cmd := exec.Command(interpreter, filepath.Join(dir, "ruby", "plain.rb")) //nolint:noctx,gosec // its group is killed; the operator chose the interpreter
 	cmd.Dir, cmd.Env = dir, environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeline, words, words
 	cmd.ExtraFiles = []*os.File{answers}

@@ -196,7 +196,8 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Reuser: reuser, Verifier: p.verifier, History: p.store,
+		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
+		Reuser: reuser, Verifier: p.verifier, History: p.store,
 		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
 	if err != nil {

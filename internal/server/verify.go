@@ -39,7 +39,8 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 func (p *parts) catalogAlarm(ctx context.Context, v compile.Verification) {
 	err := p.events.Alarm(ctx, v.Node, fmt.Sprintf("verification-%d", v.ID), pxp.RunEvent{
 		Environment: string(v.Environment), Version: string(v.Version),
-		Message: fmt.Sprintf("the catalog of version %s is not what plain Puppet gives, in %d places: no catalog of it is used again; see `tutti compile verifications --node %s`",
+		Message: fmt.Sprintf("the catalog of version %s is not what plain Puppet gives, in %d places: no catalog of it is used again; "+
+			"see `tutti compile verifications --node %s`",
 			v.Version.Short(), v.Count, v.Node),
 	})
 	if err != nil && ctx.Err() == nil {
@@ -147,6 +148,7 @@ func (p *parts) verifyFigures() {
 		name := "tutti_verify_" + strings.ReplaceAll(string(outcome), "-", "_") + "_total"
 		p.metrics.counter(name, help, func() float64 { return float64(p.verifier.Stats().Outcomes[outcome]) })
 	}
-	p.metrics.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.", func() float64 { return float64(p.verifier.Stats().Dropped) })
+	p.metrics.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.",
+		func() float64 { return float64(p.verifier.Stats().Dropped) })
 	p.metrics.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(p.verifier.Stats().Waiting) })
 }

@@ -58,7 +58,8 @@ func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes [
 	if err != nil {
 		return nil, err
 	}
-	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+" FROM reuse_stops WHERE environment = $1 AND (certname = '' OR certname IN (SELECT value FROM "+
+	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
+		WHERE environment = $1 AND (certname = '' OR certname IN (SELECT value FROM `+
 		s.words().elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
 	found := map[fleet.Certname][]compile.ReuseStop{}
 	for _, stop := range stops {

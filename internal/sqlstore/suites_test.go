@@ -219,7 +219,9 @@ func reuseBackend(t *testing.T, s *Store) compiletest.ReuseBackend {
 // Nodes with the same classes are one set; a deactivated one is of none.
 func testClassSets(t *testing.T, s *Store) {
 	t.Helper()
-	for node, classes := range map[fleet.Certname][]string{"web-2": {"Base", "Web"}, "web-1": {"Web", "Base"}, "db-1": {"Base", "Db"}, "gone": {"Base"}, "other": {"Base"}} {
+	for node, classes := range map[fleet.Certname][]string{
+		"web-2": {"Base", "Web"}, "web-1": {"Web", "Base"}, "db-1": {"Base", "Db"}, "gone": {"Base"}, "other": {"Base"},
+	} {
 		saved := inventory.Catalog{Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node))}
 		if node == "other" {
 			saved.Environment = "other"

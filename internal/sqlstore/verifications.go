@@ -63,7 +63,8 @@ func (s *Store) Verifications(ctx context.Context, f compile.VerificationFilter)
 	if f.Outcome != "" {
 		w.add("outcome = ?", string(f.Outcome))
 	}
-	list, err := collect(ctx, s.reads, scanVerification, "SELECT "+verificationColumns+" FROM verifications"+w.where()+" ORDER BY id DESC LIMIT "+w.mark(f.Limit), w.args...)
+	list, err := collect(ctx, s.reads, scanVerification, "SELECT "+verificationColumns+" FROM verifications"+w.where()+
+		" ORDER BY id DESC LIMIT "+w.mark(f.Limit), w.args...)
 	return list, explain(err, "read which catalogs were verified")
 }
 
@@ -147,7 +148,8 @@ func (s *Store) Answers(ctx context.Context, digests []fleet.Digest) (map[fleet.
 // DoneOf implements compile.Verifications.
 func (s *Store) DoneOf(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
-		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'done'
+		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations
+			WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'done'
 			AND id IN (SELECT compilation FROM compilation_inputs) ORDER BY finished_at DESC, id DESC LIMIT 1`, node, env, version))
 		if err != nil {
 			return missing(err, "%s has no catalog of version %s in %s whose inputs are known", node, version.Short(), env)

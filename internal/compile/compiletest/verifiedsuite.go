@@ -50,19 +50,25 @@ func (b reuseBench) verifications(store compile.Verifications, f compile.Verific
 
 func testVerificationsAreListed(b reuseBench, store compile.Verifications) {
 	wrong := compile.Verification{
-		Node: "a.example", Environment: env, Version: v1, Catalog: v2, Inputs: v1, Outcome: compile.Differs, Cause: compile.Sampled, Count: 30, Wall: time.Second, At: t0,
+		Node: "a.example", Environment: env, Version: v1, Catalog: v2, Inputs: v1, Outcome: compile.Differs, Cause: compile.Sampled, Count: 30,
+		Wall: time.Second, At: t0,
 		Differences: []compile.Difference{{Resource: "File[/x]", What: "parameter content", Tutti: `"a"`, Plain: `"b"`}},
 	}
 	fine := compile.Verification{Node: "b.example", Environment: env, Version: v1, Catalog: v2, Outcome: compile.Same, Cause: compile.ByHand, At: t0.Add(minute)}
-	other := compile.Verification{Node: "b.example", Environment: "other", Version: v2, Outcome: compile.NotComparable, Cause: compile.AfterDeploy, Reason: "it is volatile", At: t0}
+	other := compile.Verification{
+		Node: "b.example", Environment: "other", Version: v2, Outcome: compile.NotComparable, Cause: compile.AfterDeploy, Reason: "it is volatile", At: t0,
+	}
 	wrong, fine, other = b.verified(store, wrong), b.verified(store, fine), b.verified(store, other)
 	for name, test := range map[string]struct {
 		filter compile.VerificationFilter
 		want   []compile.Verification
 	}{
-		"all": {compile.VerificationFilter{}, []compile.Verification{other, fine, wrong}}, "node": {compile.VerificationFilter{Node: "b.example"}, []compile.Verification{other, fine}},
-		"environment": {compile.VerificationFilter{Environment: env}, []compile.Verification{fine, wrong}}, "version": {compile.VerificationFilter{Version: v2}, []compile.Verification{other}},
-		"outcome": {compile.VerificationFilter{Outcome: compile.Differs}, []compile.Verification{wrong}}, "page": {compile.VerificationFilter{Before: other.ID, Limit: 1}, []compile.Verification{fine}},
+		"all":         {compile.VerificationFilter{}, []compile.Verification{other, fine, wrong}},
+		"node":        {compile.VerificationFilter{Node: "b.example"}, []compile.Verification{other, fine}},
+		"environment": {compile.VerificationFilter{Environment: env}, []compile.Verification{fine, wrong}},
+		"version":     {compile.VerificationFilter{Version: v2}, []compile.Verification{other}},
+		"outcome":     {compile.VerificationFilter{Outcome: compile.Differs}, []compile.Verification{wrong}},
+		"page":        {compile.VerificationFilter{Before: other.ID, Limit: 1}, []compile.Verification{fine}},
 	} {
 		if diff := cmp.Diff(test.want, b.verifications(store, test.filter)); diff != "" {
 			b.t.Errorf("%s (-want +got):\n%s", name, diff)
