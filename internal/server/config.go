@@ -60,8 +60,8 @@ type Config struct {
 	ReuseCatalogs      bool          `koanf:"reuse_catalogs" help:"give a node its stored catalog while all that was read for it is as it was; false: compile every time"`
 	VolatileTTL        time.Duration `koanf:"volatile_ttl" reload:"true" help:"how long a catalog is used again whose code reads what cannot be followed, such as the clock; 0: never"`
 	ReuseCheck         int           `koanf:"reuse_check" reload:"true" help:"one in so many catalogs that are used again is compiled in the background and compared; 0: none"`
-	VerifyShare        string        `koanf:"verify_share" reload:"true" help:"share of compilations that plain Puppet repeats to compare, or off"`
-	VerifyAfterDeploy  int           `koanf:"verify_after_deploy" reload:"true" help:"sets of classes of which plain Puppet compiles a node after a deploy; 0: none"`
+	VerifyShare        string        `koanf:"verify_share" reload:"true" help:"share of compilations that plain Puppet verifies, or off"`
+	VerifyAfterDeploy  int           `koanf:"verify_after_deploy" reload:"true" help:"sets of classes whose catalog is verified after a deploy; 0: none"`
 	DeliveryMode       string        `koanf:"delivery_mode" reload:"true" help:"how nodes get catalogs for which neither they nor a group say it: live (the newest one at once) or released (only what is released to them)"`
 	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
 	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
