@@ -140,10 +140,13 @@ type NodeError struct {
 
 // Connected is the connection of a node's agent.
 type Connected struct {
-	Server   string    `json:"server"`
-	Since    time.Time `json:"since"`
-	Agent    string    `json:"agent,omitempty"` // how the agent calls itself, with its version
-	Protocol string    `json:"protocol"`        // PCP 1 or PCP 2
+	Server        string    `json:"server"`
+	Since         time.Time `json:"since"`
+	Agent         string    `json:"agent,omitempty"`          // how the agent calls itself, with its version
+	Client        string    `json:"client,omitempty"`         // which program that is: tutti-agent, pxp-agent, or what it says
+	ClientVersion string    `json:"client_version,omitempty"` // its version; of pxp-agent, which says none, the package that it came with
+	Protocol      string    `json:"protocol"`                 // PCP 1 or PCP 2
+	Shared        string    `json:"shared,omitempty"`         // why it seems that several agents have the node's certificate
 }
 
 // Facts is a node's newest facts.

@@ -51,6 +51,16 @@ func count(t *testing.T, db *sql.DB, query string) int {
 	return n
 }
 
+// words is the one text that a query gives.
+func words(t *testing.T, db *sql.DB, query string) string {
+	t.Helper()
+	var text string
+	if err := db.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
 // judge compares what the server has with what was done.
 func (s *storm) judge(t *testing.T) {
 	t.Helper()
@@ -141,6 +151,7 @@ func (s *storm) judgeCompilations(t *testing.T) {
 		t.Errorf("%d compilations were begun, want %d to %d", compiled, stormNodes, reasons+s.lost)
 	}
 	if failed := count(t, db, "SELECT COUNT(*) FROM compilations WHERE state = 'failed' AND certname LIKE 'sim-%'"); failed > 0 {
-		t.Errorf("%d compilations failed", failed)
+		t.Errorf("%d compilations failed, one of them: %s", failed,
+			words(t, db, "SELECT MIN(certname || ': ' || error) FROM compilations WHERE state = 'failed' AND certname LIKE 'sim-%'"))
 	}
 }

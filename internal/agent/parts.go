@@ -67,7 +67,7 @@ func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
 	n := errand.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
-		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"), Events: d.eventsDir(),
+		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"), Events: d.eventsDir(), Shebang: shebang,
 	}
 	if len(d.primaries()) > 0 {
 		n.Reports = d.reports.dir

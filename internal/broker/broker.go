@@ -46,6 +46,8 @@ type Config struct {
 	// Joined is told of every session when it is in the inventory. It must not
 	// block. Nil: nobody wants to know.
 	Joined func(Presence)
+	// Left is told of every session that ended and that no later one has replaced. It must not block. Nil: nobody wants to know.
+	Left func(Presence)
 	// AccessLog tells whether every message is logged.
 	AccessLog func() bool
 	Log       *slog.Logger
@@ -60,6 +62,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Joined == nil {
 		c.Joined = func(Presence) {}
+	}
+	if c.Left == nil {
+		c.Left = func(Presence) {}
 	}
 	if c.AccessLog == nil {
 		c.AccessLog = func() bool { return true }
@@ -140,9 +145,13 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 		b.stats.superseded.Add(1)
 		b.cfg.Log.Info("node connected again, the earlier connection is dropped", "uri", who.URI, "earlier", old.who.Remote, "remote", who.Remote)
 		old.drop(supersededWord)
+		if s.who.Rivals.Count == rivalCount {
+			b.cfg.Log.Warn("two agents share one certificate, each takes the other one's place",
+				"node", who.Certname, "uri", who.URI, "remote", who.Remote, "other", old.who.Remote)
+		}
 	}
 	b.cfg.Log.Info("node connected", "uri", who.URI, "remote", who.Remote, "pcp", int(who.Version), "agent", who.Agent)
-	b.cfg.Joined(who)
+	b.cfg.Joined(s.who)
 	return s, nil
 }
 
@@ -159,6 +168,7 @@ func (b *Broker) enter(s *Session) (old *Session, err error) {
 	}
 	if old != nil {
 		b.remove(old)
+		s.who.Rivals = old.who.Rivals.again(old.who.Remote, s.who.Since)
 	}
 	b.sessions[s.who.URI] = s
 	b.note(s.who.URI, 1)

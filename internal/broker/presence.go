@@ -18,6 +18,7 @@ type Presence struct {
 	Agent    string       // how the client calls itself, with its version; may be empty
 	Remote   string       // address and port
 	Since    time.Time
+	Rivals   Rivals
 }
 
 // Presence tells whether a client is connected.

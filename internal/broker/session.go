@@ -202,6 +202,7 @@ func (s *Session) drop(f Farewell) {
 func (s *Session) goodbye(f Farewell) {
 	if s.broker.leave(s) {
 		s.log(f)
+		s.broker.cfg.Left(s.who)
 	}
 }
 

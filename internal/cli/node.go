@@ -69,13 +69,21 @@ func nodeTable(request api.NodeListRequest, now time.Time) table[api.Node] {
 		empty = "No such nodes."
 	}
 	return table[api.Node]{
-		columns: []string{"node", "environment", "status", "last report", "facts", "catalog"},
+		columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
 		row: func(n api.Node) []string {
-			return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest)}
+			return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
 		},
 		name:  func(n api.Node) string { return n.Name },
 		empty: empty,
 	}
+}
+
+// clientOf is which agent is connected.
+func clientOf(c *api.Connected) string {
+	if c == nil {
+		return ""
+	}
+	return first(strings.TrimSpace(c.Client+" "+c.ClientVersion), "connected")
 }
 
 // nodeStatus is the word for a node's last run.
@@ -145,7 +153,11 @@ func agentOf(c *api.Connected, now time.Time) string {
 	if c == nil {
 		return "not connected"
 	}
-	return fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.TrimSpace(c.Protocol+" "+c.Agent))
+	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.TrimSpace(c.Protocol+" "+clientOf(c)))
+	if c.Shared != "" {
+		text += "; " + c.Shared + ": give each a certificate of its own"
+	}
+	return text
 }
 
 // deliveryOf tells what a node may have, and whether it applied that.

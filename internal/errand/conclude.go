@@ -62,11 +62,11 @@ func cancelled(reason string) string {
 // resultsOf makes the results of what a program left; its error is the whole text
 // for the requester.
 func resultsOf(label string, action Action, o Output) (jsontext.Value, error) {
-	if !utf8.Valid(o.Stdout) || bytes.IndexByte(o.Stdout, 0) >= 0 {
-		return nil, fmt.Errorf("The task executed for the %s returned invalid UTF-8 on stdout", label) //nolint:staticcheck // the original's words
-	}
 	if action.Results == nil {
 		return outcome(o)
+	}
+	if !utf8.Valid(o.Stdout) || bytes.IndexByte(o.Stdout, 0) >= 0 {
+		return nil, fmt.Errorf("The task executed for the %s returned invalid UTF-8 on stdout", label) //nolint:staticcheck // the original's words
 	}
 	results, err := action.Results(o)
 	switch {

@@ -111,10 +111,10 @@ func TestOutputThatIsNotText(t *testing.T) {
 		for id, stdout := range map[string]string{"t1": "\xff", "t2": "a\x00b"} {
 			n.program(errandtest.Ending{Stdout: stdout, Stderr: "fine\xff"})
 			n.command(id)
-			text := "The task executed for the non blocking 'command run' request (transaction " + id + ") returned invalid UTF-8 on stdout"
-			n.want("rpc_provisional_response", "rpc_error_message "+text)
+			text := strings.ReplaceAll(strings.ToValidUTF8(stdout, "�"), "\x00", "�")
+			n.want("rpc_provisional_response", `rpc_non_blocking_response {"exitcode":0,"stdout":"`+text+`","stderr":"fine�"}`)
 			n.ask("s", "status", "query", `{"transaction_id":"`+id+`"}`)
-			n.want(`rpc_blocking_response {"transaction_id":"` + id + `","status":"failure","exitcode":0,"stdout":"{\"_error\":{\"kind\":\"puppetlabs.pxp-agent/execution-error\",\"details\":{},\"msg\":\"` + text + `\"}}","stderr":"fine�"}`)
+			n.want(`rpc_blocking_response {"transaction_id":"` + id + `","status":"success","exitcode":0,"stdout":"` + text + `","stderr":"fine�"}`)
 		}
 	})
 }

@@ -75,7 +75,7 @@ const (
 // nothing is the results of an action that has none to give.
 var nothing = jsontext.Value("null")
 
-// outcome is the results of actions that run a program of somebody's own.
+// outcome is the results of actions that run a program of somebody's own, which writes what it likes: what is no text becomes U+FFFD.
 func outcome(o Output) (jsontext.Value, error) {
-	return pxp.Data(pxp.Outcome{ExitCode: *o.Exit, Stdout: string(o.Stdout), Stderr: readable(o.Stderr), Ended: o.Ended}), nil
+	return pxp.Data(pxp.Outcome{ExitCode: *o.Exit, Stdout: readable(o.Stdout), Stderr: readable(o.Stderr), Ended: o.Ended}), nil
 }

@@ -26,6 +26,8 @@ type Node struct {
 	Reports    string
 	Events     string
 	Cache      Cache
+	// Shebang is how a file is run whose first line the system cannot follow; nil, or empty: as it is.
+	Shebang func(file string) []string
 	// Catalog is what a run applies that asks for the cached catalog; nil: what puppet has.
 	Catalog func() *pxp.PuppetCatalog
 	// Released is what any other run applies: what was released to this node, as its server says now; nil: what puppet is given.
@@ -152,7 +154,7 @@ func program(line []string, more ...string) Command {
 // knows what to do with it.
 func (n *Node) interpreter(file string) []string {
 	if n.OS != "windows" {
-		return []string{file}
+		return n.unix(file)
 	}
 	switch strings.ToLower(path.Ext(file)) {
 	case ".rb":
@@ -164,6 +166,15 @@ func (n *Node) interpreter(file string) []string {
 	default:
 		return []string{file}
 	}
+}
+
+func (n *Node) unix(file string) []string {
+	if n.Shebang != nil {
+		if line := n.Shebang(file); len(line) > 0 {
+			return append(line, file)
+		}
+	}
+	return []string{file}
 }
 
 // BaseName is the last part of a file's name: what it is called in the cache.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,7 +29,9 @@ type jobParts struct{}
 func (jobParts) Order(context.Context, fleet.Certname, pxp.Request) error { return nil }
 func (jobParts) Ask(context.Context, fleet.Certname, pxp.Request) error   { return nil }
 
-func (jobParts) Connected(node fleet.Certname) (string, bool) { return "agent/1", node == "web-1" }
+func (jobParts) Connected(node fleet.Certname) (job.Link, bool) {
+	return job.Link{Agent: "agent/1"}, node == "web-1"
+}
 
 func (jobParts) Resolve(_ context.Context, t job.Targets) ([]fleet.Certname, error) {
 	all := []fleet.Certname{"db-1", "web-1", "web-2"}
@@ -75,7 +78,7 @@ func newJobs(t *testing.T) (*job.Service, *jobtest.Store) {
 // someTasks is httpapi.Tasks with the tasks of one version, in production.
 type someTasks struct{}
 
-var taskFiles = tasktest.Version{
+var taskFiles = withStock(tasktest.Version{
 	"db/tasks/passwd.json": `{"input_method": "stdin", "supports_noop": true, "files": ["db/lib/"], "parameters": {"user": {"type": "String[1]"},
 		"password": {"type": "String", "sensitive": true}, "tries": {"type": "Integer", "default": 3}, "salt": {"type": "Sensitive[String]", "default": "of the code"}}}`,
 	"db/tasks/passwd.sh":   "#!/bin/sh\n",
@@ -85,6 +88,11 @@ var taskFiles = tasktest.Version{
 	"db/tasks/remote.sh":   "",
 	"db/tasks/broken.json": `{"description": 5}`,
 	"db/tasks/broken.sh":   "",
+})
+
+func withStock(v tasktest.Version) tasktest.Version {
+	maps.Copy(v, stockTasks)
+	return v
 }
 
 func (someTasks) TaskVersion(_ context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {

@@ -96,8 +96,8 @@ func taskOrder(ctx context.Context, t task.Task, v task.Version, request api.Job
 	if spec.Parameters, spec.Secret, err = t.Split(given); err != nil {
 		return nil, err
 	}
-	for _, f := range t.Files {
-		spec.Files = append(spec.Files, job.FileRef{Name: f.Name(), Digest: f.Digest, Bytes: f.Bytes})
+	for _, needed := range t.Needed() {
+		spec.Files = append(spec.Files, job.FileRef{Name: needed.Filename, Digest: needed.File.Digest, Bytes: needed.File.Bytes})
 	}
 	return spec, nil
 }

@@ -37,8 +37,10 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 	if err := h.lastRuns(ctx, answers); err != nil {
 		return api.Node{}, err
 	}
-	answers[0].Delivery, err = h.delivered(ctx, name)
-	return answers[0], err
+	if answers[0].Delivery, err = h.delivered(ctx, name); err != nil {
+		return api.Node{}, err
+	}
+	return answers[0], h.nameClients(ctx, []*api.Connected{answers[0].Connected}, []fleet.Certname{name})
 }
 
 // lastRuns adds to nodes, of one page, what their last runs were given and would have done.
@@ -97,7 +99,7 @@ func (h *Handler) connected(node fleet.Certname) *api.Connected {
 	if !there {
 		return nil
 	}
-	return &api.Connected{Server: p.Server, Since: p.Since.UTC(), Agent: p.Agent, Protocol: p.Protocol}
+	return &api.Connected{Server: p.Server, Since: p.Since.UTC(), Agent: p.Agent, Protocol: p.Protocol, Shared: p.Shared}
 }
 
 // timeOf is nil for a time that never was.

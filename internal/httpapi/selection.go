@@ -30,7 +30,14 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 	for i := 0; err == nil && request.Delivery && i < len(list.Items); i++ {
 		list.Items[i].Delivery, err = h.delivered(ctx, fleet.Certname(list.Items[i].Name))
 	}
-	return list, err
+	if err != nil {
+		return list, err
+	}
+	connected, names := make([]*api.Connected, len(list.Items)), make([]fleet.Certname, len(list.Items))
+	for i, item := range list.Items {
+		connected[i], names[i] = item.Connected, fleet.Certname(item.Name)
+	}
+	return list, h.nameClients(ctx, connected, names)
 }
 
 func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequest) (api.List[api.GroupNode], error) {

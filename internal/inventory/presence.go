@@ -13,6 +13,7 @@ type Presence struct {
 	Since    time.Time
 	Agent    string // how the agent calls itself, with its version; may be empty
 	Protocol string // "PCP 1" or "PCP 2"
+	Shared   string // why it seems that several agents have the node's certificate; empty: they do not
 }
 
 // Presences tells which agents are connected now. It is asked for each node that is

@@ -97,7 +97,7 @@ func (a Answer) response(e *Event, kind Kind) {
 		e.unreadable()
 		return
 	}
-	e.outcome(o)
+	e.outcome(kind, o)
 }
 
 // unreadable is results that nobody can read.
@@ -105,7 +105,7 @@ func (e *Event) unreadable() {
 	e.What, e.State, e.Reason = NotRun, Errored, "its agent answered with results that cannot be read"
 }
 
-func (e *Event) outcome(o pxp.Outcome) {
+func (e *Event) outcome(kind Kind, o pxp.Outcome) {
 	e.State, e.Reason = Succeeded, fmt.Sprintf("exit code %d", o.ExitCode)
 	switch {
 	case o.Ended == pxp.EndedByOrder:
@@ -114,6 +114,12 @@ func (e *Event) outcome(o pxp.Outcome) {
 		e.State, e.Reason = TimedOut, "stopped by its agent after the longest time that the node allows"
 	case o.ExitCode != 0:
 		e.State = RunFailed
+	}
+	if kind == Task {
+		said := readTaskOutput(o.Stdout)
+		if o.Stdout = said.text; said.failed && e.State == Succeeded {
+			e.State, e.Reason = RunFailed, strings.TrimSuffix(e.Reason+", and its output has an _error: "+clean(said.problem), ": ")
+		}
 	}
 	out, chunks := EncodeLines(o.Stdout, o.Stderr, e.At)
 	e.Outcome = &Outcome{ExitCode: o.ExitCode, Output: out, Chunks: chunks}
@@ -186,7 +192,7 @@ func (a Answer) status(e *Event, kind Kind) bool {
 		e.puppet([]byte(s.Stdout))
 	default:
 		e.What = Ended
-		e.outcome(pxp.Outcome{ExitCode: *s.ExitCode, Stdout: s.Stdout, Stderr: s.Stderr})
+		e.outcome(kind, pxp.Outcome{ExitCode: *s.ExitCode, Stdout: s.Stdout, Stderr: s.Stderr})
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -15,40 +16,81 @@ const (
 	tellStop       // to stop
 )
 
+// sight is what is known when the dispatcher looks at a run.
+type sight struct {
+	now       time.Time
+	since     time.Time // the server began to look; before, nodes may have had no chance to say anything
+	connected bool
+	link      Link // of its node, if that is connected
+	quiet     unanswered
+}
+
 // attend decides what is due for a run that was sent or runs: what is stored first, and what
-// is sent then. since is when the server began to look: nodes may have had no chance to say anything before.
-func attend(j Job, r Run, s Settings, since, now time.Time, connected bool) (Event, deed) {
-	e := Event{Run: r.ID, What: WasLeft, At: now}
-	end := deadline(j, r, s, since)
+// is sent then.
+func attend(j Job, r Run, s Settings, see sight) (Event, deed) {
+	now := see.now
+	e := Event{Run: r.ID, What: WasLeft, At: now, Reason: r.Reason}
+	end := deadline(j, r, s, see.since)
 	e.Due = now.Add(min(s.Poll, max(0, end.Sub(now))))
 	switch {
 	case r.Ending != "":
-		return giveUp(r, e, connected), nothing
+		return giveUp(r, e, see), nothing
 	case r.State == Sent && !now.Before(end):
-		e.What, e.State, e.Reason = DroppedOut, Lost, fmt.Sprintf("the order was sent %d times, and its node never said that it has it", r.Attempts)
-		return e, nothing
-	case !now.Before(end) && !connected:
-		e.What, e.State, e.Reason = DroppedOut, Lost, "its time is over, and its node is not connected"
-		return e, nothing
+		return e.lost(fmt.Sprintf("the order was sent %d times, and its node never said that it has it", r.Attempts), see), nothing
+	case !now.Before(end) && !see.connected:
+		return e.lost("its time is over, and its node is not connected", see), nothing
 	case !now.Before(end):
 		e.What, e.State, e.Due = ToldToStop, TimedOut, now.Add(s.StopGrace)
 		e.Reason = fmt.Sprintf("it took longer than %s", j.Spec.Timeout)
 		return e, tellStop
-	case !connected:
+	case !see.connected:
+		e.Reason = away(r, see)
 		return e, nothing
-	case r.State == Sent:
+	case see.quiet.asked >= s.Questions && now.Sub(see.quiet.since) >= s.Silence:
+		mute := now.Sub(see.quiet.since).Round(time.Second)
+		return e.lost(fmt.Sprintf("its node is connected, and answered none of %d questions in %s", see.quiet.asked, mute), see), nothing
+	}
+	e.Reason = unansweredText(see)
+	if r.State == Sent && see.link.Shared == "" {
 		e.What = WasResent
 		e.Due = now.Add(min(s.pause(r.Attempts+1), max(0, end.Sub(now))))
 		return e, sendAgain
 	}
-	e.What = WasAsked
+	e.What = WasAsked // of agents that share a certificate one may have the order, and another one must not get it too
 	return e, askAbout
 }
 
+// lost ends a run of which nobody knows how it ended.
+func (e Event) lost(why string, see sight) Event {
+	e.What, e.State, e.Reason = DroppedOut, Lost, join(why, see.link.Shared)
+	return e
+}
+
+// notConnected begins the reason of a run whose node is away.
+const notConnected = "its node is not connected since "
+
+// away is that reason. It stays what it was while the node is away.
+func away(r Run, see sight) string {
+	if strings.HasPrefix(r.Reason, notConnected) {
+		return r.Reason
+	}
+	return notConnected + see.now.UTC().Format(time.DateTime) + " UTC"
+}
+
+// unansweredText is the reason of a run whose node is connected. One question without an answer says nothing yet: the answer may be
+// on its way.
+func unansweredText(see sight) string {
+	text := ""
+	if see.quiet.asked > 1 {
+		text = fmt.Sprintf("asked %d times since %s UTC, its node has not answered", see.quiet.asked, see.quiet.since.UTC().Format(time.DateTime))
+	}
+	return join(text, see.link.Shared)
+}
+
 // giveUp ends a run that was told to stop and did not.
-func giveUp(r Run, e Event, connected bool) Event {
+func giveUp(r Run, e Event, see sight) Event {
 	e.What, e.State, e.Reason = DroppedOut, r.Ending, r.Reason+"; its node did not say that it has ended"
-	if !connected {
+	if !see.connected {
 		e.State, e.Reason = Lost, r.Reason+"; its node is not connected, it may still run"
 	}
 	return e

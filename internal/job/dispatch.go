@@ -63,9 +63,10 @@ func (d *dispatcher) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	d.refresh(jobs)
+	missed := d.miss(ctx)
 	hinted := d.greet(ctx)
 	due, dueErr := d.lookAtDue(ctx)
-	errs := []error{hinted, dueErr}
+	errs := []error{missed, hinted, dueErr}
 	more = due
 	for _, j := range jobs {
 		again, err := d.serve(ctx, d.desks[j.ID])

@@ -20,7 +20,7 @@
 //
 // Run.Step is the only way from one to the next. The last state of a run never changes. A
 // run that was told to stop ends as killed or timed_out, unless its node says that it
-// succeeded before, or that it cannot stop it.
+// succeeded before; also when its agent cannot stop it.
 //
 // # States of a job
 //
@@ -57,6 +57,13 @@
 // A run whose order was acknowledged may take Timeout from then on; its node is told to stop it
 // then, and given StopGrace; one whose node is away when its job is killed, Reconnect. One that nobody acknowledges is lost after Timeout. A node that is not connected when the
 // turn of its run comes is waited for until WaitOffline after the job was made.
+//
+// # Silence
+//
+// Only silence of a connected node loses a run before its time: Questions without an answer, over at least Silence. An answer of
+// any kind, and a new connection, begin the count anew; it is kept in memory only. The reason of a run that has not ended says how
+// things stand. What an agent does not know is doubted for Settle after its connection took the place of another one, and while several agents
+// seem to share the node's certificate (Link).
 //
 // # Output
 //

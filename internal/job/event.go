@@ -23,6 +23,7 @@ const (
 	ToldToStop             // the node is about to be told to stop it
 	CannotStop             // the node says that it cannot stop runs
 	DroppedOut             // the server gives up: the event says in which state
+	Doubted                // an agent says that it does not know it, and may not be the one that has the order
 )
 
 // Event is one thing that happened to a run.

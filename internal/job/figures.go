@@ -89,6 +89,7 @@ func (s *Service) apply(ctx context.Context, events []Event) ([]Applied, error) 
 		changed[a.Job.ID] = a.Job
 		if a.Run.State.Final() {
 			s.figures.end(a.Run.State)
+			s.silence.heard(a.Run.ID)
 			ended = true
 		}
 	}
@@ -105,12 +106,13 @@ func (s *Service) apply(ctx context.Context, events []Event) ([]Applied, error) 
 }
 
 // ask asks a run's node about it. What gets lost is asked again when it is due.
-func (s *Service) ask(ctx context.Context, r Run, question, reason string) {
+func (s *Service) ask(ctx context.Context, r Run, question, reason string) error {
 	n := s.figures.asked.Add(1)
 	err := s.Sender.Ask(ctx, r.Node, about(r, question, int(n), reason))
 	if err != nil && fault.Of(err) != fault.NotFound {
 		s.Log.WarnContext(ctx, "a node could not be asked", "node", r.Node, "run", r.ID, "err", err)
 	}
+	return err
 }
 
 // brief is what has to be known of a job to understand its nodes.

@@ -5,6 +5,25 @@ import (
 	"slices"
 )
 
+// miss looks at the runs of nodes whose connection has ended: they say so.
+func (d *dispatcher) miss(ctx context.Context) error {
+	nodes := d.gone.take()
+	for part := range slices.Chunk(nodes, d.settings.Batch) {
+		runs, err := d.Store.UnfinishedOf(ctx, part)
+		if err != nil {
+			return err // they are looked at when they are due
+		}
+		runs = slices.DeleteFunc(runs, func(r Run) bool {
+			_, connected := d.Sender.Connected(r.Node)
+			return r.State == Waiting || r.Ending != "" || connected
+		})
+		if err := d.lookAfter(ctx, runs, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // greet looks at the runs of nodes that have connected.
 func (d *dispatcher) greet(ctx context.Context) error {
 	nodes := d.hints.take()
@@ -66,11 +85,13 @@ func (d *dispatcher) lookAfter(ctx context.Context, runs []Run, connectedNow boo
 			continue
 		}
 		if connectedNow && r.Ending != "" {
-			d.ask(ctx, r, askCancel, r.Reason)
+			_ = d.ask(ctx, r, askCancel, r.Reason)
 			continue
 		}
-		_, connected := d.Sender.Connected(r.Node)
-		e, do := attend(k.job, r, d.settings, d.since, now, connected)
+		see := sight{now: now, since: d.since}
+		see.link, see.connected = d.Sender.Connected(r.Node)
+		see.quiet = d.silence.of(r.ID, see.link.Since)
+		e, do := attend(k.job, r, d.settings, see)
 		events, deeds = append(events, e), append(deeds, do)
 	}
 	if len(events) == 0 {
@@ -95,18 +116,28 @@ func (d *dispatcher) do(ctx context.Context, r Run, what deed) {
 	case sendAgain:
 		d.sendAgain(ctx, r)
 	case askAbout:
-		d.ask(ctx, r, askStatus, "")
+		d.question(ctx, r)
 	case tellStop:
-		d.ask(ctx, r, askCancel, r.Reason)
+		_ = d.ask(ctx, r, askCancel, r.Reason)
+	}
+}
+
+// question asks how a run stands. What did not leave is no question that was not answered.
+func (d *dispatcher) question(ctx context.Context, r Run) {
+	d.silence.asked(r.ID, d.Now())
+	if err := d.ask(ctx, r, askStatus, ""); err != nil {
+		d.silence.heard(r.ID)
 	}
 }
 
 func (d *dispatcher) sendAgain(ctx context.Context, r Run) {
+	d.silence.asked(r.ID, d.Now())
 	o, err := d.orderOf(ctx, d.desks[r.Job])
 	if err == nil {
 		err = d.Sender.Order(ctx, r.Node, o.request(r))
 	}
 	if err != nil {
+		d.silence.heard(r.ID)
 		d.Log.DebugContext(ctx, "an order was not sent again, will retry", "run", r.ID, "node", r.Node, "err", err)
 		return
 	}

@@ -93,16 +93,21 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 	case r.Node != a.Node:
 		return e, false, s.forged(ctx, a, r)
 	}
+	s.silence.heard(r.ID)
 	b, err := s.briefOf(ctx, r.Job)
 	if err != nil {
 		return e, false, err
 	}
 	now := s.Now()
 	e, known = a.event(b.kind, now, now.Add(min(s.settings.Poll, b.timeout)))
-	if known && b.kind == Puppet {
+	if !known {
+		return e, false, nil
+	}
+	if b.kind == Puppet {
 		s.reported(ctx, &e, b.puppet)
 	}
-	return e, known, nil
+	link, _ := s.Sender.Connected(r.Node)
+	return s.doubt(e, r).explained(link.Agent), true, nil
 }
 
 func (s *Service) forged(ctx context.Context, a Answer, r Run) error {
@@ -118,7 +123,7 @@ func (s *Service) heard(ctx context.Context, a Answer, d *delivery) error {
 	case d.applied.Verdict == Foreign:
 		return s.forged(ctx, a, d.applied.Run)
 	case d.applied.Verdict == Took && a.wantsStatus(d.event, d.applied.Run):
-		s.ask(ctx, d.applied.Run, askStatus, "")
+		_ = s.ask(ctx, d.applied.Run, askStatus, "") // it is asked again when it is due
 	}
 	return nil
 }

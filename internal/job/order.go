@@ -31,8 +31,8 @@ func (s *Service) Plan(ctx context.Context, actor fleet.Actor, spec Spec) (Plan,
 	}
 	plan := Plan{Spec: spec.withoutSecrets(), Targets: make([]Target, len(nodes))}
 	for i, node := range nodes {
-		agent, connected := s.Sender.Connected(node)
-		plan.Targets[i] = Target{Node: node, Connected: connected, Agent: agent, Denied: refused[node]}
+		link, connected := s.Sender.Connected(node)
+		plan.Targets[i] = Target{Node: node, Connected: connected, Agent: link.Agent, Denied: refused[node]}
 	}
 	if spec.Ordered {
 		plan.Edges, plan.Layers, err = s.layers(ctx, nodes)

@@ -135,7 +135,7 @@ func TestAPlanStartsNothing(t *testing.T) {
 		plan, err := w.Plan(w.t.Context(), ann, command())
 		want := []job.Target{
 			{Node: "n001.example", Connected: true, Agent: "fake-agent/1"},
-			{Node: "n002.example", Agent: "fake-agent/1"},
+			{Node: "n002.example"},
 			{Node: "n003.example", Connected: true, Agent: "fake-agent/1", Denied: "it lacks command:run"},
 		}
 		if diff := cmp.Diff(want, plan.Targets); diff != "" || err != nil || plan.Spec.Timeout != time.Hour || plan.Denied() != 1 {

@@ -97,8 +97,16 @@ type RunPage struct {
 type Sender interface {
 	Order(ctx context.Context, node fleet.Certname, r pxp.Request) error // non-blocking
 	Ask(ctx context.Context, node fleet.Certname, r pxp.Request) error   // blocking
-	// Connected tells whether a node is, and how its agent calls itself.
-	Connected(node fleet.Certname) (agent string, connected bool)
+	// Connected tells whether a node is, and what is known of its connection.
+	Connected(node fleet.Certname) (Link, bool)
+}
+
+// Link is a node's connection.
+type Link struct {
+	Agent      string    // how its agent calls itself
+	Since      time.Time // it is there
+	Superseded time.Time // it last took the place of another one of the node; zero: it did not
+	Shared     string    // why it seems that several agents have the node's certificate; empty: they do not
 }
 
 // Resolver says which nodes are meant: sorted, each once. Invalid and NotFound

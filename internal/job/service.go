@@ -21,6 +21,9 @@ type Settings struct {
 	Reconnect   time.Duration // how long after a start nodes may take to come back
 	Tick        time.Duration // how often to look without a hint
 	Batch       int           // rows in one transaction
+	Questions   int           // a run is lost whose connected node answered none of so many questions,
+	Silence     time.Duration // in at least this time
+	Settle      time.Duration // how long after a connection took the place of another one its agent's ignorance of a run is doubted
 	AnswerBytes int64         // of answers that are not stored yet; nodes wait while there are more
 }
 
@@ -28,20 +31,21 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Timeout: time.Hour, Poll: time.Minute, Resend: 10 * time.Second, StopGrace: 15 * time.Second, Reconnect: time.Minute,
-		Tick: time.Second, Batch: 500, AnswerBytes: 32 << 20,
+		Tick: time.Second, Batch: 500, Questions: 5, Silence: 7 * time.Minute, Settle: time.Minute, AnswerBytes: 32 << 20,
 	}
 }
 
 func (s Settings) check() error {
 	for name, d := range map[string]time.Duration{
-		"timeout": s.Timeout, "poll": s.Poll, "resend": s.Resend, "stop grace": s.StopGrace, "tick": s.Tick,
+		"timeout": s.Timeout, "poll": s.Poll, "resend": s.Resend, "stop grace": s.StopGrace, "tick": s.Tick, "silence": s.Silence,
 	} {
 		if d <= 0 {
 			return fault.New(fault.Invalid, "the %s of jobs must be above zero, not %s", name, d)
 		}
 	}
-	if s.Reconnect < 0 || s.Batch < 1 || s.AnswerBytes < 1 {
-		return fault.New(fault.Invalid, "jobs need a reconnect time that is not negative, a batch of at least one row and room for at least one byte of answers")
+	if s.Reconnect < 0 || s.Settle < 0 || s.Questions < 1 || s.Batch < 1 || s.AnswerBytes < 1 {
+		return fault.New(fault.Invalid, "jobs need times to reconnect and to settle that are not negative, "+
+			"a batch of at least one row, at least one question and room for at least one byte of answers")
 	}
 	return nil
 }
@@ -67,6 +71,8 @@ type Service struct {
 	bells    bell.Tower
 	wake     chan struct{} // something may be there to dispatch
 	hints    hints
+	gone     hints // nodes whose connection ended
+	silence  silence
 	intake   *intake
 	figures  figures
 	briefs   briefs
@@ -89,6 +95,12 @@ func (s *Service) Came(nodes ...fleet.Certname) {
 	s.nudge()
 }
 
+// Went hints that the connections of nodes have ended. It never blocks.
+func (s *Service) Went(nodes ...fleet.Certname) {
+	s.gone.add(nodes)
+	s.nudge()
+}
+
 // nudge hints that there is something to dispatch.
 func (s *Service) nudge() {
 	select {
@@ -101,7 +113,7 @@ func (s *Service) nudge() {
 // know: the next look finds them.
 const maxHints = 200_000
 
-// hints is nodes that connected and were not looked at yet.
+// hints is nodes that connected, or whose connection ended, and that were not looked at yet.
 type hints struct {
 	mu    sync.Mutex
 	nodes map[fleet.Certname]struct{}

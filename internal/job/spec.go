@@ -101,7 +101,7 @@ type FileEntry struct {
 
 // FileRef is content that nodes fetch from the server.
 type FileRef struct {
-	Name   string       `json:"name"` // of a task's file: module/directory/path
+	Name   string       `json:"name"` // of a task: an executable's plain name, module/directory/path of other files
 	Digest fleet.Digest `json:"digest"`
 	Bytes  int64        `json:"bytes,omitempty"`
 }

@@ -25,7 +25,7 @@ func (r Run) hear(e Event) (Run, bool) {
 		return r.sent(e)
 	case WasNotSent:
 		return r.notSent(e)
-	case WasResent, WasAsked, WasLeft:
+	case WasResent, WasAsked, WasLeft, Doubted:
 		return r.looked(e)
 	case Accepted:
 		return r.accepted(e)
@@ -70,9 +70,15 @@ func (r Run) looked(e Event) (Run, bool) {
 	if r.State == Waiting || e.What == WasResent && r.State != Sent {
 		return r, false
 	}
+	if e.What == Doubted && r.Ending != "" { // it ends soon enough
+		return r, false
+	}
 	r.DueAt = e.Due
 	if e.What == WasResent {
 		r.Attempts++
+	}
+	if r.Ending == "" && e.What != WasNotSent {
+		r.Reason = e.Reason
 	}
 	return r, true
 }
@@ -81,15 +87,27 @@ func (r Run) looked(e Event) (Run, bool) {
 // order that we thought had not left.
 func (r Run) accepted(e Event) (Run, bool) {
 	if r.State == Running {
-		return r, false
+		return r.answered()
 	}
 	r.State, r.StartedAt = Running, e.At
+	if r.Ending == "" {
+		r.Reason = ""
+	}
 	if r.SentAt.IsZero() {
 		r.SentAt = e.At
 	}
 	if r.Ending == "" { // otherwise it is being stopped, and that does not take longer now
 		r.DueAt = e.Due
 	}
+	return r, true
+}
+
+// answered takes back what was said of a run while its node did not answer.
+func (r Run) answered() (Run, bool) {
+	if r.Ending != "" || r.Reason == "" {
+		return r, false
+	}
+	r.Reason = ""
 	return r, true
 }
 
@@ -148,18 +166,13 @@ func (r Run) told(e Event) (Run, bool) {
 	return r, true
 }
 
-// cannotStop leaves a run alone that was to be killed; one whose time is over ends:
-// nothing else will end it.
+// cannotStop ends a run that was to be stopped: nothing else will end it. What it does on its node goes on.
 func (r Run) cannotStop(e Event) (Run, bool) {
 	if r.Ending == "" {
 		return r, false
 	}
-	if r.Ending == TimedOut {
-		e.Reason = join(r.Reason, e.Reason)
-		return r.final(TimedOut, e), true
-	}
-	r.Ending, r.Reason, r.DueAt = "", e.Reason, e.Due
-	return r, true
+	e.Reason = join(join(r.Reason, e.Reason), "it may still run")
+	return r.final(r.Ending, e), true
 }
 
 // dropped ends a run that the server gives up. What waits cannot be lost, and what was

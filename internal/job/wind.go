@@ -47,7 +47,7 @@ func (d *dispatcher) kill(ctx context.Context, k *desk) error {
 		}
 		for _, a := range applied {
 			if a.Verdict == Took {
-				d.ask(ctx, a.Run, askCancel, a.Run.Reason)
+				_ = d.ask(ctx, a.Run, askCancel, a.Run.Reason)
 			}
 		}
 	}

@@ -39,6 +39,7 @@ type Config struct {
 	CloseTimeout    time.Duration // for the server's answer to a farewell; 2 s
 	FirstPause      time.Duration // the bound of the first pauses; 2 s
 	LongestPause    time.Duration // 32 s
+	AwayPause       time.Duration // the bound while nobody is there at the servers' addresses; 8 s
 	Steady          time.Duration // how long a connection must last to count as a good one; 20 s
 	ReturnAfter     time.Duration // how often the first server is looked for; about 5 minutes
 	MaxMessageBytes int64         // 64 MiB
@@ -70,7 +71,7 @@ func (c Config) withDefaults() Config {
 	for limit, value := range map[*time.Duration]time.Duration{
 		&c.ConnectTimeout: 15 * time.Second, &c.PingInterval: time.Minute, &c.PongTimeout: 20 * time.Second,
 		&c.WriteTimeout: 30 * time.Second, &c.CloseTimeout: 2 * time.Second, &c.FirstPause: 2 * time.Second,
-		&c.LongestPause: 32 * time.Second, &c.Steady: 20 * time.Second, &c.ReturnAfter: 5 * time.Minute,
+		&c.LongestPause: 32 * time.Second, &c.AwayPause: 8 * time.Second, &c.Steady: 20 * time.Second, &c.ReturnAfter: 5 * time.Minute,
 	} {
 		if *limit <= 0 {
 			*limit = value

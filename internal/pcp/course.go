@@ -6,11 +6,13 @@ import "time"
 type course struct {
 	servers        int
 	first, longest time.Duration
+	away           time.Duration // the longest while nobody is there
 
 	at       int  // the server to try, or that is connected
 	failures int  // in a row
 	begun    bool // there was an attempt
 	hopeless bool // the last server refused for a reason that does not go away by itself
+	absent   bool // nobody was there
 }
 
 // pause is the bound of the time to wait before the next attempt.
@@ -21,18 +23,22 @@ func (c *course) pause() time.Duration {
 	case c.hopeless:
 		return c.longest
 	}
-	pause := c.first
+	longest := c.longest
+	if c.absent { // nobody has work with these attempts, and who comes back is wanted soon
+		longest = min(c.away, longest)
+	}
+	pause := min(c.first, longest)
 	for range c.failures / c.servers {
-		if pause *= 2; pause >= c.longest {
-			return c.longest
+		if pause *= 2; pause >= longest {
+			return longest
 		}
 	}
 	return pause
 }
 
 // failed is told that the attempt at the current server failed.
-func (c *course) failed(hopeless bool) {
-	c.begun, c.hopeless = true, hopeless
+func (c *course) failed(hopeless, absent bool) {
+	c.begun, c.hopeless, c.absent = true, hopeless, absent
 	c.failures++
 	c.at = (c.at + 1) % c.servers
 }
@@ -40,8 +46,8 @@ func (c *course) failed(hopeless bool) {
 // lost is told that the connection ended. A good one is tried for at the same server.
 func (c *course) lost(steady, hopeless bool) {
 	if !steady || hopeless {
-		c.failed(hopeless)
+		c.failed(hopeless, false)
 		return
 	}
-	c.begun, c.hopeless, c.failures = true, false, 0
+	c.begun, c.hopeless, c.absent, c.failures = true, false, false, 0
 }

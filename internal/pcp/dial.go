@@ -21,7 +21,7 @@ const maxAnswerBytes = 64 << 10
 func (l *Link) dial(ctx context.Context, s server) (net.Conn, input, error) {
 	raw, err := l.cfg.Dial(ctx, s.address)
 	if err != nil {
-		return nil, input{}, err
+		return nil, input{}, absence{err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, in, err := l.handshakes(raw, s)
@@ -33,6 +33,17 @@ func (l *Link) dial(ctx context.Context, s server) (net.Conn, input, error) {
 		return nil, input{}, err
 	}
 	return conn, in, nil
+}
+
+// absence is why nobody was reached: no server has work with such an attempt.
+type absence struct{ error }
+
+func (a absence) Unwrap() error { return a.error }
+
+// absent says whether an attempt failed because nobody was there.
+func absent(err error) bool {
+	_, nobody := errors.AsType[absence](err)
+	return nobody
 }
 
 // handshakes are TLS and the upgrade.

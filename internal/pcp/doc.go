@@ -21,8 +21,9 @@
 // # Pauses
 //
 // Before an attempt a Link waits for a random time below 2 s; after every failed round over all servers
-// the bound doubles, up to 32 s. When a broker starts again, its clients come back
-// spread over that time. A broker that refuses the certificate is asked every 32 s or so.
+// the bound doubles, up to 32 s; up to 8 s while nobody is there at a server's address. So clients are back within 10 s of their
+// broker's return, spread over 8 s. Those that find it too busy to answer them spread over 32 s. A broker that refuses the certificate
+// is asked every 32 s or so.
 //
 // # Limits
 //

@@ -60,7 +60,7 @@ func (l *Link) State() State {
 // Run connects, and connects again, until ctx is done. Then it says farewell.
 func (l *Link) Run(ctx context.Context) error {
 	defer l.readers.Wait()
-	course := &course{servers: len(l.servers), first: l.cfg.FirstPause, longest: l.cfg.LongestPause}
+	course := &course{servers: len(l.servers), first: l.cfg.FirstPause, longest: l.cfg.LongestPause, away: l.cfg.AwayPause}
 	for {
 		if bound := course.pause(); bound > 0 {
 			wait(ctx, l.cfg.Jitter(bound))
@@ -76,7 +76,7 @@ func (l *Link) Run(ctx context.Context) error {
 			course.lost(time.Since(c.since) >= l.cfg.Steady, hopeless(c.err))
 		case ctx.Err() == nil:
 			l.failed(course.at, err)
-			course.failed(hopeless(err))
+			course.failed(hopeless(err), absent(err))
 		}
 	}
 }

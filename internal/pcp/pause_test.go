@@ -150,8 +150,11 @@ func TestPausesGrow(t *testing.T) {
 		times []int
 		hosts string
 	}{
-		"one server":    {[]string{"ws://one"}, []int{0, 4, 12, 28, 60, 92, 124}, "one one one one one one one"},
-		"three servers": {[]string{"ws://one", "ws://two", "ws://three"}, []int{0, 2, 4, 8, 12, 16, 24, 32, 40, 56, 72, 88, 120}, "one two three one two three one two three one two three one"},
+		"one server": {[]string{"ws://one"}, []int{0, 4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84, 92, 100, 108, 116, 124}, "one" + strings.Repeat(" one", 16)},
+		"three servers": {
+			[]string{"ws://one", "ws://two", "ws://three"}, []int{0, 2, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
+			strings.Repeat("one two three ", 6) + "one",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,6 +170,35 @@ func TestPausesGrow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// However long a server was away: with the longest pauses there can be, its agents are back within 10 s. A server that is there and does not
+// answer has too much to do: it is asked ever more seldom.
+func TestBackWithinTenSecondsOfAReturn(t *testing.T) {
+	t.Parallel()
+	for _, away := range []time.Duration{30 * time.Second, 7 * time.Minute, 3 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stage{act: func(_ int, scene *scene) { scene.letIn(); scene.serve() }}
+			link := s.link(t, 4*time.Hour, func(c *pcp.Config) {
+				c.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+					if time.Since(s.begun) < away {
+						return nil, errAway
+					}
+					return s.dial(ctx, address)
+				}
+			})
+			<-time.After(away + 10*time.Second)
+			synctest.Wait()
+			want(t, link.State().Connected, true)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{act: func(_ int, scene *scene) { _ = scene.Close() }}
+		s.link(t, 125*time.Second, nil)
+		<-time.After(125 * time.Second)
+		synctest.Wait()
+		want(t, seconds(s.times), []int{0, 4, 12, 28, 60, 92, 124})
+	})
 }
 
 // A connection that lasted is tried for at the same server; one that did not, at the next. Two

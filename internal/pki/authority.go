@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // Authority is the fleet's CA. See the package comment for what it promises.
@@ -31,6 +32,7 @@ type Authority struct {
 	upperMod time.Time
 	revoked  map[string]bool // serial numbers of our own
 	hooks    []func([]*big.Int)
+	left     func(context.Context, fleet.Certname)
 }
 
 // now is the present as it is kept: UTC, to the second.
@@ -141,6 +143,14 @@ func (a *Authority) OnRevoke(f func(serials []*big.Int)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hooks = append(a.hooks, f)
+}
+
+// OnLeave calls f with each name whose certificates were revoked by this authority, after CheckPeer refuses them. Set it before the
+// first revocation.
+func (a *Authority) OnLeave(f func(context.Context, fleet.Certname)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left = f
 }
 
 // CheckPeer tells whether a certificate, whose chain was verified already, is

@@ -36,6 +36,12 @@ func (a *Authority) mark(ctx context.Context, name fleet.Certname) ([]Certificat
 	for _, c := range marked {
 		a.log.InfoContext(ctx, "certificate revoked", "node", name, "serial", c.Serial.Text(16))
 	}
+	a.mu.RLock()
+	left := a.left
+	a.mu.RUnlock()
+	if left != nil {
+		left(ctx, name)
+	}
 	return marked, nil
 }
 

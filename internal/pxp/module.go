@@ -72,7 +72,7 @@ type Source struct {
 
 // FileSource is a file that a task or script needs.
 type FileSource struct {
-	Filename string `json:"filename"` // a task's: module/directory/path
+	Filename string `json:"filename"` // of a task: an executable's plain name, module/directory/path of other files
 	SHA256   string `json:"sha256"`
 	URI      Source `json:"uri"`
 	Bytes    int64  `json:"size_bytes,omitzero"`

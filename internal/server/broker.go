@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -29,7 +30,7 @@ func (p *parts) handlers() map[string]broker.Handler {
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	p.broker, err = broker.New(broker.Config{
 		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections,
-		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, AccessLog: access.Load, Log: p.log.Logger,
+		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, Left: p.left, AccessLog: access.Load, Log: p.log.Logger,
 	})
 	if err != nil {
 		return err
@@ -53,7 +54,9 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	if !there {
 		return inventory.Presence{}, false
 	}
-	return inventory.Presence{Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version)}, true
+	return inventory.Presence{
+		Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version), Shared: who.Shared(time.Now()),
+	}, true
 }
 
 // isController tells whether a node may give orders to others.

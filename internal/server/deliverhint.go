@@ -48,8 +48,8 @@ func (t teller) Listens(node fleet.Certname) bool {
 	if t.broker == nil { // nobody is connected yet
 		return false
 	}
-	agent, connected := sender(t).Connected(node)
-	return connected && strings.HasPrefix(agent, ownAgent)
+	link, connected := sender(t).Connected(node)
+	return connected && strings.HasPrefix(link.Agent, ownAgent)
 }
 
 // ownAgent is how Tutti's agent calls itself, before its version.

@@ -24,11 +24,15 @@ func (p *parts) openJobs(c Config) error {
 	}
 	settings := job.DefaultSettings()
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
+	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
 		Store: p.store, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
 		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
 	}, settings)
 	if err == nil {
+		p.ca.OnLeave(func(ctx context.Context, node fleet.Certname) {
+			p.endRuns(ctx, "its node's certificate was revoked", node)
+		})
 		p.jobFigures()
 	}
 	return err
@@ -51,15 +55,25 @@ func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error
 }
 
 // Connected implements job.Sender.
-func (s sender) Connected(node fleet.Certname) (agent string, connected bool) {
+func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
 	who, connected := s.broker.Presence(agentOf(node))
-	return who.Agent, connected
+	if !connected {
+		return job.Link{}, false
+	}
+	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Rivals.Last, Shared: who.Shared(time.Now())}, true
 }
 
 // joined hints that an agent is there.
 func (p *parts) joined(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
 		p.jobs.Came(who.Certname)
+	}
+}
+
+// left hints that an agent is gone.
+func (p *parts) left(who broker.Presence) {
+	if who.URI == agentOf(who.Certname) {
+		p.jobs.Went(who.Certname)
 	}
 }
 

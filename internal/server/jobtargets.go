@@ -116,12 +116,20 @@ func (t targets) ofQuery(ctx context.Context, query *pql.Query, found map[fleet.
 	})
 }
 
-// all is every node that the inventory knows and that is active, and whose agent is connected.
+// all is every node that the inventory knows and that is active, and whose agent is connected. Those whose certificate was revoked are no
+// nodes of this fleet any more.
 func (t targets) all(ctx context.Context, found map[fleet.Certname]bool) error {
 	for _, who := range t.broker.Presences() {
 		if who.URI == agentOf(who.Certname) && who.Party == broker.Node {
 			found[who.Certname] = true
 		}
 	}
-	return t.ofQuery(ctx, &pql.Query{Entity: "nodes", Columns: []pql.Column{column("certname")}}, found)
+	if err := t.ofQuery(ctx, &pql.Query{Entity: "nodes", Columns: []pql.Column{column("certname")}}, found); err != nil {
+		return err
+	}
+	gone, err := t.revokedNames(ctx, found)
+	for _, node := range gone {
+		delete(found, node)
+	}
+	return err
 }

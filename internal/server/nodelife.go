@@ -40,6 +40,7 @@ func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, 
 		for _, name := range names {
 			p.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
 		}
+		p.endRuns(ctx, "its node was purged, long after it left", names...)
 		if total += len(names); err != nil || len(names) < batch || total == limit {
 			return total, err
 		}
@@ -60,5 +61,5 @@ func (k keeper) PurgeReports(ctx context.Context) (int, error) {
 }
 
 func (k keeper) PurgeNode(ctx context.Context, name fleet.Certname) error {
-	return k.store.PurgeNode(ctx, name)
+	return knownNodes{k.store, k.parts}.PurgeNode(ctx, name)
 }

@@ -30,9 +30,9 @@ import (
 func TestJobsOfPxpAgent(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"failed: exit code 3", "succeeded: exit code 0", "succeeded: exit code 0", "succeeded: exit code 0", "succeeded: Puppet ran: unchanged",
+		"failed: exit code 3", "succeeded: exit code 0", "succeeded: exit code 0", "succeeded: exit code 0", "succeeded: Puppet ran: 1 would change",
 		"errored: Message size: 950096 exceeded max-message-size 900000", "errored: The task executed for the non blocking 'command run' request",
-		"succeeded: exit code 0", "succeeded: exit code 0",
+		"succeeded: exit code 0", "killed: killed by ann; its agent cannot stop it: unknown module",
 	}
 	for tape, version := range map[string]wire.Version{"pxp-agent-jobs-1.tape": wire.V1, "pxp-agent-jobs-2.tape": wire.V2} {
 		t.Run(tape, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 func (p *parts) routes(h *health) (http.Handler, error) {
 	c := p.config.Load()
 	own, err := httpapi.New(httpapi.Config{
-		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: p.store, Presences: presences{p}, Runs: p.store,
+		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
 		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
 		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p},
@@ -93,6 +93,12 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
 		classifierapi.Prefix + "/": classifier,
+
+		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
+		"/orchestrator/": notServed("puppetlabs.orchestrator"),
+		"/rbac-api/":     notServed("puppetlabs.rbac"),
+		"/code-manager/": notServed("puppetlabs.code-manager"),
+		"/activity-api/": notServed("puppetlabs.activity"),
 
 		// Tutti's own API; its operations are the table api.Operations.
 		api.Prefix + "/": own,

@@ -18,6 +18,27 @@ type Task struct {
 	// Files is what a node needs: first the executables that may be chosen, then
 	// what metadata names besides.
 	Files []File
+	// runnable is how many of Files may be chosen to be run.
+	runnable int
+}
+
+// Needed is a file that a node needs, under the name by which the node looks for it.
+type Needed struct {
+	Filename string
+	File     File
+}
+
+// Needed lists the files of an order to run the task. Agents look for the executable that they choose by the name which an
+// implementation has, a plain one, and for all other files by module/directory/path. A file that is both comes twice.
+func (t Task) Needed() []Needed {
+	list := make([]Needed, len(t.Files))
+	for i, f := range t.Files {
+		list[i] = Needed{Filename: f.Name(), File: f}
+		if i < t.runnable {
+			list[i].Filename = f.Path
+		}
+	}
+	return list
 }
 
 // maxFiles is how many files a task may need.
@@ -113,7 +134,7 @@ func read(ctx context.Context, v Version, module, name string, files []File) (Ta
 		return t, err
 	}
 	extra, err := t.extraFiles(v)
-	t.Files = append(executables, extra...)
+	t.Files, t.runnable = append(executables, extra...), len(executables)
 	return t, err
 }
 

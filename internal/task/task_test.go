@@ -21,6 +21,9 @@ var world = tasktest.Version{
 	"apache/tasks/sub/deep.sh":       "no task",
 	"apache/types/port.pp":           "type Apache::Port = Integer[1, 65535]",
 	"multi/tasks/many.json":          `{"implementations": [{"name": "many_sh.sh", "requirements": ["shell"], "files": ["multi/lib/"]}, {"name": "many_ps.ps1", "input_method": "powershell"}], "files": ["apache/files/a.txt", "multi/files/conf/"], "private": true}`,
+	"multi/tasks/both.json":          `{"implementations": [{"name": "both.sh"}, {"name": "both.rb"}], "files": ["multi/tasks/both.sh"], "private": true}`,
+	"multi/tasks/both.sh":            "",
+	"multi/tasks/both.rb":            "",
 	"multi/tasks/many_sh.sh":         "",
 	"multi/tasks/many_ps.ps1":        "",
 	"multi/lib/helper.rb":            "",
@@ -92,6 +95,7 @@ func TestList(t *testing.T) {
 		"broken::text: broken/tasks/text.json: task metadata is not as expected: the field description must not be a number",
 		"broken::two: the task broken::two has 2 executables: name them as implementations in its metadata",
 		`broken::type: broken/tasks/type.json: the type "Strin[1" of the parameter a is wrong at character 8: "," is expected, not the end`,
+		"multi::both (private)",
 		"multi::many (private)",
 		"multi::many_ps",
 		"multi::many_sh",
@@ -118,6 +122,32 @@ func TestFilesOfATask(t *testing.T) {
 		var got []string
 		for _, f := range found.Files {
 			got = append(got, f.Name())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Agents look for executables by plain names and for all other files by module/directory/path.
+func TestNamesOfFilesOnNodes(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"apache":      {"init.rb"},
+		"multi::many": {"many_sh.sh", "many_ps.ps1", "apache/files/a.txt", "multi/files/conf/one", "multi/lib/helper.rb", "multi/lib/puppet/x.rb"},
+		"multi::both": {"both.sh", "both.rb", "multi/tasks/both.sh"},
+	} {
+		found, err := task.Find(t.Context(), world, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for _, n := range found.Needed() {
+			got = append(got, n.Filename)
+			if n.File.Digest == "" {
+				t.Errorf("%s has no content", n.Filename)
+			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

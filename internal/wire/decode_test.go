@@ -102,7 +102,6 @@ func TestWrongTexts(t *testing.T) {
 		`{"id":"1-1-1-1-1","message_type":"x","in_reply_to":"x"}`:                             "field in_reply_to",
 		`{"id":"1-1-1-1-1","message_type":"x","expires":"2026"}`:                              "the key /expires is not known",
 		`{"id":"1-1-1-1-1","message_type":"x"} {}`:                                            "the message",
-		`{"id":"1-1-1-1-1","message_type":"x","data":"` + "\xff" + `"}`:                       "the message",
 		`{"id":"11111111-1111-1111-1111-` + strings.Repeat("1", 60) + `","message_type":"x"}`: "is not a UUID",
 		`{"id":"1-1-1-1-1-1","message_type":"x"}`:                                             "is not a UUID",
 		`{"id":"1--1-1-1","message_type":"x"}`:                                                "is not a UUID",
@@ -114,6 +113,21 @@ func TestWrongTexts(t *testing.T) {
 	}
 	if m, err := wire.V2.Decode([]byte(`{"id":"1-1-1-1-1","message_type":"x"}`)); err != nil || m.Data != nil {
 		t.Errorf("the shortest message: %+v, %v", m, err)
+	}
+}
+
+// Programs write what they like, and pxp-agent passes it on: in JSON that is no UTF-8, what cannot be read becomes U+FFFD.
+func TestTextThatIsNoUTF8(t *testing.T) {
+	t.Parallel()
+	const written = `{"n":1.50,"a":1,"a":2,"stderr":"e ` + "\xff\xfe" + `é\ud800 \u00e9 ` + "\xed\xa0\x80" + `\n"}`
+	const want = `{"n":1.50,"a":1,"a":2,"stderr":"e ` + "\ufffd\ufffdé\ufffd é \ufffd\ufffd\ufffd" + `\n"}`
+	one, err := wire.V1.Decode(frame("\x01", envelope("", ""), "\x02", written))
+	if err != nil || string(one.Data) != want {
+		t.Errorf("PCP 1: %s, %v, want %s", one.Data, err, want)
+	}
+	two, err := wire.V2.Decode([]byte(`{"id":"1-1-1-1-1","message_type":"x","data":` + written + `}`))
+	if err != nil || string(two.Data) != want {
+		t.Errorf("PCP 2: %s, %v, want %s", two.Data, err, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -27,7 +26,7 @@ func decode1(frame []byte) (Message, error) {
 		return Message{}, err
 	}
 	var e envelope1
-	err = json.Unmarshal(c.envelope, &e, strict)
+	err = decoded(c.envelope, &e, strict)
 	m := Message{ID: e.ID, Type: e.Type, Sender: e.Sender, InReplyTo: e.InReplyTo}
 	if len(e.Targets) > 0 {
 		m.Target = e.Targets[0]
@@ -45,8 +44,7 @@ func decode1(frame []byte) (Message, error) {
 		return m, err
 	}
 	if len(c.data) > 0 {
-		m.Data = jsontext.Value(c.data).Clone()
-		if !m.Data.IsValid(jsontext.AllowDuplicateNames(true)) {
+		if err := decoded(c.data, &m.Data, strict); err != nil {
 			return m, fault.New(fault.Invalid, "the data chunk is not JSON")
 		}
 	}

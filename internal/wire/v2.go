@@ -21,7 +21,7 @@ type envelope2 struct {
 
 func decode2(text []byte) (Message, error) {
 	var e envelope2
-	err := json.Unmarshal(text, &e, strict)
+	err := decoded(text, &e, strict)
 	m := Message{ID: e.ID, Type: e.Type, Sender: e.Sender, Target: e.Target, InReplyTo: e.InReplyTo, Data: e.Data}
 	if err != nil {
 		return m, undecodable("the message", err)

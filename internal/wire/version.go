@@ -46,6 +46,20 @@ func (v Version) Append(dst []byte, m Message) ([]byte, error) {
 // result may have them, and what is passed on is written anew.
 var strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true))
 
+// decoded reads JSON. Agents pass on what programs write as it is, so a text may be no UTF-8: what cannot be read in it becomes U+FFFD.
+// Without that nobody would learn how such a program ended.
+func decoded(text []byte, to any, options json.Options) error {
+	err := json.Unmarshal(text, to, options)
+	if err == nil {
+		return nil
+	}
+	mended, ill := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false))
+	if ill != nil {
+		return err
+	}
+	return json.Unmarshal(mended, to, options)
+}
+
 // why is what a JSON parser found, in a line that may be shown: where and what, without
 // the value itself and without names of our own types.
 func why(err error) string {

@@ -29,6 +29,7 @@ type Manner struct {
 	Refuses   string        // it answers orders with this failure
 	CannotEnd bool          // it does not know how to stop a run
 	Forgets   bool          // asked, it does not know the run any more
+	Puzzled   bool          // asked, it answers that it cannot
 	Lag       time.Duration // of everything it says
 	Loses     int           // so many of the messages to and from it, the first ones, disappear
 }
@@ -51,12 +52,14 @@ type node struct {
 	begun     map[string]int // how often each transaction began
 	over      map[string]pxp.Outcome
 	requests  []pxp.Request
+	link      job.Link
 }
 
 // Server is to whom nodes speak.
 type Server interface {
 	Observe(ctx context.Context, a job.Answer) error
 	Came(nodes ...fleet.Certname)
+	Went(nodes ...fleet.Certname)
 }
 
 // Know makes nodes speak to a server, from now on.
@@ -92,6 +95,7 @@ func (f *Fleet) Behave(name fleet.Certname, m Manner) {
 func (f *Fleet) Connect(name fleet.Certname) {
 	f.mu.Lock()
 	f.nodes[name].connected = true
+	f.nodes[name].link.Since = time.Now()
 	f.mu.Unlock()
 	f.server().Came(name)
 }
@@ -99,8 +103,9 @@ func (f *Fleet) Connect(name fleet.Certname) {
 // Disconnect ends a node's connection; what runs there goes on.
 func (f *Fleet) Disconnect(name fleet.Certname) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.nodes[name].connected = false
+	f.mu.Unlock()
+	f.server().Went(name)
 }
 
 // Requests is what a node was sent, in order.
@@ -121,11 +126,33 @@ func (f *Fleet) Begun(name fleet.Certname) map[string]int {
 func (f *Fleet) Wait() { f.tells.Wait() }
 
 // Connected implements job.Sender.
-func (f *Fleet) Connected(name fleet.Certname) (string, bool) {
+func (f *Fleet) Connected(name fleet.Certname) (job.Link, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.nodes[name]
-	return "fake-agent/1", n != nil && n.connected
+	if n == nil || !n.connected {
+		return job.Link{}, false
+	}
+	link := n.link
+	link.Agent = "fake-agent/1"
+	return link, true
+}
+
+// Share makes it known that several agents have a node's certificate, or no more with no words for it.
+func (f *Fleet) Share(name fleet.Certname, shared string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[name].link.Shared = shared
+}
+
+// Supersede connects a node over the connection that it has: the agent that comes knows nothing of what the other one does.
+func (f *Fleet) Supersede(name fleet.Certname, m Manner) {
+	f.mu.Lock()
+	n := f.nodes[name]
+	n.connected, n.manner = true, m
+	n.link.Since, n.link.Superseded = time.Now(), time.Now()
+	f.mu.Unlock()
+	f.server().Came(name)
 }
 
 // Order implements job.Sender.
@@ -219,6 +246,8 @@ func (f *Fleet) Ask(ctx context.Context, name fleet.Certname, r pxp.Request) err
 		return err
 	}
 	switch {
+	case r.Module == pxp.Status && n.manner.Puzzled:
+		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Failure, Transaction: r.Transaction, Description: pxp.UnknownModule + ": status"})
 	case r.Module == pxp.Status:
 		f.tell(ctx, name, n, n.manner.Lag, job.Answer{Kind: job.Reply, Transaction: r.Transaction, Results: pxp.Data(n.status(about.Transaction))})
 	case n.manner.CannotEnd:

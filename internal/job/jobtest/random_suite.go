@@ -92,7 +92,7 @@ func AnyEvent(runs []job.Run, second int) *rapid.Generator[job.Event] {
 	return rapid.Custom(func(t *rapid.T) job.Event {
 		r := rapid.SampledFrom(runs).Draw(t, "run")
 		e := job.Event{
-			Run: r.ID, What: job.What(rapid.Uint8Range(0, uint8(job.DroppedOut)).Draw(t, "what")), At: when(second), Due: when(second + 5),
+			Run: r.ID, What: job.What(rapid.Uint8Range(0, uint8(job.Doubted)).Draw(t, "what")), At: when(second), Due: when(second + 5),
 			Reason: rapid.SampledFrom([]string{"", "why"}).Draw(t, "reason"),
 		}
 		switch e.What {
@@ -106,7 +106,7 @@ func AnyEvent(runs []job.Run, second int) *rapid.Generator[job.Event] {
 			e.State = rapid.SampledFrom([]job.State{job.TimedOut, job.Killed}).Draw(t, "state")
 		case job.DroppedOut:
 			e.State = rapid.SampledFrom(job.States()).Draw(t, "state")
-		case job.WasSent, job.WasNotSent, job.WasResent, job.WasAsked, job.WasLeft, job.Accepted, job.Unknown, job.CannotStop:
+		case job.WasSent, job.WasNotSent, job.WasResent, job.WasAsked, job.WasLeft, job.Accepted, job.Unknown, job.CannotStop, job.Doubted:
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "who") {
 		case 0:

@@ -1,0 +1,57 @@
+package broker_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/broker/brokertest"
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Two agents with one certificate take each other's place again and again, which is told. One agent whose connection broke does so once.
+func TestAgentsThatShareACertificateAreNoticed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		b := open(t, func(c *broker.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		shared := func(pause time.Duration, remote string) string {
+			t.Helper()
+			<-time.After(pause)
+			_, err := b.Join(broker.Presence{URI: "pcp://web1/agent", Certname: "web1", Version: wire.V2, Remote: remote}, false, &brokertest.Conn{})
+			must(t, err)
+			who, _ := b.Presence("pcp://web1/agent")
+			return who.Shared(time.Now())
+		}
+		const one, two, words = "192.0.2.1:1", "[2001:db8::2]:2", "two agents share its certificate, at 192.0.2.1 and 2001:db8::2"
+		for range 9 {
+			if got := shared(6*time.Minute, one); got != "" {
+				t.Errorf("one agent that connects again now and then: %q", got)
+			}
+		}
+		want(t, []string{shared(6*time.Minute, two), shared(time.Second, one), shared(time.Second, two), shared(time.Second, one)}, []string{"", "", words, words})
+		if n := strings.Count(log.String(), "two agents share one certificate"); n != 1 || !strings.Contains(log.String(), "other=192.0.2.1:1") {
+			t.Errorf("it was logged %d times: %s", n, log.String())
+		}
+		who, _ := b.Presence("pcp://web1/agent")
+		want(t, who.Shared(time.Now().Add(5*time.Minute)), "")
+	})
+}
+
+// Who left is told once, and not when a later connection took the place.
+func TestWhoLeftIsTold(t *testing.T) {
+	t.Parallel()
+	var left []wire.URI
+	b := open(t, func(c *broker.Config) { c.Left = func(who broker.Presence) { left = append(left, who.URI) } })
+	first := join(t, b, "pcp://web1/agent")
+	second := join(t, b, "pcp://web1/agent")
+	first.Leave(broker.Farewell{Code: 1006})
+	want(t, len(left), 0)
+	second.Leave(broker.Farewell{Code: 1006})
+	second.Leave(broker.Farewell{Code: 1006})
+	want(t, left, []wire.URI{"pcp://web1/agent"})
+}

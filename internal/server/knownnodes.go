@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/ws"
+)
+
+// knownNodes is the inventory's nodes and those that are connected. A node is one as soon as its agent is connected, though nothing is
+// stored of it before its first facts.
+type knownNodes struct {
+	inventory.NodeStore
+	*parts
+}
+
+// Node implements inventory.NodeStore.
+func (k knownNodes) Node(ctx context.Context, name fleet.Certname) (inventory.Node, error) {
+	n, err := k.NodeStore.Node(ctx, name)
+	if err == nil || fault.Of(err) != fault.NotFound {
+		return n, err
+	}
+	if k.broker == nil { // nobody is connected yet
+		return n, err
+	}
+	if who, there := k.broker.Presence(agentOf(name)); there {
+		return inventory.Node{Certname: name, CreatedAt: who.Since}, nil
+	}
+	return n, err
+}
+
+// Nodes implements inventory.NodeStore.
+func (k knownNodes) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Node, error) {
+	stored, err := k.NodeStore.Nodes(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	end := ""
+	if len(stored) == page.Limit {
+		end = string(stored[len(stored)-1].Certname)
+	}
+	for _, name := range k.connectedNames() {
+		if string(name) <= page.After || end != "" && string(name) > end {
+			continue
+		}
+		if at, there := slices.BinarySearchFunc(stored, name, byCertname); !there {
+			if who, connected := k.broker.Presence(agentOf(name)); connected {
+				stored = slices.Insert(stored, at, inventory.Node{Certname: name, CreatedAt: who.Since})
+			}
+		}
+	}
+	return stored[:min(len(stored), page.Limit)], nil
+}
+
+func byCertname(n inventory.Node, name fleet.Certname) int {
+	return strings.Compare(string(n.Certname), string(name))
+}
+
+// connectedNames is the nodes whose agents are connected. Controllers are of another type.
+func (k knownNodes) connectedNames() []fleet.Certname {
+	if k.broker == nil {
+		return nil
+	}
+	uris := k.broker.Connected(wire.NewURI("*", ws.DefaultType))
+	names := make([]fleet.Certname, len(uris))
+	for i, uri := range uris {
+		names[i] = fleet.Certname(uri.Name())
+	}
+	return names
+}
+
+// PurgeNode implements inventory.NodeStore. The node's runs end with what is known of it.
+func (k knownNodes) PurgeNode(ctx context.Context, name fleet.Certname) error {
+	err := k.NodeStore.PurgeNode(ctx, name)
+	if err == nil || fault.Of(err) == fault.NotFound {
+		k.endRuns(ctx, "its node was purged", name)
+	}
+	return err
+}
+
+// endRuns ends the runs of nodes that are gone. What cannot be stored now ends by time.
+func (p *parts) endRuns(ctx context.Context, why string, nodes ...fleet.Certname) {
+	if p.jobs == nil {
+		return
+	}
+	if err := p.jobs.Leave(ctx, why, nodes...); err != nil {
+		p.log.WarnContext(ctx, "the runs of nodes that are gone could not be ended; they end by time", "count", len(nodes), "why", why, "err", err)
+	}
+}
+
+// revokedNames is the nodes that had a certificate and have no good one.
+func (p *parts) revokedNames(ctx context.Context, among map[fleet.Certname]bool) ([]fleet.Certname, error) {
+	revoked, err := p.store.Revoked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[fleet.Certname]bool{}
+	var names []fleet.Certname
+	for _, c := range revoked {
+		if !among[c.Certname] || seen[c.Certname] {
+			continue
+		}
+		seen[c.Certname] = true
+		now, err := p.store.Certificate(ctx, c.Certname)
+		switch {
+		case err != nil && fault.Of(err) != fault.NotFound:
+			return nil, err
+		case err != nil || !now.RevokedAt.IsZero():
+			names = append(names, c.Certname)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,23 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// notServed answers what a service of Puppet Enterprise would that is not here: an error in the form that its clients read.
+func notServed(service string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := json.Marshal(map[string]any{
+			"kind": service + "/not-found", "msg": r.Method + " " + r.URL.Path + " is not served here; Tutti's own API is below /api/v1",
+			"details": map[string]string{"path": r.URL.Path},
+		})
+		if err != nil { // a map of texts can be written
+			http.Error(w, http.StatusText(http.StatusNotFound), http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write(text)
+	})
+}

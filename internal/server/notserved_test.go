@@ -1,0 +1,34 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Clients of Puppet Enterprise read every error as JSON, also of what is not here.
+func TestWhatIsNotServedSaysSoInJSON(t *testing.T) {
+	t.Parallel()
+	p := openParts(t, func(*Config) {})
+	routes, err := p.routes(p.health())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{
+		"/orchestrator/", "/orchestrator/v1/command/task", "/rbac-api/v1/auth/token", "/code-manager/v1/deploys", "/activity-api/v1/events",
+	}
+	for _, path := range paths {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			w := httptest.NewRecorder()
+			routes.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+			var problem struct{ Kind, Msg string }
+			err := json.Unmarshal(w.Body.Bytes(), &problem)
+			if err != nil || w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/json; charset=utf-8" ||
+				!strings.HasPrefix(problem.Kind, "puppetlabs.") || !strings.Contains(problem.Msg, method+" "+path) {
+				t.Errorf("%s %s: %d %s %v", method, path, w.Code, w.Body, err)
+			}
+		}
+	}
+}
