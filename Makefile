@@ -45,7 +45,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-deploy ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -82,6 +82,9 @@ bench-jobs: build ## orders to 10 000 simulated agents: pings, jobs, output, a r
 
 bench-events: bench-deps build ## delay from what happens in a Puppet run to the line of who watches
 	$(GO) run ./bench/events
+
+bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 changed, besides the compiles
+	$(GO) run ./bench/deploy $(if $(FILES),-files $(FILES))
 
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out

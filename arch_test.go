@@ -54,6 +54,8 @@ var ranks = map[string]int{
 	"internal/relay":     10,
 	"internal/routine":   10,
 	"internal/task":      10,
+	// flows: may import cores
+	"internal/codecheck": 12,
 	// edges: implement ports, import no edge
 	"internal/blobfs":        20,
 	"internal/yamljson":      19, // edges read with it
@@ -155,8 +157,8 @@ func rankOf(pkg string) (int, bool) {
 		return rank, true
 	}
 	parent, name := filepath.ToSlash(filepath.Dir(pkg)), filepath.Base(pkg)
-	if _, ok := ranks[parent]; ok && name == filepath.Base(parent)+"test" {
-		return testRank, true
+	if rank, ok := ranks[parent]; ok && name == filepath.Base(parent)+"test" {
+		return max(testRank, rank+1), true
 	}
 	return 0, false
 }

@@ -143,9 +143,12 @@ func unreachable(ctx context.Context, host string, err error) error {
 	return &fault.Error{Kind: fault.Unavailable, Detail: "cannot reach " + host + ": " + detail + "; " + hint, Err: ErrUnreachable}
 }
 
+// maxProblemBytes bounds an error answer; what was found in code may be much.
+const maxProblemBytes = 4 << 20
+
 // problem turns an error answer back into a fault.
 func problem(answer *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblemBytes))
 	var p Problem
 	if json.Unmarshal(text, &p) != nil || p.Message == "" {
 		return fault.New(fault.Internal, "the server answered %s: %.200s", answer.Status, bytes.TrimSpace(text))
@@ -159,7 +162,11 @@ func (p Problem) fault() error {
 	if p.RequestID != "" && kind == fault.Internal { // only then has the log more to say
 		detail += " (request " + p.RequestID + ")"
 	}
-	return &fault.Error{Kind: kind, Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	told := &fault.Error{Kind: kind, Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	if p.Check != nil {
+		told.Err = &CheckFailed{*p.Check}
+	}
+	return told
 }
 
 // All calls a list operation page by page and hands every item to each.

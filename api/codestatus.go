@@ -17,6 +17,7 @@ type CodeStatus struct {
 	Errors      []CodeError `json:"errors"`     // those that hit most nodes first
 
 	Verified *CodeVerified `json:"verified,omitempty"` // how catalogs stand to what plain Puppet gives; none was compared
+	Check    *CodeCheck    `json:"check,omitempty"`    // what was found in the version before it was deployed; missing: it was not checked
 }
 
 // CodeError is a mistake in code, and whom it hits.

@@ -35,7 +35,6 @@ var (
 	EnvironmentDelete = Operation{"environment.delete", http.MethodDelete, "/environments/{environment}", fleet.CodeDeploy, "Remove an environment; nodes that ask for it are told it is unknown", EnvironmentRequest{}, nil, false}
 	VersionList       = Operation{"version.list", http.MethodGet, "/environments/{environment}/versions", fleet.CodeRead, "List what was deployed to an environment, newest first", EnvironmentRequest{}, List[Version]{}, false}
 	EnvironmentStatus = Operation{"environment.status", http.MethodGet, "/environments/{environment}/status", fleet.CodeRead, "Say how many nodes have a catalog of an environment's current version, and what keeps the others from it", EnvironmentRequest{}, CodeStatus{}, false}
-	VersionDeploy     = Operation{"version.deploy", http.MethodPost, "/environments/{environment}/versions", fleet.CodeDeploy, "Make a manifest the environment's current version", DeployRequest{}, Version{}, false}
 	BlobMissing       = Operation{"blob.missing", http.MethodPost, "/blobs/missing", fleet.CodeDeploy, "Say which of the given digests are not stored", BlobMissingRequest{}, BlobMissingResponse{}, false}
 	BlobUpload        = Operation{"blob.upload", http.MethodPost, "/blobs", fleet.CodeDeploy, "Store blobs: a tar archive whose entries are named by their digests", nil, BlobUploadResponse{}, true}
 

@@ -89,6 +89,9 @@ type DeployRequest struct {
 	Commit      string          `json:"commit,omitempty"`
 	Origin      string          `json:"origin,omitempty"`
 	Manifest    json.RawMessage `json:"manifest"`
+
+	// Code with mistakes is a conflict, whose body has the check. force: it is deployed nevertheless; off: no mistakes are looked for.
+	Check string `json:"check,omitempty"`
 }
 
 // BlobMissingRequest names at most 10 000 digests.
@@ -318,4 +321,6 @@ type Problem struct {
 	Message    string `json:"message"` // what, why, what to do
 	RequestID  string `json:"request_id,omitempty"`
 	RetryAfter int64  `json:"retry_after,omitempty"` // seconds
+
+	Check *CodeCheck `json:"check,omitempty"` // of code that was refused for its mistakes
 }

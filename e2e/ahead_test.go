@@ -85,7 +85,12 @@ func TestDeployedCodeReachesWhomItTouches(t *testing.T) {
 	s.codeStatus(t, "both are current", func(c api.CodeStatus) bool { return c.Version == two && c.Current == 2 })
 
 	write(t, filepath.Join(control, "modules/web/manifests/init.pp"), "class web {\n  pages { 'all': }\n}\n")
-	three := versionOf(t, s, control)
+	deployed := s.try(t, "code", "deploy", "production", control)
+	if deployed.code != 4 || s.codeStatus(t, "the code is what it was", func(api.CodeStatus) bool { return true }).Version != two {
+		t.Errorf("broken code was deployed: exit code %d\n%s", deployed.code, deployed.text())
+	}
+	contains(t, deployed.text(), "modules/web/manifests/init.pp:2", "pages", web.agent.name, "nothing was deployed")
+	three := decode[api.Version](t, s, "code", "deploy", "--force", "production", control).ID
 	status := s.codeStatus(t, "one fails", func(c api.CodeStatus) bool { return c.Version == three && c.Failed == 1 })
 	if status.Current != 1 || status.NoCatalog != 0 || len(status.Errors) != 1 {
 		t.Fatalf("status %+v", status)
@@ -101,6 +106,20 @@ func TestDeployedCodeReachesWhomItTouches(t *testing.T) {
 		t.Errorf("with broken code it keeps %+v and applied %+v; before: %+v", third.Catalog, third.Runs.Last, second.Catalog)
 	}
 	db.keeps(t, other)
+	run := s.try(t, "run", web.agent.name, db.agent.name)
+	if run.code != 4 {
+		t.Errorf("a run of a catalog that does not compile: exit code %d\n%s", run.code, run.text())
+	}
+	const says = ": failed: its catalog does not compile (modules/web/manifests/init.pp:2: "
+	contains(t, run.text(), web.agent.name+says, "; it applied the one it had", db.agent.name+": unchanged")
+	contains(t, s.tutti(t, "job", "show", "1"),
+		"its catalog does not compile (modules/web/manifests/init.pp:2: ", "; it applied the one it had; tutti report show ")
+	contains(t, s.tutti(t, "node", "list"), "its catalog does not compile")
+	contains(t, s.tutti(t, "node", "show", web.agent.name), "Compile error", "modules/web/manifests/init.pp:2: ", "pages")
+	run = s.try(t, "run", web.agent.name, "--use-cached-catalog")
+	if run.code != 0 {
+		t.Errorf("a run of the catalog that it has, as ordered: exit code %d\n%s", run.code, run.text())
+	}
 }
 
 // keeps says that a node goes on with the catalog that it had.

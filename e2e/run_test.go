@@ -77,7 +77,11 @@ func TestNoop(t *testing.T) {
 	if !r.Noop || !r.NoopPending || r.Status != "unchanged" || r.Counts.Noop != 4 {
 		t.Errorf("report: noop %v, pending %v, status %s, counts %+v", r.Noop, r.NoopPending, r.Status, r.Counts)
 	}
-	contains(t, a.server.tutti(t, "report", "list", "--node", a.name), "would change")
+	for _, args := range [][]string{
+		{"report", "list", "--node", a.name}, {"report", "show", r.ID[:12]}, {"node", "show", a.name}, {"node", "list", "--where", `certname = "noop.test"`},
+	} {
+		contains(t, a.server.tutti(t, args...), "unchanged, 4 would change")
+	}
 }
 
 // --use_cached_catalog applies the catalog of the run before, even when the code has changed.
@@ -112,6 +116,9 @@ func TestCachedCatalogAfterFailure(t *testing.T) {
 	if report := a.lastReport(t); report.CachedCatalog != "on_failure" {
 		t.Errorf("cached catalog status %q", report.CachedCatalog)
 	}
+	contains(t, s.tutti(t, "node", "list", "--where", `certname = "tided.test"`), "cached catalog, its catalog does not compile")
+	contains(t, s.tutti(t, "node", "show", a.name), "cached catalog", "Compile error", "raises.pp:4: Evaluation Error", "the powder keg blew up")
+	contains(t, s.tutti(t, "report", "list", "--node", a.name), "with the cached catalog: it was given no other")
 }
 
 // --environment brings the node to another line of code.

@@ -102,7 +102,7 @@ func TestCatalogsAreAppliedOnSchedule(t *testing.T) {
 	if err := os.CopyFS(control, os.DirFS("testdata/control/production")); err != nil {
 		t.Fatal(err)
 	}
-	s.tutti(t, "code", "deploy", "production", control)
+	s.tutti(t, "code", "deploy", "--no-check", "production", control)
 	n := joinScheduled(t, s, "scheduled.test", "basic")
 	n.start(t)
 	first := n.ran(t, "converges", func(s agentpkg.Status) bool { return s.Runs.Last.Status == "changed" })
@@ -118,7 +118,7 @@ func TestCatalogsAreAppliedOnSchedule(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(control, "modules/story/files/a.txt"), []byte("another source\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.tutti(t, "code", "deploy", "production", control)
+	s.tutti(t, "code", "deploy", "--no-check", "production", control)
 	n.compiles(t)
 	third := n.ran(t, "applies another catalog", func(s agentpkg.Status) bool { return s.Runs.Last.Status == "changed" && after(s, second) })
 	same(t, "file", "another source\n", n.read(t, "basic/source.txt"))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -21,6 +23,7 @@ func (a *app) codeCommand() *cobra.Command {
 
 func (a *app) codeDeploy() *cobra.Command {
 	var options code.BuildOptions
+	var force, noCheck bool
 	cmd := &cobra.Command{
 		Use: "deploy ENVIRONMENT DIR|GIT-URL[@REF]", Short: "Make a directory or a git ref the version of an environment", Args: exactly(2),
 		Long: `Make a directory or a git ref the version of an environment. What the server does not have yet is uploaded; identical
@@ -30,12 +33,20 @@ environment.conf, the module path and hiera.yaml are honoured. Modules from abso
 part of the version; what $basemodulepath stands for is said with --base-module-path. A Puppetfile is not resolved: run
 r10k or g10k first and deploy the directory.
 
+Before it is deployed, the code is checked: manifests, templates, YAML and JSON that differ from what was checked last are read
+by Puppet's own parsers, and one node of each set of classes that the change touches is compiled for. Code with mistakes is
+refused, with exit code 4, and the environment stays as it is. --force deploys it nevertheless, --no-check looks for nothing.
+See docs/deploy-check.md.
+
 The commit of a directory is recorded with its version when HEAD holds that directory and nothing in it is changed: for the
 root of a git work tree or a directory that git tracks below it, not for one that only lies inside somebody else's.`,
 		Example: `  tutti code deploy production ./control-repo
   tutti code deploy production https://git.example.test/control.git@main
   tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if force && noCheck {
+				return usageError{fault.New(fault.Invalid, "--force says the mistakes that it finds and --no-check looks for none: give one of them")}
+			}
 			if _, err := fleet.ParseEnvironment(args[0]); err != nil {
 				return err // before anything is read and uploaded
 			}
@@ -48,18 +59,26 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 				return err
 			}
 			defer source.close()
-			version, err := deploy(cmd.Context(), client, args[0], source, bundle)
+			version, err := deploy(cmd.Context(), client, args[0], source, bundle, checkMode(force, noCheck))
+			if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
+				return a.refusedCode(args[0], refused.Check)
+			}
 			if err != nil {
 				return err
 			}
 			if a.asJSON() {
 				return a.printJSON(version)
 			}
+			if version.Check != nil {
+				a.printCheck(*version.Check)
+			}
 			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), count(version.Files, "file"), bytesText(version.Bytes))
 			return err
 		},
 	}
 	baseModuleFlag(cmd, &options)
+	cmd.Flags().BoolVar(&force, "force", false, "deploy in spite of mistakes, and say them")
+	cmd.Flags().BoolVar(&noCheck, "no-check", false, "do not look for mistakes")
 	return cmd
 }
 

@@ -11,14 +11,21 @@ import (
 )
 
 func (a *app) codeStatus() *cobra.Command {
-	return &cobra.Command{
+	var exit bool
+	cmd := &cobra.Command{
 		Use: "status [ENVIRONMENT]", Short: "Show how many nodes have a catalog of the current version, and what is wrong with the others", Args: cobra.MaximumNArgs(1),
 		Long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then
-it is told the error, and applies the catalog that it has cached, as agents do.`,
+it is told the error, and applies the catalog that it has cached, as agents do.
+
+What the check of the deploy found is said again, when the version was deployed in spite of it.
+
+With --exit-code: 0 all is well, 4 catalogs do not compile or the version was deployed with mistakes, 6 catalogs are still
+waiting to be compiled. Nodes of which no facts are known count for nothing.`,
 		Example: `  tutti code status
-  tutti code status testing -o json`,
+  tutti code status testing -o json
+  tutti code status --exit-code --quiet && tutti run --all --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			env := "production"
 			if len(args) > 0 {
@@ -29,18 +36,64 @@ it is told the error, and applies the catalog that it has cached, as agents do.`
 				return err
 			}
 			if a.asJSON() {
-				return a.printJSON(s)
+				if err := a.printJSON(s); err != nil {
+					return err
+				}
+				return codeOutcome(s, exit)
 			}
 			if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown\n",
 				s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown); err != nil {
 				return err
 			}
-			if err := a.printVerified(s); err != nil || len(s.Errors) == 0 {
+			if err := a.printVerified(s); err != nil {
 				return err
 			}
-			return printList(a, s.Errors, codeErrors())
+			if s.Failed > 0 {
+				a.say(count(s.Failed, "node") + notCompiling(s))
+			}
+			if s.Check != nil && s.Check.Mistakes > 0 {
+				a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
+				for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
+					a.say("  " + oneLine(findingLine(f)))
+				}
+			}
+			if len(s.Errors) > 0 {
+				if err := printList(a, s.Errors, codeErrors()); err != nil {
+					return err
+				}
+			}
+			return codeOutcome(s, exit)
 		},
 	}
+	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with 4 if catalogs do not compile, with 6 if some are waiting to be compiled")
+	return cmd
+}
+
+// notCompiling says what becomes of nodes whose catalogs do not compile.
+func notCompiling(s api.CodeStatus) string {
+	text := " whose catalog does not compile: they keep the last one that did"
+	if s.Failed == 1 {
+		text = " whose catalog does not compile: it keeps the last one that did"
+	}
+	if s.NoCatalog > 0 {
+		text += fmt.Sprintf("; %d never had one", s.NoCatalog)
+	}
+	return text
+}
+
+// codeOutcome is the exit code that stands for how nodes stand, if it is asked for.
+func codeOutcome(s api.CodeStatus, asked bool) error {
+	mistakes := s.Check != nil && s.Check.Mistakes > 0
+	switch {
+	case !asked:
+		return nil
+	case s.Failed > 0 || mistakes || s.Verified != nil && s.Verified.Differs > 0:
+		const text = " is not well: catalogs do not compile or are not what Puppet gives, or its code was deployed with mistakes"
+		return jobOutcome{exitSomeFailed, s.Environment + text}
+	case s.Waiting > 0:
+		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", count(s.Waiting, "node"), s.Environment)}
+	}
+	return nil
 }
 
 func codeErrors() table[api.CodeError] {

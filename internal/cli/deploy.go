@@ -137,14 +137,14 @@ func copyBlob(to io.Writer, bundle *code.Bundle, digest fleet.Digest) error {
 	return err
 }
 
-func deploy(ctx context.Context, client *api.Client, environment string, from source, bundle *code.Bundle) (api.Version, error) {
+func deploy(ctx context.Context, client *api.Client, environment string, from source, bundle *code.Bundle, check string) (api.Deployed, error) {
 	manifest, err := bundle.Manifest.Encode()
 	if err != nil {
-		return api.Version{}, err
+		return api.Deployed{}, err
 	}
-	var version api.Version
+	var version api.Deployed
 	err = client.Call(ctx, api.VersionDeploy, api.DeployRequest{
-		Environment: environment, Commit: from.commit, Origin: from.origin, Manifest: manifest,
+		Environment: environment, Commit: from.commit, Origin: from.origin, Manifest: manifest, Check: check,
 	}, &version)
 	return version, err
 }

@@ -75,6 +75,11 @@ version. The nodes are those of the environment, or those that are named by flag
 				return err
 			}
 			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
+			if p.Check != nil {
+				for _, f := range p.Check.Findings {
+					a.hint("%s", oneLine(findingLine(f)))
+				}
+			}
 			if noWait {
 				a.hint("See it with: tutti preview show %s", p.ID)
 				return a.printPreviewID(p)

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -18,7 +19,12 @@ import (
 
 // Code is what the operations need of the environments' code.
 type Code interface {
-	Deploy(ctx context.Context, d code.Deployment) (code.Version, error)
+	// Deploy makes a version an environment's, unless it has mistakes. The report is nil if it was not checked.
+	Deploy(ctx context.Context, d code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error)
+	// Inspect reads the files of a version that is not deployed.
+	Inspect(ctx context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error)
+	// Found is what was found in a version before it was deployed; nil if it was not checked.
+	Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error)
 	Stage(ctx context.Context, d code.Deployment) (code.Version, error)
 	Environments(ctx context.Context) ([]code.Version, error)
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
@@ -71,20 +77,42 @@ func (h *Handler) deleteEnvironment(ctx context.Context, request api.Environment
 	return nothing{}, h.Code.RemoveEnvironment(ctx, env)
 }
 
-func (h *Handler) deployVersion(ctx context.Context, request api.DeployRequest) (api.Version, error) {
+func (h *Handler) deployVersion(ctx context.Context, request api.DeployRequest) (api.Deployed, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
-		return api.Version{}, err
+		return api.Deployed{}, err
+	}
+	mode, err := codecheck.ParseMode(request.Check)
+	if err != nil {
+		return api.Deployed{}, err
 	}
 	manifest, err := code.ParseManifest(request.Manifest)
 	if err != nil {
-		return api.Version{}, err
+		return api.Deployed{}, err
 	}
-	version, err := h.Code.Deploy(ctx, code.Deployment{
+	version, report, err := h.Code.Deploy(ctx, code.Deployment{
 		Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin,
 		Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
-	})
-	return versionOf(version), err
+	}, mode)
+	return api.Deployed{Version: versionOf(version), Check: checkOf(report)}, err
+}
+
+// checkOf is a report as the API shows it; nil for none.
+func checkOf(r *codecheck.Report) *api.CodeCheck {
+	if r == nil {
+		return nil
+	}
+	shown := &api.CodeCheck{
+		Version: string(r.Version), Base: string(r.Base), At: r.At.UTC(), Seconds: r.Took.Seconds(), Files: r.Files, Sets: r.Sets, Compiled: r.Compiled,
+		Unread: r.Unread, Forced: r.Forced, Mistakes: r.Count(codecheck.Mistake), Findings: make([]api.CodeFinding, len(r.Findings)),
+	}
+	for i, f := range r.Findings {
+		shown.Findings[i] = api.CodeFinding{Level: string(f.Level), File: f.File, Line: f.Line, Column: f.Column, Message: f.Message, Alike: f.Alike}
+		for _, node := range f.Nodes {
+			shown.Findings[i].Nodes = append(shown.Findings[i].Nodes, string(node))
+		}
+	}
+	return shown
 }
 
 // maxDigests is how many digests one blob.missing may name.
@@ -195,6 +223,11 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Errors: []api.CodeError{},
 	}
 	out.Verified = verifiedOf(s)
+	found, err := h.Code.Found(ctx, env, version.ID)
+	if err != nil {
+		return api.CodeStatus{}, err
+	}
+	out.Check = checkOf(found)
 	for _, e := range s.Errors {
 		shown := api.CodeError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
 		for _, name := range e.Examples {

@@ -13,6 +13,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -302,5 +303,8 @@ func (h *Handler) told(r *http.Request, err error) api.Problem {
 		body.Message = "the server made a mistake; its log names the cause under this request's id"
 	}
 	body.RetryAfter = api.RetrySeconds(err)
+	if refused, ok := errors.AsType[*codecheck.Refused](err); ok {
+		body.Check = checkOf(&refused.Report)
+	}
 	return body
 }

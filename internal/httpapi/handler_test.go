@@ -24,6 +24,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/event/eventtest"
@@ -51,6 +52,32 @@ var update = flag.Bool("update", false, "write testdata anew")
 type codeParts struct {
 	*code.Library
 	*codetest.Store
+}
+
+// Deploy finds a mistake in whatever comes from a directory called broken.
+func (c codeParts) Deploy(ctx context.Context, d code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
+	if mode == codecheck.Unchecked || d.Origin != "broken" {
+		version, err := c.Library.Deploy(ctx, d)
+		return version, nil, err
+	}
+	wrong := codecheck.Finding{Level: codecheck.Mistake, File: "site.pp", Line: 3, Message: "wrong"}
+	report := codecheck.Report{Environment: d.Environment, Files: 2, Findings: []codecheck.Finding{wrong}}
+	if mode == codecheck.Forced {
+		report.Forced = true
+		version, err := c.Library.Deploy(ctx, d)
+		return version, &report, err
+	}
+	return code.Version{}, nil, fault.Wrap(fault.Conflict, &codecheck.Refused{Report: report}, "a mistake")
+}
+
+// Inspect finds nothing.
+func (codeParts) Inspect(_ context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
+	return codecheck.Report{Environment: env, Version: version}, nil
+}
+
+// Found says that nothing was checked.
+func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codecheck.Report, error) {
+	return nil, nil
 }
 
 // Status says that one of three nodes fails.

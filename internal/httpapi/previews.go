@@ -50,7 +50,21 @@ func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRe
 			return h.allowEach(ctx, fleet.PreviewCreate, nodes)
 		},
 	})
-	return previewOf(p), err
+	shown := previewOf(p)
+	if err == nil && len(request.Manifest) > 0 {
+		shown.Check = h.inspected(ctx, env, version.ID)
+	}
+	return shown, err
+}
+
+// inspected is what is wrong with files of a previewed version. The preview compiles it anyway: without this it says less.
+func (h *Handler) inspected(ctx context.Context, env fleet.Environment, version fleet.Digest) *api.CodeCheck {
+	report, err := h.Code.Inspect(ctx, env, version)
+	if err != nil {
+		h.Log.WarnContext(ctx, "the files of a preview could not be checked", "environment", env, "version", version.Short(), "err", err)
+		return nil
+	}
+	return checkOf(&report)
 }
 
 // previewed is the version that a request is about.

@@ -238,7 +238,7 @@ func (t *Tutti) TokenPath() string { return filepath.Join(t.dataDir(), "admin.to
 
 // Deploy makes a version of a directory and gives it to an environment.
 func (t *Tutti) Deploy(ctx context.Context, environment, dir, baseModulePath string) error {
-	_, err := t.Run(ctx, "code", "deploy", environment, dir, "--base-module-path", baseModulePath)
+	_, err := t.Run(ctx, "code", "deploy", "--no-check", environment, dir, "--base-module-path", baseModulePath)
 	return err
 }
 

@@ -70,4 +70,5 @@ func (c Config) interpreter() (string, error) {
 }
 
 func (c Config) codeDir() string   { return filepath.Join(c.Dir, "ruby") }
+func (c Config) checkDir() string  { return filepath.Join(c.Dir, "checks") }
 func (c Config) zygoteDir() string { return filepath.Join(c.Dir, "zygotes") }

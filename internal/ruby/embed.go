@@ -14,7 +14,7 @@ var zygoteCode embed.FS
 // prepareDir empties the scratch directory of an earlier life and writes the
 // Ruby code into it.
 func prepareDir(cfg Config) error {
-	for _, dir := range []string{cfg.codeDir(), cfg.zygoteDir()} {
+	for _, dir := range []string{cfg.codeDir(), cfg.zygoteDir(), cfg.checkDir()} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}

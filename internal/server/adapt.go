@@ -12,11 +12,13 @@ import (
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/sqlstore"
 )
 
 // adapter gives the cores and edges each other in the shape that each asks for.
@@ -146,17 +148,26 @@ func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.
 // people ask for. A deploy also hints to the warmer.
 type codeDoor struct{ *parts }
 
-func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
+	report, err := d.admit(ctx, deployment, mode)
+	if err != nil {
+		return code.Version{}, nil, err
+	}
 	version, err := d.library.Deploy(ctx, deployment)
 	if err != nil {
-		return version, err
+		return version, nil, err
 	}
 	d.log.InfoContext(ctx, "code deployed", "environment", version.Environment, "version", version.ID.Short(),
 		"commit", version.Commit, "files", version.Files, "actor", version.Actor)
 	d.warmer.Deployed(version.Environment, version.ID)
 	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
-	return version, nil
+	if report != nil {
+		if err := (sqlstore.CodeChecks{Store: d.store}).SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
+			d.log.WarnContext(ctx, "what was found in the code could not be kept", "environment", version.Environment, "version", version.ID.Short(), "err", err)
+		}
+	}
+	return version, report, nil
 }
 
 // Stage keeps a version for previews. Nothing is warmed: it may be looked at once.

@@ -66,6 +66,8 @@ type Config struct {
 	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
 	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
 	CompileAhead       bool          `koanf:"compile_ahead" reload:"true" help:"compile because something changed, before anybody asks: new code, a fact that was read, groups, exported resources; needs reuse_catalogs"`
+	DeployCheck        bool          `koanf:"deploy_check" reload:"true" help:"check code before it is deployed, and refuse mistakes"`
+	DeployCheckNodes   int           `koanf:"deploy_check_nodes" reload:"true" help:"most nodes that a deploy's check compiles for; 0: none"`
 	CompileOnSign      bool          `koanf:"compile_on_sign" reload:"true" help:"compile a node's first catalog when its certificate is signed, if facts of it are known"`
 	FollowExports      bool          `koanf:"follow_exports" reload:"true" help:"compile nodes ahead that would collect other exported resources, or get another answer to a query, than their catalogs did"`
 	RefreshAfter       time.Duration `koanf:"refresh_after" reload:"true" help:"how old a catalog gets before it is compiled again in the background and compared, the oldest first; 0: any age"`
@@ -132,6 +134,8 @@ func Default() Config {
 		GenerationsKept:       10,
 		HintApply:             string(deliver.Scheduled),
 		CompileAhead:          true,
+		DeployCheck:           true,
+		DeployCheckNodes:      20,
 		CompileOnSign:         true,
 		FollowExports:         true,
 		RefreshAfter:          24 * time.Hour,
@@ -250,6 +254,8 @@ func (c Config) checkNumbers() error {
 		return bad("token_lifetime", "%s is longer than token_max_lifetime, %s", c.TokenLifetime, c.TokenMaxLifetime)
 	case c.CompileWorkers < 0:
 		return bad("compile_workers", "it must not be negative; 0 means one for each core")
+	case c.DeployCheckNodes < 0:
+		return bad("deploy_check_nodes", "it must not be negative; 0 means that files are only read")
 	case c.ReuseCheck < 0:
 		return bad("reuse_check", "it must not be negative; 0 means that no reused catalog is checked")
 	case c.VerifyAfterDeploy < 0:

@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/blobfs"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
@@ -52,6 +53,7 @@ type parts struct {
 	catalogs *compile.Service
 	packs    *compile.Packs
 	warmer   *compile.Warmer
+	checks   *codecheck.Service
 	reuser   *compile.Reuser
 	verifier *compile.Verifier
 	intake   *intake.Service
@@ -189,6 +191,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
+	p.openChecks(ruby.NewChecker(limits), orders)
 	reuser := p.reuser
 	if !c.ReuseCatalogs {
 		reuser = nil

@@ -1,0 +1,52 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// VersionDeploy is the operation that gives an environment its code.
+var VersionDeploy = Operation{
+	"version.deploy", http.MethodPost, "/environments/{environment}/versions", fleet.CodeDeploy,
+	"Check a manifest and make it the environment's current version", DeployRequest{}, Deployed{}, false,
+}
+
+// Deployed is a version that was deployed, and what was found in it before; nothing if it was not checked.
+type Deployed struct {
+	Version
+	Check *CodeCheck `json:"check,omitempty"`
+}
+
+// CodeCheck is what was found in a version of code before it was deployed.
+type CodeCheck struct {
+	Version  string        `json:"version"`
+	Base     string        `json:"base,omitempty"` // the version that it was compared with; empty: all files were read
+	At       time.Time     `json:"at"`
+	Seconds  float64       `json:"seconds"`
+	Files    int           `json:"files"`            // that were read
+	Sets     int           `json:"sets"`             // sets of classes of the nodes that it may change
+	Compiled int           `json:"compiled"`         // of them, how many were compiled for, a node each
+	Unread   bool          `json:"unread,omitempty"` // files have mistakes: nothing was compiled
+	Forced   bool          `json:"forced,omitempty"` // it was deployed in spite of its mistakes
+	Mistakes int           `json:"mistakes"`         // of the findings
+	Findings []CodeFinding `json:"findings"`         // mistakes first, by place
+}
+
+// CodeFinding is one thing that was found.
+type CodeFinding struct {
+	Level   string   `json:"level"`          // mistake, warning, note
+	File    string   `json:"file,omitempty"` // below the environment's root
+	Line    int      `json:"line,omitempty"`
+	Column  int      `json:"column,omitempty"`
+	Message string   `json:"message"`
+	Nodes   []string `json:"nodes,omitempty"` // some of those whose catalogs say it
+	Alike   int      `json:"alike,omitempty"` // how many nodes have the same classes as those
+}
+
+// CheckFailed is the cause of a version.deploy that was refused for mistakes in the code.
+type CheckFailed struct{ Check CodeCheck }
+
+func (e *CheckFailed) Error() string { return fmt.Sprintf("%d mistakes were found", e.Check.Mistakes) }

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/codecheck"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/yamljson"
+)
+
+// openChecks wires the check of code to its neighbours.
+func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders) {
+	p.checks = codecheck.New(codecheck.Parts{
+		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store, Store: sqlstore.CodeChecks{Store: p.store}, Parser: parser,
+		Compiler: p.ruby, Orders: orders, Fleet: p.store, Touched: p.touched, Log: p.log.Logger,
+		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
+			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
+		},
+	}, codecheck.Config{
+		Nodes: func() int { return p.config.Load().DeployCheckNodes },
+		VolatileTTL: func() time.Duration {
+			if c := p.config.Load(); c.ReuseCatalogs {
+				return c.VolatileTTL
+			}
+			return 0
+		},
+	})
+}
+
+// touched is codecheck.Parts'. Where no catalog is used again, all are touched.
+func (p *parts) touched(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
+	if !p.config.Load().ReuseCatalogs {
+		return nodes, nil
+	}
+	touched, _, err := p.reuser.Survey(p.store, env, version).Touched(ctx, nodes)
+	return touched, err
+}
+
+// admit stages a version that is to be deployed, and checks it.
+func (d codeDoor) admit(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (*codecheck.Report, error) {
+	if mode == codecheck.Checked && !d.config.Load().DeployCheck {
+		mode = codecheck.Unchecked
+	}
+	if mode == codecheck.Unchecked {
+		return nil, nil //nolint:nilnil // nothing was asked, nothing was found
+	}
+	staged, err := d.library.Stage(ctx, deployment)
+	if err != nil {
+		return nil, err
+	}
+	return d.checks.Admit(ctx, staged.Environment, staged.ID, mode)
+}
+
+// Inspect implements httpapi.Code.
+func (d codeDoor) Inspect(ctx context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
+	return d.checks.Check(ctx, env, version, true)
+}
+
+// Found implements httpapi.Code.
+func (d codeDoor) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
+	r, err := sqlstore.CodeChecks{Store: d.store}.Check(ctx, env, version)
+	if err != nil && fault.Of(err) == fault.NotFound {
+		return nil, nil //nolint:nilnil // it was not checked
+	}
+	return &r, err
+}
