@@ -30,8 +30,18 @@ type Config struct {
 	MaxAnswerBytes    int64         // all answers to one compile together; default 64 MiB
 	NoJIT             bool          // leave Ruby's just-in-time compiler off
 	MaxCatalogBytes   int64         // a catalog with its exported resources; default 64 MiB
+	Settings          Settings      // Puppet's own
 
 	jit []string // arguments of the interpreter; set by Run before a process starts
+}
+
+// Settings are those of Puppet that an operator may choose for all environments. Catalogs
+// depend on them, so they are part of what Engine names.
+type Settings struct {
+	Certname        string `json:"certname,omitempty"` // of the server; default: puppet
+	Strict          string `json:"strict,omitempty"`   // off, warning or error; default: Puppet's
+	StrictVariables bool   `json:"strict_variables,omitempty"`
+	HieraConfig     string `json:"hiera_config,omitempty"` // path of the global hiera.yaml; default: none
 }
 
 // puppetRuby is the interpreter that the puppet-agent packages of Puppet and

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -44,8 +45,8 @@ func paths(list []string) []string {
 }
 
 // engine names all that a catalog depends on besides its order and its code: Ruby,
-// Puppet, our own part of the compiler, and the variables that it sees.
-func engine(ctx context.Context, interpreter string) (string, error) {
+// Puppet, our own part of the compiler, its settings, and the variables that it sees.
+func engine(ctx context.Context, interpreter string, settings Settings) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL`
@@ -56,6 +57,9 @@ func engine(ctx context.Context, interpreter string) (string, error) {
 		return "", fmt.Errorf("ask %s for Puppet's version: %w", interpreter, err)
 	}
 	sum := sha256.New()
+	if err := settings.write(sum); err != nil {
+		return "", err
+	}
 	for _, variable := range environ("") {
 		_, _ = fmt.Fprintln(sum, variable)
 	}
@@ -68,6 +72,20 @@ func engine(ctx context.Context, interpreter string) (string, error) {
 		return err
 	})
 	return fmt.Sprintf("%s, %s", out, hex.EncodeToString(sum.Sum(nil))[:12]), err
+}
+
+// write writes all that compilers take from s. Processes read a global hiera.yaml once.
+func (s Settings) write(to io.Writer) error {
+	_, _ = fmt.Fprintf(to, "%+v\n", s)
+	if s.HieraConfig == "" {
+		return nil
+	}
+	text, err := os.ReadFile(s.HieraConfig)
+	_, _ = fmt.Fprintf(to, "%d\n%s", len(text), text)
+	if err != nil {
+		return fmt.Errorf("read the global hiera.yaml: %w", err)
+	}
+	return nil
 }
 
 // Engine implements compile.Compiler.

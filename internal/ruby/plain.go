@@ -53,7 +53,7 @@ type plainOrder struct {
 	Version     string             `json:"version"`
 	Root        string             `json:"root"`
 	ModulePath  []string           `json:"modulepath"`
-	Settings    map[string]string  `json:"settings"`
+	Settings    Settings           `json:"settings"`
 	Answers     []compile.Recorded `json:"answers"`
 }
 
@@ -87,7 +87,7 @@ func (p *Plain) Opinion(ctx context.Context, order compile.Order, answers []comp
 	}
 	line, err := json.Marshal(plainOrder{
 		wireOrder: toWire(order), Environment: string(order.Environment), Version: string(order.Version), Root: root, ModulePath: modules,
-		Settings: map[string]string{"certname": plainCertname}, Answers: answers,
+		Settings: p.cfg.Settings, Answers: answers,
 	})
 	if err != nil {
 		return compile.Opinion{}, fmt.Errorf("write the order: %w", err)
@@ -106,9 +106,6 @@ func (p *Plain) Opinion(ctx context.Context, order compile.Order, answers []comp
 	opinion.Cost = compile.Cost{Wall: time.Since(began), CPU: usage}
 	return opinion, err
 }
-
-// plainCertname is the server's own name, as the workers' settings have it.
-const plainCertname = "puppet"
 
 // prepare makes a directory for one process, with the Ruby code.
 func (p *Plain) prepare() (string, error) {

@@ -99,7 +99,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	if !p.cfg.NoJIT {
 		p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
 	}
-	name, err := engine(ctx, interpreter)
+	name, err := engine(ctx, interpreter, p.cfg.Settings)
 	if err != nil && ctx.Err() == nil {
 		p.log.ErrorContext(ctx, "the compiler's version is not known: no catalog is used again", "err", err)
 	}

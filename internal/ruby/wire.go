@@ -28,6 +28,7 @@ type request struct {
 	Root        string       `json:"root,omitempty"`
 	Dir         string       `json:"dir,omitempty"`
 	Limits      *limits      `json:"limits,omitempty"`
+	Settings    *Settings    `json:"settings,omitempty"`
 	Orders      []*wireOrder `json:"orders,omitempty"`
 	Order       *wireOrder   `json:"order,omitempty"`
 	PID         int          `json:"pid,omitempty"`

@@ -2,6 +2,8 @@ package ruby
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -98,4 +100,127 @@ func withConf(files map[string]string) map[string]string {
 		}
 	}
 	return whole
+}
+
+// valuesCode shows what code can see of values: whether they are frozen, in which order they
+// stand, which of them a template finds.
+var valuesCode = map[string]string{
+	"manifests/site.pp": `
+$role = 'web'
+$other = { 'z' => 1, 'a' => { 'k' => [1, 'x'] } }
+$in_puppet = $facts['deep'].map |$k, $v| { "${k}=${v}" }
+notify { 'order in Puppet': message => $in_puppet.join(' ') }
+notify { 'order of all facts': message => $facts.keys.join(' ') }
+notify { 'order of trusted': message => "${trusted.keys.join(' ')} ${trusted['extensions'].keys.join(' ')}" }
+notify { 'in ERB': message => template('v/values.erb') }
+notify { 'scanned': message => template('v/scan.erb') }
+notify { 'helper': message => template('v/helper.erb') }
+notify { 'block': message => template('v/block.erb') }
+notify { 'inline': message => inline_template("<% s = '%%>' + @role.to_s %><%= s %>") }
+notify { 'trusted information': message => v::trusted() }
+notify { 'settings': message => "${settings::strict} ${settings::strict_variables} ${settings::certname} ${settings::modulepath}" }
+notify { 'in Ruby': message => v::frozen($facts, $trusted, $other) }
+`,
+	"modules/v/templates/values.erb": `<%- @deep.each do |k, v| -%><%= k %>=<%= v.inspect %>
+<%- end -%>
+frozen: <%= [@deep, @deep['m'], @deep['m']['y'], @deep['l'], @deep['s'], @facts, @facts['deep'], @facts['deep']['m'],
+  @trusted, @trusted['extensions'], @other, @other['a'],
+  scope['deep'], scope['deep']['m'], scope['facts'], scope.lookupvar('deep'), @role].map(&:frozen?).inspect %>
+change: <%= begin; @deep['new'] = 1; 'could'; rescue => e; e.class; end %>
+change within: <%= begin; @deep['m']['new'] = 1; 'could'; rescue => e; e.class; end %>
+json: <%= require 'json'; @deep.to_json %>
+`,
+	"modules/v/templates/scan.erb":   "<% s = '%%>' + @role.to_s %><%= s %> <%% @role %> @role <%# @role %>\n% @role\n",
+	"modules/v/templates/helper.erb": "<% require File.expand_path('../lib/v_helper', File.dirname(file)) %><%= VHelper.role(self) %> <%= VHelper.deep(self) %>",
+	"modules/v/templates/block.erb":  "<% require File.expand_path('../lib/v_helper', File.dirname(file)) %><%= VHelper.of_block { } %>",
+	"modules/v/lib/v_helper.rb": `module VHelper
+  def self.role(template) = template.instance_variable_get(:@role)
+  def self.deep(template) = template.instance_eval { @deep.keys.join(',') }
+  def self.of_block(&block) = block.binding.receiver.instance_variable_get(:@role)
+end
+`,
+	"modules/v/lib/puppet/functions/v/trusted.rb": `Puppet::Functions.create_function(:'v::trusted') do
+  dispatch(:act) {}
+  def act
+    known = Puppet.lookup(:trusted_information)
+    [known.certname, known.authenticated, known.extensions, known.hostname, known.domain, known.external, known.to_h].inspect
+  end
+end
+`,
+	"modules/v/lib/puppet/functions/v/frozen.rb": `Puppet::Functions.create_function(:'v::frozen') do
+  dispatch(:act) { param 'Hash', :facts; param 'Hash', :trusted; param 'Hash', :other }
+  def act(facts, trusted, other)
+    deep = facts['deep']
+    [facts, deep, deep['m'], deep['l'], deep['s'], trusted, trusted['extensions'], other, other['a']].map(&:frozen?).inspect
+  end
+end
+`,
+}
+
+// What code sees of values is what it sees in plain Puppet.
+func TestValuesAreAsInPlainPuppet(t *testing.T) {
+	t.Parallel()
+	roots := directories{version("values"): tree(t, withConf(valuesCode))}
+	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "puppet.example.org"}}, roots)
+	o := order(t, "production", "values", "a.example.org")
+	o.Facts = json.RawMessage(`{"zone":"z","deep":{"z":{"q":1,"b":2},"m":{"y":{"1":1},"x":2},"l":[{"v":1,"c":2}],"s":"text","a":null},` +
+		`"clientcert":"a.example.org","kernel":"Linux"}`)
+	o.Trusted = json.RawMessage(`{"authenticated":"remote","certname":"a.example.org","extensions":{"pp_role":"r","pp_env":"e","a":"x"},` +
+		`"hostname":"a","domain":"example.org","external":{"z":1,"b":2}}`)
+	want := stockCatalogsOf(t, roots[version("values")], []compile.Order{o}, "FRESH=1", "PUPPET_ARGS=--certname puppet.example.org")
+	for round := range 2 {
+		sameAsPlain(t, pool, o, want[0], round)
+	}
+}
+
+// Settings that an operator chooses hold as in Puppet, and name another compiler.
+func TestChosenSettingsHoldAsInPuppet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hiera := filepath.Join(dir, "hiera.yaml")
+	for path, text := range map[string]string{
+		"hiera.yaml": "version: 5\nhierarchy:\n  - name: all\n    path: all.yaml\n    datadir: " + dir + "\n",
+		"all.yaml":   "asked: from the global layer\nmerged: [global]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := tree(t, withConf(map[string]string{
+		"hiera.yaml":       "version: 5\nhierarchy:\n  - name: common\n    path: common.yaml\n",
+		"data/common.yaml": "merged: [environment]\n",
+		"manifests/site.pp": `
+notify { "${settings::strict} ${settings::strict_variables} ${settings::certname}": }
+notify { lookup('asked'): }
+notify { lookup('merged', Array, 'unique').join(' '): }
+node 'b.example.org' { notify { "unknown: ${nowhere}": } }
+node 'c.example.org' { notify { { 'a' => 1, 'a' => 2 }['a']: } }
+node default { }
+`,
+	}))
+	var orders []compile.Order
+	for _, node := range []string{"a.example.org", "b.example.org", "c.example.org"} {
+		orders = append(orders, order(t, "production", "chosen", node))
+	}
+	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}},
+		directories{version("chosen"): root})
+	want := stockCatalogsOf(t, root, orders, "FRESH=1", "PUPPET_ARGS=--certname p.example.org --strict error --strict_variables --hiera_config "+hiera)
+	for i, o := range orders {
+		sameAsPlain(t, pool, o, want[i], 0)
+	}
+	interpreter, err := Config{}.interpreter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]Settings{}
+	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: true}, {Certname: "x"}, {HieraConfig: hiera}} {
+		name, err := engine(t.Context(), interpreter, s)
+		if other, known := seen[name]; known || err != nil {
+			t.Errorf("%+v and %+v name the same compiler %q (%v)", s, other, name, err)
+		}
+		seen[name] = s
+	}
+	if _, err := engine(t.Context(), interpreter, Settings{HieraConfig: filepath.Join(dir, "none.yaml")}); err == nil {
+		t.Error("a global hiera.yaml that is not there is no mistake")
+	}
 }

@@ -167,6 +167,7 @@ func (z *zygote) greet(ctx context.Context, k key, root string) error {
 			MemoryBytes: z.cfg.MemoryBytes, GCHeadroomBytes: min(gcHeadroomBytes, z.cfg.MemoryBytes/2),
 			AnswerBytes: z.cfg.MaxAnswerBytes + 1<<20,
 		},
+		Settings: &z.cfg.Settings,
 	})
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, z.obituary(err), "the compiler for environment %s did not start", k.environment)

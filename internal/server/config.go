@@ -50,6 +50,11 @@ type Config struct {
 	AuditRetention   time.Duration `koanf:"audit_retention" reload:"true" help:"how long the audit log is kept"`
 	AuditReads       bool          `koanf:"audit_reads" reload:"true" help:"record questions in the audit log, too, and not only acts and refusals"`
 
+	PuppetStrict          string `koanf:"puppet_strict" help:"Puppet's setting strict: off, warning or error; empty: its default"`
+	PuppetStrictVariables bool   `koanf:"puppet_strict_variables" help:"Puppet's setting strict_variables: an unknown variable is a mistake"`
+	PuppetHieraConfig     string `koanf:"puppet_hiera_config" help:"a global hiera.yaml, read at the start; what it reads makes catalogs volatile"`
+	TrustedOIDMappingFile string `koanf:"trusted_oid_mapping_file" help:"Puppet's file of short names of certificate extensions, read at the start"`
+
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
@@ -193,6 +198,14 @@ func (c Config) Check() error {
 	}
 	if c.TrustedExternalCommand != "" && !strings.HasPrefix(c.TrustedExternalCommand, "/") {
 		return bad("trusted_external_command", "%q is not the absolute path of an executable or of a directory of them", c.TrustedExternalCommand)
+	}
+	for key, path := range map[string]string{"puppet_hiera_config": c.PuppetHieraConfig, "trusted_oid_mapping_file": c.TrustedOIDMappingFile} {
+		if path != "" && !strings.HasPrefix(path, "/") {
+			return bad(key, "%q is not the absolute path of a file", path)
+		}
+	}
+	if err := oneOf("puppet_strict", c.PuppetStrict, "", "off", "warning", "error"); err != nil {
+		return err
 	}
 	if err := oneOf("delivery_mode", c.DeliveryMode, string(deliver.Live), string(deliver.Released)); err != nil {
 		return err

@@ -159,10 +159,14 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	names, err := oidNames(c.TrustedOIDMappingFile)
+	if err != nil {
+		return err
+	}
 	p.ca, err = pki.Open(ctx, pki.Config{
 		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL,
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
-		AllowRenewal: c.AllowRenewal, Autosign: autosign,
+		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
 	}, p.store, p.log.Logger)
 	return err
 }
@@ -181,9 +185,13 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if slots == 0 {
 		slots = runtime.NumCPU()
 	}
+	chosen, err := puppetSettings(c)
+	if err != nil {
+		return err
+	}
 	limits := ruby.Config{
 		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
-		MaxOrderBytes: c.MaxFactsBytes + 1<<20,
+		MaxOrderBytes: c.MaxFactsBytes + 1<<20, Settings: chosen,
 	}
 	p.ruby = ruby.New(limits, p.trees, questions{p.store}, p.log.Logger)
 	known := adapter{p}

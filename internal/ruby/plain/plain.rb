@@ -10,6 +10,7 @@ Process.setpriority(Process::PRIO_PROCESS, 0, 19)
 
 require 'json'
 require 'fileutils'
+require 'yaml'
 
 # What generate() starts stays in this process's group, so that it ends with it.
 module OneGroup
@@ -71,14 +72,26 @@ class Place
   end
 end
 
-# Values of groups are the topmost layer of lookups: a global hiera.yaml gives them.
+# Values of groups are the topmost layer of lookups: a global hiera.yaml gives them, above the
+# levels of the operator's own.
 module Groups
-  def self.write(data, dir)
-    return File.join(dir, 'no-hiera.yaml') if data.nil? || data.empty?
+  def self.write(data, own, dir)
+    return own || File.join(dir, 'no-hiera.yaml') if data.nil? || data.empty?
 
     File.write(File.join(dir, 'groups.json'), JSON.generate(verbatim(data)))
     level = { 'name' => 'groups', 'data_hash' => 'json_data', 'path' => 'groups.json', 'datadir' => dir }
-    File.join(dir, 'hiera.yaml').tap { |path| File.write(path, JSON.generate('version' => 5, 'hierarchy' => [level])) }
+    levels = [level, *(own ? levels_of(own) : [])]
+    File.join(dir, 'hiera.yaml').tap { |path| File.write(path, JSON.generate('version' => 5, 'hierarchy' => levels)) }
+  end
+
+  # Each level of a hiera.yaml with all that it takes from the defaults, and from where the file is.
+  def self.levels_of(path)
+    config = YAML.safe_load(File.read(path))
+    defaults = { 'datadir' => 'data', 'data_hash' => 'yaml_data' }.merge(config['defaults'] || {})
+    (config['hierarchy'] || []).map do |level|
+      level = defaults.reject { |name, _| name == 'data_hash' && level.keys.any? { |key| %w[lookup_key data_dig].include?(key) } }.merge(level)
+      level.merge('datadir' => File.expand_path(level['datadir'], File.dirname(path)))
+    end
   end
 
   # Hiera would interpolate what groups give as it is.
@@ -94,6 +107,7 @@ end
 
 dir = Dir.pwd
 name = order['environment']
+settings = order['settings'] || {}
 %w[conf var code/environments].each { |path| FileUtils.mkdir_p(File.join(dir, path)) }
 place = Place.new(order)
 place.make(File.join(dir, 'code', 'environments', name))
@@ -101,8 +115,9 @@ directories = { 'confdir' => 'conf', 'vardir' => 'var', 'codedir' => 'code', 'en
                 'ssldir' => 'conf/ssl' }
 Puppet.initialize_settings(
   directories.flat_map { |setting, path| ["--#{setting}", File.join(dir, path)] } +
-    (order['settings'] || {}).flat_map { |setting, value| ["--#{setting}", value.to_s] } +
-    ['--config', '/dev/null', '--hiera_config', Groups.write(order['data'], File.join(dir, 'conf')), '--basemodulepath', place.base.join(':'),
+    ['--certname', settings.fetch('certname', 'puppet'), settings['strict_variables'] ? '--strict_variables' : '--no-strict_variables'] +
+    (settings['strict'] ? ['--strict', settings['strict']] : []) +
+    ['--config', '/dev/null', '--hiera_config', Groups.write(order['data'], settings['hiera_config'], File.join(dir, 'conf')), '--basemodulepath', place.base.join(':'),
      '--environment', name, '--storeconfigs'],
   false
 )

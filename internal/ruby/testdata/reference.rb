@@ -5,7 +5,8 @@
 #
 # With PUPPETDB_URL set it collects exported resources, by the real terminus. An
 # order that does not compile gives {"error": message}. With FRESH set each order
-# has a process of its own, in which nothing was compiled before.
+# has a process of its own, in which nothing was compiled before. PUPPET_ARGS are
+# more settings.
 #
 # usage: ruby reference.rb ENVIRONMENTPATH ENVIRONMENT SCRATCH < orders.json > catalogs.json
 require 'puppet'
@@ -15,7 +16,7 @@ environmentpath, name, scratch = ARGV
 Puppet.initialize_settings(
   ['--confdir', "#{scratch}/conf", '--vardir', "#{scratch}/var", '--environmentpath', environmentpath,
    '--environment', name, '--hiera_config', "#{scratch}/none.yaml", '--node_terminus', 'exec',
-   '--external_nodes', "/bin/cat #{scratch}"]
+   '--external_nodes', "/bin/cat #{scratch}", *ENV.fetch('PUPPET_ARGS', '').split]
 )
 Puppet.settings.preferred_run_mode = :server
 Puppet::Util::Log.newdestination(:console)
@@ -51,7 +52,8 @@ compile = lambda do |order|
   Dir.chdir(scratch)
   catalogs.terminus(:compiler).instance_variable_set(:@server_facts, order['server_facts'])
   environment = Puppet.lookup(:environments).get!(name)
-  trusted = Struct.new(:to_h).new(order['trusted'])
+  known = order['trusted']
+  trusted = Puppet::Context::TrustedInformation.new(known['authenticated'], known['certname'], known['extensions'], known['external'])
   Puppet.override({ current_environment: environment, trusted_information: trusted }, 'reference') do
     catalog = catalogs.find(node, environment: environment, facts: Puppet::Node::Facts.new(node, order['facts']), facts_format: 'application/json')
     Puppet.override({ rich_data: true }, 'reference') { JSON.parse(catalog.to_json) }

@@ -15,7 +15,7 @@ module Tutti
 
     # The catalog that an agent is given and the exported resources: two hashes.
     def run
-      Puppet.override({ current_environment: @environment }, 'tutti') do
+      Puppet.override({ current_environment: @environment, trusted_information: method(:trusted_information).to_proc }, 'tutti') do
         @environment.with_text_domain { compile }
       end
     end
@@ -50,6 +50,14 @@ module Tutti
       node.trusted_data = object('trusted')
       GroupData.give(node, object('data'))
       node
+    end
+
+    # What code finds by Puppet.lookup(:trusted_information). Whoever asks for it has read all
+    # of it. The node's own hashes stay as they are: these are frozen.
+    def trusted_information
+      Inputs.heard&.all_trusted
+      known = JSON.parse(JSON.generate(object('trusted')))
+      Puppet::Context::TrustedInformation.new(*known.values_at(*%w[authenticated certname extensions external]))
     end
 
     def object(key)

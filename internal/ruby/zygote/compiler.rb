@@ -14,6 +14,7 @@ require 'outside'
 require 'fact_reads'
 require 'file_reads'
 require 'lookups'
+require 'template_scan'
 require 'templates'
 require 'single_thread'
 require 'shortcuts'
@@ -31,15 +32,21 @@ module Tutti
   class Compiler
     attr_reader :environment
 
+    CONFDIR = '/etc/puppetlabs/puppet'
+    # What $basemodulepath stands for on a Puppet Server whose administrator did not change it.
+    BASE_MODULES = '/etc/puppetlabs/code/modules:/opt/puppetlabs/puppet/modules'
+
     # name, version, root: the environment, its version's digest, its files.
     # dir: a private directory. limit, answers: the largest catalog and the longest
-    # answer to a question, in bytes.
-    def initialize(name:, version:, root:, dir:, limit:, answers:)
+    # answer to a question, in bytes. settings: Puppet's settings that an operator may
+    # choose (certname, strict, strict_variables, hiera_config), by name.
+    def initialize(name:, version:, root:, dir:, limit:, answers:, settings: {})
       @name = name
       @version = version
       @dir = dir
       @limit = limit
       @answers = answers
+      @settings = settings
       @link = link(root)
       @paths = Paths.new(shown(root))
       settle
@@ -120,7 +127,7 @@ module Tutti
         @link => "#{Paths::ENVIRONMENTS}/#{@name}",
         root => "#{Paths::ENVIRONMENTS}/#{@name}",
         File.join(@dir, 'environments') => Paths::ENVIRONMENTS,
-        File.join(@dir, 'conf') => '/etc/puppetlabs/puppet',
+        File.join(@dir, 'conf') => CONFDIR,
         File.join(@dir, 'var') => '/opt/puppetlabs/server/data/puppetserver'
       }
     end
@@ -137,7 +144,7 @@ module Tutti
       Loads.install
       StoredQueries.install
       Collecting.install
-      ShownSettings.install(@paths)
+      ShownSettings.install(@paths, shown_values)
     end
 
     # From here on all that is read is noted.
@@ -154,8 +161,20 @@ module Tutti
       { 'confdir' => 'conf', 'vardir' => 'var', 'codedir' => 'conf', 'environmentpath' => 'environments',
         'logdir' => 'var', 'rundir' => 'var' }
         .merge('ssldir' => 'conf/ssl').flat_map { |setting, name| ["--#{setting}", File.join(@dir, name)] } +
-        ['--hiera_config', File.join(@dir, 'conf', 'no-hiera.yaml'), '--config', '/dev/null', '--basemodulepath', '',
-         '--environment', @name, '--certname', 'puppet', '--environment_timeout', 'unlimited', *Collecting::SETTINGS]
+        ['--config', '/dev/null', '--basemodulepath', BASE_MODULES, '--environment', @name, '--environment_timeout', 'unlimited', *chosen, *Collecting::SETTINGS]
+    end
+
+    # What an operator may choose, or what Puppet takes when nobody does.
+    def chosen
+      strict = @settings['strict']
+      ['--certname', @settings.fetch('certname', 'puppet'), '--hiera_config', @settings.fetch('hiera_config', File.join(@dir, 'conf', 'hiera.yaml')),
+       *(strict ? ['--strict', strict] : []), @settings['strict_variables'] ? '--strict_variables' : '--no-strict_variables']
+    end
+
+    # Settings whose values code sees as on a Puppet Server: here => there.
+    def shown_values
+      conf = Puppet.lookup(:environments).get_conf(@name)
+      { conf.modulepath => @paths.show(conf.shown_modulepath(BASE_MODULES)) }
     end
   end
 end

@@ -27,21 +27,25 @@ module Tutti
 
   # $settings::confdir and its like show what a Puppet Server shows.
   module ShownSettings
-    def self.install(paths)
+    # values: settings that are another text there, as a whole.
+    def self.install(paths, values)
       @paths = paths
+      @values = values
       Puppet::Parser::Scope.prepend(Transform)
       Puppet::Parser::Files.singleton_class.prepend(Lookup)
     end
 
-    def self.paths
-      @paths
+    class << self
+      attr_reader :paths, :values
     end
 
     # Values of the settings class.
     module Transform
       def transform_setting(value)
         value = super
-        value.is_a?(String) && value.start_with?('/') ? ShownSettings.paths.show(value) : value
+        return value unless value.is_a?(String) && value.start_with?('/')
+
+        ShownSettings.values.fetch(value) { ShownSettings.paths.show(value) }
       end
     end
 

@@ -10,6 +10,7 @@ module Tutti
       require 'puppet/parser/templatewrapper'
       require 'puppet/pops/evaluator/epp_evaluator'
       Puppet::Parser::TemplateWrapper.prepend(Erb)
+      Proc.prepend(Blocks)
       Puppet::Pops::Parser::EvaluatingParser::EvaluatingEppParser.prepend(Epp)
     end
 
@@ -81,24 +82,17 @@ module Tutti
       end
     end
 
-    # ERB: keeps the template as a method, and gives it only the variables that
-    # its text names.
+    # ERB: keeps the template as a method, and gives it only the variables that it reads.
     module Erb
       Compiled = Struct.new(:render, :variables)
       COMPILED = {}
-      # What is Ruby in a template.
-      CODE = /<%(?!%).*?%>/m.freeze
-      # What could reach a variable without writing its name.
-      INDIRECT = /@\#|(?<![@\w])(?:\w*instance_variable\w*|(?:\w+_)?binding|(?:\w+_)?eval|(?:public_|__)?send(?:__)?|local_variables)(?!\w)/.freeze
-      NAME = /@([a-zA-Z_]\w*)/.freeze
-      # A variable that is asked for one of its members.
-      MEMBER = /\G\s*(?:\[|&?\.(?:dig|fetch|key\?|has_key\?|include\?)\b)/.freeze
+      IS_SET = Kernel.instance_method(:instance_variable_defined?)
 
       def result(string = nil)
         key = string || @__file__
         FileReads.seen('file', @__file__) if @__file__
         COMPILED.clear if COMPILED.size > MAX_INLINE && !COMPILED.key?(key)
-        compiled = COMPILED.fetch(key) { COMPILED[key] = Erb.compile(key, string, @__file__) }
+        compiled = COMPILED.fetch(key) { COMPILED[key] = Erb.compile(string, @__file__) }
         return super unless compiled
 
         bind(compiled.variables)
@@ -106,29 +100,33 @@ module Tutti
       end
 
       # nil for a template that only the stock way understands.
-      def self.compile(_key, string, file)
-        text = string || Puppet::FileSystem.read_preserve_line_endings(file)
-        code = text.scan(CODE).join("\n")
-        return nil if code.match?(INDIRECT)
+      def self.compile(string, file)
+        erb = Puppet::Util.create_erb(string || Puppet::FileSystem.read_preserve_line_endings(file))
+        variables = TemplateScan.variables(erb.src) or return nil
 
-        erb = Puppet::Util.create_erb(text)
         holder = Puppet::Parser::TemplateWrapper
         erb.def_method(holder, '__tutti_render', file || '(erb)')
         render = holder.instance_method(:__tutti_render)
         holder.send(:remove_method, :__tutti_render)
-        Compiled.new(render, variables(code))
+        Compiled.new(render, variables)
       rescue SyntaxError
         nil
       end
 
-      # The names, and whether each is only ever asked for members.
-      def self.variables(code)
-        found = {}
-        code.scan(NAME) do |name,|
-          members = code.match?(MEMBER, Regexp.last_match.end(0))
-          found[name] = found[name] == :whole || !members ? :whole : :members
+      # Ruby that got hold of a template by other ways than its code shows finds all variables.
+      %i[instance_variables instance_variable_get instance_variable_defined? instance_eval instance_exec inspect dup clone].each do |name|
+        class_eval("def #{name}(...); tutti_bind_all; super; end", __FILE__, __LINE__)
+      end
+
+      # As the stock way binds them, but for what the template has set meanwhile.
+      def tutti_bind_all
+        return if @__tutti_bound || @__scope__.nil?
+
+        @__tutti_bound = true
+        scope.to_hash.each do |name, value|
+          name = "@#{name.gsub(/[^\w]/, '_')}"
+          instance_variable_set(name, value) unless IS_SET.bind_call(self, name)
         end
-        found
       end
 
       private
@@ -138,6 +136,13 @@ module Tutti
           Inputs.facts&.whole(value) if value.is_a?(Hash) && wanted[name] == :whole
           instance_variable_set("@#{name}", value)
         end
+      end
+    end
+
+    # A block of a template takes its self along.
+    module Blocks
+      def binding
+        super.tap { |made| made.receiver.tutti_bind_all if made.receiver.is_a?(Erb) }
       end
     end
   end

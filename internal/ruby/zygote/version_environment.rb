@@ -15,6 +15,12 @@ module Tutti
       (own_directories + base_directories).join(File::PATH_SEPARATOR)
     end
 
+    # The module path as it would read on a Puppet Server, where modules from outside are not
+    # part of the environment; base is what $basemodulepath stands for there.
+    def shown_modulepath(base)
+      entries.flat_map { |entry| entry == '$basemodulepath' ? base.split(File::PATH_SEPARATOR) : expand_glob(absolute(entry)) }.join(File::PATH_SEPARATOR)
+    end
+
     def manifest
       path = super
       return path if path.nil? || path.start_with?("#{path_to_env}/")
@@ -32,9 +38,12 @@ module Tutti
 
     private
 
+    def entries
+      (raw_setting(:modulepath) || 'modules:$basemodulepath').split(File::PATH_SEPARATOR)
+    end
+
     def own_directories
-      value = raw_setting(:modulepath) || 'modules'
-      relative = value.split(File::PATH_SEPARATOR).reject { |entry| entry.start_with?('/', '$') }
+      relative = entries.reject { |entry| entry.start_with?('/', '$') }
       relative.flat_map { |entry| expand_glob(absolute(entry)) }
     end
 

@@ -62,7 +62,8 @@ module Tutti
       require 'worker'
       @limits = message['limits']
       @compiler = Compiler.new(name: message['environment'], version: message['version'], root: message['root'],
-                               dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'])
+                               dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'],
+                               settings: message['settings'] || {})
       @compiler.load
       settle
       { 'puppet' => Puppet.version, 'ruby' => RUBY_VERSION, 'resident_bytes' => Memory.resident }

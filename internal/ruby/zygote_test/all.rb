@@ -264,24 +264,38 @@ end
 class TemplatesTest < Minitest::Test
   Erb = Tutti::Templates::Erb
 
+  def variables(text)
+    Erb.compile(text, nil)&.variables
+  end
+
   def test_names_the_variables_of_a_template
-    compiled = Erb.compile(nil, '<%= @a %> <% @b_1.each { |x| %><%= x %><% } %> user@example.org', nil)
-    assert_equal(%w[a b_1], compiled.variables.keys)
+    assert_equal({ 'a' => :whole, 'b_1' => :whole }, variables('<%= @a %> <% @b_1.each { |x| %><%= x %><% } %> user@example.org'))
+    assert_equal({ 'role' => :whole }, variables("<% s = '%%>' + @role.to_s %><%= s %>"))
+    assert_equal({ 'in' => :whole }, variables('<%= "#@in" %> <%# @comment %> <%% @text %> #@outside'))
+    assert_equal({ 'a' => :whole }, variables("<%- if true -%>\n<%= @a -%>\n<%- end -%>\n% @no\n"))
+  end
+
+  def test_tells_members_from_the_whole
+    text = '<%= @m["x"] %><%= @m.dig("a", @k) %><%= @m&.fetch(1) %><%= @w["x"] %><%= @w %><%= @e.each { } %><%= scope["a"] %><% @m["y"].each { |y| } %>'
+    assert_equal({ 'm' => :members, 'k' => :whole, 'w' => :whole, 'e' => :whole }, variables(text))
   end
 
   def test_a_variable_may_be_named_like_what_reaches_others
-    compiled = Erb.compile(nil, '<% if @sendfile && @evaluate %><%= @binding_address %> <%= sendmail_path rescue 1 %><% end %>', nil)
-    assert_equal(%w[sendfile evaluate binding_address], compiled.variables.keys)
+    assert_equal(%w[sendfile evaluate binding_address], variables('<% if @sendfile && @evaluate %><%= @binding_address %><% send_it = 1; send_it %><% end %>').keys)
+  end
+
+  # Whoever has self can read any variable of it.
+  def test_leaves_templates_that_hand_out_themselves_to_puppet
     ['eval("@a")', 'instance_eval("@a")', 'send(:x)', 'public_send(:x)', '__send__(:x)', 'self.send :x', 'ERB.new(x).result(binding)',
-     'get_binding', 'instance_variable_get(name)', 'method(:instance_variable_get)', 'local_variables', '"@#{x}"'].each do |code|
-      assert_nil Erb.compile(nil, "<%= #{code} %>", nil), code
+     'get_binding', 'instance_variable_get(name)', 'method(:instance_variable_get)', 'local_variables', '"@#{x}"', 'instance_variables',
+     'binding.local_variables', 'helper(self)', 'helper', 'helper 1', 'helper(1)', 'Helper(1)', 'itself', 'tap { |me| X.use(me) }', 'then { |me| X.use(me) }',
+     '[self].first', '-> { self }', 'X.use(&method(:scope))', 'inspect', 'string', 'template_source', '__method__', 'yield', 'dup'].each do |code|
+      assert_nil variables("<%= #{code} %>"), code
     end
   end
 
-  def test_leaves_indirect_and_odd_templates_to_puppet
-    assert_nil Erb.compile(nil, '<%= instance_variables %>', nil)
-    assert_nil Erb.compile(nil, '<%= binding.local_variables %>', nil)
-    assert_nil Erb.compile(nil, '<% CONSTANT = 1 %>', nil)
+  def test_leaves_odd_templates_to_puppet
+    ['CONSTANT = 1', 'def x; @a; end', 'class X; end', 'return', 'x ='].each { |code| assert_nil variables("<% #{code} %>"), code }
   end
 end
 
