@@ -48,13 +48,14 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	case fault.Of(err) == fault.Conflict: // the node was purged, or left
 		d.thrownAway(ctx, log, err)
 		return
-	case c.Attempts >= d.attempts(c):
+	case d.strikes.add(c.ID, err) >= d.attempts(c):
 		log.ErrorContext(ctx, "compilation could not be tried, giving up", "err", err)
 		c = asFailed(c, gaveUp(c.Attempts, err))
 	default:
 		d.rest(ctx, log, c, err)
 		return
 	}
+	d.strikes.over(c.ID)
 	if err = d.finish(ctx, c); errors.Is(err, ErrUnstaged) {
 		made.Staged = false
 		d.try(ctx, c, func(ctx context.Context) (product, error) { return d.unstage(ctx, made) })
@@ -130,7 +131,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 	outcome, err := d.Compiler.Compile(ctx, order)
 	made.second = &second{order: order, asked: outcome.Asked, answers: outcome.Answers}
 	if err != nil {
-		return made, err
+		return made, compiled(err)
 	}
 	document, used, err := d.document(ctx, c, outcome)
 	if err != nil {
@@ -219,11 +220,17 @@ func asFailed(c Compilation, err *Error) Compilation {
 
 // gaveUp is the error of a row that could not even be tried.
 func gaveUp(attempts int, err error) *Error {
+	if over, ok := errors.AsType[died](err); ok {
+		return over.failure
+	}
 	return &Error{Cause: CauseCrash, Message: fmt.Sprintf("the compilation could not be done in %d attempts: %s", attempts, troubleOf(err))}
 }
 
 // troubleOf is what people are shown of an error that is not the code's.
 func troubleOf(err error) string {
+	if over, ok := errors.AsType[died](err); ok {
+		return over.failure.Message
+	}
 	return cmp.Or(fault.Detail(err), "the server's log says why")
 }
 

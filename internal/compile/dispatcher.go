@@ -16,7 +16,7 @@ type DispatcherConfig struct {
 	// taken back at once. Two running processes must never share one.
 	Worker      string
 	Slots       int           // compilations at once; as many as the compiler has workers
-	MaxAttempts int           // leases of one row before it is failed, if somebody waits for it
+	MaxAttempts int           // attempts at one row before it is failed, if somebody waits for it; see strikes for what counts
 	AheadMax    int           // the same if nobody does: what passes must not leave a node on its old catalog
 	Lease       time.Duration // how long a dead process keeps rows from others
 	Poll        time.Duration // how often to look without a hint
@@ -56,9 +56,10 @@ type DispatcherParts struct {
 // Several may share a queue, each under its own worker name.
 type Dispatcher struct {
 	DispatcherParts
-	cfg   DispatcherConfig
-	wake  chan struct{}
-	count dispatcherCounters
+	strikes strikes
+	cfg     DispatcherConfig
+	wake    chan struct{}
+	count   dispatcherCounters
 }
 
 // NewDispatcher checks cfg; Run does the work.
@@ -137,6 +138,10 @@ type shift struct {
 	tidied  bool       // leases of an earlier life are returned
 }
 
+// maxLeases is how often a row is leased: one that was lost with so many servers may have
+// killed them.
+const maxLeases = 100
+
 // sweep makes leases wanted again that ran out, and once those that this worker
 // held when it died.
 func (s *shift) sweep(ctx context.Context) {
@@ -144,7 +149,7 @@ func (s *shift) sweep(ctx context.Context) {
 	if !s.tidied {
 		worker = s.cfg.Worker
 	}
-	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), s.cfg.AheadMax)
+	n, err := s.Queue.ReturnLeases(ctx, worker, time.Now(), maxLeases)
 	if err != nil {
 		s.report(ctx, "return leases failed, will retry", err)
 		return

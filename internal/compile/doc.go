@@ -18,7 +18,7 @@
 //	                 |               |  |              ^
 //	                 `-------------- '  `--------------'
 //	             ReturnLeases, or gone:    ReturnLeases, after
-//	             folded into a twin        AheadMax leases
+//	             folded into a twin        100 leases
 //	             that is wanted already
 //
 // Done and failed rows are history; Prune forgets them. A leased row is held by
@@ -27,7 +27,9 @@
 // tried, such as a full disk (the row rests for 1, 2, 4 … 60 s with its Trouble, then
 // comes back, and is failed after MaxAttempts if somebody waits for it, else after
 // AheadMax); or its lease was lost, or its node
-// was purged or left (the result is thrown away).
+// was purged or left (the result is thrown away). A lost lease is no attempt, and four
+// in which no compiler could be had count as one: that the server was killed, or the
+// machine had no time, is not the row's fault. One over which the compiler died counts.
 //
 // A failed compilation is tried again when somebody wants it again. If nobody waits,
 // the same order was compiled lately and the code was wrong, the known error is the

@@ -99,11 +99,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	if !p.cfg.NoJIT {
 		p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
 	}
-	name, err := engine(ctx, interpreter, p.cfg.Settings)
-	if err != nil && ctx.Err() == nil {
-		p.log.ErrorContext(ctx, "the compiler's version is not known: no catalog is used again", "err", err)
-	}
-	p.engine.Store(&name)
+	p.identify(ctx, interpreter)
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -119,6 +115,32 @@ func (p *Pool) Run(ctx context.Context) error {
 		case now := <-tick.C:
 			p.endIdle(now)
 		}
+	}
+}
+
+// identifyTries is how often Ruby is asked for its version: a process that was killed or got no
+// time says nothing of it, and without a version no catalog could ever be used again.
+const identifyTries = 6
+
+// identify finds out what Engine says.
+func (p *Pool) identify(ctx context.Context, interpreter string) {
+	pause := 200 * time.Millisecond
+	for try := 1; ctx.Err() == nil; try++ {
+		name, err := engine(ctx, interpreter, p.cfg.Settings)
+		if err == nil {
+			p.engine.Store(&name)
+			return
+		}
+		if try == identifyTries {
+			p.log.ErrorContext(ctx, "the compiler's version is not known: no catalog is used again until the server is started anew", "err", err)
+			return
+		}
+		p.log.WarnContext(ctx, "the compiler's version was not found out, asking again", "pause", pause, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause *= 2
 	}
 }
 

@@ -1,9 +1,12 @@
 package ruby
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/programtest"
 )
 
 func TestCompileServesWhatAnAgentIsGiven(t *testing.T) {
@@ -33,6 +36,26 @@ func TestCompileServesWhatAnAgentIsGiven(t *testing.T) {
 	second := mustCompile(t, pool, o)
 	if second.UUID == c.UUID {
 		t.Error("two catalogs have the same uuid")
+	}
+}
+
+// A process that is killed before it can say which Puppet it has says nothing of Puppet: without
+// a version every stored catalog would be another compiler's.
+func TestAPoolAsksAgainForTheVersionOfItsCompiler(t *testing.T) {
+	t.Parallel()
+	interpreter, err := Config{}.interpreter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ruby := filepath.Join(dir, "ruby")
+	programtest.Write(t, ruby, "#!/bin/sh\ncase \"$2\" in *puppet/version*) echo asked >>"+dir+"/asked; test $(wc -l <"+dir+"/asked) -gt 2 || kill -9 $$;; esac\n"+
+		"exec "+interpreter+" \"$@\"\n")
+	code := tree(t, withConf(map[string]string{"manifests/site.pp": "notify { 'x': }\n"}))
+	pool := running(t, Config{Workers: 1, Ruby: ruby, NoJIT: true}, directories{version("one"): code})
+	mustCompile(t, pool, order(t, "production", "one", "a.example.org"))
+	if got := pool.Engine(); !strings.HasPrefix(got, "puppet ") {
+		t.Errorf("the compiler is %q", got)
 	}
 }
 
