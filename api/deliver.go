@@ -18,8 +18,23 @@ var (
 	CatalogRelease = Operation{"catalog.release", http.MethodPost, "/catalogs/release", fleet.CatalogRelease, "Release the catalogs of a version to nodes, or only prepare them", CatalogReleaseRequest{}, CatalogReleased{}, false}
 )
 
+// What the brake does.
+var (
+	CatalogLosses = Operation{
+		"catalog.losses", http.MethodGet, "/catalogs/losses", fleet.CatalogRead,
+		"List nodes whose newest catalog is held because it lost its resources, or was given with a warning", CatalogLossRequest{}, List[CatalogLoss]{}, false,
+	}
+	NodeLet = Operation{
+		"node.let", http.MethodPost, "/nodes/{name}/catalog/let", fleet.CatalogRelease, "Let a node's held catalog go", NameRequest{}, CatalogLet{}, false,
+	}
+	CatalogLetGo = Operation{
+		"catalog.let", http.MethodPost, "/catalogs/let", fleet.CatalogRelease, "Let go all catalogs of a version that are held",
+		CatalogLetRequest{}, CatalogLet{}, false,
+	}
+)
+
 func deliveryOperations() []Operation {
-	return []Operation{CatalogRelease, NodeDelivery, NodeModeSet, NodePin, NodeUnpin, GroupModeSet, ModeList}
+	return []Operation{CatalogRelease, NodeDelivery, NodeModeSet, NodePin, NodeUnpin, GroupModeSet, ModeList, CatalogLosses, NodeLet, CatalogLetGo}
 }
 
 // Delivery is what a node may have.
@@ -44,6 +59,41 @@ type Delivered struct {
 	Generation int64  `json:"generation,omitempty"`
 	State      string `json:"state"` // current, behind, foreign, unknown
 	Pinned     bool   `json:"pinned,omitempty"`
+
+	Loss *CatalogLoss `json:"loss,omitempty"` // the newest catalog is held, or was given with a warning
+}
+
+// CatalogLossRequest picks catalogs that lost resources.
+type CatalogLossRequest struct {
+	Environment string `query:"environment"`
+	Version     string `query:"version"` // of the code, or the beginning of it
+	Warned      bool   `query:"warned"`  // also those that were given with a warning
+}
+
+// CatalogLoss is a catalog that lost resources, compared with the one that its node had.
+type CatalogLoss struct {
+	Node            string    `json:"node"`
+	Held            bool      `json:"held"`    // the node keeps the one before; else it was given this one, with a warning
+	Catalog         string    `json:"catalog"` // that lost them
+	Environment     string    `json:"environment"`
+	Version         string    `json:"version"`
+	Before          string    `json:"before"` // the catalog that the node had, and keeps while this one is held
+	EnvironmentThen string    `json:"before_environment"`
+	VersionThen     string    `json:"before_version"`
+	Was             int       `json:"resources_before"` // besides stages, classes and exported ones
+	Left            int       `json:"resources"`
+	At              time.Time `json:"at"`
+	Text            string    `json:"text"` // what happened and what to do, for people
+}
+
+// CatalogLetRequest lets held catalogs go.
+type CatalogLetRequest struct {
+	Version string `json:"version"` // of the code, or six digits of it at least
+}
+
+// CatalogLet says whose catalogs were let go.
+type CatalogLet struct {
+	Nodes []string `json:"nodes"`
 }
 
 // Pointer is which catalog a node may have, as it is told.

@@ -93,7 +93,7 @@ type EdgeDifference struct {
 }
 
 // FleetDifference is how the catalogs of many nodes differ: one group for each
-// change, compile errors first, then by number of nodes, order only last.
+// change, compile errors first, then what lost most of its resources, then by number of nodes, order only last.
 type FleetDifference struct {
 	Nodes     int           `json:"nodes"`
 	Changed   int           `json:"changed"`    // nodes with a difference that is more than order
@@ -107,7 +107,7 @@ type FleetDifference struct {
 // ChangeGroup is one change and the nodes that have it.
 type ChangeGroup struct {
 	Key        string              `json:"key"`    // the same for the same change, as long as the server's key is
-	Change     string              `json:"change"` // error, added, removed, changed, node (classes, environment), edge
+	Change     string              `json:"change"` // error, lost-all, lost-most, added, removed, changed, node (classes, environment), edge
 	Type       string              `json:"type,omitempty"`
 	Title      string              `json:"title,omitempty"` // a node's own name in it is <node>, its host name <host>
 	Exported   bool                `json:"exported,omitempty"`

@@ -278,6 +278,7 @@ type JobRunPuppet struct {
 	Pending       int    `json:"pending,omitempty"`        // resources that would have been changed
 	FirstFailed   string `json:"first_failed,omitempty"`   // the resource that failed first
 	Message       string `json:"message,omitempty"`        // why it failed
+	Held          string `json:"held,omitempty"`           // why it was given the catalog that it had: the newest one is held
 	CachedCatalog bool   `json:"cached_catalog,omitempty"` // it applied the catalog that it had, for want of a new one: the run counts as failed
 }
 

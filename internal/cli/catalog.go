@@ -12,7 +12,8 @@ import (
 
 func (a *app) catalogCommand() *cobra.Command {
 	return a.withAccess(noun("catalog", "See compiled catalogs, and decide which one nodes may have", a.catalogShow(), a.catalogInputs(), a.catalogDiff(),
-		a.catalogStatus(), a.catalogRelease(), a.catalogMode(), a.catalogGenerations(), a.catalogPin(), a.catalogUnpin()))
+		a.catalogStatus(), a.catalogRelease(), a.catalogMode(), a.catalogGenerations(), a.catalogPin(), a.catalogUnpin(),
+		a.catalogHeld(), a.catalogLet()))
 }
 
 func (a *app) catalogShow() *cobra.Command {

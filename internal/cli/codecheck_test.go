@@ -38,6 +38,8 @@ func TestExitCodesOfCode(t *testing.T) {
 		"all is well":                          {api.CodeStatus{Nodes: 3, Current: 2, Unknown: 1, Check: &api.CodeCheck{}}, exitDone},
 		"some do not compile, and others wait": {api.CodeStatus{Failed: 1, Waiting: 1}, exitSomeFailed},
 		"mistakes that no node has":            {api.CodeStatus{Check: mistakes}, exitSomeFailed},
+		"some are held, and others wait":       {api.CodeStatus{Held: 1, Waiting: 1}, exitSomeFailed},
+		"some lost resources and were given":   {api.CodeStatus{Current: 1, Warned: 1}, exitDone},
 		"some wait":                            {api.CodeStatus{Waiting: 1}, exitLate},
 	} {
 		if got := exitCode(codeOutcome(test.status, true)); got != test.want {

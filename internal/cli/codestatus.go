@@ -21,8 +21,9 @@ it is told the error, and applies the catalog that it has cached, as agents do.
 
 What the check of the deploy found is said again, when the version was deployed in spite of it.
 
-With --exit-code: 0 all is well, 4 catalogs do not compile or the version was deployed with mistakes, 6 catalogs are still
-waiting to be compiled. Nodes of which no facts are known count for nothing.`,
+With --exit-code: 0 all is well, 4 catalogs do not compile or are held (see tutti catalog held), or the version was deployed
+with mistakes, 6 catalogs are still waiting to be compiled. Nodes of which no facts are known, and those that were given a catalog
+with a warning, count for nothing.`,
 		Example: `  tutti code status
   tutti code status testing -o json
   tutti code status --exit-code --quiet && tutti run --all --yes`,
@@ -41,32 +42,43 @@ waiting to be compiled. Nodes of which no facts are known count for nothing.`,
 				}
 				return codeOutcome(s, exit)
 			}
-			if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown\n",
-				s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown); err != nil {
+			if err := a.printCodeStatus(s); err != nil {
 				return err
-			}
-			if err := a.printVerified(s); err != nil {
-				return err
-			}
-			if s.Failed > 0 {
-				a.say(count(s.Failed, "node") + notCompiling(s))
-			}
-			if s.Check != nil && s.Check.Mistakes > 0 {
-				a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
-				for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
-					a.say("  " + oneLine(findingLine(f)))
-				}
-			}
-			if len(s.Errors) > 0 {
-				if err := printList(a, s.Errors, codeErrors()); err != nil {
-					return err
-				}
 			}
 			return codeOutcome(s, exit)
 		},
 	}
-	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with 4 if catalogs do not compile, with 6 if some are waiting to be compiled")
+	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
 	return cmd
+}
+
+// printCodeStatus is for people.
+func (a *app) printCodeStatus(s api.CodeStatus) error {
+	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
+		s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
+		return err
+	}
+	if err := a.printVerified(s); err != nil {
+		return err
+	}
+	if s.Failed > 0 {
+		a.say(count(s.Failed, "node") + notCompiling(s))
+	}
+	for _, text := range s.Losses {
+		if _, err := fmt.Fprintln(a.system.Out, text); err != nil {
+			return err
+		}
+	}
+	if s.Check != nil && s.Check.Mistakes > 0 {
+		a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
+		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
+			a.say("  " + oneLine(findingLine(f)))
+		}
+	}
+	if len(s.Errors) == 0 {
+		return nil
+	}
+	return printList(a, s.Errors, codeErrors())
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.
@@ -90,10 +102,23 @@ func codeOutcome(s api.CodeStatus, asked bool) error {
 	case s.Failed > 0 || mistakes || s.Verified != nil && s.Verified.Differs > 0:
 		const text = " is not well: catalogs do not compile or are not what Puppet gives, or its code was deployed with mistakes"
 		return jobOutcome{exitSomeFailed, s.Environment + text}
+	case s.Held > 0:
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("the newest catalog of %s of %s is held; see: tutti catalog held", count(s.Held, "node"), s.Environment)}
 	case s.Waiting > 0:
 		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", count(s.Waiting, "node"), s.Environment)}
 	}
 	return nil
+}
+
+// lossCounts counts what is held and what was given with a warning, if there is any.
+func lossCounts(s api.CodeStatus) (text string) {
+	if s.Held > 0 {
+		text = fmt.Sprintf(", %d held", s.Held)
+	}
+	if s.Warned > 0 {
+		text += fmt.Sprintf(", %d with a warning", s.Warned)
+	}
+	return text
 }
 
 func codeErrors() table[api.CodeError] {

@@ -15,7 +15,7 @@ const (
 	exitFailed      = 1   // failed for another reason
 	exitUsage       = 2   // the command line is wrong
 	exitDiffers     = 3   // there is a difference; only with --exit-code
-	exitSomeFailed  = 4   // a job failed on some of its nodes; code has mistakes, or does not compile
+	exitSomeFailed  = 4   // a job failed on some of its nodes; code has mistakes, does not compile, or its catalogs are held
 	exitRefused     = 5   // the server refuses: it conflicts with what is there; or nodes refuse
 	exitLate        = 6   // nodes were offline or took too long
 	exitDenied      = 7   // not logged in, or no right

@@ -75,10 +75,14 @@ func runText(r api.JobRun) string {
 
 // puppetText is what a Puppet run that went well did.
 func puppetText(p api.JobRunPuppet) string {
+	text := p.Status
 	if p.Pending > 0 {
-		return p.Status + ", " + wouldChange(p.Pending)
+		text += ", " + wouldChange(p.Pending)
 	}
-	return p.Status
+	if p.Held != "" {
+		text += "; " + p.Held
+	}
+	return text
 }
 
 // wouldChange says what a noop run found to do.

@@ -142,6 +142,7 @@ func (a *app) nodeShow() *cobra.Command {
 				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
 				{"Facts", agoOf(node.FactsAt, now)},
 				{"Delivery", deliveryOf(node.Delivery)},
+				{"Lost", lossText(node.Delivery)},
 				{"Catalog", agoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
 			})
 		},
@@ -158,6 +159,14 @@ func agentOf(c *api.Connected, now time.Time) string {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}
 	return text
+}
+
+// lossText tells of a newest catalog that lost resources.
+func lossText(d *api.Delivered) string {
+	if d == nil || d.Loss == nil {
+		return ""
+	}
+	return d.Loss.Text
 }
 
 // deliveryOf tells what a node may have, and whether it applied that.

@@ -147,18 +147,23 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 	check.compare(ctx, order, c, document)
 	made.Compilation = c
 	made.result = &Result{Compilation: c, Document: document, Collected: outcome.Collected, Logs: outcome.Logs}
-	return made, d.publish(ctx, made)
+	return d.publish(ctx, made)
 }
 
-// publish makes the catalog its node's newest, unless it is staged.
-func (d *Dispatcher) publish(ctx context.Context, made product) error {
+// publish makes the catalog its node's newest, unless it is staged. What the brake holds is staged from then on.
+func (d *Dispatcher) publish(ctx context.Context, made product) (product, error) {
 	if made.Staged || d.Results == nil {
-		return nil
+		return made, nil
 	}
-	if err := d.Results.SaveCatalog(ctx, *made.result); err != nil {
-		return fmt.Errorf("store the catalog's resources: %w", err)
+	err := d.Results.SaveCatalog(ctx, *made.result)
+	if errors.Is(err, ErrHeld) {
+		made.Staged, made.Held = true, true
+		return made, nil
 	}
-	return nil
+	if err != nil {
+		return made, fmt.Errorf("store the catalog's resources: %w", err)
+	}
+	return made, nil
 }
 
 // unstage goes on with what was made staged and is wanted plain by now.
@@ -167,7 +172,7 @@ func (d *Dispatcher) unstage(ctx context.Context, made product) (product, error)
 		return d.produce(ctx, made.Compilation)
 	}
 	made.result.Compilation.Staged = false
-	return made, d.publish(ctx, made)
+	return d.publish(ctx, made)
 }
 
 // reuse ends c with the catalog that is stored, if that stands. Its row then only
@@ -183,6 +188,9 @@ func (d *Dispatcher) reuse(ctx context.Context, c Compilation) (Compilation, boo
 	if ok {
 		c.State, c.FinishedAt, c.FactsSeq, c.Catalog, c.UUID = Done, time.Now(), max(c.FactsSeq, found.FactsSeq), found.Catalog, found.UUID
 		c.Inputs = found.Inputs
+		if found.Staged && !c.Staged {
+			c.Staged, c.Held = true, true
+		}
 	}
 	return c, ok
 }

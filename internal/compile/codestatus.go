@@ -13,6 +13,7 @@ import (
 type CodeStatus struct {
 	Nodes     int // active ones whose environment it is
 	Current   int // whose catalog stands for the version
+	Held      int // whose newest catalog the brake keeps from them
 	Waiting   int // whose catalog is wanted or being compiled
 	Failed    int // which have no catalog of it because it does not compile: they keep their last good one
 	Unknown   int // of which no facts are known, or nothing was tried yet
@@ -53,7 +54,14 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 	if err != nil {
 		return CodeStatus{}, err
 	}
-	s := CodeStatus{Nodes: len(standings), Current: len(plan.Stands), Errors: errorsOf(failures)}
+	s := CodeStatus{Nodes: len(standings), Errors: errorsOf(failures)}
+	for _, t := range plan.Stands {
+		if t.Held && t.Plain.Compilation == 0 {
+			s.Held++
+		} else {
+			s.Current++
+		}
+	}
 	for _, t := range plan.Touched {
 		_, waits := slices.BinarySearch(waiting, t.Node)
 		_, failed := slices.BinarySearchFunc(failures, t.Node, func(c Compilation, n fleet.Certname) int { return cmp.Compare(c.Node, n) })
@@ -67,7 +75,7 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 			}
 		}
 	}
-	s.Unknown = s.Nodes - s.Current - s.Waiting - s.Failed
+	s.Unknown = s.Nodes - s.Current - s.Held - s.Waiting - s.Failed
 	return s, nil
 }
 

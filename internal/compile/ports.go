@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -62,8 +63,14 @@ type Results interface {
 	// gave one already. It is called before the row is finished, so after a crash it may be called again for the same row.
 	// Conflict, and nothing is stored, if the row is not leased for its Attempts-th
 	// time any more: somebody else compiles it, or its node was purged or left.
+	// ErrHeld, and the node keeps what it has, if the brake holds r's catalog.
 	SaveCatalog(ctx context.Context, r Result) error
+	// Held says whether the brake would hold the catalog of c, which is not its node's newest.
+	Held(ctx context.Context, c Compilation) (bool, error)
 }
+
+// ErrHeld says that a catalog does not become its node's newest before somebody lets it go.
+var ErrHeld = errors.New("the catalog is held")
 
 // Gate says how much room the machine has for another compilation.
 type Gate interface {

@@ -71,6 +71,8 @@ type Compilation struct {
 	// Staged: the catalog is kept but does not become its node's newest. A row ceases
 	// to be staged when somebody joins it who wants a plain one; never the other way.
 	Staged bool
+	// Held: the brake keeps the catalog from its node. Finish makes the row a staged one, whoever wanted it plain. It is not stored.
+	Held   bool
 	Inputs *InputSet // what it read; stored by Finish, read by Newest only
 	// Stands is the version up to which the files that it read are as they were; set
 	// by Newest only.
@@ -144,7 +146,8 @@ type Queue interface {
 	// it, or had it, and the result must be thrown away. A lease that ran out but
 	// was not yet returned still holds. A Conflict that is ErrUnstaged says that the
 	// lease holds but somebody wants the row plain by now: a staged c that is Done
-	// cannot close it; make its catalog the newest and finish it plain.
+	// cannot close it; make its catalog the newest and finish it plain. A c that is Held and Done
+	// makes the row a staged one.
 	Finish(ctx context.Context, c Compilation) error
 	// ReturnLeases makes leased rows wanted again that ran out at or before now,
 	// or whose worker is the given one (empty: none), and counts the rows that it

@@ -76,8 +76,9 @@ type Verdict struct {
 
 // Find returns a finished compilation whose catalog is what w would be given, or
 // false. One that was compiled of another version is restated for w's, unless w is
-// staged: then it is given with its inputs, for w's own row. Whatever goes
-// wrong on the way is a reason to compile, and no error.
+// staged: then it is given with its inputs, for w's own row. So it is if the brake holds it:
+// then what is found is staged though w is not. Whatever goes wrong on the way is a reason to
+// compile, and no error.
 func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	log := r.Log.With("node", w.Node, "environment", w.Environment, "version", w.Version.Short())
 	verdict, err := r.Judge(ctx, w)
@@ -95,6 +96,9 @@ func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	if w.Staged {
 		return standing(verdict, w), true
 	}
+	if found.Staged && r.held(ctx, w, verdict) {
+		return standing(verdict, w), true
+	}
 	if found.Version != w.Version || found.Staged {
 		if found, err = r.restate(ctx, w, verdict); err != nil {
 			log.WarnContext(ctx, "catalog is compiled, the stored one could not be restated", "err", err)
@@ -106,6 +110,19 @@ func (r *Reuser) Find(ctx context.Context, w Wish) (Compilation, bool) {
 	found.Inputs = nil
 	r.sample(ctx, w, found)
 	return found, true
+}
+
+// held says whether the brake keeps a staged catalog that stands from its node. If that is not known it is held:
+// the node keeps what it has.
+func (r *Reuser) held(ctx context.Context, w Wish, v Verdict) bool {
+	if r.Results == nil {
+		return false
+	}
+	held, err := r.Results.Held(ctx, standing(v, w))
+	if err != nil {
+		r.Log.WarnContext(ctx, "whether a catalog is held is not known, its node keeps what it has", "node", w.Node, "err", err)
+	}
+	return held || err != nil
 }
 
 // standing is what a staged row takes over of a catalog that stands: it keeps the

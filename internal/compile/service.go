@@ -34,8 +34,10 @@ type ServiceParts struct {
 	Packs     *Packs  // nil: no catalog is packed here
 	Reuser    *Reuser // nil: every catalog is compiled
 	Pauses    Pauses  // nil: nobody pauses
-	Wake      func()  // hints to a dispatcher that something is wanted; nil: none is here
-	Log       *slog.Logger
+	// Kept is the compilation whose catalog a node has while a newer one is held.
+	Kept func(ctx context.Context, node fleet.Certname) (Compilation, error)
+	Wake func() // hints to a dispatcher that something is wanted; nil: none is here
+	Log  *slog.Logger
 }
 
 // Service gives nodes their catalogs.
@@ -87,6 +89,7 @@ type Answer struct {
 	Packed      bool        // Catalog is in gzip's format
 	Rich        bool        // it holds values that plain JSON has no types for
 	Compilation Compilation // which compilation it comes from
+	Held        bool        // the brake holds the newest catalog: this is the one that the node has
 }
 
 // Catalog finds or wants the catalog that a asks for and waits a moment for it.
@@ -218,8 +221,15 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 		return Answer{Compilation: c}, c.Err
 	}
 	answer := Answer{Compilation: c}
-	stamp := Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static}
 	var err error
+	if c.Staged { // the asker wanted it plain, so the brake holds it
+		if c, err = s.Kept(ctx, a.Node); err != nil {
+			return answer, err
+		}
+		answer.Compilation, answer.Held = c, true
+		s.count.held.Add(1)
+	}
+	stamp := Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static}
 	if a.Packed && s.Packs != nil {
 		answer.Packed = true
 		answer.Catalog, answer.Rich, err = s.Packs.Packed(ctx, c.Catalog, stamp)

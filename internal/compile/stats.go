@@ -47,10 +47,11 @@ type ServiceStats struct {
 	Later    uint64 // told to come back, because it took too long
 	Shed     uint64 // told to come back, because too many waited
 	Vanished uint64 // catalogs that were not in the store any more
+	Held     uint64 // of those served, the ones that nodes keep because a newer one is held
 }
 
 type serviceCounters struct {
-	asked, served, failed, later, shed, vanished atomic.Uint64
+	asked, served, failed, later, shed, vanished, held atomic.Uint64
 }
 
 // Stats may be called at any time.
@@ -58,6 +59,6 @@ func (s *Service) Stats() ServiceStats {
 	n := &s.count
 	return ServiceStats{
 		Waiting: s.waiters.len(), Asked: n.asked.Load(), Served: n.served.Load(), Failed: n.failed.Load(),
-		Later: n.later.Load(), Shed: n.shed.Load(), Vanished: n.vanished.Load(),
+		Later: n.later.Load(), Shed: n.shed.Load(), Vanished: n.vanished.Load(), Held: n.held.Load(),
 	}
 }

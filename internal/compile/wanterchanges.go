@@ -150,7 +150,7 @@ func (l *look) want(ctx context.Context, s Standing, p Priority) []Want {
 		return nil
 	}
 	staged := l.released[s.Node]
-	stands, err := l.Reuser.still(ctx, Wish{Node: s.Node, Environment: env, Version: version, Staged: staged})
+	stands, err := l.Reuser.still(ctx, Wish{Node: s.Node, Environment: env, Version: version, Staged: staged || s.Held})
 	if err != nil {
 		l.Log.DebugContext(ctx, "catalog is wanted, whether the stored one stands is not known", "node", s.Node, "err", err)
 	}

@@ -40,14 +40,15 @@ func (w *Wanter) Touched(ctx context.Context, env fleet.Environment, version fle
 			return Plan{}, err
 		}
 		judged.Staged = Base{}
-		if released[s.Node] {
+		if released[s.Node] || s.Held {
 			if judged.Staged, err = w.standing(ctx, env, version, s.Staged, judgements); err != nil {
 				return Plan{}, err
 			}
 		}
 		_, fails := slices.BinarySearch(failing, s.Node)
+		over := s.Held && judged.Plain.Compilation != 0 && judged.Staged.Compilation == 0 // what it has is right again: wanted, its compilation ends the hold
 		switch stands := judged.Plain.Compilation != 0 || judged.Staged.Compilation != 0; {
-		case stands && !fails:
+		case stands && !fails && !over:
 			plan.Stands = append(plan.Stands, judged)
 		case s.FactsSeq > 0:
 			plan.Touched = append(plan.Touched, s)
@@ -64,7 +65,7 @@ func toJudge(version fleet.Digest, standings []Standing, released map[fleet.Cert
 		if s.Plain.Version == version {
 			s.Plain = Base{}
 		}
-		if s.Staged.Version == version || !released[s.Node] {
+		if s.Staged.Version == version || !released[s.Node] && !s.Held {
 			s.Staged = Base{}
 		}
 		if s.Plain.Compilation != 0 || s.Staged.Compilation != 0 {

@@ -24,6 +24,7 @@ type Standing struct {
 	Staged      Base      // of the newest staged one that is not a preview
 	CompiledAt  time.Time // Plain
 	Volatile    bool      // Plain
+	Held        bool      // the brake keeps the staged one from the node, which is in live mode
 }
 
 // Footprint is what a compilation read, with its sources in groups that many share.

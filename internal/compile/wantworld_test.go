@@ -50,6 +50,8 @@ type fleetWorld struct {
 	ended     map[fleet.Certname]time.Time // when that was
 	total     int
 	needless  []string
+	braking   bool
+	digests   map[fleet.Certname]fleet.Digest // of the newest catalogs
 	following atomic.Bool
 	ahead     atomic.Bool
 	refresh   atomic.Int64 // a time.Duration
@@ -76,6 +78,7 @@ func newFleetWorld(t fataler) *fleetWorld {
 		world: newWorld(t), inventory: compiletest.NewInventory(), trees: map[fleet.Digest]tree{}, given: map[fleet.Certname]string{},
 		released: map[fleet.Certname]bool{}, newest: map[fleet.Certname]string{}, exported: map[fleet.Certname]string{},
 		compiled: map[fleet.Certname]string{}, ended: map[fleet.Certname]time.Time{}, savedBy: map[fleet.Certname]int64{},
+		digests: map[fleet.Certname]fleet.Digest{},
 	}
 	w.ahead.Store(true)
 	w.following.Store(true)
@@ -224,6 +227,30 @@ func (w *fleetWorld) compile(ctx context.Context, o compile.Order) (compile.Outc
 	return out, nil
 }
 
+// Held implements compile.Results.
+func (w *fleetWorld) Held(_ context.Context, c compile.Compilation) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.braking && c.Catalog != w.digests[c.Node]
+	if !held {
+		w.queue.SetHeld(c.Node, false)
+	}
+	return held, nil
+}
+
+// brake holds each catalog that is another than its node's, or none.
+func (w *fleetWorld) brake(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.braking = on
+}
+
+func (w *fleetWorld) newestOf(node fleet.Certname) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.newest[node]
+}
+
 // SaveCatalog implements compile.Results.
 func (w *fleetWorld) SaveCatalog(_ context.Context, r compile.Result) error {
 	exported, catalog, err := compile.Split(r.Document)
@@ -246,7 +273,12 @@ func (w *fleetWorld) SaveCatalog(_ context.Context, r compile.Result) error {
 		resources = append(resources, compiletest.Resource{Type: "Host", Title: o.Title, Exported: true, Parameters: o.Parameters})
 	}
 	node := r.Compilation.Node
+	if held, _ := w.Held(context.Background(), r.Compilation); held {
+		w.queue.SetHeld(node, true)
+		return compile.ErrHeld
+	}
 	w.mu.Lock()
+	w.digests[node] = r.Compilation.Catalog
 	if r.Compilation.ID < w.savedBy[node] { // an earlier one changes nothing
 		w.mu.Unlock()
 		return nil

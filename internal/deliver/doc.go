@@ -37,6 +37,20 @@
 //
 // A pinned node keeps its generation: releases to it are refused until it is unpinned.
 //
+// # The brake
+//
+// In live mode a newer catalog is compared with the one that its node has, by the number
+// of resources (see Brake). What is below the floor is held: a row says so, the catalog
+// stays a staged one, and the node keeps what it has.
+//
+//	          loses too much: NoteLoss         Let: somebody's word, kept
+//	newest ─────────────────────► held ──────────────────────► newest
+//	  ▲                            │ another catalog is given, the kept one is right
+//	  └────────────────────────────┘ again, or the node comes into released mode
+//
+// What is let go is let go for good: one catalog for one node, or all of a version. A
+// release is never braked: somebody reviewed it.
+//
 // # Hints
 //
 // Who is told that its pointer changed asks sooner; who is not asks on its schedule.

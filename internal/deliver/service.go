@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -32,6 +33,7 @@ type Parts struct {
 	Groups   Groups
 	Promoter Promoter
 	Setting  func() Mode                            // of nodes for which nothing is set
+	Limits   func() Limits                          // of the brake; nil: nothing is held
 	Keep     func() int                             // how many generations of each node are kept
 	Changed  func(node fleet.Certname, apply Apply) // a pointer is another now; must not block. Nil: nobody listens
 	// FactsRead names the list of facts that a pointer's catalog read; nil: it is not told.
@@ -44,6 +46,8 @@ type Parts struct {
 type Service struct {
 	Parts
 
+	warned atomic.Uint64
+
 	mu    sync.Mutex // guards the rest
 	known modesKnown
 }
@@ -53,6 +57,7 @@ type modesKnown struct {
 	at     time.Time
 	groups []GroupMode
 	nodes  int
+	holds  int // catalogs that are held
 }
 
 // modesFor is how long what is set is taken to stay. Another process may change it.
@@ -85,7 +90,11 @@ func (s *Service) modes(ctx context.Context) (modesKnown, error) {
 	if err != nil {
 		return known, err
 	}
-	known = modesKnown{at: now, groups: groups, nodes: nodes}
+	held, err := s.Store.Losses(ctx, LossFilter{Ruling: Hold})
+	if err != nil {
+		return known, err
+	}
+	known = modesKnown{at: now, groups: groups, nodes: nodes, holds: len(held)}
 	s.mu.Lock()
 	s.known = known
 	s.mu.Unlock()

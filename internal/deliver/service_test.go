@@ -102,7 +102,7 @@ func TestDecide(t *testing.T) {
 func TestNothingChangesAtTheSwitch(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.store.Gave("web-1", delivertest.CatalogOf("one"))
+	w.store.Gave("web-1", delivertest.CatalogOf("one"), 1)
 	if got := w.pointer(t, "web-1"); got != "live uuid-of-one 0" {
 		t.Errorf("live: %q", got)
 	}
@@ -110,7 +110,7 @@ func TestNothingChangesAtTheSwitch(t *testing.T) {
 	if got := w.pointer(t, "web-1"); got != "released uuid-of-one 1" {
 		t.Errorf("after the switch: %q", got)
 	}
-	w.store.Gave("web-1", delivertest.CatalogOf("two")) // whatever is compiled
+	w.store.Gave("web-1", delivertest.CatalogOf("two"), 1) // whatever is compiled
 	if got := w.pointer(t, "web-1"); got != "released uuid-of-one 1" {
 		t.Errorf("with another catalog: %q", got)
 	}
@@ -128,7 +128,7 @@ func TestNothingChangesAtTheSwitch(t *testing.T) {
 func TestWhoHasAppliedItIsNotHurried(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.store.Gave("web-1", delivertest.CatalogOf("one"))
+	w.store.Gave("web-1", delivertest.CatalogOf("one"), 1)
 	switched := func(mode deliver.Mode, want deliver.Apply) {
 		t.Helper()
 		w.set(t, deliver.ModeSet{Node: "web-1", Mode: mode})
@@ -140,7 +140,7 @@ func TestWhoHasAppliedItIsNotHurried(t *testing.T) {
 	w.store.Ran("web-1", "uuid-of-one", time.Now())
 	switched(deliver.Live, deliver.Scheduled)
 	switched(deliver.Released, deliver.Scheduled)
-	w.store.Gave("web-1", delivertest.CatalogOf("two"))
+	w.store.Gave("web-1", delivertest.CatalogOf("two"), 1)
 	switched(deliver.Live, "")
 }
 
@@ -151,7 +151,7 @@ func TestReleasedWithoutACatalog(t *testing.T) {
 	if got := w.pointer(t, "new-1"); got != "" {
 		t.Errorf("before a release: %q", got)
 	}
-	w.store.Gave("new-1", delivertest.CatalogOf("slipped")) // it must not
+	w.store.Gave("new-1", delivertest.CatalogOf("slipped"), 1) // it must not
 	if got := w.pointer(t, "new-1"); got != "" {
 		t.Errorf("with a catalog that nobody released: %q", got)
 	}
@@ -173,7 +173,7 @@ func TestGroupModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	w.groups.Put(deliver.Membership{Group: "g-web", Name: "Web", Depth: 1}, "web-1", "web-2")
-	w.store.Gave("web-1", delivertest.CatalogOf("one"))
+	w.store.Gave("web-1", delivertest.CatalogOf("one"), 1)
 	if n := w.set(t, deliver.ModeSet{Group: "g-web", Mode: deliver.Released}); n != 2 {
 		t.Errorf("%d nodes switched, want 2", n)
 	}
@@ -185,7 +185,7 @@ func TestGroupModes(t *testing.T) {
 		t.Errorf("in released mode: %v, %v", in, err)
 	}
 	w.groups.Put(deliver.Membership{Group: "g-web", Name: "Web", Depth: 1}, "web-2", "db-1") // facts moved them
-	w.store.Gave("db-1", delivertest.CatalogOf("db"))
+	w.store.Gave("db-1", delivertest.CatalogOf("db"), 1)
 	if got := w.pointer(t, "db-1"); got != "released uuid-of-db 1" {
 		t.Errorf("a node that came into the group: %q", got)
 	}
@@ -220,11 +220,11 @@ func TestReleaseIsRefused(t *testing.T) {
 func TestMayHave(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.store.Gave("web-1", delivertest.CatalogOf("zero"))
+	w.store.Gave("web-1", delivertest.CatalogOf("zero"), 1)
 	w.set(t, deliver.ModeSet{Node: "web-1", Mode: deliver.Released})
 	w.release(t, "web-1", "one")
-	w.store.Gave("web-1", delivertest.CatalogOf("staged"))
-	w.store.Gave("web-2", delivertest.CatalogOf("other"))
+	w.store.Gave("web-1", delivertest.CatalogOf("staged"), 1)
+	w.store.Gave("web-2", delivertest.CatalogOf("other"), 1)
 	for text, want := range map[string]bool{"zero": true, "one": true, "staged": false, "other": false} {
 		if got, err := w.MayHave(t.Context(), "web-1", delivertest.CatalogOf(text).Digest); err != nil || got != want {
 			t.Errorf("%s: %v %v, want %v", text, got, err, want)
@@ -307,7 +307,7 @@ func TestOnlyWhatWasReleasedIsHad(t *testing.T) {
 			case "compile":
 				next++
 				newest[node] = fmt.Sprint(next)
-				w.store.Gave(node, delivertest.CatalogOf(newest[node]))
+				w.store.Gave(node, delivertest.CatalogOf(newest[node]), 1)
 			case "release":
 				next++
 				o := deliver.Order{Catalog: delivertest.CatalogOf(fmt.Sprint(next)), By: "ann"}

@@ -7,13 +7,14 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Store keeps modes, generations and pins. Every method may be called concurrently,
+// Store keeps modes, generations, pins and losses. Every method may be called concurrently,
 // from several processes, and is one transaction. No slice is kept. Errors are those of
 // the package comment, and Unavailable when the store cannot be asked.
 type Store interface {
 	ModeStore
 	Ledger
 	Archive
+	LossStore
 }
 
 // ModeStore keeps the modes that are set.

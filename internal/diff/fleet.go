@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/tutti-project/tutti/api"
 )
@@ -78,10 +79,12 @@ func (g *Grouper) sorted() []*group {
 	return all
 }
 
-// larger orders groups: errors, then what is more than order, then by nodes.
+// larger orders groups: errors, then what is lost, then what is more than order, then by nodes.
 func larger(a, b *group) int {
 	return cmp.Or(
-		-compareBool(a.change == "error", b.change == "error"), compareBool(a.order, b.order),
+		-compareBool(a.change == "error", b.change == "error"),
+		-compareBool(strings.HasPrefix(a.change, "lost-"), strings.HasPrefix(b.change, "lost-")),
+		compareBool(a.order, b.order),
 		cmp.Compare(b.nodes.size, a.nodes.size), cmp.Compare(a.typ, b.typ), cmp.Compare(a.title, b.title),
 		cmp.Compare(a.change, b.change), bytes.Compare(a.key[:], b.key[:]),
 	)

@@ -149,6 +149,15 @@ func (g *Grouper) AddError(n Node, e CompileError) {
 	g.enter(n, finding{key: k.sum(), head: h})
 }
 
+// AddLoss takes in that a node's catalog lost much. name is the finding's, lost-all or lost-most, which words say. The node is added otherwise, too.
+func (g *Grouper) AddLoss(n Node, name, words string) {
+	k := newKeying(g.Secret, namesOf(n.Name))
+	k.words("lost", name)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.enter(n, finding{key: k.sum(), head: head{change: name, title: words}})
+}
+
 // findings lists the changes of a node.
 func (g *Grouper) findings(n Node, d *Difference) []finding {
 	own := namesOf(n.Name)

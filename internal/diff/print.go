@@ -76,7 +76,10 @@ func (p *printer) line(format string, args ...any) {
 }
 
 // signs of what happened to a resource.
-var signs = map[string]string{"added": "+", "removed": "-", "changed": "~", "error": "!", "node": "~", "edge": "~", "reordered": "~"}
+var signs = map[string]string{
+	"added": "+", "removed": "-", "changed": "~", "error": "!", "node": "~", "edge": "~", "reordered": "~",
+	"lost-all": "!", "lost-most": "!",
+}
 
 func (p *printer) resource(r api.ResourceDifference, order bool) {
 	where := ""

@@ -23,7 +23,7 @@ type Scopes interface {
 // request does not name it: lists show what their caller may see.
 var perObject = []string{
 	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EventStream.Name, api.EventList.Name, api.EnvironmentList.Name,
-	api.CatalogRelease.Name, api.ModeList.Name,
+	api.CatalogRelease.Name, api.ModeList.Name, api.CatalogLosses.Name,
 	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewEvents.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, // of which environment
 	api.PreviewCancel.Name,
 	api.ReleaseCreate.Name, api.ReleaseRollback.Name, // each node

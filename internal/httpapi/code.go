@@ -220,7 +220,7 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 	}
 	out := api.CodeStatus{
 		Environment: string(env), Version: string(version.ID), DeployedAt: version.DeployedAt.UTC().Truncate(time.Second),
-		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Errors: []api.CodeError{},
+		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Held: s.Held, Errors: []api.CodeError{},
 	}
 	out.Verified = verifiedOf(s)
 	found, err := h.Code.Found(ctx, env, version.ID)
@@ -235,5 +235,5 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 		}
 		out.Errors = append(out.Errors, shown)
 	}
-	return out, nil
+	return out, h.addLosses(ctx, env, &out)
 }

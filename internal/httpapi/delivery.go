@@ -22,6 +22,8 @@ type Deliveries interface {
 	Pin(ctx context.Context, node fleet.Certname, by, why string) error
 	// Changes is what steps change, and of how many of them that can be said: catalogs of others are not stored any more.
 	Changes(ctx context.Context, steps []CatalogStep) (changes api.FleetDifference, compared int, err error)
+	Losses(ctx context.Context, f deliver.LossFilter) ([]deliver.Loss, error)
+	LetGo(ctx context.Context, l deliver.Let) ([]fleet.Certname, error)
 	Releases
 }
 

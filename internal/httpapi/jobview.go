@@ -134,7 +134,7 @@ func runOf(id int64, r job.Run) api.JobRun {
 		shown.Puppet = &api.JobRunPuppet{
 			Status: r.Puppet.Status, Transaction: r.Puppet.Transaction, Environment: r.Puppet.Environment, Metrics: r.Puppet.Metrics, ErrorType: r.Puppet.ErrorType,
 			Report: r.Puppet.Report, Failed: r.Puppet.Failed, Pending: r.Puppet.Pending,
-			FirstFailed: r.Puppet.First, Message: r.Puppet.Message, CachedCatalog: r.Puppet.Cached,
+			FirstFailed: r.Puppet.First, Message: r.Puppet.Message, CachedCatalog: r.Puppet.Cached, Held: r.Puppet.Held,
 		}
 	}
 	return shown

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -80,6 +81,10 @@ func (h *Handler) delivered(ctx context.Context, name fleet.Certname) (*api.Deli
 	if d.Pointer != nil {
 		short.Generation = d.Pointer.Generation
 	}
+	if err != nil || d.Mode != string(deliver.Live) {
+		return short, err
+	}
+	short.Loss, err = h.lossNow(ctx, name)
 	return short, err
 }
 

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -83,9 +84,11 @@ type Catalog struct {
 	Compilation   int64     // the row that it comes from; a later one has a higher number
 	Attempt       int       // of the compilation; above zero: its row must be leased for this time still
 	Received      bool
-	Resources     []Resource
-	Edges         []Edge
-	Collected     []Collected
+	// Over is the catalog that this one may take the place of; empty: of none. Nil: of whatever there is.
+	Over      *fleet.Digest
+	Resources []Resource
+	Edges     []Edge
+	Collected []Collected
 }
 
 // Resource is one resource of a catalog.
@@ -112,6 +115,9 @@ type Collected struct {
 	Exporter    fleet.Certname
 }
 
+// ErrReplaced says that a node has another catalog than the one that was to be replaced.
+var ErrReplaced = errors.New("the node has another catalog by now")
+
 // CatalogStore keeps the newest catalog of each node.
 type CatalogStore interface {
 	// SaveCatalog makes c the node's newest catalog and creates the node if need
@@ -126,7 +132,8 @@ type CatalogStore interface {
 	// other. Only a received catalog makes a node active: this server compiles for
 	// nodes that are gone, too. Conflict where Attempt is not zero and this store has
 	// the queue, too, in which Compilation is not leased for the Attempt-th time: the
-	// node was purged or left meanwhile, and gets nothing.
+	// node was purged or left meanwhile, and gets nothing. Conflict that is ErrReplaced
+	// where Over is not nil and not the digest of the newest catalog that was compiled here.
 	SaveCatalog(ctx context.Context, c Catalog) error
 	// Catalog returns a node's newest catalog with resources (in catalog order),
 	// edges (by source, target, relationship) and what it collected (by type and

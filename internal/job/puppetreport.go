@@ -22,6 +22,8 @@ type PuppetReport struct {
 	// Broken is why the catalog that the node should have had does not compile, with its place; empty: it compiles, or
 	// the node is not meant to have the newest one.
 	Broken string
+	// Held is why the node was given the catalog that it has instead of the newest one; empty: that is not so.
+	Held string
 }
 
 // Reports knows what came of Puppet runs. It is asked when an agent says that a run has ended.
@@ -45,6 +47,15 @@ func (s *Service) reported(ctx context.Context, e *Event, asked *PuppetSpec) {
 // judge makes of a run what its report says that it is. A run that applied an old catalog because there is no new one did not do what was
 // ordered, whatever came of the old one; one that was ordered to apply what it has did.
 func (e *Event) judge(r PuppetReport, asked *PuppetSpec) {
+	e.say(r, asked)
+	if r.Held != "" && e.State.Final() {
+		e.Outcome.Puppet.Held = clean(r.Held)
+		e.Reason = strings.TrimPrefix(e.Reason+"; ", "; ") + e.Outcome.Puppet.Held
+	}
+}
+
+// say makes the state and the reason out of a report.
+func (e *Event) say(r PuppetReport, asked *PuppetSpec) {
 	p := e.Outcome.Puppet
 	p.Report, p.Failed, p.First, p.Message = r.ID, r.Failed, clean(r.First), clean(r.Message)
 	if p.Pending = r.Pending; r.ID == "" && asked != nil && asked.Noop {

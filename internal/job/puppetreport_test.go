@@ -63,6 +63,14 @@ func TestWhatAReportSaysOfARun(t *testing.T) {
 			results: results("failed", 0, ""), report: PuppetReport{ID: id, Failed: 1, First: "Exec[x]"},
 			state: RunFailed, reason: "Exec[x]; 1 resource failed; tutti report show abababababab",
 		},
+		"the catalog that it has, because the newest one is held": {
+			results: results("unchanged", 0, ""), report: PuppetReport{ID: id, Held: "catalog held: lost all of its 38 resources"},
+			state: Succeeded, reason: "Puppet ran: unchanged; catalog held: lost all of its 38 resources",
+		},
+		"a dry run with the catalog that it has": {
+			results: results("unchanged", 0, ""), asked: PuppetSpec{Noop: true}, report: PuppetReport{ID: id, Pending: 3, Held: "catalog held"},
+			state: Succeeded, reason: "Puppet ran: 3 would change; catalog held", pending: 3,
+		},
 		"a dry run": {
 			results: results("unchanged", 0, ""), asked: PuppetSpec{Noop: true}, report: PuppetReport{ID: id, Pending: 3},
 			state: Succeeded, reason: "Puppet ran: 3 would change", pending: 3,
@@ -82,6 +90,9 @@ func TestWhatAReportSaysOfARun(t *testing.T) {
 				t.Fatal("the answer says nothing")
 			}
 			e.judge(test.report, &test.asked)
+			if e.Outcome.Puppet.Held != test.report.Held {
+				t.Errorf("held %q, want %q", e.Outcome.Puppet.Held, test.report.Held)
+			}
 			if e.State != test.state || e.Reason != test.reason || e.Outcome.Puppet.Pending != test.pending || e.Outcome.Puppet.Cached != test.cached {
 				t.Errorf("got %s %q pending %d cached %v\nwant %s %q %d %v", e.State, e.Reason, e.Outcome.Puppet.Pending, e.Outcome.Puppet.Cached,
 					test.state, test.reason, test.pending, test.cached)

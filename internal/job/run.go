@@ -71,6 +71,7 @@ type PuppetResult struct {
 	Pending int    `json:"pending,omitempty"`
 	First   string `json:"first_failed,omitempty"`
 	Message string `json:"message,omitempty"`
+	Held    string `json:"held,omitempty"`           // why it was given the catalog that it had instead of a newer one
 	Cached  bool   `json:"cached_catalog,omitempty"` // it applied an old catalog for want of a new one
 }
 

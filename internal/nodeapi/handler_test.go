@@ -50,8 +50,8 @@ func newBench(tb testing.TB) *bench {
 	b.Handler = nodeapi.New(nodeapi.Config{
 		Deliveries: b.delivery, Blobs: blobs, RequestID: func(context.Context) string { return "req-1" }, Log: slog.New(slog.DiscardHandler),
 	})
-	b.store.Gave("web-1", b.catalog("one"))
-	b.store.Gave("db-1", b.catalog("three"))
+	b.store.Gave("web-1", b.catalog("one"), 1)
+	b.store.Gave("db-1", b.catalog("three"), 1)
 	return b
 }
 
@@ -112,7 +112,7 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.released(t, "two")
-	b.store.Gave("web-1", b.catalog("small")) // staged, say
+	b.store.Gave("web-1", b.catalog("small"), 1) // staged, say
 	for text, want := range map[string]int{"one": http.StatusOK, "two": http.StatusOK, "three": http.StatusNotFound, "small": http.StatusNotFound} {
 		w := b.call("web-1", "/catalogs/"+string(b.blobs[text]))
 		if w.Code != want || want == http.StatusOK && fleet.DigestOf(w.Body.Bytes()) != b.blobs[text] {

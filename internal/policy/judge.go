@@ -34,7 +34,7 @@ type Totals struct {
 // Change is one change, and the nodes of the subject that have it.
 type Change struct {
 	Key          string
-	Kind         string // added, removed, changed, node, edge or error
+	Kind         string // added, removed, changed, node, edge, error, lost-all or lost-most
 	Type         string
 	Title        string
 	Parameters   []string

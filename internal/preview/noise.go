@@ -80,7 +80,7 @@ func (n Noise) check(name string) error {
 
 // covers says whether a change is noise, but for Nodes.
 func (n Noise) covers(env fleet.Environment, g api.ChangeGroup) bool {
-	if g.Change == "error" || g.OrderOnly { // the first is never hidden, the second always
+	if g.Change == "error" || strings.HasPrefix(g.Change, "lost-") || g.OrderOnly { // the last is always hidden, the others never
 		return false
 	}
 	if len(n.Environments) > 0 && !slices.Contains(n.Environments, env) || n.Change != "" && n.Change != g.Change {

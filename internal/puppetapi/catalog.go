@@ -49,7 +49,10 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 		return err
 	}
 	c.giveBack() // the form was read; the wait for a catalog may be long
-	if ask.CheckEnvironment && ask.Environment != ask.Requested {
+	if elsewhere, err := s.elsewhere(c, ask); elsewhere || err != nil {
+		if err != nil {
+			return err
+		}
 		return c.catalogDocument(emptyCatalog(c.node, ask.Environment), s.CompilerName)
 	}
 	if ask.Stays {
@@ -66,6 +69,19 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 		return err
 	}
 	return c.catalogDocument(answer, s.CompilerName)
+}
+
+// elsewhere says whether an agent is only to be told that its environment is another one. A node that keeps a catalog
+// of the environment that it names, because the newest one is held, is given that.
+func (s *server) elsewhere(c *call, ask Ask) (bool, error) {
+	if !ask.CheckEnvironment || ask.Environment == ask.Requested {
+		return false, nil
+	}
+	if s.Releases == nil {
+		return true, nil
+	}
+	release, ok, err := s.Releases.Released(c.ctx(), ask.Node)
+	return !ok || release.Environment != ask.Requested, err
 }
 
 // readAtOnce is how many requests are read at once for each core: some wait for the disk. When

@@ -61,17 +61,8 @@ func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
 	return cas.Bytes(ctx, a.blobs, d, maxDocumentBytes)
 }
 
-// SaveCatalog is compile.Results: what a catalog holds becomes rows. A node that came
-// into released mode while it was compiled keeps what was released to it.
-func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
-	if _, held, err := a.deliver.Held(ctx, r.Compilation.Node); held || err != nil {
-		return err
-	}
-	return a.show(ctx, r)
-}
-
-// show makes a catalog its node's newest in the inventory.
-func (a adapter) show(ctx context.Context, r compile.Result) error {
+// show makes a catalog its node's newest in the inventory, in the place of over; nil: of any.
+func (a adapter) show(ctx context.Context, r compile.Result, over *fleet.Digest) error {
 	exported, catalog, err := compile.Split(r.Document)
 	if err != nil {
 		return err
@@ -89,7 +80,7 @@ func (a adapter) show(ctx context.Context, r compile.Result) error {
 	return a.store.SaveCatalog(ctx, inventory.Catalog{
 		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
-		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Attempt: c.Attempts, Resources: resources, Edges: edges,
+		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Attempt: c.Attempts, Over: over, Resources: resources, Edges: edges,
 		Collected: collectedIn(resources, r.Collected),
 	})
 }
@@ -237,8 +228,14 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 	if err != nil {
 		return puppetapi.Answer{}, err
 	}
+	env := ask.Environment
+	if answer.Held {
+		env = answer.Compilation.Environment
+	} else if err := d.deliver.GivenAgain(ctx, ask.Node, answer.Compilation.Catalog); err != nil {
+		return puppetapi.Answer{}, err
+	}
 	return puppetapi.Answer{
-		Document: answer.Catalog, Packed: answer.Packed, Rich: answer.Rich, Environment: ask.Environment, CodeID: string(answer.Compilation.Version),
+		Document: answer.Catalog, Packed: answer.Packed, Rich: answer.Rich, Environment: env, CodeID: string(answer.Compilation.Version),
 	}, nil
 }
 
@@ -248,8 +245,11 @@ const defaultEnvironment fleet.Environment = "production"
 // NodeEnvironment is puppetapi.Environments: groups decide; where they say nothing,
 // or leave it to the agent, a node gets the environment that it asks for.
 func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
-	if release, ok, err := d.Released(ctx, node); ok || err != nil {
-		return release.Environment, err
+	if release, ok, err := d.deliver.Held(ctx, node); err != nil || ok && release.Head != nil {
+		if err != nil {
+			return "", err
+		}
+		return release.Head.Environment, nil
 	}
 	decided, err := d.groups.environment(ctx, node)
 	if err != nil {

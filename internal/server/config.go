@@ -68,6 +68,8 @@ type Config struct {
 	VerifyShare        string        `koanf:"verify_share" reload:"true" help:"share of compilations that plain Puppet verifies, or off"`
 	VerifyAfterDeploy  int           `koanf:"verify_after_deploy" reload:"true" help:"sets of classes whose catalog is verified after a deploy; 0: none"`
 	DeliveryMode       string        `koanf:"delivery_mode" reload:"true" help:"how nodes get catalogs for which neither they nor a group say it: live (the newest one at once) or released (only what is released to them)"`
+	CatalogHoldBelow   string        `koanf:"catalog_hold_below" reload:"true" help:"a catalog that keeps a smaller share of resources, or none, is held; or off"`
+	CatalogWarnBelow   string        `koanf:"catalog_warn_below" reload:"true" help:"a catalog that keeps a smaller share is given with a warning; or off"`
 	GenerationsKept    int           `koanf:"generations_kept" reload:"true" help:"how many catalogs that were released to a node are kept, to fetch and to go back to"`
 	HintApply          string        `koanf:"hint_apply" reload:"true" help:"when a node applies a newer catalog that it is told of: scheduled (its next scheduled run) or now"`
 	CompileAhead       bool          `koanf:"compile_ahead" reload:"true" help:"compile because something changed, before anybody asks: new code, a fact that was read, groups, exported resources; needs reuse_catalogs"`
@@ -136,6 +138,8 @@ func Default() Config {
 		VerifyShare:           "1%",
 		VerifyAfterDeploy:     5,
 		DeliveryMode:          string(deliver.Live),
+		CatalogHoldBelow:      "0%",
+		CatalogWarnBelow:      "50%",
 		GenerationsKept:       10,
 		HintApply:             string(deliver.Scheduled),
 		CompileAhead:          true,
@@ -209,6 +213,11 @@ func (c Config) Check() error {
 	}
 	if err := oneOf("delivery_mode", c.DeliveryMode, string(deliver.Live), string(deliver.Released)); err != nil {
 		return err
+	}
+	for name, text := range map[string]string{"catalog_hold_below": c.CatalogHoldBelow, "catalog_warn_below": c.CatalogWarnBelow} {
+		if _, err := deliver.ParseFloor(text); err != nil {
+			return bad(name, "%s", fault.Detail(err))
+		}
 	}
 	if err := oneOf("hint_apply", c.HintApply, string(deliver.Scheduled), string(deliver.AtOnce)); err != nil {
 		return err

@@ -16,9 +16,10 @@ import (
 func (p *parts) openDeliver() error {
 	p.deliver = deliver.NewService(deliver.Parts{
 		Store: p.store, Groups: deliveryGroups{p}, Promoter: promoter{p}, Now: time.Now, Log: p.log.Logger,
-		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead,
+		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead, Limits: p.limits,
 		Changed: func(node fleet.Certname, apply deliver.Apply) { p.hinter.Changed(node, apply) },
 	})
+	p.openBrake()
 	return p.openHinter()
 }
 
@@ -117,5 +118,5 @@ func (d promoter) Promote(ctx context.Context, g deliver.Generation) error {
 	if row.Inputs != nil {
 		result.Collected = row.Inputs.Collected
 	}
-	return adapter(d).show(ctx, result)
+	return adapter(d).show(ctx, result, nil)
 }

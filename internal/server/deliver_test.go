@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -79,6 +81,11 @@ func (w *deliverWorld) deploy(manifest string) fleet.Digest {
 // deployTree makes files production's code and returns the version.
 func (w *deliverWorld) deployTree(files map[string]string) fleet.Digest {
 	w.Helper()
+	return w.deployTo("production", files)
+}
+
+func (w *deliverWorld) deployTo(env fleet.Environment, files map[string]string) fleet.Digest {
+	w.Helper()
 	dir := w.TempDir()
 	for path, text := range files {
 		w.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
@@ -88,7 +95,7 @@ func (w *deliverWorld) deployTree(files map[string]string) fleet.Digest {
 	w.must(err)
 	_, err = bundle.Upload(w.Context(), w.p.blobs)
 	w.must(err)
-	v, err := w.p.library.Deploy(w.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest, At: time.Now(), Actor: "test", Origin: "test"})
+	v, err := w.p.library.Deploy(w.Context(), code.Deployment{Environment: env, Manifest: bundle.Manifest, At: time.Now(), Actor: "test", Origin: "test"})
 	w.must(err)
 	return v.ID
 }
@@ -102,7 +109,9 @@ func manifest(word string) string {
 func (w *deliverWorld) asks(node fleet.Certname) (answer puppetapi.Answer, text string) {
 	w.Helper()
 	trusted := fmt.Appendf(nil, `{"authenticated":"remote","certname":%q,"extensions":{},"external":{},"hostname":"web-1","domain":"example"}`, node)
-	answer, err := agentDoor{w.p}.Catalog(w.Context(), puppetapi.Ask{Node: node, Environment: "production", Requested: "production", Trusted: trusted, Stays: true, Static: true})
+	answer, err := agentDoor{w.p}.Catalog(w.Context(), puppetapi.Ask{
+		Node: node, Environment: "production", Requested: "production", Transaction: uuid.NewString(), Trusted: trusted, Stays: true, Static: true,
+	})
 	if err != nil {
 		return answer, fault.Of(err).String() + ": " + fault.Detail(err)
 	}

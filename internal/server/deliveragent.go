@@ -37,11 +37,15 @@ func (d agentDoor) released(ctx context.Context, held deliver.Standing, stamp co
 	return answer, nil
 }
 
-// Released is puppetapi.Releases.
+// Released is puppetapi.Releases. A node whose newest catalog is held is given the files of the one that it keeps.
 func (d agentDoor) Released(ctx context.Context, node fleet.Certname) (r puppetapi.Release, ok bool, err error) {
 	held, ok, err := d.deliver.Held(ctx, node)
-	if err != nil || !ok || held.Head == nil {
+	if err != nil || ok && held.Head == nil {
 		return r, false, err
 	}
-	return puppetapi.Release{Environment: held.Head.Environment, Version: held.Head.Version}, true, nil
+	if ok {
+		return puppetapi.Release{Environment: held.Head.Environment, Version: held.Head.Version}, true, nil
+	}
+	loss, ok, err := d.deliver.OnHold(ctx, node)
+	return puppetapi.Release{Environment: loss.Kept.Environment, Version: loss.Kept.Version}, ok && err == nil, err
 }

@@ -36,6 +36,11 @@ func (p *parts) compiled(c compile.Compilation) {
 	p.catalogs.Finished(c)
 	p.previews.Finished(c.ID)
 	if c.State == compile.Done && !c.Staged && c.Checks == 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		defer cancel()
+		if err := p.deliver.GivenAgain(ctx, c.Node, c.Catalog); err != nil {
+			p.log.WarnContext(ctx, "that a catalog is right again is not noted, its node's next request does that", "node", c.Node, "err", err)
+		}
 		p.hinter.Changed(c.Node, "")
 	}
 }

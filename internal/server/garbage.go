@@ -54,6 +54,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"tokens":        func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
 		"audit log":     func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
 		"generations":   func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
+		"losses":        func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
 		"verifications": func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
 		"compilations":  func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {

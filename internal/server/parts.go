@@ -221,7 +221,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service.Patience = c.CompilePatience
 	p.packs = compile.NewPacks(known, packedBytes)
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Queue: p.store, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err

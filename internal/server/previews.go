@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -31,7 +32,7 @@ func (p *parts) openPreviews() error {
 	p.policies = &policy.Service{Store: p.store, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
 		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Log: p.log.Logger,
-		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret) },
+		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret, p.limits()) },
 	})
 	return nil
 }
@@ -215,13 +216,14 @@ func certnames(names []string) []fleet.Certname {
 // comparing is preview.Comparing over package diff.
 type comparing struct {
 	blobs  cas.Store
+	limits deliver.Limits
 	groups *diff.Grouper
 }
 
-func newComparing(blobs cas.Store, secret []byte) (preview.Comparing, error) {
+func newComparing(blobs cas.Store, secret []byte, limits deliver.Limits) (preview.Comparing, error) {
 	shower := diff.NewShower(previewBlobs{blobs}, diff.DefaultLimits())
 	groups, err := diff.NewGrouper(diff.GrouperConfig{Secret: secret, Shower: shower})
-	return &comparing{blobs, groups}, err
+	return &comparing{blobs, limits, groups}, err
 }
 
 // previewBlobs is diff.Blobs.
@@ -234,18 +236,22 @@ func (b previewBlobs) Blob(ctx context.Context, d fleet.Digest, limit int64) ([]
 
 // Add implements preview.Comparing.
 func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname, base, fresh fleet.Digest) (preview.Verdict, error) {
-	before, err := c.document(ctx, base)
+	before, was, err := c.document(ctx, base)
 	if err != nil {
 		return preview.NoDifference, err
 	}
-	after, err := c.document(ctx, fresh)
+	after, left, err := c.document(ctx, fresh)
 	if err != nil {
 		return preview.NoDifference, err
 	}
 	difference, err := diff.Compare(before, after)
-	switch {
-	case err != nil:
+	if err != nil {
 		return preview.NoDifference, err
+	}
+	if lost := deliver.Lost(was, left, c.limits); lost != "" {
+		c.groups.AddLoss(diff.Node{Number: number, Name: string(node)}, lost, deliver.LostText(lost))
+	}
+	switch {
 	case c.groups.Add(ctx, diff.Node{Number: number, Name: string(node)}, difference):
 		return preview.Different, nil
 	case difference.Empty():
@@ -255,12 +261,17 @@ func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname,
 	}
 }
 
-func (c *comparing) document(ctx context.Context, d fleet.Digest) (*diff.Catalog, error) {
+// document reads a catalog, and counts what an agent would apply of it.
+func (c *comparing) document(ctx context.Context, d fleet.Digest) (catalog *diff.Catalog, resources int, err error) {
 	text, err := cas.Bytes(ctx, c.blobs, d, diff.MaxCatalogBytes)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return diff.Parse(text)
+	if catalog, err = diff.Parse(text); err != nil {
+		return nil, 0, err
+	}
+	resources, err = compile.CountResources(text)
+	return catalog, resources, err
 }
 
 // AddSame implements preview.Comparing.

@@ -49,6 +49,7 @@ func newReuseWorld(t *testing.T) *reuseWorld {
 	t.Helper()
 	c := Default()
 	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 2, 0, 0, false, 0
+	c.CatalogHoldBelow, c.CatalogWarnBelow = "off", "off" // a random change may leave no resource; that must be given, too
 	p, err := open(t.Context(), c, newLogger(c, t.Output()))
 	if err != nil {
 		t.Fatal(err)

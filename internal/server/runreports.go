@@ -19,6 +19,9 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 		return job.PuppetReport{}, err
 	}
 	known := job.PuppetReport{Broken: broken}
+	if known.Held, err = r.held(ctx, node); err != nil {
+		return known, err
+	}
 	report, err := r.store.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Of(err) == fault.NotFound && err != nil:
@@ -33,6 +36,18 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 		known.Pending = report.Counts.Noop
 	}
 	return known, nil
+}
+
+// held is why a node keeps its catalog though there is a newer one.
+func (r runReports) held(ctx context.Context, node fleet.Certname) (string, error) {
+	if _, released, err := r.deliver.Held(ctx, node); released || err != nil {
+		return "", err
+	}
+	loss, ok, err := r.deliver.OnHold(ctx, node)
+	if err != nil || !ok {
+		return "", err
+	}
+	return loss.Story(), nil
 }
 
 // broken is why a node's newest catalog does not compile, if the node is meant to have that one.

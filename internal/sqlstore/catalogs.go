@@ -32,6 +32,14 @@ type storedResource struct {
 	hash []byte // of the parameters; nil without any
 }
 
+// given is the catalog that was compiled here; empty: none.
+func (c storedCatalog) given() fleet.Digest {
+	if c.Received {
+		return ""
+	}
+	return c.Digest
+}
+
 // SaveCatalog implements inventory.CatalogStore. Rows are compared before the
 // write; the write checks that they are still the same.
 func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
@@ -45,6 +53,9 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 		next, stands := after(before, c)
 		if stands {
 			return nil
+		}
+		if c.Over != nil && before.given() != *c.Over {
+			return fault.Wrap(fault.Conflict, inventory.ErrReplaced, "%s has another catalog by now", c.Certname)
 		}
 		d := catalogDiff{before: before}
 		if before.seq == 0 || before.Digest != c.Digest {
@@ -250,6 +261,9 @@ func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, 
 		return cmpErr(err, errStale)
 	}
 	if err := s.putCollected(ctx, q, node, c.Collected); err != nil {
+		return err
+	}
+	if err := endLosses(ctx, q, c.Certname, c.Digest); err != nil {
 		return err
 	}
 	if d.order == nil {

@@ -116,6 +116,9 @@ func (s *Store) Take(ctx context.Context, step deliver.Step) error {
 		if err == nil && count == 0 {
 			return fault.New(fault.Conflict, "the delivery to %s is another by now", step.Node)
 		}
+		if err == nil && step.To == deliver.Released && step.From != deliver.Released {
+			err = endLosses(ctx, q, step.Node, "")
+		}
 		if err != nil || step.Next == nil {
 			return err
 		}

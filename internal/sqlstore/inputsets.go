@@ -240,7 +240,10 @@ func (s *Store) restamp(ctx context.Context, q querier, from int64, c compile.Co
 	if err == nil && count == 0 {
 		return fault.New(fault.NotFound, "%s has another catalog by now", c.Node)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return endLosses(ctx, q, c.Node, c.Catalog)
 }
 
 // StopReuse implements compile.Reusables.

@@ -100,6 +100,8 @@ func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 	for _, text := range []string{
 		"DELETE FROM standings WHERE certname = $1",
 		"DELETE FROM chains WHERE certname = $1",
+		"DELETE FROM catalog_losses WHERE certname = $1",
+		"DELETE FROM catalog_lets WHERE kind = 'node' AND name = $1",
 		"DELETE FROM changes WHERE certname = $1 AND kind <> 'exports'",
 	} {
 		if _, err := q.exec(ctx, text, name); err != nil {

@@ -199,10 +199,11 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET state = $1, facts_seq = $2, finished_at = $3, catalog = $4, uuid = $5, error = $6,
-			wall = $7, cpu = $8, peak_bytes = $9, order_digest = $10, logs = $11
-			WHERE id = $12 AND state = 'leased' AND leased_by = $13 AND attempts = $14 AND rests_until = 0 AND staged >= $15`,
+			wall = $7, cpu = $8, peak_bytes = $9, order_digest = $10, logs = $11, staged = CASE WHEN $16 = 1 THEN 1 ELSE staged END
+			WHERE id = $12 AND state = 'leased' AND leased_by = $13 AND attempts = $14 AND rests_until = 0 AND (staged >= $15 OR $16 = 1)`,
 			c.State, c.FactsSeq, micros(c.FinishedAt), c.Catalog, c.UUID, failure,
-			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.Order, logs, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done))
+			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.Order, logs, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done),
+			bit(c.Held && c.State == compile.Done))
 		if err == nil && count == 0 {
 			return s.whyNotFinished(ctx, q, c)
 		}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -155,9 +156,10 @@ func TestDeliver(t *testing.T) {
 			s := open(t)
 			return delivertest.Backend{
 				Store: s,
-				Gave: func(node fleet.Certname, c deliver.Catalog) {
+				Gave: func(node fleet.Certname, c deliver.Catalog, resources int) {
 					err := s.SaveCatalog(t.Context(), inventory.Catalog{
 						Certname: node, Environment: c.Environment, Digest: c.Digest, Version: c.Version, UUID: c.UUID, CompiledAt: c.CompiledAt, Compilation: c.Compilation,
+						Resources: someResources(resources),
 					})
 					if err != nil {
 						t.Fatal(err)
@@ -174,6 +176,15 @@ func TestDeliver(t *testing.T) {
 			}
 		})
 	})
+}
+
+// someResources is n resources that count, and some that do not.
+func someResources(n int) []inventory.Resource {
+	all := []inventory.Resource{{Type: "Stage", Title: "main"}, {Type: "Class", Title: "main"}, {Type: "Host", Title: "offered", Exported: true}}
+	for i := range n {
+		all = append(all, inventory.Resource{Type: "Notify", Title: strconv.Itoa(i)})
+	}
+	return all
 }
 
 func TestReusables(t *testing.T) {

@@ -54,15 +54,17 @@ func isPreview(c compile.Compilation) bool { return c.Priority == compile.Previe
 
 // standingsOf is a query for how nodes n stand.
 const standingsOf = `SELECT n.certname, n.environment, COALESCE(f.seq, 0), COALESCE(p.compilation, 0), COALESCE(p.inputs, 0), COALESCE(p.version, ''),
-	COALESCE(s.compilation, 0), COALESCE(s.inputs, 0), COALESCE(s.version, ''), COALESCE(p.compiled_at, 0), COALESCE(p.volatile, 0)
+	COALESCE(s.compilation, 0), COALESCE(s.inputs, 0), COALESCE(s.version, ''), COALESCE(p.compiled_at, 0), COALESCE(p.volatile, 0),
+	CASE WHEN h.id IS NULL THEN 0 ELSE 1 END
 	FROM nodes n LEFT JOIN factsets f ON f.node_id = n.id LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0
 	LEFT JOIN standings p ON p.environment = n.environment AND p.certname = n.certname AND p.staged = 0 AND p.compilation = k.compilation
 	LEFT JOIN standings s ON s.environment = n.environment AND s.certname = n.certname AND s.staged = 1
+	LEFT JOIN catalog_losses h ON h.certname = n.certname AND h.ended_at = 0 AND h.ruling = 'hold'
 	WHERE n.deactivated_at = 0 AND n.expired_at = 0`
 
 func scanStanding(row scanner) (t compile.Standing, err error) {
 	err = row.Scan(&t.Node, &t.Environment, &t.FactsSeq, &t.Plain.Compilation, &t.Plain.Inputs, &t.Plain.Version,
-		&t.Staged.Compilation, &t.Staged.Inputs, &t.Staged.Version, at(&t.CompiledAt), &t.Volatile)
+		&t.Staged.Compilation, &t.Staged.Inputs, &t.Staged.Version, at(&t.CompiledAt), &t.Volatile, &t.Held)
 	return t, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
@@ -40,6 +41,9 @@ func TestWants(t *testing.T) {
 				},
 				Note: func(kind compile.ChangeKind, node fleet.Certname, details ...string) {
 					check(s.write(t.Context(), func(ctx context.Context, q querier) error { return s.note(ctx, q, kind, node, details) }))
+				},
+				Hold: func(c compile.Compilation) {
+					check(s.NoteLoss(t.Context(), deliver.Loss{Node: c.Node, Ruling: deliver.Hold, Kept: deliver.Catalog{Digest: c.Catalog}, At: c.FinishedAt}))
 				},
 			}
 		})

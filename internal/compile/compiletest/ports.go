@@ -144,6 +144,21 @@ type Results struct {
 	saved []compile.Result
 	fail  error
 	given map[fleet.Certname]compile.Compilation
+	holds func(compile.Compilation) bool
+}
+
+// Brake holds what fits from now on; nil: nothing.
+func (r *Results) Brake(fits func(compile.Compilation) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds = fits
+}
+
+// Held implements compile.Results.
+func (r *Results) Held(_ context.Context, c compile.Compilation) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holds != nil && r.holds(c), r.fail
 }
 
 // Fail makes SaveCatalog return err until it is called with nil.
@@ -162,6 +177,9 @@ func (r *Results) SaveCatalog(_ context.Context, result compile.Result) error {
 	}
 	if r.Queue != nil && !r.Queue.leased(result.Compilation) {
 		return fault.New(fault.Conflict, "compilation %d is not leased any more", result.Compilation.ID)
+	}
+	if r.holds != nil && r.holds(result.Compilation) {
+		return compile.ErrHeld
 	}
 	r.saved = append(r.saved, result)
 	if c := result.Compilation; c.ID >= r.given[c.Node].ID {

@@ -238,6 +238,9 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	if !holds(row, c) {
 		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
 	}
+	if c.State == compile.Done && c.Held {
+		row.Staged = true
+	}
 	if c.State == compile.Done && c.Staged && !row.Staged {
 		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
 	}

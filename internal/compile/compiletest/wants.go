@@ -20,6 +20,7 @@ type ahead struct {
 	changes []compile.Change // those noted first first
 	marks   map[fleet.Environment]compile.Mark
 	chains  []compile.Chain
+	held    map[fleet.Certname]bool
 }
 
 type baseKey struct {
@@ -37,7 +38,7 @@ type base struct {
 func newAhead() ahead {
 	return ahead{
 		homes: map[fleet.Certname]fleet.Environment{}, bases: map[baseKey]*base{}, groups: map[fleet.Digest][]byte{},
-		marks: map[fleet.Environment]compile.Mark{},
+		marks: map[fleet.Environment]compile.Mark{}, held: map[fleet.Certname]bool{},
 	}
 }
 
@@ -47,6 +48,13 @@ func (q *Queue) SetHome(node fleet.Certname, env fleet.Environment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.homes[node] = env
+}
+
+// SetHeld says whether the brake keeps the newest catalog from a node.
+func (q *Queue) SetHeld(node fleet.Certname, held bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held[node] = held
 }
 
 // Note notes a change, as a store does that makes one.
@@ -100,6 +108,7 @@ func (q *Queue) standing(node fleet.Certname) compile.Standing {
 	if staged := q.bases[baseKey{node, env, true}]; staged != nil {
 		s.Staged = staged.Base
 	}
+	s.Held = q.held[node]
 	return s
 }
 

@@ -22,13 +22,16 @@ type WantsBackend struct {
 	Home func(node fleet.Certname, env fleet.Environment)
 	// Note notes a change.
 	Note func(kind compile.ChangeKind, node fleet.Certname, details ...string)
+	// Hold has the brake keep newer catalogs from a node that has given.
+	Hold func(given compile.Compilation)
 }
 
 // RunWants is the conformance suite of compile.Wants.
 func RunWants(t *testing.T, open func(t *testing.T) WantsBackend) {
 	t.Helper()
 	for name, test := range map[string]func(b wantsBench){
-		"Standings": testStandings, "StagedBases": testStagedBases, "Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
+		"Standings": testStandings, "StagedBases": testStagedBases, "HeldBases": testHeldBases,
+		"Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
 		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
 		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "Broken": testBroken, "FreshJoinsNoLease": testFreshJoinsNoLease,
 	} {
@@ -126,6 +129,30 @@ func testStagedBases(b wantsBench) {
 	b.ok(err)
 	if made.Staged || made.Catalog != c.Catalog || made.ID == c.ID {
 		b.t.Errorf("promoted %+v", made)
+	}
+}
+
+// testHeldBases: what the brake holds ends as a staged row though it was wanted plain; the plain base stays.
+func testHeldBases(b wantsBench) {
+	b.store.Home("a.example", env)
+	given := b.compiled("a.example", v1, inputsOf("x.pp"), t0)
+	if got := b.standing("a.example"); got.Held {
+		b.t.Errorf("held without a reason: %+v", got)
+	}
+	w := ask("a.example")
+	w.Version, w.Transaction, w.Priority = v2, "", compile.NewCode
+	b.want(w)
+	c := b.leaseOne(worker1)
+	c.State, c.Catalog, c.UUID, c.FinishedAt, c.Inputs = compile.Done, fleet.DigestOf([]byte("empty")), "held", t0, inputsOf("s.pp")
+	c.Staged, c.Held = true, true
+	b.finish(c)
+	b.store.Hold(given)
+	if row := b.row(c.ID); row.State != compile.Done || !row.Staged || row.Catalog != c.Catalog {
+		b.t.Errorf("the held row is %+v, want it staged", row)
+	}
+	got := b.standing("a.example")
+	if !got.Held || got.Plain.Compilation != given.ID || got.Staged.Compilation != c.ID {
+		b.t.Errorf("standing %+v, want held, the plain base %d and the staged one %d", got, given.ID, c.ID)
 	}
 }
 

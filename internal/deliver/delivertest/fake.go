@@ -22,6 +22,7 @@ type Fake struct {
 	nodes   map[fleet.Certname]*delivery
 	newest  map[fleet.Certname]deliver.Catalog
 	applied map[fleet.Certname]deliver.Applied
+	losses  losses
 }
 
 // key names what a mode is set for.
@@ -42,14 +43,16 @@ func New() *Fake {
 	return &Fake{
 		modes: map[key]deliver.ModeSet{}, nodes: map[fleet.Certname]*delivery{},
 		newest: map[fleet.Certname]deliver.Catalog{}, applied: map[fleet.Certname]deliver.Applied{},
+		losses: losses{has: map[fleet.Certname]int{}},
 	}
 }
 
-// Gave makes a catalog the newest of a node.
-func (f *Fake) Gave(node fleet.Certname, c deliver.Catalog) {
+// Gave makes a catalog with so many resources the newest of a node.
+func (f *Fake) Gave(node fleet.Certname, c deliver.Catalog, resources int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.newest[node] = c
+	f.newest[node], f.losses.has[node] = c, resources
+	f.losses.given(node, c.Digest)
 }
 
 // Ran makes a node say that it applied the catalog with this uuid.
@@ -122,6 +125,9 @@ func (f *Fake) Take(_ context.Context, step deliver.Step) error {
 	}
 	if d.force != step.From || d.head != step.Base {
 		return fault.New(fault.Conflict, "the delivery to %s is another by now", step.Node)
+	}
+	if step.To == deliver.Released && d.force != deliver.Released {
+		f.losses.given(step.Node, "")
 	}
 	d.force = step.To
 	if d.force == deliver.Live {

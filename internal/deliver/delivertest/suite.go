@@ -18,8 +18,8 @@ import (
 // Backend is a store and the world around it.
 type Backend struct {
 	deliver.Store
-	Gave func(node fleet.Certname, c deliver.Catalog)         // makes a catalog the newest of a node
-	Ran  func(node fleet.Certname, uuid string, at time.Time) // makes a node say that it applied one
+	Gave func(node fleet.Certname, c deliver.Catalog, resources int) // makes a catalog with so many resources the newest of a node
+	Ran  func(node fleet.Certname, uuid string, at time.Time)        // makes a node say that it applied one
 }
 
 var epoch = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -48,6 +48,11 @@ func RunStore(t *testing.T, open func(t *testing.T) Backend) {
 		"promotion":             testPromotion,
 		"what a node applied":   testApplied,
 		"heads in environments": testHeads,
+		"what nodes had":        testHad,
+		"losses":                testLosses,
+		"losses end":            testLossesEnd,
+		"letting go":            testLet,
+		"losses are forgotten":  testPruneLosses,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +96,7 @@ func testNew(t *testing.T, b Backend) {
 	t.Helper()
 	same(t, "of a node that is not known", deliver.Standing{Node: "web-1", Force: deliver.Live}, standing(t, b, "web-1"))
 	c := CatalogOf("one")
-	b.Gave("web-1", c)
+	b.Gave("web-1", c, 1)
 	got := standing(t, b, "web-1")
 	if got.Newest == nil {
 		t.Fatal("its newest catalog is not there")
@@ -113,7 +118,7 @@ func testSteps(t *testing.T, b Backend) {
 	s = enter(t, b, "web-1", deliver.Live)
 	same(t, "mode", deliver.Live, s.Force)
 	same(t, "head in live mode", second, *s.Head)
-	b.Gave("web-1", CatalogOf("three"))
+	b.Gave("web-1", CatalogOf("three"), 1)
 	s = enter(t, b, "web-1", deliver.Released)
 	same(t, "what it comes in with", int64(3), s.Head.Number)
 	same(t, "its catalog", CatalogOf("three"), s.Head.Catalog)
@@ -257,7 +262,7 @@ func testApplied(t *testing.T, b Backend) {
 	}
 	same(t, "nothing said", deliver.Applied{}, applied())
 	c := CatalogOf("one")
-	b.Gave("web-1", c)
+	b.Gave("web-1", c, 1)
 	b.Ran("web-1", c.UUID, epoch)
 	same(t, "the newest", deliver.Applied{UUID: c.UUID, Catalog: c.Digest, At: epoch}, applied())
 	b.Ran("web-1", "uuid-of-a-stranger", epoch.Add(time.Hour))

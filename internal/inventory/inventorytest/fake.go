@@ -188,6 +188,14 @@ func (s *Fake) SaveCatalog(_ context.Context, c inventory.Catalog) error {
 	case c.ProducedAt.IsZero():
 		c.ProducedAt = c.CompiledAt
 	}
+	given := before.Digest
+	if before.Received {
+		given = ""
+	}
+	if c.Over != nil && given != *c.Over {
+		return fault.Wrap(fault.Conflict, inventory.ErrReplaced, "%s has another catalog by now", c.Certname)
+	}
+	c.Over = nil
 	if ok && c.Digest == before.Digest {
 		c.Resources, c.Edges = before.Resources, before.Edges
 	}
