@@ -150,6 +150,7 @@ func TestPluginsync(t *testing.T) {
 			same(t, "files", map[string]string{
 				"facts.txt": "a custom fact and an external fact\n",
 				"line.txt":  "written by a synced provider\n",
+				"order.txt": "zebra=y,b ant=c,a\n",
 			}, a.tree(t, "."))
 			_, err := os.Stat(filepath.Join(a.home, "vardir/locales/de/tutti-story.po"))
 			if got := err == nil; got != c.locales {

@@ -1,6 +1,10 @@
 # What pluginsync brings is used in the same run: a fact, an external fact, a type with its provider.
 class story::plugins {
   $dir = $facts['scratch']
+  # The order of a fact's members is the node's.
+  file { "${dir}/order.txt":
+    content => "${facts['story_ordered'].map |$key, $value| { "${key}=${value.keys.join(',')}" }.join(' ')}\n",
+  }
   file { "${dir}/facts.txt":
     content => "${facts['story_custom']} and ${facts['story_external']}\n",
   }
