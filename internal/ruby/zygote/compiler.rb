@@ -11,6 +11,10 @@ require 'paths'
 require 'inputs'
 require 'places'
 require 'outside'
+require 'loading'
+require 'native_reads'
+require 'fact_hashes'
+require 'careless'
 require 'fact_reads'
 require 'file_reads'
 require 'lookups'
@@ -154,6 +158,9 @@ module Tutti
       FactReads.install
       FileReads.install
       Outside.install
+      NativeReads.install
+      FactHashes.install
+      Careless.install
       Inputs.places = places
     end
 

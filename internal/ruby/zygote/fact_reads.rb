@@ -16,6 +16,7 @@ module Tutti
       attr_reader :pointer, :members
       attr_accessor :value, :present # it was read; it was asked whether it is there
       attr_accessor :handed # how often somebody got hold of it who has not asked it for a member
+      attr_accessor :touched # by Ruby code that is not Puppet's
       attr_accessor :hash_of_facts # nil while that is not known
 
       def initialize(pointer)
@@ -56,12 +57,38 @@ module Tutti
     # What was read: two lists of pointers, of values and of mere presence.
     def to_h
       @noticed.each do |place|
-        @values[place.pointer] = true if place.value || place.handed.positive?
+        @values[place.pointer] = true if place.value || place.handed.positive? || (place.touched && @careless)
         @present[place.pointer] = true if place.present
       end
       kept = @values.keys.reject { |pointer| inside?(pointer, @values) }
       present = @present.keys.reject { |pointer| @values[pointer] || inside?(pointer, @values) }
       { 'values' => kept.sort, 'present' => present.sort }
+    end
+
+    # What Ruby code touched it may have taken whole.
+    def careless
+      @careless = true
+    end
+
+    def everything_followed
+      @places.each_value { |place| place.value = true }
+    end
+
+    def everything_touched
+      @places.each_value { |place| place.touched = true }
+    end
+
+    def touched(hash)
+      @places[hash]&.touched = true
+    end
+
+    # By the nearest of some lines that is not ours.
+    def touched_by(hash, lines)
+      place = @places[hash]
+      return if place.nil? || place.touched
+
+      nearest = lines.find { |at| at.path && !at.path.start_with?(__dir__, '<internal:') }
+      place.touched = true unless nearest && Outside.puppet?(nearest.path)
     end
 
     # A variable of the top scope is looked at.
@@ -120,6 +147,7 @@ module Tutti
     def member(hash, key, value)
       place = @places[hash] or return value
       place.taken
+      touched_by(hash, caller_locations(2, 6)) if Careless.any
       below = place.members[key] || below(place, key)
       below.hash_of_facts = value.is_a?(Hash) && follow(value, below) if below.hash_of_facts.nil?
       if below.hash_of_facts
@@ -134,6 +162,7 @@ module Tutti
     def presence(hash, key)
       place = @places[hash] or return
       place.taken
+      touched_by(hash, caller_locations(2, 6)) if Careless.any
       (place.members[key] || below(place, key)).present = true
     end
 
@@ -195,7 +224,6 @@ module Tutti
     TELLING = %i[hash to_s inspect dup clone to_json to_yaml to_enum enum_for then tap pretty_print].freeze
     TOLD = (Hash.public_instance_methods - Object.public_instance_methods + (TELLING & Hash.public_instance_methods) + %i[to_json to_yaml] -
             PRECISE - COMPARING - %i[freeze default default_proc]).uniq.freeze # Ruby asks for a default when a member is missing
-    MEMBER = Hash.instance_method(:[])
     NO_OPTIONS = {}.freeze
 
     # A hash of facts, or of a part of them. It has no constants of its own: a module
@@ -217,7 +245,7 @@ module Tutti
       end
 
       def fetch(key, *)
-        Inputs.heard&.member(self, key, MEMBER.bind_call(self, key))
+        Inputs.heard&.member(self, key, super(key) { nil })
         super
       end
 

@@ -4,21 +4,29 @@ module Tutti
   # Notes of files that Ruby code opens, lists or looks for. What is outside of the
   # environment cannot be followed, except for what Ruby and Puppet are made of.
   module FileReads
-    OPENING = %i[open new read binread readlines foreach].freeze
+    OPENING = %i[read binread readlines foreach].freeze # open and new: see Initialized
     ASKING = %i[exist? exists? file? directory? readable? executable? symlink? size size? zero? empty? stat lstat mtime ctime atime birthtime
                 ftype realpath realdirpath readlink world_readable? readable_real? writable? writable_real? world_writable? executable_real?
                 owned? grpowned? identical? pipe? socket? blockdev? chardev? setuid? setgid? sticky?].freeze
     LISTING = %i[entries children each_child foreach open new empty?].freeze
+    # They change what is there, or fail: that tells whether it is there.
+    CHANGING = %i[unlink delete rename link symlink chmod chown lchown lchmod utime lutime truncate mkfifo].freeze
+    LOADERS = %r{/puppet/(?:pops/loader/|util/autoload\.rb|parser/type_loader\.rb)}.freeze
 
     class << self
       def install
-        prepend_to(File.singleton_class, OPENING | ASKING, 'file')
+        prepend_to(File.singleton_class, OPENING | ASKING | CHANGING, 'file')
         prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen copy_stream], 'file')
         prepend_to(FileTest.singleton_class, ASKING, 'file')
         prepend_to(Dir.singleton_class, LISTING, 'list')
-        prepend_to(Dir.singleton_class, %i[exist? exists?], 'file')
+        prepend_to(Dir.singleton_class, %i[exist? exists? chdir mkdir rmdir unlink delete], 'file')
+        [File, File::Stat].each { |kind| kind.prepend(Initialized) }
+        Dir.prepend(InitializedDir)
+        IO.prepend(Reopened)
         Dir.singleton_class.prepend(Globs)
         Outside.implicitly(Requires)
+        Outside.implicitly(Autoloads)
+        Module.prepend(Autoloads)
         Outside.implicitly(Opens)
       end
 
@@ -27,11 +35,12 @@ module Tutti
 
         path = path.to_path if path.respond_to?(:to_path)
         return unless path.is_a?(String)
+        return Outside.seen_below_code('runs a program') if path.start_with?('|')
 
         inside = Inputs.places.below(path)
-        return inside.match?(Outside::HARMLESS) || Inputs.note("#{kind}:#{inside}") if inside
+        return seen_inside(kind, inside) if inside
 
-        path = File.expand_path(path)
+        path = Places::ABSOLUTE.call(path)
         Outside.seen("#{kind == 'file' ? 'reads' : 'lists'} #{path}") unless Inputs.places.known?(path)
       end
 
@@ -46,14 +55,49 @@ module Tutti
 
       private
 
+      # What Puppet's loaders look at is noted by the names that they look up, and what
+      # others read of the same directories by itself.
+      def seen_inside(kind, inside)
+        return if kind != 'file' && Loading.lists_providers?(inside)
+
+        Careless.used(inside)
+        direct = Lookups.covered?(inside) && !Loading.by_puppet?(LOADERS)
+        Inputs.note(direct ? "direct:#{kind}:#{inside}" : "#{kind}:#{inside}")
+      end
+
       def prepend_to(singleton, names, kind)
         hooks = Module.new
         names.each do |name|
           next unless singleton.method_defined?(name) || singleton.private_method_defined?(name)
 
-          hooks.class_eval("def #{name}(*args, **options, &block); ::Tutti::FileReads.seen('#{kind}', args[0]); super; end", __FILE__, __LINE__)
+          paths = CHANGING.include?(name) || name == :identical? ? 'args.each { |path| ::Tutti::FileReads.seen(%p, path) }' : '::Tutti::FileReads.seen(%p, args[0])'
+          hooks.class_eval("def #{name}(*args, **options, &block); #{format(paths, kind)}; super; end", __FILE__, __LINE__)
         end
         singleton.prepend(hooks)
+      end
+    end
+
+    # However a file is opened: File.open makes an object, too.
+    module Initialized
+      def initialize(path, *args, **options)
+        FileReads.seen('file', path)
+        super
+      end
+    end
+
+    # A directory that is opened by hand.
+    module InitializedDir
+      def initialize(path, *args, **options)
+        FileReads.seen('list', path)
+        super
+      end
+    end
+
+    # A stream that becomes another file.
+    module Reopened
+      def reopen(other, *args, **options)
+        FileReads.seen('file', other)
+        super
       end
     end
 
@@ -89,6 +133,14 @@ module Tutti
       end
     end
 
+    # Ruby that is loaded once somebody names what is in it, or was loaded by another compile.
+    module Autoloads
+      def autoload(name, path)
+        Requires.note(path)
+        super
+      end
+    end
+
     # Ruby that is loaded: it belongs to the lookup that loads it, and may be part of
     # whatever uses its module.
     module Requires
@@ -98,9 +150,22 @@ module Tutti
         path = path.to_path if path.respond_to?(:to_path)
         return unless path.is_a?(String)
 
-        inside = Inputs.places.below(path)
-        inside ||= Inputs.places.below(resolved(path).to_s) unless path.start_with?('/')
+        found = path.start_with?('/', './', '../') ? path : resolved(path)
+        return missed(path) unless found
+
+        inside = Inputs.places.below(found)
+        Careless.used(inside) if inside
+        return FileReads.seen('file', found) if inside.nil? && !found.end_with?('.so')
+
         Inputs.note(inside.sub(%r{\A(.*?/lib)/.*}) { "tree:#{Regexp.last_match(1)}" }.then { |note| note.start_with?('tree:') ? note : "file:#{note}" }) if inside
+      end
+
+      # It may be found once there is such a file in a directory that code has added.
+      def self.missed(path)
+        $LOAD_PATH.each do |dir|
+          inside = Inputs.places.below(dir) or next
+          %w[.rb .so].each { |ending| Inputs.note("file:#{inside}/#{path.delete_suffix('.rb')}#{ending}") }
+        end
       end
 
       def self.resolved(path)
@@ -111,7 +176,7 @@ module Tutti
 
       def require(path)
         Requires.note(path)
-        super
+        super.tap { |fresh| NativeReads.loaded if fresh }
       end
 
       # Ruby's own would look beside this file.

@@ -12,6 +12,7 @@ module Tutti
   #   tree:P      all files at and below P, with their content
   #   module:N    which directory the module N is in, if any
   #   anywhere:P  which modules have a file at P below them
+  #   direct:K:P  the same as K:P, though a lookup by name may say more of P
   #   volatile:W  something was used that cannot be followed; W says what
   #
   # Much is read once and kept by the process: classes, functions, types. So each
@@ -65,7 +66,7 @@ module Tutti
         yield
         again(:main, '')
         @facts = @heard = nil
-        flat(frame)
+        flat(frame).tap { |notes| facts&.careless if notes.delete('careless') || Careless.anywhere }
       ensure
         @frame = before
         @facts = @heard = nil
@@ -150,6 +151,8 @@ module Tutti
         @known.clear if @known.size > MAX_UNITS
         @known.fetch(note) do
           kind, text = note.split(':', 2)
+          next @known[note] = text.split(':', 2) if kind == 'direct'
+
           @known[note] = %w[file list names].include?(kind) && Lookups.covered?(text) ? nil : [kind, text]
         end
       end

@@ -9,6 +9,7 @@ module Tutti
   module Lookups
     FUNCTIONS = %w[lib/puppet/functions lib/puppet/parser/functions].freeze
     TYPES = %w[lib/puppet/type lib/puppet/datatypes].freeze
+    FEATURES = %w[lib/puppet/feature].freeze
     # Where Puppet's loaders look.
     BY_NAME = %r{\A(?:.*/)?(?:lib/puppet/(?:functions|parser/functions|type|datatypes)|functions|types)(?:/[^/]+\.(?:rb|pp))?\z}.freeze
 
@@ -22,6 +23,7 @@ module Tutti
           Puppet::Pops::Loader::Loader => Loaded, Puppet::Pops::Types::PTypeAliasType => Aliases }.each { |there, ours| there.prepend(ours) }
         kinds
         Puppet::Type.singleton_class.prepend(NativeTypes)
+        Puppet::Util::Feature.prepend(Features)
         Puppet::Util::Autoload.singleton_class.prepend(Autoloads)
         Puppet::Parser::Functions.singleton_class.prepend(OldFunctions)
       end
@@ -32,6 +34,12 @@ module Tutti
         @covered ||= Hash.new { |known, one| known[one] = one.match?(BY_NAME) && (!one.include?('/') || one.start_with?('lib/') || @dirs.any? { |dir| one.start_with?("#{dir}/") }) }
         @covered.clear if @covered.size > 50_000
         @covered[path]
+      end
+
+      # Whether a path below lib/ is that of a module.
+      def of_module?(path)
+        at = path.index(%r{(?:\A|/)lib/})
+        !at.nil? && at.positive? && (@dirs ||= modules.values).include?(path[0, at])
       end
 
       # What every compile reads.
@@ -86,6 +94,7 @@ module Tutti
         Inputs.kind(:module) { |name| of_module(name) }
         Inputs.kind(:main) { @places.noted(@environment.manifest, 'tree') }
         Inputs.kind(:native) { |name| of_native(name) }
+        Inputs.kind(:feature) { |name| of_ruby(FEATURES, name) }
         Inputs.kind(:old_function) { |name| of_entity(:function, name) }
         %i[alias found_file found_template].each { |kind| Inputs.kind(kind) { [] } }
         Inputs.loaded { |type, name| of_entity(type, name) }
@@ -97,18 +106,22 @@ module Tutti
 
       # Ruby that any module's code may use by a name without a namespace.
       def index(name, dir)
-        (FUNCTIONS + TYPES).each do |kind|
+        (FUNCTIONS + TYPES + FEATURES).each do |kind|
           root = @places.here(dir)
           Dir.glob("#{root}/#{kind}/*.rb").each { |file| @owners["#{kind}/#{File.basename(file)}"] << name }
         end
       end
 
       def of_global(type, name)
-        kinds = type == :function ? FUNCTIONS : TYPES
-        ruby = kinds.map { |kind| "#{kind}/#{name}.rb" }
         puppet = type == :function ? "functions/#{name}.pp" : "types/#{name}.pp"
+        of_ruby(type == :function ? FUNCTIONS : TYPES, name, puppet)
+      end
+
+      # Ruby of any module in one of some directories, and other files of the same use.
+      def of_ruby(dirs, name, *others)
+        ruby = dirs.map { |dir| "#{dir}/#{name}.rb" }
         owners = ruby.flat_map { |path| @owners.key?(path) ? @owners[path] : [] }
-        (ruby + [puppet]).flat_map { |path| ["anywhere:#{path}", "file:#{path}"] } + owners.uniq.flat_map { |owner| of_code(owner) }
+        (ruby + others).flat_map { |path| ["anywhere:#{path}", "file:#{path}"] } + owners.uniq.flat_map { |owner| of_code(owner) }
       end
 
       def of_namespace(type, name)
@@ -174,6 +187,21 @@ module Tutti
     module NativeTypes
       def type(name)
         Inputs.noted(:native, name) ? super : Inputs.look(:native, name) { super }
+      end
+    end
+
+    # What a machine has, as modules test it: Puppet keeps what it found.
+    module Features
+      def add(name, *)
+        super.tap do
+          singleton_class.prepend(Module.new { define_method("#{name}?") { Inputs.look(:feature, name.to_s) { super() } } })
+        end
+      end
+
+      private
+
+      def method_missing(method, *)
+        method.end_with?('?') ? Inputs.look(:feature, method.to_s.chomp('?')) { super } : super
       end
     end
 

@@ -5,11 +5,10 @@ module Tutti
   # server's own facts and variables. A catalog in which code of the environment
   # used them is volatile.
   #
-  # Only code of the environment counts: Puppet looks at the clock for its log. And
-  # only code that can shape a catalog: types and providers do their work on nodes; a
-  # compile takes names of parameters from types.
+  # Only code of the environment counts: Puppet looks at the clock for its log. Types
+  # and providers count like any other Ruby once code calls them; see Loading for what
+  # happens while Puppet loads them.
   module Outside
-    HARMLESS = %r{/(?:puppet/(?:type|provider|application|face|reports|feature|confine|util/(?:feature|network_device))(?:/|\.rb)|facter/)}.freeze
     # Puppet's functions that pass on what they are told.
     PASSING = %r{/puppet/(?:functions|parser/functions|pops/time)/}.freeze
 
@@ -18,6 +17,7 @@ module Tutti
     IMPLICIT = RUBY_VERSION < '3' ? Object : Kernel
 
     MOST_CHANCES = 1000 # of a compile that are looked up
+    FACTER = "reads the server's own facts"
 
     class << self
       def install
@@ -29,7 +29,7 @@ module Tutti
         surroundings
       end
 
-      # Whatever the code is that does it, except for what never shapes a catalog.
+      # Whatever the code is that does it, unless it is a provider that is loaded.
       def seen(what)
         where = place
         Inputs.note("volatile:#{what}#{where.empty? ? '' : " in #{where}"}") if where
@@ -50,7 +50,7 @@ module Tutti
       def seen_below_code(what)
         return unless Inputs.listening? && Inputs.places
 
-        where = place
+        where = place(facter: what == FACTER)
         return seen_by_code(what) if where == ''
 
         Inputs.note("volatile:#{what} in #{where}") if where
@@ -99,15 +99,15 @@ module Tutti
 
       # The line of the environment's code that is running; empty when there is none;
       # nil when what runs can only matter to nodes.
-      def place
+      def place(facter: false)
+        loading = Loading.new(facter)
         caller_locations(2).each do |at|
           path = at.path or next
-          return nil if path.match?(HARMLESS)
-
-          inside = path.start_with?('(erb)') ? 'a template' : Inputs.places.below(path)
-          return "#{inside}:#{at.lineno}" if inside
+          inside = path.start_with?('(erb)') ? 'a template' : path.start_with?('/') && Inputs.places.below(path)
+          found = loading.judge(path, inside, at.lineno)
+          return found == :loading ? nil : found if found
         end
-        ''
+        loading.end
       end
 
       def watch(target, names, what, report = 'seen_by_code')
@@ -186,16 +186,29 @@ module Tutti
         watch(Etc.singleton_class, %i[getlogin getpwnam getpwuid getpwent getgrnam getgrgid getgrent passwd group uname nprocessors sysconf confstr], "asks the server's system", 'seen_below_code')
         # The server gives every process the same variables, but for the directory.
         ENV.singleton_class.prepend(Variables)
-        watch(ENV.singleton_class, %i[to_h to_hash each each_pair values select filter slice values_at], "reads the server's variables")
+        watch(ENV.singleton_class, %i[to_h to_hash to_a inspect each each_pair values select select! filter filter! filter_map reject reject! slice
+                                      values_at value? has_value? key assoc rassoc except delete delete_if keep_if invert find_all], "reads the server's variables")
+        File.singleton_class.prepend(Expansions)
         return unless Object.autoload?(:Facter) || defined?(::Facter) || optional('facter')
 
-        watch(::Facter.singleton_class, %i[value fact [] to_hash to_user_output collection list resolve], "reads the server's own facts", 'seen_below_code')
+        watch(::Facter.singleton_class, %i[value fact [] to_hash to_user_output collection list resolve], FACTER, 'seen_below_code')
       end
 
       def optional(library)
         require library
       rescue LoadError
         false
+      end
+    end
+
+    # What makes an absolute path of the working directory, or of HOME.
+    module Expansions
+      %i[expand_path absolute_path].each do |name|
+        define_method(name) do |path, *from|
+          path = path.to_path if path.respond_to?(:to_path)
+          Outside.seen_in_code('asks for the working directory') if path.is_a?(String) && !path.start_with?('/') && (from.empty? || path.start_with?('~'))
+          super(path, *from)
+        end
       end
     end
 

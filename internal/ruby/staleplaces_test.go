@@ -1,0 +1,220 @@
+package ruby
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// openingFiles is Ruby that opens, lists or looks for the file at path: each is tried
+// with one of the version, which must become an input, and with one elsewhere, which
+// must make the catalog volatile.
+var openingFiles = []staleRow{
+	{name: "File.read", ruby: "File.read(path)"},
+	{name: "File.open", ruby: "File.open(path) { |f| f.read }"},
+	{name: "File.new", ruby: "File.new(path).close"},
+	{name: "File#initialize", ruby: "File.allocate.send(:initialize, path)"},
+	{name: "a subclass of File", ruby: "Class.new(File).open(path) { |f| f.read }"},
+	{name: "a subclass of IO", ruby: "Class.new(IO).read(path)"},
+	{name: "File.method", ruby: "File.method(:read).call(path)"},
+	{name: "IO.method unbound", ruby: "IO.method(:read).unbind.bind(File).call(path)"},
+	{name: "IO.singleton_class.instance_method", ruby: "IO.singleton_class.instance_method(:read).bind(IO).call(path)"},
+	{name: "send", ruby: "File.send(:binread, path)"},
+	{name: "IO.sysopen", ruby: "IO.sysopen(path)"},
+	{name: "IO.copy_stream", ruby: "IO.copy_stream(path, StringIO.new)"},
+	{name: "IO.foreach", ruby: "IO.foreach(path) { |l| l }"},
+	{name: "IO#reopen", ruby: "File.open('/dev/null').reopen(path)"},
+	{name: "Kernel#open", ruby: "open(path, &:read)"},
+	{name: "Kernel.method", ruby: "Kernel.method(:open).call(path)"},
+	{name: "Kernel#test", ruby: "test('e', path)"},
+	{name: "Kernel#load", ruby: "load(path)"},
+	{name: "Kernel#require", ruby: "require(path)"},
+	{name: "autoload", ruby: "m = Module.new\n m.autoload(:Inside, path)\n begin\n m.const_get(:Inside)\n rescue NameError\n 1\n end"},
+	{name: "$LOAD_PATH", ruby: "$LOAD_PATH.unshift(File.dirname(path))\n begin\n require(File.basename(path, '.rb'))\n ensure\n $LOAD_PATH.shift\n end"},
+	{name: "File::Stat.new", ruby: "File::Stat.new(path)"},
+	{name: "File.stat", ruby: "File.stat(path)"},
+	{name: "File.identical?", ruby: "File.identical?('/dev/null', path)"},
+	{name: "FileTest", ruby: "FileTest.exist?(path)"},
+	{name: "File.utime", ruby: "File.utime(nil, nil, path + '/none')", want: "/none"},
+	{name: "File.unlink", ruby: "File.unlink(path + '/none')", want: "/none"},
+	{name: "File.rename", ruby: "File.rename(path + '/none', path + '/none')", want: "/none"},
+	{name: "File.truncate", ruby: "File.truncate(path + '/none', 0)", want: "/none"},
+	{name: "Dir.mkdir", ruby: "Dir.mkdir(path + '/none')", want: "/none"},
+	{name: "Dir.chdir", ruby: "Dir.chdir(File.dirname(path)) { File.read(File.basename(path)) }"},
+	{name: "Dir.exist?", ruby: "Dir.exist?(path)"},
+	{name: "Dir.glob", ruby: "Dir.glob(path)"},
+	{name: "Dir.[]", ruby: "Dir[path]"},
+	{name: "Pathname#read", ruby: "Pathname.new(path).read"},
+	{name: "Pathname#open", ruby: "Pathname.new(path).open { |f| f }"},
+	{name: "Pathname#exist?", ruby: "Pathname.new(path).exist?"},
+	{name: "Pathname#stat", ruby: "Pathname.new(path).stat"},
+	{name: "Pathname#realpath", ruby: "Pathname.new(path).realpath"},
+	{name: "Pathname#each_line", ruby: "Pathname.new(path).each_line { |l| l }"},
+	{name: "Pathname#sysopen", ruby: "Pathname.new(path).sysopen"},
+	{name: "Find", ruby: "require 'find'\n Find.find(path) { |f| f }"},
+	{name: "FileUtils", ruby: "FileUtils.compare_file(path, '/dev/null')"},
+	{name: "FileUtils.cp", ruby: "FileUtils.cp(path, '/dev/null')"},
+	{name: "Zlib::GzipReader.open", ruby: "require 'zlib'\n Zlib::GzipReader.open(path) { |f| f.read }"},
+	{name: "Zlib::GzipReader.new", ruby: "require 'zlib'\n Zlib::GzipReader.new(File.open(path)).read"},
+	{name: "OpenSSL::X509::Store#add_file", ruby: "OpenSSL::X509::Store.new.add_file(path)"},
+	{name: "OpenSSL::X509::Store#add_path", ruby: "OpenSSL::X509::Store.new.add_path(path)"},
+	{name: "OpenSSL::Config.load", ruby: "OpenSSL::Config.load(path)"},
+	{name: "OpenSSL::Config.new", ruby: "OpenSSL::Config.new(path)"},
+	{name: "OpenSSL::Random.load_random_file", ruby: "OpenSSL::Random.load_random_file(path)"},
+	{name: "Psych.load_file", ruby: "Psych.load_file(path)"},
+	{name: "YAML.load_file", ruby: "YAML.load_file(path)"},
+	{name: "JSON.load_file", ruby: "JSON.load_file(path)"},
+	{name: "CSV", ruby: "require 'csv'\n CSV.read(path)"},
+	{name: "PStore", ruby: "require 'pstore'\n PStore.new(path).transaction(true) { 1 }"},
+	{name: "Digest", ruby: "require 'digest'\n Digest::SHA256.file(path).hexdigest"},
+	{name: "Logger", ruby: "require 'logger'\n Logger.new(path)"},
+	{name: "compile_file", ruby: "RubyVM::InstructionSequence.compile_file(path)"},
+	{name: "parse_file", ruby: "RubyVM::AbstractSyntaxTree.parse_file(path)"},
+	{name: "ERB", ruby: "ERB.new(File.read(path)).result"},
+	{name: "Puppet::FileSystem.read", ruby: "Puppet::FileSystem.read(path)"},
+	{name: "Puppet::FileSystem.exist?", ruby: "Puppet::FileSystem.exist?(path)"},
+	{name: "Puppet::FileSystem.stat", ruby: "Puppet::FileSystem.stat(path)"},
+	{name: "Puppet::FileSystem.pathname", ruby: "Puppet::FileSystem.pathname(path).realpath"},
+	{name: "Puppet::Util::Yaml.load_file", ruby: "Puppet::Util::Yaml.safe_load_file(path)"},
+	{name: "Puppet::Util::Json.load_file", ruby: "Puppet::Util::Json.load_file(path)"},
+	{name: "Puppet::Parser::Files", ruby: "Puppet::FileSystem.read(Puppet::Parser::Files.find_file(path, Puppet.lookup(:current_environment)))"},
+	{name: "SDBM", ruby: "begin\n require 'sdbm'\n rescue LoadError\n File.read(path)\n else\n File.read(path)\n end"},
+}
+
+func TestFilesThatAreOpened(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "elsewhere.rb")
+	if err := os.WriteFile(outside, []byte("{}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, path, note string }{
+		{"of the version", "scope.environment.module('rows').path + '/data/inside.rb'", "file modules/rows/data/inside.rb"},
+		{"elsewhere", "'" + outside + "'", "volatile reads " + outside},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"modules/rows/data/inside.rb": "{}\n"}
+			staleNodes(files, openingFiles, "path = "+tt.path)
+			pool := stalePool(t, files)
+			for i, row := range openingFiles {
+				for _, kind := range []string{"r", "e"} {
+					notes := staleReads(t, pool, fmt.Sprintf("%s%d", kind, i))
+					if !hasNote(notes, tt.note+row.want) {
+						t.Errorf("%s (%s): %q is missing; there is %q", row.name, kind, tt.note+row.want, kindOf(notes, tt.note))
+					}
+					if tt.name == "of the version" && hasNote(notes, "volatile ") && !hasNote(notes, "volatile reads /usr/") && !hasNote(notes,
+						"volatile reads /dev/") {
+						t.Errorf("%s (%s): %q", row.name, kind, kindOf(notes, "volatile "))
+					}
+				}
+			}
+		})
+	}
+}
+
+// notFollowed is Ruby that no input can stand for.
+var notFollowed = []staleRow{
+	{name: "ARGF.read", ruby: "ARGV.replace(['/etc/passwd'])\n ARGF.read", want: "reads its standard input"},
+	{name: "ARGF.each_line", ruby: "ARGF.class.instance_method(:lineno).bind(ARGF).call", want: "reads its standard input"},
+	{name: "gets", ruby: "ARGV.replace(['/dev/null'])\n gets", want: "reads its standard input"},
+	{name: "Kernel.readlines", ruby: "ARGV.replace(['/dev/null'])\n Kernel.readlines", want: "reads its standard input"},
+	{name: "$stdin", ruby: "$stdin.read_nonblock(1)", want: "reads its standard input"},
+	{name: "STDIN.dup", ruby: "STDIN.dup", want: "reads its standard input"},
+	{name: "IO.for_fd", ruby: "IO.for_fd(0, autoclose: false)", want: "reads an open file"},
+	{name: "IO.new", ruby: "IO.new(0, autoclose: false)", want: "reads an open file"},
+	{name: "File.new of a descriptor", ruby: "IO.new(1, mode: 'w', autoclose: false)", want: "reads an open file"},
+	{name: "syscall", ruby: "syscall(39)", want: "calls functions written in C"},
+	{name: "Fiddle", ruby: "require 'fiddle'\n Fiddle.dlopen(nil)", want: "calls functions written in C"},
+	{name: "Fiddle::Handle", ruby: "require 'fiddle'\n Fiddle::Handle.new(nil)", want: "calls functions written in C"},
+	{name: "PTY", ruby: "require 'pty'\n PTY.open { 1 }", want: "runs a program"},
+	{name: "IO.console", ruby: "require 'io/console'\n IO.console", want: "reads its standard input"},
+	{name: "IO.read of a program", ruby: "IO.read('|echo')", want: "runs a program"},
+	{name: "set_default_paths", ruby: "OpenSSL::X509::Store.new.set_default_paths", want: "reads the server's certificates"},
+	{name: "OpenSSL::PKey.generate_key", ruby: "OpenSSL::PKey.generate_key('ED25519')", want: "uses random numbers"},
+	{name: "Etc::Passwd", ruby: "require 'etc'\n Etc::Passwd.each { |x| break x }", want: "asks the server's system"},
+	{name: "Etc.getpwnam", ruby: "Etc.getpwnam('root')", want: "asks the server's system"},
+	{name: "Process.getpgid", ruby: "Process.getpgid(0)", want: "asks the server's system"},
+	{name: "UNIXServer", ruby: "UNIXServer.new('/none/x')", want: "uses the network"},
+	{name: "UNIXSocket", ruby: "UNIXSocket.new('/none/x')", want: "uses the network"},
+	{name: "Socket.unix", ruby: "Socket.unix('/none/x')", want: "uses the network"},
+	{name: "Socket.getservbyname", ruby: "Socket.getservbyname('http')", want: "uses the network"},
+	{name: "GC", ruby: "GC.stat", want: "looks into Ruby's memory"},
+	{name: "objspace", ruby: "require 'objspace'\n ObjectSpace.memsize_of('x')", want: "looks into Ruby's memory"},
+	{name: "super_method", ruby: "File.method(:read).super_method.call('/etc/passwd')", want: "looks into Ruby's memory"},
+	{name: "AbstractSyntaxTree.of", ruby: "RubyVM::AbstractSyntaxTree.of(method(:puts).to_proc)", want: "looks into Ruby's memory"},
+	{name: "expand_path", ruby: "File.expand_path('x')", want: "asks for the working directory"},
+	{name: "home", ruby: "File.expand_path('~/x')", want: "asks for the working directory"},
+	{name: "Pathname#expand_path", ruby: "Pathname.new('x').expand_path", want: "asks for the working directory"},
+	{name: "/proc", ruby: "File.read('/proc/self/stat')", want: "reads /proc/self/stat"},
+	{name: "a way round", ruby: "File.read('/proc/self/root/etc/passwd')", want: "reads /proc/self/root"},
+	{name: "ENV.inspect", ruby: "ENV.inspect", want: "reads the server's variables"},
+	{name: "ENV.delete", ruby: "ENV.delete('HOME2')", want: "reads the server's variables"},
+	{name: "Dir.entries", ruby: "Dir.entries('/etc')", want: "lists /etc"},
+	{name: "Dir#initialize", ruby: "Dir.allocate.send(:initialize, '/etc')", want: "lists /etc"},
+	{name: "Pathname#children", ruby: "Pathname.new('/etc').children", want: "lists /etc"},
+	{name: "Pathname.glob", ruby: "Pathname.glob('/etc/*')", want: "lists /etc"},
+	{name: "Find of a directory", ruby: "require 'find'\n Find.find('/etc/ssl') { |f| f }", want: "lists /etc/ssl"},
+	{name: "Puppet::FileSystem.children", ruby: "Puppet::FileSystem.children('/etc')", want: "lists /etc"},
+	{name: "Tempfile", ruby: "require 'tempfile'\n Tempfile.new('x').close!", want: "reads /"},
+	{name: "Dir.home", ruby: "Dir.home", want: "asks for the working directory"},
+	{name: "which", ruby: "Puppet::Util.which('sh')", want: "reads /"},
+	{name: "open3", ruby: "require 'open3'\n Open3.capture2('/bin/echo')", want: "runs a program"},
+}
+
+func TestWhatNoInputStandsFor(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	staleNodes(files, notFollowed, "")
+	pool := stalePool(t, files)
+	for i, row := range notFollowed {
+		for _, kind := range []string{"r", "e"} {
+			if notes := staleReads(t, pool, fmt.Sprintf("%s%d", kind, i)); !hasNote(notes, "volatile "+row.want) {
+				t.Errorf("%s (%s): %q is missing; there is %q", row.name, kind, row.want, kindOf(notes, "volatile "))
+			}
+		}
+	}
+}
+
+// Where lookups by name cover what Puppet's loaders read, they do not cover what code
+// reads of the same directories.
+func TestCodeThatReadsWhereLoadersLook(t *testing.T) {
+	t.Parallel()
+	rows := []staleRow{}
+	for _, dir := range []string{"modules/other/types", "modules/other/functions", "modules/other/lib/puppet/functions",
+		"modules/other/lib/puppet/type", "types", "functions"} {
+		path := "File.join(Puppet.lookup(:current_environment).modules.first.path, '../..', '" + dir + "')"
+		file := "one." + map[bool]string{true: "rb", false: "pp"}[strings.Contains(dir, "lib")]
+		rows = append(
+			rows,
+			staleRow{ruby: "Dir.children(" + path + ")", want: "list " + dir},
+			staleRow{ruby: "Dir.glob(" + path + " + '/*')", want: "names " + dir},
+			staleRow{ruby: "File.read(" + path + " + '/" + file + "')", want: "file " + dir + "/" + file},
+			staleRow{ruby: "File.exist?(" + path + " + '/none.pp')", want: "file " + dir + "/none.pp"},
+			staleRow{ruby: "Puppet::FileSystem.exist?(" + path + " + '/" + file + "')", want: "file " + dir + "/" + file},
+			staleRow{ruby: "call_function('find_file', " + path + " + '/" + file + "')", want: "file " + dir + "/" + file},
+		)
+	}
+	files := map[string]string{
+		"types/one.pp": "type One = String\n", "functions/one.pp": "function one() { 1 }\n",
+		"modules/other/types/one.pp": "type Other::One = String\n", "modules/other/functions/one.pp": "function other::one() { 1 }\n",
+		"modules/other/lib/puppet/functions/one.rb": "# none\n", "modules/other/lib/puppet/type/one.rb": "# none\n",
+		"manifests/site.pp": "node 'language.example.org' {\n" +
+			"  if find_file(\"${settings::environmentpath}/production/modules/other/types/one.pp\") { notify { 'x': } } }\n" +
+			"node 'lookups.example.org' { $x = 'a' =~ Other::One\n notify { 'y': message => String(other::one()) } }\n",
+	}
+	staleNodes(files, rows, "")
+	pool := stalePool(t, files)
+	for i, row := range rows {
+		if notes := staleReads(t, pool, fmt.Sprintf("r%d", i)); !hasNote(notes, row.want) {
+			t.Errorf("%s: %q is missing; there is %q", row.ruby, row.want, kindOf(notes, row.want))
+		}
+	}
+	if notes := staleReads(t, pool, "language"); !hasNote(notes, "file modules/other/types/one.pp") {
+		t.Errorf("a manifest that asks for a file of a type: there is %q", kindOf(notes, "file "))
+	}
+	if notes := staleReads(t, pool, "lookups"); !hasNote(notes, "tree modules/other/types") || hasNote(notes, "file modules/other/types/one.pp") {
+		t.Errorf("lookups by name: there is %q", append(kindOf(notes, "tree "), kindOf(notes, "file ")...))
+	}
+}
