@@ -154,7 +154,7 @@ func agentOf(c *api.Connected, now time.Time) string {
 	if c == nil {
 		return "not connected"
 	}
-	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.TrimSpace(c.Protocol+" "+clientOf(c)))
+	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
 	if c.Shared != "" {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}

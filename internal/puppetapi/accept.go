@@ -12,6 +12,7 @@ type format struct {
 	contentType string
 	rich        bool // tells the agent that rich values are spelled out
 	binary      bool
+	messagePack bool
 }
 
 var (
@@ -20,13 +21,16 @@ var (
 	// PSON is JSON that also allows bytes that are no UTF-8; ours always are.
 	formatPSON     = format{mime: "text/pson", contentType: "text/pson"}
 	formatRichPSON = format{mime: "application/vnd.puppet.rich+pson", contentType: "application/vnd.puppet.rich+pson", rich: true}
-	formatBinary   = format{mime: "application/octet-stream", contentType: "application/octet-stream", binary: true}
+	// Documents are JSON inside: see toMessagePack.
+	formatMessagePack     = format{mime: "application/x-msgpack", contentType: "application/x-msgpack", messagePack: true}
+	formatRichMessagePack = format{mime: "application/vnd.puppet.rich+msgpack", contentType: "application/vnd.puppet.rich+msgpack", rich: true, messagePack: true}
+	formatBinary          = format{mime: "application/octet-stream", contentType: "application/octet-stream", binary: true}
 )
 
 var (
-	dataFormats    = []format{formatJSON, formatPSON}
-	catalogFormats = []format{formatRichJSON, formatJSON, formatRichPSON, formatPSON}
-	richFormats    = []format{formatRichJSON, formatRichPSON}
+	dataFormats    = []format{formatJSON, formatPSON, formatMessagePack}
+	catalogFormats = []format{formatRichJSON, formatJSON, formatRichPSON, formatPSON, formatRichMessagePack, formatMessagePack}
+	richFormats    = []format{formatRichJSON, formatRichPSON, formatRichMessagePack}
 	fileFormats    = []format{formatBinary}
 )
 

@@ -114,6 +114,23 @@ const pieceBytes = 32 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
+// readDocument reads a body whole, as JSON.
+func (s *server) readDocument(c *call, what string, limit int64) (string, error) {
+	if err := c.sent(dataFormats); err != nil {
+		return "", err
+	}
+	body, err := s.readAll(c, what, limit)
+	if err != nil || !isMessagePack(c.r.Header.Get("Content-Type")) {
+		return body, err
+	}
+	return fromMessagePack(body)
+}
+
+func isMessagePack(header string) bool {
+	mime, _, _ := strings.Cut(header, ";")
+	return strings.EqualFold(strings.TrimSpace(mime), formatMessagePack.mime)
+}
+
 // readAll reads a body whole. It becomes a string because parsers cut their texts
 // from it: a report of 85 KB is in memory once, not twice.
 func (s *server) readAll(c *call, what string, limit int64) (string, error) {

@@ -103,6 +103,9 @@ func (s *server) cached(c *call, f format, tree *code.Tree, value func() (any, e
 
 // encoded writes a document that may be compressed already.
 func (c *call) encoded(f format, body []byte, gzipped bool) error {
+	if f.messagePack {
+		return c.packed(f, body, gzipped)
+	}
 	c.w.Header().Set("Content-Type", f.contentType)
 	c.w.Header().Set("Vary", "Accept-Encoding")
 	if gzipped {

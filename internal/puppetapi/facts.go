@@ -9,10 +9,7 @@ import (
 
 // factsPut stores facts that come apart from a catalog request.
 func (s *server) factsPut(c *call) error {
-	if err := c.sent(dataFormats); err != nil {
-		return err
-	}
-	body, err := s.readAll(c, "the facts are", s.MaxFactsBytes)
+	body, err := s.readDocument(c, "the facts are", s.MaxFactsBytes)
 	if err != nil {
 		return err
 	}

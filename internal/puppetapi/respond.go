@@ -20,6 +20,9 @@ const (
 
 // document writes a JSON document that is already encoded.
 func (c *call) document(f format, body []byte) error {
+	if f.messagePack {
+		return c.packed(f, body, false)
+	}
 	c.w.Header().Set("Content-Type", f.contentType)
 	if len(body) < gzipFrom {
 		return c.whole(body)
