@@ -37,6 +37,9 @@ test: test-deps build ## every test, with the race detector
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server
 
+soak-truth: test-deps build ## COUNT (100) random control repositories from SEED (1), each changed STEPS (4) times, beside plain Puppet
+	TUTTI_SEED=$(or $(SEED),1) TUTTI_COUNT=$(or $(COUNT),100) TUTTI_STEPS=$(or $(STEPS),4) $(GO) test -timeout 24h -count=1 -v -run TestCatalogsArePlainPuppets ./internal/server
+
 quick: ## the tests without the race detector and without real agents
 	$(GO) test -timeout 5m . ./api/... ./internal/...
 
@@ -109,4 +112,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test soak quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check
+.PHONY: help build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check

@@ -89,6 +89,7 @@ var ranks = map[string]int{
 	"internal/peers":         30,
 	"internal/peers/load":    29,
 	"internal/peers/measure": 29,
+	"internal/truth":         30, // only tests import it
 	"internal/cli":           32,
 	"internal/demo":          31,
 	"cmd/tutti":              40,
@@ -129,6 +130,18 @@ func TestImportsPointDown(t *testing.T) {
 			}
 			if toRank, _ := rankOf(to); toRank >= rank {
 				t.Errorf("%s imports %s: imports point down", path, imp)
+			}
+		}
+	}
+}
+
+// What makes random repositories is for tests.
+func TestOnlyTestsImportTruth(t *testing.T) {
+	t.Parallel()
+	for path, file := range goFiles(t) {
+		for _, spec := range file.Imports {
+			if imp, _ := strconv.Unquote(spec.Path.Value); imp == module+"internal/truth" && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s imports %s", path, imp)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ module Tutti
         @owners = Hash.new { |all, path| all[path] = [] }
         modules.each { |name, dir| index(name, dir) }
         { Puppet::Resource::TypeCollection => Manifests, Puppet::Node::Environment => Environments,
-          Puppet::Pops::Loader::Loader => Loaded, Puppet::Pops::Types::PTypeAliasType => Aliases }.each { |there, ours| there.prepend(ours) }
+          Puppet::Pops::Loader::Loader => Loaded, Puppet::Pops::Types::PTypeAliasType => Aliases,
+          Puppet::Pops::Lookup::FunctionProvider => Backends }.each { |there, ours| there.prepend(ours) }
         kinds
         Puppet::Type.singleton_class.prepend(NativeTypes)
         Puppet::Util::Feature.prepend(Features)
@@ -180,6 +181,13 @@ module Tutti
     module Aliases
       def resolve(loader)
         Inputs.look(:alias, name) { super }
+      end
+    end
+
+    # Functions that Hiera gets its data from: it keeps them, and finds them in its own way.
+    module Backends
+      private def function(invocation)
+        Inputs.look(:function, @function_name) { super }
       end
     end
 

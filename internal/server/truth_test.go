@@ -1,0 +1,169 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/truth"
+)
+
+// mistakenWorlds is how many of the worlds below have a mistake that was put in.
+const mistakenWorlds = 3
+
+// The catalogs of random control repositories are what plain Puppet gives, or there is
+// none for the same reason; also after a random change, or many, when most are not
+// compiled again. One world costs seconds, so this takes few that have all constructs
+// together. TUTTI_SEED, TUTTI_COUNT and TUTTI_STEPS choose others: `make soak-truth`.
+func TestCatalogsArePlainPuppets(t *testing.T) {
+	t.Parallel()
+	seeds, steps := truth.Cover(mistakenWorlds), number(t, "TUTTI_STEPS", 1)
+	if count := number(t, "TUTTI_COUNT", 0); count > 0 {
+		seeds = nil
+		for i := range count {
+			seeds = append(seeds, uint64(number(t, "TUTTI_SEED", 1)+i))
+		}
+	}
+	plains := startPlains(t, 2)
+	begin := time.Now()
+	var worlds, compared, failed, reused, differ atomic.Int64
+	t.Run("worlds", func(t *testing.T) {
+		for _, seed := range seeds {
+			t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+				t.Parallel()
+				plain := <-plains
+				defer func() { plains <- plain }()
+				s := newTruthServer(t, truth.New(seed), plain, nil)
+				if !s.live(steps) {
+					differ.Add(1)
+				}
+				compared.Add(int64(s.equal))
+				failed.Add(int64(s.failed))
+				reused.Add(int64(s.p.reuser.Stats().Reused))
+				if n := worlds.Add(1); n%50 == 0 {
+					fmt.Fprintf(os.Stderr, "%d worlds in %.0f s, %d differ\n", n, time.Since(begin).Seconds(), differ.Load())
+				}
+			})
+		}
+	})
+	t.Logf("from seed %d on: %d worlds in %.0f s, %d catalogs or errors compared, %d of them errors, %d catalogs used again; %d worlds differ",
+		seeds[0], worlds.Load(), time.Since(begin).Seconds(), compared.Load(), failed.Load(), reused.Load(), differ.Load())
+	if len(seeds) > mistakenWorlds && (failed.Load() > compared.Load()/2 || reused.Load() < worlds.Load()) {
+		t.Errorf("%d of %d gave no catalog, %d catalogs were used again: this test compared too little", failed.Load(), compared.Load(), reused.Load())
+	}
+}
+
+// mistake is text of the compilers' code that a probe replaces.
+type mistake struct{ file, plainly, mistaken string }
+
+// probes put a mistake of the past back.
+var probes = []struct {
+	name      string
+	mistakes  []mistake // none: facts are sorted
+	construct string    // that shows it
+}{
+	{"the main manifest is loaded without loaders", []mistake{
+		{"compiler.rb", "{ current_environment: @environment, loaders: loaders }", "{ current_environment: @environment }"},
+		{"loads.rb", "@known_resource_types = @loaders = @parsed_code = nil", ""},
+	}, "site-function"},
+	{"functions that Hiera asks are not noted", []mistake{{"lookups.rb", "Inputs.look(:function, @function_name) { super }", "super"}}, "hiera-lookup-key"},
+	{"facts are sorted by name", nil, "iteration"},
+}
+
+// probeWorlds is in how many worlds of what a mistake needs it must be found.
+const probeWorlds = 8
+
+// The test above finds mistakes: each that is put back makes a difference in some world.
+func TestTruthFindsMistakes(t *testing.T) {
+	t.Parallel()
+	plains := startPlains(t, 2)
+	for _, probe := range probes {
+		t.Run(probe.name, func(t *testing.T) {
+			t.Parallel()
+			plain := <-plains
+			defer func() { plains <- plain }()
+			for seed := uint64(1); seed <= probeWorlds; seed++ {
+				w := truth.New(seed, probe.construct)
+				s := newTruthServer(t, w, plain, func(s *truthServer) {
+					s.sorts = len(probe.mistakes) == 0
+					for _, m := range probe.mistakes {
+						putBack(t, filepath.Join(s.rubyCode(), m.file), m.plainly, m.mistaken)
+					}
+				})
+				found := ""
+				s.report = func(format string, args ...any) { found = fmt.Sprintf(format, args...) }
+				if !s.live(4) {
+					t.Logf("found in world %d of %s: %.600s", seed, probe.construct, found)
+					return
+				}
+			}
+			t.Errorf("not found in %d worlds of %s", probeWorlds, probe.construct)
+		})
+	}
+}
+
+// putBack replaces text in a file; it must be there.
+func putBack(t *testing.T, path, old, fresh string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("%s has no %q any more: change the probe", path, old)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, fresh)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startPlains starts processes of plain Puppet.
+func startPlains(t *testing.T, n int) chan *truth.Plain {
+	t.Helper()
+	if _, err := exec.LookPath("puppet"); err != nil {
+		t.Fatal("no puppet here: make test-deps")
+	}
+	plains := make(chan *truth.Plain, n)
+	for range n {
+		p, err := truth.StartPlain(t.TempDir(), "ruby")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		plains <- p
+	}
+	return plains
+}
+
+// live compares at the start and after each step: one around the code, one of the code,
+// in turns.
+func (s *truthServer) live(steps int) bool {
+	s.t.Helper()
+	story := []string{"the start"}
+	for step := 0; ; step++ {
+		if difference := s.check(); difference != "" {
+			s.report("seed %d, step %d. Repeat it: make soak-truth SEED=%d COUNT=1 STEPS=%d\nmade of %s\nchanges:\n  %s\n%s",
+				s.w.Seed, step, s.w.Seed, steps, strings.Join(s.w.Constructs, ", "), strings.Join(story, "\n  "), difference)
+			return false
+		}
+		if step == steps {
+			return true
+		}
+		if (uint64(step)+s.w.Seed)%2 == 0 {
+			story = append(story, s.w.ChangeAround())
+			s.around()
+		} else {
+			story = append(story, s.w.ChangeCode())
+			s.deploy()
+		}
+	}
+}

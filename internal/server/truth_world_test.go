@@ -1,0 +1,277 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/truth"
+)
+
+// truthServer is a server without its doors that serves one world, and plain Puppet
+// beside it.
+type truthServer struct {
+	t       *testing.T
+	w       *truth.World
+	p       *parts
+	orders  compile.Orders
+	plain   *truth.Plain
+	env     string
+	version fleet.Digest
+	group   *classify.Group
+	serial  int
+
+	sorts bool // a mistake: facts lose their order
+
+	report func(format string, args ...any) // is told a difference
+
+	exported map[string][]truth.Exported // of nodes, by plain Puppet
+	done     map[string]plainDone        // by node
+	code     int                         // how often the code changed
+	failed   int                         // compilations that gave no catalog
+	equal    int                         // comparisons
+}
+
+// plainDone is what plain Puppet was asked last, and what it said.
+type plainDone struct {
+	request string
+	result  truth.Result
+}
+
+// newTruthServer starts it. change may put a mistake into it first; nil: it stays as it is.
+func newTruthServer(t *testing.T, w *truth.World, plain *truth.Plain, change func(*truthServer)) *truthServer {
+	t.Helper()
+	c := Default()
+	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck, c.VolatileTTL = filepath.Join(t.TempDir(), "data"), 1, 0, 0, false, 0, 0
+	p, err := open(t.Context(), c, newLogger(c, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- p.ruby.Run(ctx) }()
+	go func() { ended <- p.dispatch.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, <-ended, p.close()); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &truthServer{t: t, w: w, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env"), report: t.Errorf,
+		exported: map[string][]truth.Exported{}, done: map[string]plainDone{}}
+	s.orders = compile.Orders{Inputs: adapter{p}, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	if change != nil {
+		change(s)
+	}
+	s.around()
+	s.deploy()
+	return s
+}
+
+// rubyCode is where the compilers' code is, once all of it is there.
+func (s *truthServer) rubyCode() string {
+	s.t.Helper()
+	dir := filepath.Join(s.p.data.join("ruby"), "ruby")
+	last, err := os.Stat("../ruby/zygote/zygote.rb") // the last to be written
+	s.must(err)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if info, err := os.Stat(filepath.Join(dir, "zygote.rb")); err == nil && info.Size() == last.Size() {
+			return dir
+		}
+		<-tick.C
+	}
+}
+
+func (s *truthServer) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// deploy makes the world's files the environment's version.
+func (s *truthServer) deploy() {
+	s.t.Helper()
+	s.must(os.RemoveAll(s.env))
+	for path, text := range s.w.Files {
+		path = filepath.Join(s.env, path)
+		s.must(os.MkdirAll(filepath.Dir(path), 0o755))
+		s.must(os.WriteFile(path, []byte(text), 0o644))
+	}
+	bundle, err := code.Build(s.t.Context(), s.env, code.BuildOptions{})
+	s.must(err)
+	_, err = bundle.Upload(s.t.Context(), s.p.blobs)
+	s.must(err)
+	v, err := s.p.library.Deploy(s.t.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest, At: time.Now(), Actor: "test",
+		Origin: "test"})
+	s.must(err)
+	s.version = v.ID
+	s.code++
+}
+
+// around saves facts and the group.
+func (s *truthServer) around() {
+	s.t.Helper()
+	for _, node := range s.w.Nodes {
+		now := time.Now()
+		values, arrangement, err := inventory.CanonicalFacts(encoded(s.t, node.Facts))
+		s.must(err)
+		if s.sorts {
+			arrangement = ""
+		}
+		_, _, err = s.p.store.SaveFacts(s.t.Context(), inventory.FactSet{
+			Certname: fleet.Certname(node.Name), Environment: "production", Values: values, Arrangement: arrangement, Digest: fleet.DigestOf(values),
+			ReceivedAt: now, Timestamp: now, Origin: inventory.Origin{ProducedAt: now},
+		})
+		s.must(err)
+	}
+	g := classify.Group{ID: classify.NewID(), Name: "all", Parent: classify.RootID}
+	if s.group != nil {
+		g = *s.group
+	}
+	g.Pinned = nil
+	for _, node := range s.w.Nodes {
+		g.Pinned = append(g.Pinned, fleet.Certname(node.Name))
+	}
+	g.Classes, g.Data, g.Variables = classesOf(s.w.Group.Classes), classesOf(s.w.Group.Data), valuesOf(s.w.Group.Variables)
+	saved, err := s.p.store.ChangeGroups(s.t.Context(), []classify.Change{groupChange(s.group, g)})
+	s.must(err)
+	s.group = &saved[0]
+}
+
+func classesOf(values map[string]map[string]string) classify.Classes {
+	classes := classify.Classes{}
+	for name, given := range values {
+		classes[name] = valuesOf(given)
+	}
+	return classes
+}
+
+func valuesOf(given map[string]string) classify.Values {
+	values := classify.Values{}
+	for name, value := range given {
+		values[name] = json.RawMessage(value)
+	}
+	return values
+}
+
+func encoded(t *testing.T, value any) json.RawMessage {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// served is what each node is given. Nodes ask until nobody's catalog changes any more:
+// some collect what others export.
+func (s *truthServer) served() map[string]truth.Result {
+	s.t.Helper()
+	results, names := map[string]truth.Result{}, map[string]string{}
+	for range 5 {
+		before := maps.Clone(names)
+		for _, node := range s.w.Nodes {
+			s.serial++
+			answer, err := s.p.catalogs.Catalog(s.t.Context(), compile.Ask{
+				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: encoded(s.t, node.Trusted),
+				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute,
+			})
+			if failed, ok := errors.AsType[*compile.Error](err); ok {
+				results[node.Name], names[node.Name] = truth.Result{Error: failed.Message}, failed.Message
+				continue
+			}
+			s.must(err)
+			results[node.Name], names[node.Name] = truth.Result{Catalog: answer.Catalog}, string(answer.Compilation.Catalog)
+		}
+		if maps.Equal(before, names) {
+			break
+		}
+	}
+	return results
+}
+
+// fresh is what plain Puppet gives each node, once all have what others export.
+func (s *truthServer) fresh() map[string]truth.Result {
+	s.t.Helper()
+	results := map[string]truth.Result{}
+	for range 5 {
+		stands := true
+		for _, node := range s.w.Nodes {
+			order, _, err := s.orders.Build(s.t.Context(), compile.Compilation{Node: fleet.Certname(node.Name), Environment: "production",
+				Version: s.version, Trusted: encoded(s.t, node.Trusted)})
+			s.must(err)
+			request := truth.Request{Root: s.env, Environment: "production", Exported: []truth.Exported{}, Order: map[string]any{
+				"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,
+				"classes": order.Classes, "parameters": order.Parameters, "data": order.Data,
+			}}
+			for _, name := range slices.Sorted(maps.Keys(s.exported)) {
+				if name != node.Name {
+					request.Exported = append(request.Exported, s.exported[name]...)
+				}
+			}
+			text := fmt.Sprint(s.code, string(encoded(s.t, request)))
+			if s.done[node.Name].request != text {
+				stands = false
+				result, err := s.plain.Compile(request)
+				s.must(err)
+				s.done[node.Name] = plainDone{text, result}
+				if result.Error == "" {
+					s.exported[node.Name] = result.Exported
+				}
+			}
+			results[node.Name] = s.done[node.Name].result
+		}
+		if stands {
+			break
+		}
+	}
+	return results
+}
+
+// check compares what is served with what plain Puppet gives; empty: all is equal.
+func (s *truthServer) check() string {
+	s.t.Helper()
+	want, got := s.fresh(), s.served()
+	for _, node := range s.w.Nodes {
+		plain, ours := want[node.Name], got[node.Name]
+		s.equal++
+		if plain.Error != "" {
+			s.failed++
+		}
+		if plain.Error != "" || ours.Error != "" {
+			if plain.Error != ours.Error {
+				return fmt.Sprintf("%s: other errors\n  plain %.1500s\n  ours  %.1500s", node.Name, shownError(plain), shownError(ours))
+			}
+			continue
+		}
+		difference, err := truth.Difference(plain.Catalog, ours.Catalog)
+		s.must(err)
+		if difference != "" {
+			return node.Name + ": " + difference
+		}
+	}
+	return ""
+}
+
+func shownError(r truth.Result) string {
+	if r.Error == "" {
+		return "a catalog"
+	}
+	return r.Error
+}

@@ -1,0 +1,187 @@
+package truth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ofOneCompilation differ between two compilations of the same.
+var ofOneCompilation = []string{"version", "catalog_uuid", "code_id", "metadata", "recursive_metadata"}
+
+// address is where an object is in a process's memory: Ruby's inspect shows it.
+var address = regexp.MustCompile(`(#(?:<|\\u003c)[A-Z][A-Za-z:]*:0x)[0-9a-f]{16}`)
+
+func withoutAddresses(text []byte) []byte { return address.ReplaceAll(text, []byte("${1}")) }
+
+// Difference tells how a catalog differs from the one that plain Puppet gave: the
+// resources, their parameters, tags and places, and the edges, all in order. Empty: they
+// are equal, but for what belongs to one compilation only.
+func Difference(plain, ours json.RawMessage) (string, error) {
+	want, err := ordered(withoutAddresses(plain))
+	if err != nil {
+		return "", fmt.Errorf("read plain Puppet's catalog: %w", err)
+	}
+	got, err := ordered(withoutAddresses(ours))
+	if err != nil {
+		return "", fmt.Errorf("read our catalog: %w", err)
+	}
+	want, got = withoutMeaningless(want), withoutMeaningless(got)
+	var found []string
+	for _, key := range keysOf(want, got) {
+		if slices.Contains(ofOneCompilation, key) {
+			continue
+		}
+		a, aList := want.get(key).([]any)
+		b, bList := got.get(key).([]any)
+		if aList && bList {
+			found = append(found, differentItems(key, a, b)...)
+		} else if x, y := show(want.get(key)), show(got.get(key)); x != y {
+			found = append(found, fmt.Sprintf("%s\n  plain %s\n  ours  %s", key, x, y))
+		}
+	}
+	return strings.Join(found, "\n"), nil
+}
+
+// withoutMeaningless sorts what is a set: the keys of the catalog, of resources and of
+// parameters, tags and classes. Tutti stores catalogs so, because equal ones must have
+// equal bytes.
+func withoutMeaningless(catalog Object) Object {
+	out := setsSorted(catalog)
+	for i, m := range out {
+		list, isList := m.Value.([]any)
+		if m.Key != "resources" || !isList {
+			continue
+		}
+		resources := make([]any, len(list))
+		for j, item := range list {
+			resources[j] = item
+			if resource, ok := item.(Object); ok {
+				resources[j] = setsSorted(resource)
+			}
+		}
+		out[i].Value = resources
+	}
+	return out
+}
+
+func setsSorted(o Object) Object {
+	out := byKey(o)
+	for i, m := range out {
+		switch list := m.Value.(type) {
+		case []any:
+			if m.Key == "tags" || m.Key == "classes" {
+				out[i].Value = slices.SortedFunc(slices.Values(list), func(a, b any) int { return strings.Compare(show(a), show(b)) })
+			}
+		case Object:
+			if m.Key == "parameters" {
+				out[i].Value = byKey(list)
+			}
+		}
+	}
+	return out
+}
+
+func byKey(o Object) Object {
+	return slices.SortedFunc(slices.Values(o), func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+}
+
+func keysOf(objects ...Object) []string {
+	var keys []string
+	for _, o := range objects {
+		for _, m := range o {
+			if !slices.Contains(keys, m.Key) {
+				keys = append(keys, m.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// shownItems is how many differences of one list are told.
+const shownItems = 4
+
+// differentItems compares two lists item by item; one that is only in the other place
+// is told by its place.
+func differentItems(key string, want, got []any) []string {
+	var found []string
+	for i := range max(len(want), len(got)) {
+		a, b := "nothing", "nothing"
+		if i < len(want) {
+			a = show(want[i])
+		}
+		if i < len(got) {
+			b = show(got[i])
+		}
+		if a == b {
+			continue
+		}
+		if found = append(found, fmt.Sprintf("%s[%d]\n  plain %.2000s\n  ours  %.2000s", key, i, a, b)); len(found) == shownItems {
+			break
+		}
+	}
+	return found
+}
+
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// ordered reads an object; those within are Objects, too.
+func ordered(text []byte) (Object, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	value, err := readOrdered(decoder)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(Object)
+	if !ok {
+		return nil, errors.New("it is no object")
+	}
+	return object, nil
+}
+
+func readOrdered(d *json.Decoder) (any, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, fmt.Errorf("read a token: %w", err)
+	}
+	switch token {
+	case json.Delim('{'):
+		object := Object{}
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, fmt.Errorf("read a key: %w", err)
+			}
+			value, err := readOrdered(d)
+			if err != nil {
+				return nil, err
+			}
+			object = append(object, Member{key.(string), value})
+		}
+		_, err = d.Token()
+		return object, err
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			value, err := readOrdered(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		_, err = d.Token()
+		return list, err
+	}
+	return token, nil
+}

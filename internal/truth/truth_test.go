@@ -1,0 +1,137 @@
+package truth
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheSameSeedGivesTheSameWorld(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		a, b := New(seed), New(seed)
+		for range 5 {
+			if diff := cmp.Diff(a.Files, b.Files); diff != "" {
+				t.Fatalf("seed %d (-one +other):\n%s", seed, diff)
+			}
+			if diff := cmp.Diff(a.Nodes, b.Nodes); diff != "" {
+				t.Fatalf("seed %d (-one +other):\n%s", seed, diff)
+			}
+			if x, y := a.ChangeCode()+a.ChangeAround(), b.ChangeCode()+b.ChangeAround(); x != y {
+				t.Fatalf("seed %d: one changes %s, the other %s", seed, x, y)
+			}
+		}
+	}
+	if cmp.Equal(New(1).Files, New(2).Files) {
+		t.Error("two seeds give the same files")
+	}
+}
+
+// mistakeWorlds is in how many worlds each mistake must be; only each fifth has one.
+const mistakeWorlds = 1000
+
+func TestEachConstructIsInSomeWorld(t *testing.T) {
+	t.Parallel()
+	covered, in := map[string]bool{}, map[string]bool{}
+	seeds := Cover(3)
+	for _, seed := range seeds {
+		for _, name := range New(seed).Constructs {
+			covered[name] = true
+		}
+	}
+	t.Logf("covered by the worlds %d", seeds)
+	if len(seeds) > 20 {
+		t.Errorf("it takes %d worlds to have all constructs: %d", len(seeds), seeds)
+	}
+	for seed := uint64(1); seed <= mistakeWorlds; seed++ {
+		for _, name := range New(seed).Constructs {
+			in[name] = true
+		}
+	}
+	for _, c := range words.sound {
+		if off := Off[c.name] != ""; covered[c.name] == off {
+			t.Errorf("%s: covered %t, switched off %t", c.name, covered[c.name], off)
+		}
+	}
+	for _, c := range words.mistakes {
+		if off := Off[c.name] != ""; in[c.name] == off {
+			t.Errorf("the mistake %s: in the first %d worlds %t, switched off %t", c.name, mistakeWorlds, in[c.name], off)
+		}
+	}
+}
+
+func TestAWorldOfOneConstruct(t *testing.T) {
+	t.Parallel()
+	for _, name := range Constructs() {
+		if got := New(1, name).Constructs; !cmp.Equal(got, []string{name}) {
+			t.Errorf("the world of %s is made of %v", name, got)
+		}
+	}
+}
+
+func TestNothingIsLeftToFill(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		for path, text := range New(seed).Files {
+			if strings.ContainsAny(path+text, "‹›¦") {
+				t.Fatalf("seed %d: %s has something left to fill:\n%s", seed, path, text)
+			}
+		}
+	}
+}
+
+func TestOffNamesConstructs(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, name := range Constructs() {
+		if known[name] {
+			t.Errorf("two constructs are called %s", name)
+		}
+		known[name] = true
+	}
+	for name := range Off {
+		if !known[name] {
+			t.Errorf("%s is switched off and no construct", name)
+		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	t.Parallel()
+	const plain = `{"version":1,"tags":["b","a"],"resources":[{"type":"A","tags":["y","x"],"parameters":{"q":1,"p":{"z":1,"a":2}}},{"type":"B"}],"edges":[1,2]}`
+	for _, tt := range []struct{ name, ours, want string }{
+		{"sets are sorted", `{"resources":[` +
+			`{"parameters":{"p":{"z":1,"a":2},"q":1},"tags":["x","y"],"type":"A"},{"type":"B"}],"tags":["a","b"],"edges":[1,2],"code_id":"x"}`, ""},
+		{"the order of keys in a value", strings.Replace(plain, `"z":1,"a":2`, `"a":2,"z":1`, 1), "resources[0]"},
+		{"the order of resources", `{"tags":["b","a"],"resources":[` +
+			`{"type":"B"},{"type":"A","tags":["y","x"],"parameters":{"q":1,"p":{"z":1,"a":2}}}],"edges":[1,2]}`, "resources[0]"},
+		{"the order of edges", strings.Replace(plain, "[1,2]", "[2,1]", 1), "edges[0]"},
+		{"a tag", strings.Replace(plain, `"x"`, `"w"`, 1), "resources[0]"},
+		{"a resource more", strings.Replace(plain, `{"type":"B"}`, `{"type":"B"},{"type":"C"}`, 1), "resources[2]"},
+		{"a number's digits", strings.Replace(plain, `"q":1`, `"q":1.0`, 1), "resources[0]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Difference(json.RawMessage(plain), json.RawMessage(tt.ours))
+			if err != nil || !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+				t.Errorf("got %q, %v; want one that begins with %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAddressesOfObjectsAreNoDifference(t *testing.T) {
+	t.Parallel()
+	const plain = `{"resources":[{"parameters":{"x":"[#<Puppet::Span:0x00007f8055a2a8c8 @n=1>] 0x00007f8055a2a8c8"}}]}`
+	for ours, same := range map[string]bool{
+		strings.Replace(plain, "0x00007f8055a2a8c8", "0x00007fc55a2f72a0", 1): true,
+		strings.ReplaceAll(plain, "0x00007f8055a2a8c8", "0x00007fc55a2f72a0"): false,
+		strings.Replace(plain, "@n=1", "@n=2", 1):                             false,
+	} {
+		if got, err := Difference(json.RawMessage(plain), json.RawMessage(ours)); err != nil || (got == "") != same {
+			t.Errorf("%s: %q, %v", ours, got, err)
+		}
+	}
+}
