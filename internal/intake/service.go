@@ -140,14 +140,20 @@ type newest struct {
 	queued bool
 }
 
+// The queue is looked at first: a set leaves it only when the inventory has it, so whoever looked
+// there last could miss it in both.
 func (s *Service) head(ctx context.Context, node fleet.Certname) (newest, error) {
+	var waiting Set
+	none := error(fault.New(fault.NotFound, "nothing is queued"))
+	if !s.idle() {
+		waiting, none = s.Store.QueuedFacts(ctx, node)
+	}
 	stored, err := s.Inventory.Facts(ctx, node)
-	if err != nil && fault.Of(err) != fault.NotFound || s.idle() {
+	if err != nil && fault.Of(err) != fault.NotFound {
 		return newest{Stored: stored}, err
 	}
-	waiting, none := s.Store.QueuedFacts(ctx, node)
 	switch {
-	case fault.Of(none) == fault.NotFound && none != nil:
+	case none != nil && fault.Of(none) == fault.NotFound:
 		return newest{Stored: stored}, err
 	case none != nil:
 		return newest{}, none
