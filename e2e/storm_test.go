@@ -24,7 +24,7 @@ const (
 	stormAgents  = 2
 	stormWorkers = 2
 	stormDeploys = 5
-	stormVictims = 40 // simulated nodes that one blow hits, at most
+	stormVictims = 160 // simulated nodes that one blow hits, at most
 )
 
 // blow is one of the things that happen in a storm.
