@@ -23,6 +23,7 @@ var ranks = map[string]int{
 	"internal/bell":  0,
 	"internal/crew":  0,
 	"internal/fleet": 1,
+	"internal/rate":  1,
 	"internal/pql":   1,
 	"internal/wire":  1,
 	"internal/pxp":   1,
@@ -32,6 +33,7 @@ var ranks = map[string]int{
 	"internal/memory":      2,
 	// cores: own their ports, import no core
 	"internal/appgraph":  10,
+	"internal/backup":    10,
 	"internal/broker":    10,
 	"internal/bucket":    10,
 	"internal/cas":       9, // the others stand on it
@@ -54,10 +56,12 @@ var ranks = map[string]int{
 	"internal/relay":     10,
 	"internal/routine":   10,
 	"internal/task":      10,
+	"internal/usage":     10,
 	// flows: may import cores
 	"internal/codecheck": 12,
 	// edges: implement ports, import no edge
 	"internal/blobfs":        20,
+	"internal/cell":          19, // edges run programs in it
 	"internal/yamljson":      19, // edges read with it
 	"internal/caapi":         20,
 	"internal/classifierapi": 20,

@@ -48,6 +48,7 @@ type Error struct {
 	Kind       Kind
 	Detail     string        // one sentence for people, safe to show
 	RetryAfter time.Duration // with Unavailable: when to come back; zero means unknown
+	TooOften   bool          // with Unavailable: the caller itself is the reason
 	Err        error         // the cause, for the log
 }
 
@@ -78,6 +79,17 @@ func Wrap(kind Kind, err error, format string, args ...any) error {
 // Later is an Unavailable fault that says when to come back.
 func Later(after time.Duration, format string, args ...any) error {
 	return &Error{Kind: Unavailable, Detail: fmt.Sprintf(format, args...), RetryAfter: after}
+}
+
+// TooOften is a Later fault whose reason is the caller, who did this more often than it may.
+func TooOften(after time.Duration, format string, args ...any) error {
+	return &Error{Kind: Unavailable, Detail: fmt.Sprintf(format, args...), RetryAfter: after, TooOften: true}
+}
+
+// IsTooOften tells whether err is a TooOften fault.
+func IsTooOften(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.TooOften
 }
 
 // Of returns the kind of err. Unknown errors are Internal: nothing leaks by

@@ -14,10 +14,12 @@ const (
 
 // Actor is who asks, and what they may do.
 type Actor struct {
-	Kind   ActorKind
-	Name   string  // certname, or the user's name
-	Token  string  // the id of the token that was shown
-	Grants []Grant // what the actor's roles allow
+	Kind  ActorKind
+	Name  string // certname, or the user's name
+	Token string // the id of the token that was shown
+	// BreakGlass is set by the token in the server's data directory, which is for the first hour and for emergencies.
+	BreakGlass bool
+	Grants     []Grant // what the actor's roles allow
 	// Narrowed is set by a token that has roles of its own: what Within does not
 	// allow as well is not allowed.
 	Narrowed bool

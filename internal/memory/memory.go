@@ -6,6 +6,7 @@ package memory
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -123,7 +124,25 @@ func (v *Versions[R]) Save(r R, keep func(to *R, from R)) (R, error) {
 		}
 		keep(&r, *v.newest(name))
 	}
-	stamp.Version = len(v.all[name]) + 1
+	stamp.Version = 1
+	if len(v.all[name]) > 0 {
+		_, before := v.named(v.newest(name))
+		stamp.Version = before.Version + 1
+	}
 	v.all[name] = append(v.all[name], r)
 	return r, nil
+}
+
+// Prune forgets versions from before a time, but the newest keep of each stay, and one at least. It counts them.
+func (v *Versions[R]) Prune(before time.Time, keep int) (pruned int) {
+	for name, versions := range v.all {
+		old := versions[:max(len(versions)-max(keep, 1), 0)]
+		kept := slices.DeleteFunc(slices.Clone(old), func(r R) bool {
+			_, stamp := v.named(&r)
+			return stamp.At.Before(before)
+		})
+		pruned += len(old) - len(kept)
+		v.all[name] = append(kept, versions[len(old):]...)
+	}
+	return pruned
 }

@@ -1,0 +1,129 @@
+package cell
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// member is a process as /proc shows it.
+type member struct {
+	pid, parent int
+	dead        bool // nobody has waited for it yet
+}
+
+// members lists all processes that /proc shows.
+func members() []member {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	all := make([]member, 0, len(names))
+	for _, name := range names {
+		text, err := os.ReadFile(name + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		end := bytes.LastIndexByte(text, ')') // its name may hold anything
+		fields := bytes.Fields(text[end+1:])
+		if end < 0 || len(fields) < 2 {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(name))
+		parent, _ := strconv.Atoi(string(fields[1]))
+		all = append(all, member{pid, parent, fields[0][0] == 'Z' || fields[0][0] == 'X'})
+	}
+	return all
+}
+
+// descendants are the living processes below one.
+func descendants(of int) (pids []int) {
+	children := map[int][]member{}
+	for _, m := range members() {
+		children[m.parent] = append(children[m.parent], m)
+	}
+	for waiting := []int{of}; len(waiting) > 0; waiting = waiting[1:] {
+		for _, m := range children[waiting[0]] {
+			waiting = append(waiting, m.pid)
+			if !m.dead {
+				pids = append(pids, m.pid)
+			}
+		}
+	}
+	return pids
+}
+
+// threadsOf counts the threads of a user that /proc shows.
+func threadsOf(uid int) (threads int) {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range names {
+		var stat unix.Stat_t
+		if unix.Stat(name, &stat) == nil && int(stat.Uid) == uid {
+			tasks, _ := os.ReadDir(name + "/task")
+			threads += len(tasks)
+		}
+	}
+	return threads
+}
+
+// mostCounted bounds the descendants whose memory is looked at.
+const mostCounted = 256
+
+// residentBytes is what a process holds with all that it started: its own resident memory, and of the others their share.
+func residentBytes(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := bytes.Fields(text)
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	total := pages * int64(os.Getpagesize())
+	for i, child := range descendants(pid) {
+		if i == mostCounted {
+			break
+		}
+		total += shareOf(child)
+	}
+	return total
+}
+
+// shareOf is the memory of a process, with what it shares divided among those who do.
+func shareOf(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, found := bytes.Cut(text, []byte("\nPss:"))
+	fields := bytes.Fields(rest)
+	if !found || len(fields) == 0 {
+		return 0
+	}
+	kilobytes, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return kilobytes << 10
+}
+
+const (
+	// killTime bounds how long killing goes on; who forks faster than that meets its limit of processes.
+	killTime  = 5 * time.Second
+	killPause = time.Millisecond
+)
+
+// killAll kills until list is empty. Each round stops them first, so that none of them makes another meanwhile.
+func killAll(list func() []int) {
+	pause := time.NewTicker(killPause)
+	defer pause.Stop()
+	for end := time.Now().Add(killTime); time.Now().Before(end); <-pause.C {
+		pids := list()
+		if len(pids) == 0 {
+			return
+		}
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGSTOP)
+		}
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
