@@ -56,6 +56,11 @@ func (s *Store) discard(p *pending) { _ = os.Remove(p.name) }
 
 // receive writes content to a file of its own and checks its digest.
 func (s *Store) receive(ctx context.Context, r io.Reader, want fleet.Digest) (*pending, error) {
+	if admit := s.admit.Load(); admit != nil {
+		if err := (*admit)(); err != nil {
+			return nil, err
+		}
+	}
 	p := &pending{name: filepath.Join(s.tmpDir(), uuid.NewString())}
 	f, err := s.create(p.name)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,6 +32,8 @@ type Store struct {
 
 	// create makes a file to write to; tests put disks that are full here.
 	create func(name string) (*os.File, error)
+
+	admit atomic.Pointer[func() error] // see Guard
 }
 
 var (
@@ -87,6 +90,9 @@ const bufferBytes = 128 << 10
 func createFile(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, blobMode)
 }
+
+// Guard has admit asked before content is written from now on: what it returns is the error.
+func (s *Store) Guard(admit func() error) { s.admit.Store(&admit) }
 
 // Close gives the directory free for another process.
 func (s *Store) Close() error { return s.lock.Close() }
@@ -281,8 +287,14 @@ func (s *Store) touch(d fleet.Digest) (bool, error) {
 	return s.renew(d)
 }
 
-// Sweep implements cas.Store. keep is called without any lock held.
+// Sweep implements cas.Store. keep is called without any lock of a blob held. Unavailable
+// while a Reader is open.
 func (s *Store) Sweep(ctx context.Context, keep func(fleet.Digest) bool, before time.Time) (removed int, size int64, err error) {
+	done, err := s.sweeping()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer done()
 	for i := range s.shards {
 		entries, err := os.ReadDir(s.shardDir(i))
 		if err != nil {

@@ -22,9 +22,8 @@ import (
 // best first. The rest of the document stays as it is, byte for byte.
 //
 // A resource is left alone unless all its sources are of this server
-// (puppet:///...) and what was found is in the modules mount. Invalid for a
-// source that is not there, as the compiler does it, and when no checksum type
-// is known.
+// (puppet:///...) and what was found is in the modules mount. A source that is
+// not there is left to the agent. Invalid when no checksum type is known.
 func Inline(ctx context.Context, tree *Tree, catalog []byte, checksumTypes []string) ([]byte, error) {
 	out, _, err := InlineUsing(ctx, tree, catalog, checksumTypes)
 	return out, err

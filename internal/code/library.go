@@ -91,7 +91,7 @@ func (l *Library) keep(ctx context.Context, d Deployment, save func(context.Cont
 	}
 	l.deploying.RLock()
 	defer l.deploying.RUnlock()
-	if err := l.demand(ctx, d.Manifest); err != nil {
+	if err := l.demand(ctx, d.Environment, d.Manifest); err != nil {
 		return Version{}, err
 	}
 	id, _, err := l.blobs.Put(ctx, bytes.NewReader(canonical))
@@ -122,11 +122,14 @@ func (d Deployment) check() error {
 	return d.Manifest.Check()
 }
 
-// demand makes sure that a manifest's files are stored, and renews their age.
-func (l *Library) demand(ctx context.Context, m Manifest) error {
+// demand makes sure that a manifest's files are stored, with the sizes that it says, and renews their age.
+func (l *Library) demand(ctx context.Context, env fleet.Environment, m Manifest) error {
 	missing, err := l.blobs.Missing(ctx, m.Digests())
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(missing) == 0 {
+		return l.sized(ctx, env, m)
 	}
 	first := make([]string, 0, 3)
 	lacks := make(map[fleet.Digest]bool, len(missing))
@@ -140,6 +143,34 @@ func (l *Library) demand(ctx context.Context, m Manifest) error {
 	}
 	return fault.New(fault.Conflict, "%d of the version's contents are not stored, the first ones are of %s: upload them, then deploy again",
 		len(missing), strings.Join(first, ", "))
+}
+
+// sized refuses a manifest that says another size of a file than its content has: agents are told what it says.
+// What the environment's present version says was looked at already, as far as it is remembered.
+func (l *Library) sized(ctx context.Context, env fleet.Environment, m Manifest) error {
+	known := map[fleet.Digest]int64{}
+	if v, there := l.currents.of(env); there {
+		if tree := l.remembered(treeKey{env, v.ID}); tree != nil {
+			for _, f := range tree.Manifest().Files {
+				known[f.Digest] = f.Size
+			}
+		}
+	}
+	for _, f := range m.Files {
+		if size, there := known[f.Digest]; f.Kind != Regular || there && size == f.Size {
+			continue
+		}
+		size, err := cas.Fill(ctx, l.blobs, f.Digest, nil)
+		if err != nil {
+			return fmt.Errorf("look at the content of %s: %w", f.Path, err)
+		}
+		if size != f.Size {
+			return fault.New(fault.Invalid, "the manifest says that %.200s has %d bytes, but its content %s has %d; make the manifest anew from the files",
+				f.Path, f.Size, f.Digest.Short(), size)
+		}
+		known[f.Digest] = size
+	}
+	return nil
 }
 
 // Current returns the tree that an environment uses now. What this Library

@@ -218,3 +218,29 @@ func deployUnderSweep(t *testing.T, s shelf, i int) {
 		}
 	}
 }
+
+// Agents are told the sizes that a manifest says: one that says another than its content has is refused.
+func TestAManifestWithAWrongSizeIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newShelf()
+	digest, _, err := s.blobs.Put(t.Context(), strings.NewReader("five!"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := func(size int64) error {
+		m := code.Manifest{ModulePath: []string{"modules"}, Files: []code.File{{Path: "manifests/site.pp", Digest: digest, Size: size}}}
+		d := code.Deployment{Environment: "production", Manifest: m, At: time.Now()}
+		if _, err := s.Stage(t.Context(), d); (err == nil) != (size == 5) {
+			t.Errorf("staged with size %d: %v", size, err)
+		}
+		_, err := s.Deploy(t.Context(), d)
+		return err
+	}
+	for _, size := range []int64{0, 4, 6, 5, 4} {
+		if err := deploy(size); size == 5 && err != nil {
+			t.Errorf("the right size: %v", err)
+		} else if size != 5 {
+			wantKind(t, err, fault.Invalid)
+		}
+	}
+}

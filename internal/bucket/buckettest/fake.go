@@ -24,7 +24,7 @@ type Fake struct {
 func New() *Fake { return &Fake{} }
 
 // SaveBackup implements bucket.Store.
-func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup) error {
+func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup, quota bucket.Quota) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := slices.IndexFunc(s.rows, func(o bucket.Backup) bool {
@@ -32,6 +32,13 @@ func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup) error {
 	})
 	switch {
 	case known < 0:
+		more := b.Size
+		if slices.ContainsFunc(s.rows, func(o bucket.Backup) bool { return o.Node == b.Node && o.Blob == b.Blob }) {
+			more = 0
+		}
+		if err := quota.Admit(b.Node, s.use(b.Node), more); err != nil {
+			return err
+		}
 		s.rows = append(s.rows, b)
 	case b.At.After(s.rows[known].At):
 		s.rows[known].At = b.At
@@ -39,12 +46,34 @@ func (s *Fake) SaveBackup(_ context.Context, b bucket.Backup) error {
 	return nil
 }
 
+func (s *Fake) use(node fleet.Certname) (use bucket.Use) {
+	seen := map[fleet.Digest]bool{}
+	for _, b := range s.rows {
+		if b.Node != node {
+			continue
+		}
+		use.Files++
+		if !seen[b.Blob] {
+			seen[b.Blob] = true
+			use.Bytes += b.Size
+		}
+	}
+	return use
+}
+
+// BackupUse implements bucket.Store.
+func (s *Fake) BackupUse(_ context.Context, node fleet.Certname) (bucket.Use, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.use(node), nil
+}
+
 // Blob implements bucket.Store.
-func (s *Fake) Blob(_ context.Context, algorithm, sum string) (fleet.Digest, int64, error) {
+func (s *Fake) Blob(_ context.Context, node fleet.Certname, algorithm, sum string) (fleet.Digest, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.rows {
-		if b.Algorithm == algorithm && b.Sum == sum {
+		if b.Algorithm == algorithm && b.Sum == sum && (node == "" || b.Node == node) {
 			return b.Blob, b.Size, nil
 		}
 	}

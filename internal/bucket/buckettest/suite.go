@@ -1,6 +1,8 @@
 package buckettest
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,8 @@ func RunStore(t *testing.T, open func(t *testing.T) bucket.Store) {
 		"a repeated backup moves its time": repeated,
 		"backups are listed newest first":  listed,
 		"old backups are pruned":           pruned,
+		"a node sees its own backups":      own,
+		"a node's quota":                   quota,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +45,7 @@ func backup(content, path string, minutes int) bucket.Backup {
 func save(t *testing.T, s bucket.Store, rows ...bucket.Backup) {
 	t.Helper()
 	for _, b := range rows {
-		if err := s.SaveBackup(t.Context(), b); err != nil {
+		if err := s.SaveBackup(t.Context(), b, bucket.Quota{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,12 +68,12 @@ func blobs(t *testing.T, s bucket.Store) {
 	other.Algorithm, other.Sum = "sha256", string(a.Blob)
 	save(t, s, a, other)
 	for _, b := range []bucket.Backup{a, other} {
-		blob, size, err := s.Blob(t.Context(), b.Algorithm, b.Sum)
+		blob, size, err := s.Blob(t.Context(), b.Node, b.Algorithm, b.Sum)
 		if err != nil || blob != a.Blob || size != 4 {
 			t.Errorf("blob of %s: %s, %d, %v", b.Sum, blob, size, err)
 		}
 	}
-	_, _, err := s.Blob(t.Context(), "md5", string(a.Blob))
+	_, _, err := s.Blob(t.Context(), "", "md5", string(a.Blob))
 	if fault.Of(err) != fault.NotFound {
 		t.Errorf("unknown checksum: %v, want not_found", err)
 	}
@@ -111,7 +115,63 @@ func pruned(t *testing.T, s bucket.Store) {
 		t.Errorf("pruned %d, %v, want 1", count, err)
 	}
 	list(t, s, time.Time{}, time.Time{}, 10, b)
-	if _, _, err := s.Blob(t.Context(), a.Algorithm, a.Sum); fault.Of(err) != fault.NotFound {
+	if _, _, err := s.Blob(t.Context(), "", a.Algorithm, a.Sum); fault.Of(err) != fault.NotFound {
 		t.Errorf("a pruned checksum: %v, want not_found", err)
 	}
+}
+
+func own(t *testing.T, s bucket.Store) {
+	a, other := backup("aaaa", "/a", 0), backup("bbbb", "/b", 1)
+	other.Node = "b.example"
+	save(t, s, a, other)
+	for _, test := range []struct {
+		node fleet.Certname
+		of   bucket.Backup
+		want fault.Kind
+	}{{"a.example", a, 0}, {"a.example", other, fault.NotFound}, {"b.example", a, fault.NotFound}, {"b.example", other, 0}, {"", a, 0}, {"", other, 0}} {
+		blob, _, err := s.Blob(t.Context(), test.node, test.of.Algorithm, test.of.Sum)
+		if test.want == 0 && (err != nil || blob != test.of.Blob) || test.want != 0 && fault.Of(err) != test.want {
+			t.Errorf("%q asks for the backup of %s: %s, %v", test.node, test.of.Node, blob, err)
+		}
+	}
+	both := other
+	both.Node = a.Node
+	save(t, s, both) // it has proved that it has the content
+	if _, _, err := s.Blob(t.Context(), a.Node, other.Algorithm, other.Sum); err != nil {
+		t.Errorf("a content that two nodes backed up: %v", err)
+	}
+}
+
+func quota(t *testing.T, s bucket.Store) {
+	admits := bucket.Quota{Files: 3, Bytes: 8}
+	try := func(b bucket.Backup, want string) {
+		t.Helper()
+		err := s.SaveBackup(t.Context(), b, admits)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s of %s is refused: %v", b.Path, b.Node, err)
+		case want != "" && (!errors.Is(err, bucket.ErrFull) || fault.Of(err) != fault.Conflict || !strings.Contains(fault.Detail(err), want)):
+			t.Errorf("%s of %s: %v, want a refusal with %q", b.Path, b.Node, err, want)
+		}
+	}
+	a, b := backup("aaaa", "/a", 0), backup("bbbb", "/b", 1)
+	try(a, "")
+	try(b, "")
+	try(backup("cccc", "/c", 2), "a.example keeps 8 bytes of backed-up files; with 4 more it would have more than the 8 that a node may keep "+
+		"(setting backup_bytes_per_node)")
+	try(backup("aaaa", "/again", 3), "") // the content is kept already
+	try(backup("aaaa", "/fourth", 4), "a.example keeps 3 backed-up files, and a node may keep 3 (setting backup_files_per_node)")
+	try(backup("aaaa", "/a", 5), "") // a repeated one
+	other := backup("aaaa", "/a", 6)
+	other.Node = "b.example"
+	try(other, "") // has a quota of its own
+	for node, want := range map[fleet.Certname]bucket.Use{"a.example": {Files: 3, Bytes: 8}, "b.example": {Files: 1, Bytes: 4}, "c.example": {}} {
+		if use, err := s.BackupUse(t.Context(), node); err != nil || use != want {
+			t.Errorf("%s keeps %+v, %v, want %+v", node, use, err, want)
+		}
+	}
+	if _, err := s.PruneBackups(t.Context(), b.At.Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	try(backup("cccc", "/c", 7), "") // room was made
 }

@@ -1,0 +1,8 @@
+package usagetest
+
+import "testing"
+
+func TestFake(t *testing.T) {
+	t.Parallel()
+	RunStore(t, new(Fake))
+}
