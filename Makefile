@@ -48,7 +48,7 @@ race: test ## the same as test
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-deploy ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
@@ -61,6 +61,9 @@ bench-verify: bench-deps build ## a compile's time while others are compared wit
 
 bench-checkin: bench-deps build ## a node's check-in when nothing changed, against compiling, and 5 000 at once
 	$(GO) run ./bench/checkin
+
+bench-flood: build ## what strangers can do: 20 000 certificate requests, 1 000 logins that are never sent to their end
+	$(GO) run ./bench/flood
 
 bench-fleet: bench-deps build ## code that reaches 10 000 nodes (NODES=n): who is touched, who compiles, when all are current; KEEP=DIR keeps the fleet
 	$(GO) run ./bench/fleet $(if $(NODES),-nodes $(NODES)) $(if $(KEEP),-keep $(KEEP))
@@ -100,11 +103,15 @@ $(BIN)/golangci-lint: tools/go.mod
 lint: $(BIN)/golangci-lint ## the linters
 	$(BIN)/golangci-lint run ./...
 
+vulnerabilities: ## look dependencies up in Go's database of vulnerabilities; it needs the network, so it is no part of the check
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
+
 fmt: $(BIN)/golangci-lint ## format
 	$(BIN)/golangci-lint fmt ./...
 
 generate: ## write docs/reference anew
 	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
+	$(GO) test . -run TestLicences -count=1 -args -update
 
 verify: generate ## fail if generated files or go.mod are not what is committed
 	$(GO) mod tidy -e # one module that only a dependency's own tests use cannot be had
@@ -112,4 +119,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check
+.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check

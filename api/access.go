@@ -168,4 +168,52 @@ type AuditEntry struct {
 	RequestID string    `json:"request_id,omitempty"`
 	Outcome   string    `json:"outcome"` // started (its end was not seen), done, failed, denied
 	Detail    string    `json:"detail,omitempty"`
+	Mark      string    `json:"mark,omitempty"` // break-glass: by the token in the data directory
+}
+
+// AuditChainRequest asks for lines of the audit log's chain, in order.
+type AuditChainRequest struct {
+	After int64  `query:"after"` // number of a line; 0: from the first
+	Since string `query:"since"` // RFC 3339; without after: begin with the lines from then on
+	Limit int    `query:"limit"`
+}
+
+// AuditChainPage is some lines of the chain. What each says is signed by later heads.
+type AuditChainPage struct {
+	Lines []AuditLine `json:"lines"`
+	Heads []AuditHead `json:"heads"` // of these lines
+	Next  int64       `json:"next"`  // the after of the next page; 0: this is the last one
+}
+
+// AuditLine is a line of the chain. Its text is JSON, and has the digest of the line before it.
+type AuditLine struct {
+	Text   string `json:"text"`
+	Digest string `json:"digest"` // SHA-256 of the text
+}
+
+// AuditHead is the signature of the CA's key over a line and so over all before it. What is signed is "tutti audit head", the
+// line's number, its digest and the time, a line each.
+type AuditHead struct {
+	Line      int64     `json:"line"`
+	Digest    string    `json:"digest"`
+	At        time.Time `json:"at"`
+	Signer    string    `json:"signer"` // SHA-256 of the CA's certificate
+	Signature []byte    `json:"signature"`
+}
+
+// AuditVerifyRequest asks whether the audit log is what was recorded.
+type AuditVerifyRequest struct {
+	Known string `query:"known"` // LINE:DIGEST, as somebody wrote it down: the chain must still have it
+}
+
+// AuditVerification is what was found. Lines after signed_through are of no head yet.
+type AuditVerification struct {
+	Whole         bool   `json:"whole"`
+	Problem       string `json:"problem,omitempty"` // the first thing that is wrong
+	First         int64  `json:"first"`             // line; older ones are past audit_retention
+	Last          int64  `json:"last"`
+	Lines         int    `json:"lines"`
+	Heads         int    `json:"heads"`
+	SignedThrough int64  `json:"signed_through"`
+	Digest        string `json:"digest,omitempty"` // of the last line
 }

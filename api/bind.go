@@ -18,6 +18,25 @@ import (
 // 200 000 files has about 40 MB.
 const MaxBody = 64 << 20
 
+// MaxLogin is the largest body of who logs in, in bytes: anybody may send one.
+const MaxLogin = 8 << 10
+
+// MaxUpload is the largest body of an operation whose body is no JSON, in bytes; a larger upload is sent in parts.
+const MaxUpload = 8 << 30
+
+// BodyLimit is the largest body that op takes, in bytes; 0: it takes none.
+func (op Operation) BodyLimit() int64 {
+	switch {
+	case op.Upload:
+		return MaxUpload
+	case op.Name == SessionOpen.Name:
+		return MaxLogin
+	case hasBody(op.Request):
+		return MaxBody
+	}
+	return 0
+}
+
 // Bind fills the request value that target points to from r: path fields, query
 // fields, and the JSON body if the type has json fields. Unknown query and body
 // fields are errors: a misspelt filter must not be a missing one.
@@ -78,7 +97,7 @@ func setQuery(into reflect.Value, name string, query url.Values) error {
 func bindBody(r *http.Request, value reflect.Value) error {
 	before := reflect.New(value.Type()).Elem()
 	before.Set(value)
-	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, MaxBody))
+	decoder := json.NewDecoder(http.MaxBytesReader(nil, r.Body, MaxBody)) // an operation may allow less: see BodyLimit
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(value.Addr().Interface()); err != nil {
 		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {

@@ -19,6 +19,8 @@ type CodeStatus struct {
 	Losses      []string    `json:"losses,omitempty"` // what the first of both are told
 	Errors      []CodeError `json:"errors"`           // those that hit most nodes first
 
+	Slowed *CompileSlowed `json:"slowed,omitempty"` // its catalogs take too long again and again
+
 	Verified *CodeVerified `json:"verified,omitempty"` // how catalogs stand to what plain Puppet gives; none was compared
 	Check    *CodeCheck    `json:"check,omitempty"`    // what was found in the version before it was deployed; missing: it was not checked
 }

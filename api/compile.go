@@ -29,6 +29,7 @@ type CompileQueueStatus struct {
 	Oldest  *time.Time      `json:"oldest,omitempty"` // when the oldest wanted one was wanted
 	Lanes   []CompileLane   `json:"lanes"`            // by priority and environment
 	Pauses  []CompilePaused `json:"pauses"`           // that of all first
+	Slowed  []CompileSlowed `json:"slowed"`           // environments whose compilations take too long again and again
 	Ended   []CompileEnded  `json:"ended"`            // of the last 5 minutes and of the last hour, by environment
 	Now     []Compilation   `json:"now"`              // those that run, at most 100
 }
@@ -49,6 +50,17 @@ type CompilePaused struct {
 	By          string    `json:"by"`
 	Reason      string    `json:"reason,omitempty"`
 	At          time.Time `json:"at"`
+}
+
+// CompileSlowed says that an environment is compiled one at a time and with pauses, until a compilation of it ends in time, or it
+// has other code.
+type CompileSlowed struct {
+	Environment string    `json:"environment"`
+	Previews    bool      `json:"previews,omitempty"` // of its previews and checks, and not of its catalogs
+	Version     string    `json:"version"`            // of the code that takes too long
+	Timeouts    int       `json:"timeouts"`           // in a row
+	Since       time.Time `json:"since"`
+	RestsUntil  time.Time `json:"rests_until"` // when the next one may run
 }
 
 // CompileEnded is what finished lately.

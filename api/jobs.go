@@ -132,11 +132,13 @@ type JobStarted struct {
 
 // JobPlan is what a job would do.
 type JobPlan struct {
-	Digest  string      `json:"digest"` // of the nodes; see JobOrder.Expect
-	Nodes   int         `json:"nodes"`
-	Offline []string    `json:"offline,omitempty"` // those of the nodes that are not connected
-	Denied  []string    `json:"denied,omitempty"`  // nodes that the caller may not touch: they are not in the plan
-	Targets []JobTarget `json:"targets,omitempty"`
+	Digest  string   `json:"digest"` // of the nodes; see JobOrder.Expect
+	Nodes   int      `json:"nodes"`
+	Offline []string `json:"offline,omitempty"` // those of the nodes that are not connected
+	Denied  []string `json:"denied,omitempty"`  // nodes that the caller may not touch: they are not in the plan
+	// DeniedUnseen is how many more nodes are denied whose names the caller may not see.
+	DeniedUnseen int         `json:"denied_unseen,omitempty"`
+	Targets      []JobTarget `json:"targets,omitempty"`
 	// Of a Puppet run, in a dry run: what leads from the catalogs that nodes applied last to those that they may have now, of nodes with
 	// a new catalog. Missing: there are none.
 	Changes    *FleetDifference `json:"changes,omitempty"`

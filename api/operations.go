@@ -29,7 +29,12 @@ var (
 	CertificateSign   = Operation{"certificate.sign", http.MethodPost, "/certificates/{name}/sign", fleet.CertificateWrite, "Sign a certificate request", NameRequest{}, Certificate{}, false}
 	CertificateRevoke = Operation{"certificate.revoke", http.MethodPost, "/certificates/{name}/revoke", fleet.CertificateWrite, "Revoke a certificate and close its connections", NameRequest{}, nil, false}
 	CertificateClean  = Operation{"certificate.clean", http.MethodDelete, "/certificates/{name}", fleet.CertificateWrite, "Revoke a certificate and forget it, so that the name can be asked for again", NameRequest{}, nil, false}
-	JoinTokenCreate   = Operation{"join_token.create", http.MethodPost, "/join-tokens", fleet.CertificateWrite, "Make a one-time password that signs one request", JoinTokenRequest{}, JoinToken{}, false}
+	RequestClean      = Operation{"request.clean", http.MethodDelete, "/certificate-requests", fleet.CertificateWrite,
+		"Drop the certificate requests that wait, all or those from one address", RequestCleanRequest{}, RequestCleanResponse{}, false}
+	ServerRotate = Operation{"server_certificate.rotate", http.MethodPost, "/server-certificate/rotate", fleet.CertificateWrite,
+		"Give the server a new key and certificate, and revoke its former ones", nil, Certificate{}, false}
+	JoinTokenCreate = Operation{"join_token.create", http.MethodPost, "/join-tokens", fleet.CertificateWrite,
+		"Make a one-time password that signs one request", JoinTokenRequest{}, JoinToken{}, false}
 
 	EnvironmentList   = Operation{"environment.list", http.MethodGet, "/environments", fleet.CodeRead, "List environments and their current versions", nil, List[Version]{}, false}
 	EnvironmentDelete = Operation{"environment.delete", http.MethodDelete, "/environments/{environment}", fleet.CodeDeploy, "Remove an environment; nodes that ask for it are told it is unknown", EnvironmentRequest{}, nil, false}
@@ -90,7 +95,10 @@ var (
 	RoleEdit   = Operation{"role.edit", http.MethodPut, "/roles/{role}", fleet.RoleWrite, "Replace what a role gives", RoleEditRequest{}, Role{}, false}
 	RoleDelete = Operation{"role.delete", http.MethodDelete, "/roles/{role}", fleet.RoleWrite, "Delete a role that nobody has", RoleRequest{}, nil, false}
 
-	AuditList = Operation{"audit.list", http.MethodGet, "/audit", fleet.AuditRead, "List what was done and refused, newest first", AuditRequest{}, List[AuditEntry]{}, false}
+	AuditList   = Operation{"audit.list", http.MethodGet, "/audit", fleet.AuditRead, "List what was done and refused, newest first", AuditRequest{}, List[AuditEntry]{}, false}
+	AuditChain  = Operation{"audit.chain", http.MethodGet, "/audit/chain", fleet.AuditRead, "Export the chain of what was recorded", AuditChainRequest{}, AuditChainPage{}, false}
+	AuditVerify = Operation{"audit.verify", http.MethodGet, "/audit/verification", fleet.AuditRead, "Verify the whole audit log", AuditVerifyRequest{}, AuditVerification{}, false}
+	AuditSign   = Operation{"audit.sign", http.MethodPost, "/audit/heads", fleet.AuditRead, "Sign the audit log as it is now", nil, AuditHead{}, false}
 )
 
 // Changes says whether op is an act, which is recorded, and not only a question.
@@ -101,7 +109,7 @@ func (op Operation) Changes() bool {
 // Operations is every operation, in the order of the reference.
 func Operations() []Operation {
 	return slices.Concat([]Operation{
-		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, JoinTokenCreate,
+		CertificateList, CertificateShow, CertificateSign, CertificateRevoke, CertificateClean, RequestClean, ServerRotate, JoinTokenCreate,
 		EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, BlobMissing, BlobUpload,
 		NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, NodeInputs, CatalogDiff,
 		GroupList, GroupShow, GroupCreate, GroupEdit, GroupDelete, GroupNodes, GroupApply, GroupExplain,
@@ -112,6 +120,6 @@ func Operations() []Operation {
 	}, deliveryOperations(), compileOperations(), jobOperations(), appOperations(), previewOperations(), releaseOperations(), noiseOperations(), policyOperations(), []Operation{
 		SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll,
 		UserList, UserShow, UserCreate, UserEdit, UserDelete, UserPassword,
-		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList,
+		RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete, AuditList, AuditChain, AuditVerify, AuditSign, ServerUsage,
 	})
 }

@@ -25,6 +25,15 @@ func Status(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
+// StatusOf is the HTTP status of an error: that of its kind, and 429 where the caller itself is
+// the reason for an Unavailable one.
+func StatusOf(err error) int {
+	if fault.IsTooOften(err) {
+		return http.StatusTooManyRequests
+	}
+	return Status(fault.Of(err))
+}
+
 // RetrySeconds is the value of Retry-After for err: whole seconds, and not sooner
 // than err says; zero when it does not say.
 func RetrySeconds(err error) int64 { return WholeSeconds(fault.RetryAfter(err)) }

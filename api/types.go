@@ -52,9 +52,21 @@ type Certificate struct {
 	Fingerprint string            `json:"fingerprint"` // SHA-256, colon form
 	NotBefore   *time.Time        `json:"not_before,omitempty"`
 	NotAfter    *time.Time        `json:"not_after,omitempty"`
+	Received    *time.Time        `json:"received,omitempty"`   // of a request
+	From        string            `json:"from,omitempty"`       // the address that a request came from, or its network
 	AltNames    []string          `json:"alt_names,omitempty"`  // DNS:x, IP:y
 	Extensions  map[string]string `json:"extensions,omitempty"` // trusted facts: short name or OID to value
 	PEM         string            `json:"pem,omitempty"`        // in certificate.show
+}
+
+// RequestCleanRequest says which waiting requests to drop.
+type RequestCleanRequest struct {
+	From string `query:"from"` // those from this address (IPv6: from its /64 network); empty: all
+}
+
+// RequestCleanResponse counts them.
+type RequestCleanResponse struct {
+	Dropped int `json:"dropped"`
 }
 
 // JoinTokenRequest asks for a one-time password.

@@ -69,7 +69,7 @@ func TestPuppetDBClients(t *testing.T) {
 		if got := stranger.must(t, c.method, c.path, "application/json", []byte("{}")); got.status != http.StatusForbidden {
 			t.Errorf("%s %s by a node: %d %s", c.method, c.path, got.status, got.body)
 		}
-		if got := anonymous(t, s).must(t, c.method, c.path, "application/json", []byte("{}")); got.status != http.StatusForbidden {
+		if got := anonymous(t, s).must(t, c.method, c.path, "application/json", []byte("{}")); got.status != http.StatusUnauthorized {
 			t.Errorf("%s %s without a certificate: %d %s", c.method, c.path, got.status, got.body)
 		}
 	}

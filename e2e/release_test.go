@@ -96,7 +96,13 @@ func (s *server) follows(t *testing.T, dir, page string, after ...func(line stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	for block := range strings.SplitSeq(string(text), "```\n") {
+	s.followsText(t, dir, page, string(text), after...)
+}
+
+// followsText is follows for a part of a page.
+func (s *server) followsText(t *testing.T, dir, page, text string, after ...func(line string)) {
+	t.Helper()
+	for block := range strings.SplitSeq(text, "```\n") {
 		if !strings.HasPrefix(block, "$ ") {
 			continue
 		}

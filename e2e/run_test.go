@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -142,9 +143,13 @@ func TestPluginsync(t *testing.T) {
 	}{
 		{"without-locales", nil, false},
 		{"with-locales", []string{"--no-disable_i18n"}, true},
+		{"with-msgpack", []string{"--preferred_serialization_format=msgpack"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if err := exec.CommandContext(t.Context(), "ruby", "-rmsgpack", "-e", "exit").Run(); err != nil {
+				t.Fatalf("agents cannot speak MessagePack here: make test-deps (%v)", err)
+			}
 			a := newAgent(t, theHouse(t), c.name+".test", "story=plugins")
 			a.run(t, 2, c.args...)
 			same(t, "files", map[string]string{

@@ -32,6 +32,7 @@ type server struct {
 	flags     []string
 	env       []string
 	url       string
+	as        *syscall.Credential // whom it runs as; nil: as we do
 	cmd       *exec.Cmd
 	names     sync.Map      // certnames given out, and how often
 	ended     chan struct{} // closed when the process is gone
@@ -88,8 +89,9 @@ func (s *server) start() error {
 	}
 	ready := within(startTimeout, func() bool { return s.gone() || s.answers() })
 	if s.gone() || !ready {
+		code := s.exitCode()
 		_ = s.stop()
-		return fmt.Errorf("the server did not come up (exit code %d):\n%s", s.exitCode(), tail(s.logText(), 8000))
+		return fmt.Errorf("the server did not come up (exit code %d):\n%s", code, tail(s.logText(), 8000))
 	}
 	return nil
 }
@@ -108,7 +110,7 @@ func (s *server) launch() error {
 		"--verify-share", "off", "--verify-after-deploy", "0"}, s.flags...)
 	s.cmd = exec.Command(s.program, args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, log, log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: s.as}
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}

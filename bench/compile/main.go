@@ -127,7 +127,7 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (pee
 		if err != nil {
 			return nil, 0, err
 		}
-		target, err := peers.StartTutti(ctx, binary, dir, "--reuse-catalogs=false")
+		target, err := peers.StartTutti(ctx, binary, dir, "--reuse-catalogs=false", "--verify-share=off", "--verify-after-deploy=0") // see bench-verify
 		if err != nil {
 			return nil, 0, err
 		}

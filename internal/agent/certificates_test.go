@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -52,19 +53,19 @@ func TestRequestsThatTheCAUnderstands(t *testing.T) {
 	must(t, err)
 	request, err := newRequest("web1", fresh, token)
 	must(t, err)
-	signed, err := ca.Submit(t.Context(), "web1", request)
+	signed, err := ca.Submit(t.Context(), "web1", request, "")
 	if err != nil || !signed {
 		t.Errorf("with a token: signed %v, %v", signed, err)
 	}
 	request, err = newRequest("web2", old, "")
 	must(t, err)
-	signed, err = ca.Submit(t.Context(), "web2", request)
+	signed, err = ca.Submit(t.Context(), "web2", request, "")
 	if err != nil || signed {
 		t.Errorf("without a token: signed %v, %v", signed, err)
 	}
 	request, err = newRequest("web3", fresh, token)
 	must(t, err)
-	if _, err = ca.Submit(t.Context(), "web3", request); fault.Of(err) != fault.Denied {
+	if _, err = ca.Submit(t.Context(), "web3", request, ""); fault.Of(err) != fault.Denied {
 		t.Errorf("with a token that is used up: %v", err)
 	}
 }
@@ -203,4 +204,32 @@ func FuzzFiles(f *testing.F) {
 			t.Errorf("a fingerprint of %d bytes", len(sum))
 		}
 	})
+}
+
+// A certificate that lives for days is renewed in the last third of its life, with several tries; one that lives for years, as the
+// setting says.
+func TestRenewalComesInTime(t *testing.T) {
+	t.Parallel()
+	born := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		life, before, age time.Duration
+		want              bool
+	}{
+		{5 * 365 * day, 60 * day, 5*365*day - 61*day, false},
+		{5 * 365 * day, 60 * day, 5*365*day - 60*day, true},
+		{5 * 365 * day, 0, 5*365*day - day, false},
+		{30 * day, 60 * day, 19 * day, false},
+		{30 * day, 60 * day, 20 * day, true},
+		{3 * day, 60 * day, day, false},
+		{3 * day, 60 * day, 2 * day, true},
+	} {
+		cert := &x509.Certificate{NotBefore: born, NotAfter: born.Add(c.life)}
+		if got := renewalDue(cert, c.before, born.Add(c.age)); got != c.want {
+			t.Errorf("life %s, setting %s, age %s: due %t", c.life, c.before, c.age, got)
+		}
+		if pause := pauseFor(cert); pause > c.life/6 || pause > 2*day || pause < min(day/2, c.life/24) {
+			t.Errorf("life %s: looks again after %s", c.life, pause)
+		}
+	}
 }

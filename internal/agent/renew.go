@@ -32,12 +32,25 @@ func (d *daemon) keepCertificates(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		pause = daily/2 + rand.N(daily) //nolint:gosec // no secret
+		pause = pauseFor(d.id.Certificate())
 		if err := d.refresh(ctx); err != nil {
 			d.log.WarnContext(ctx, "certificates not refreshed, will retry", "err", err)
 			pause = retry
 		}
 	}
+}
+
+// renewalDue says whether a certificate is renewed now: before its end by the setting, or when a third of its life is
+// left, whichever comes later. So one that lives for days is not renewed all the time.
+func renewalDue(c *x509.Certificate, before time.Duration, now time.Time) bool {
+	return before != 0 && c.NotAfter.Sub(now) <= min(before, c.NotAfter.Sub(c.NotBefore)/3)
+}
+
+// pauseFor is about a day, and less for a certificate that does not live for many: there are several tries in the third
+// of its life in which it is renewed.
+func pauseFor(c *x509.Certificate) time.Duration {
+	day := min(daily, c.NotAfter.Sub(c.NotBefore)/12)
+	return day/2 + rand.N(day+1) //nolint:gosec // no secret
 }
 
 // refresh asks the servers in turn; the first that answers is enough.
@@ -71,7 +84,7 @@ func refresh(ctx context.Context, c Config, id *Identity, server *url.URL) error
 	if err := write(c.CRLFile, list, 0o644); err != nil {
 		return err
 	}
-	if c.Renew == 0 || time.Until(id.Certificate().NotAfter) > c.Renew {
+	if !renewalDue(id.Certificate(), c.Renew, time.Now()) {
 		return nil
 	}
 	text, err := ca.renew(ctx)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -90,7 +91,7 @@ func (r *reports) Deliver(ctx context.Context) error {
 		if err != nil {
 			return unwritable(filepath.Join(r.dir, name), err)
 		}
-		err = r.send(ctx, text)
+		err = r.sendInTurn(ctx, text)
 		switch {
 		case fault.Of(err) == fault.Invalid && err != nil:
 			r.log.WarnContext(ctx, "report dropped, no server will ever take it", "report", name, "err", err)
@@ -107,6 +108,26 @@ func (r *reports) Deliver(ctx context.Context) error {
 func (r *reports) drop(ctx context.Context, name string) {
 	if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log.WarnContext(ctx, "report not removed; it will be sent again", "report", name, "err", err)
+	}
+}
+
+// turns is how often one report is put off before all of them are.
+const turns = 3
+
+// sendInTurn waits as long as a server asks for that takes so many reports in a minute, as those are that wait after it was away.
+func (r *reports) sendInTurn(ctx context.Context, text []byte) error {
+	for turn := 1; ; turn++ {
+		err := r.send(ctx, text)
+		if !fault.IsTooOften(err) || turn == turns {
+			return err
+		}
+		timer := time.NewTimer(min(fault.RetryAfter(err), longestWait))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
 	}
 }
 
@@ -148,6 +169,9 @@ func (r *reports) sendTo(ctx context.Context, server, environment string, text [
 		return nil
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		return fault.New(fault.Invalid, "%s refuses it with %d: %s", server, response.StatusCode, strings.ToValidUTF8(string(said), "?"))
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 && response.StatusCode == http.StatusTooManyRequests {
+		return fault.TooOften(time.Duration(seconds)*time.Second, "%s wants fewer reports: %s", server, strings.ToValidUTF8(string(said), "?"))
 	}
 	return fault.New(fault.Unavailable, "%s answers with %d: %s", server, response.StatusCode, strings.ToValidUTF8(string(said), "?"))
 }

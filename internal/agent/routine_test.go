@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -244,6 +246,43 @@ func TestReportsAreDeliveredLate(t *testing.T) {
 	if err := r.Deliver(t.Context()); err != nil || r.Waiting() != 0 {
 		t.Errorf("one that is never taken: %v, %d wait", err, r.Waiting())
 	}
+}
+
+// crowded is a server that takes one report a minute.
+type crowded struct {
+	last time.Time
+	got  []string
+}
+
+func (c *crowded) RoundTrip(r *http.Request) (*http.Response, error) {
+	text, _ := io.ReadAll(r.Body)
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+	if wait := time.Minute - time.Since(c.last); wait > 0 {
+		answer.StatusCode = http.StatusTooManyRequests
+		answer.Header.Set("Retry-After", strconv.Itoa(int(wait.Seconds())))
+		return answer, nil
+	}
+	c.last = time.Now()
+	c.got = append(c.got, string(text))
+	return answer, nil
+}
+
+// A server that was away takes the reports that waited, each in its turn.
+func TestReportsWaitTheirTurn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for n := range 3 {
+			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-u.json", n)), fmt.Appendf(nil, `{"environment":"e%d"}`, n), 0o600))
+		}
+		server, began := &crowded{}, time.Now()
+		r := &reports{dir: dir, node: "web1", servers: []string{"https://s:8140"}, client: &http.Client{Transport: server}, keep: 1e6 * time.Hour, log: discard}
+		must(t, r.Deliver(t.Context()))
+		want := []string{`{"environment":"e0"}`, `{"environment":"e1"}`, `{"environment":"e2"}`}
+		if diff := cmp.Diff(want, server.got); diff != "" || r.Waiting() != 0 || time.Since(began) != 2*time.Minute {
+			t.Errorf("after %s, %d wait; sent (-want +got):\n%s", time.Since(began), r.Waiting(), diff)
+		}
+	})
 }
 
 func TestTooManyReports(t *testing.T) {

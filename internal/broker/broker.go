@@ -39,6 +39,9 @@ type Config struct {
 	Controller func(fleet.Certname) bool
 	// MaxConnections may be open at once; 0: any number.
 	MaxConnections int
+	// NodeConnections may be open at once with one certificate that is no controller's, of different types; 0: any number.
+	// A later one of the same type takes the place of the earlier one in any case.
+	NodeConnections int
 	// QueueBytes may wait for one client; 16 MiB.
 	QueueBytes int64
 	// AllQueuesBytes may wait for all of them; 256 MiB.
@@ -88,6 +91,7 @@ type Broker struct {
 
 	mu          sync.Mutex
 	sessions    map[wire.URI]*Session
+	names       map[fleet.Certname]int // sessions of each certificate
 	subscribers map[wire.URI]*subscription
 	stopped     bool
 }
@@ -113,7 +117,7 @@ func New(cfg Config) (*Broker, error) {
 	cfg = cfg.withDefaults()
 	return &Broker{
 		cfg: cfg, queues: budget{limit: cfg.AllQueuesBytes},
-		sessions: map[wire.URI]*Session{}, subscribers: map[wire.URI]*subscription{},
+		sessions: map[wire.URI]*Session{}, names: map[fleet.Certname]int{}, subscribers: map[wire.URI]*subscription{},
 	}, nil
 }
 
@@ -139,6 +143,7 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 	s := &Session{broker: b, who: who, conn: conn, out: outbox{limit: b.cfg.QueueBytes, all: &b.queues}}
 	old, err := b.enter(s)
 	if err != nil {
+		b.cfg.Log.Warn("connection refused", "uri", who.URI, "remote", who.Remote, "err", err)
 		return nil, err
 	}
 	if old != nil {
@@ -165,12 +170,15 @@ func (b *Broker) enter(s *Session) (old *Session, err error) {
 		return nil, NotRunning
 	case old == nil && b.cfg.MaxConnections > 0 && len(b.sessions) >= b.cfg.MaxConnections:
 		return nil, LimitExceeded
+	case old == nil && s.who.Party == Node && b.cfg.NodeConnections > 0 && b.names[s.who.Certname] >= b.cfg.NodeConnections:
+		return nil, OneEach
 	}
 	if old != nil {
 		b.remove(old)
 		s.who.Rivals = old.who.Rivals.again(old.who.Remote, s.who.Since)
 	}
 	b.sessions[s.who.URI] = s
+	b.names[s.who.Certname]++
 	b.note(s.who.URI, 1)
 	return old, nil
 }
@@ -190,6 +198,9 @@ func (b *Broker) leave(s *Session) bool {
 func (b *Broker) remove(s *Session) {
 	delete(b.sessions, s.who.URI)
 	delete(b.subscribers, s.who.URI)
+	if b.names[s.who.Certname]--; b.names[s.who.Certname] <= 0 {
+		delete(b.names, s.who.Certname)
+	}
 	b.note(s.who.URI, -1)
 }
 

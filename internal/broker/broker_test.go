@@ -307,6 +307,28 @@ func TestNewcomersThatAreRefused(t *testing.T) {
 	want(t, err, error(broker.NotRunning))
 }
 
+// A node has one connection, of whatever client type; a controller may have several.
+func TestOneConnectionForEachNode(t *testing.T) {
+	t.Parallel()
+	b := open(t, func(c *broker.Config) {
+		c.NodeConnections = 1
+		c.Controller = func(name fleet.Certname) bool { return name == "ctl" }
+	})
+	first := join(t, b, "pcp://web1/agent")
+	_, err := tryJoin(b, "pcp://web1/other", wire.V2)
+	want(t, err, error(broker.OneEach))
+	want(t, len(broker.OneEach.Reason) <= broker.MaxReasonBytes, true)
+	later := join(t, b, "pcp://web1/agent") // in the place of the first
+	want(t, first.conn.Dropped(), true)
+	first.Leave(broker.Farewell{Code: 1006}) // its end comes late, and counts once
+	_, err = tryJoin(b, "pcp://web1/other", wire.V2)
+	want(t, err, error(broker.OneEach))
+	join(t, b, "pcp://ctl/agent")
+	join(t, b, "pcp://ctl/controller")
+	later.Leave(broker.Farewell{Code: 1000})
+	join(t, b, "pcp://web1/other")
+}
+
 func TestClientTypes(t *testing.T) {
 	t.Parallel()
 	for clientType, good := range map[string]bool{

@@ -26,6 +26,7 @@ var (
 	Stopping       = Farewell{1001, "The server is stopping."}
 	NotRunning     = Farewell{1011, "Broker is not running."}
 	LimitExceeded  = Farewell{1011, "Connection limit exceeded."}
+	OneEach        = Farewell{1008, "This certificate is connected as another client type (broker_connections_per_node)."}
 	Unsuccessful   = Farewell{4002, "Association unsuccessful."}
 	NoCertificate  = Farewell{4003, "No client certificate."}
 	tooSlow        = Farewell{1008, "Too slow: what waits for this client exceeds the limit."}

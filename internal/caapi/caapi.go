@@ -27,6 +27,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/rate"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -35,24 +36,29 @@ const (
 	maxCRLBytes  = 16 << 20
 )
 
+// MaxBodyBytes is the largest body of a request to this API.
+const MaxBodyBytes = maxCRLBytes
+
 // Config is what the API needs.
 type Config struct {
 	Authority *pki.Authority
 	Audit     *rbac.Audit
 	Entry     func(context.Context) rbac.Entry // when, from where, under which reference
+	Renewals  *rate.Rule                       // how often a certificate may be renewed; nil: as its node likes
 	Log       *slog.Logger
 }
 
 type server struct {
-	ca    *pki.Authority
-	audit *rbac.Audit
-	entry func(context.Context) rbac.Entry
-	log   *slog.Logger
+	renewals *rate.Rule
+	ca       *pki.Authority
+	audit    *rbac.Audit
+	entry    func(context.Context) rbac.Entry
+	log      *slog.Logger
 }
 
 // New returns the handler of everything below /puppet-ca/v1/.
 func New(cfg Config) http.Handler {
-	a := &server{ca: cfg.Authority, audit: cfg.Audit, entry: cfg.Entry, log: cfg.Log}
+	a := &server{renewals: cfg.Renewals, ca: cfg.Authority, audit: cfg.Audit, entry: cfg.Entry, log: cfg.Log}
 	mux := http.NewServeMux()
 	for _, r := range a.routes() {
 		handle := r.handle

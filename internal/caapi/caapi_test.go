@@ -97,7 +97,7 @@ func TestStatus(t *testing.T) {
 	s := start(t, adminsAllowed)
 	admin := s.admin(t)
 	s.node(t, "web1")
-	_, err := s.ca.Submit(t.Context(), "web2", pkitest.CSR{Name: "web2"}.PEM(t))
+	_, err := s.ca.Submit(t.Context(), "web2", pkitest.CSR{Name: "web2"}.PEM(t), "")
 	must(t, err)
 	var one map[string]any
 	must(t, json.Unmarshal([]byte(admin.want(200, "", "GET", "certificate_status/web1", "").body), &one))
@@ -152,6 +152,11 @@ func TestSignAndCleanMany(t *testing.T) {
 	}
 	admin.want(200, `{"signed":["web2"],"no-csr":["web9"],"signing-errors":[]}`, "POST", "sign", `{"certnames":["web2","web9"]}`)
 	admin.want(200, `{"signed":["web1","web3"],"no-csr":[],"signing-errors":[]}`, "POST", "sign/all", "")
+	s.anybody(t).want(200, "", "PUT", "certificate_request/web4", string(pkitest.CSR{Name: "web4"}.PEM(t)))
+	_, err := s.ca.ServerCertificate(t.Context(), []string{"web4"}) // from now on that is the server
+	must(t, err)
+	admin.want(200, `{"signed":[],"no-csr":[],"signing-errors":["web4"]}`, "POST", "sign/all", "")
+	admin.want(409, "name of this server", "PUT", "certificate_status/web4", `{"desired_state":"signed"}`)
 	admin.want(422, "", "POST", "sign", `{"names":["web2"]}`)
 	admin.want(422, "", "POST", "sign", `{`)
 	admin.want(200, "web9", "PUT", "clean", `{"certnames":["web1","web9"],"async":false}`)
@@ -196,6 +201,9 @@ func TestRenewal(t *testing.T) {
 	if cert.Subject.CommonName != "web1" {
 		t.Errorf("renewed %s", cert.Subject)
 	}
+	node.want(200, "BEGIN CERTIFICATE", "POST", "certificate_renewal", "")
+	node.want(429, "web1 renews its certificate more than 2 times a day (setting renewals_per_day); come back in 1", "POST", "certificate_renewal", "")
+	s.node(t, "web2").want(200, "BEGIN CERTIFICATE", "POST", "certificate_renewal", "")
 }
 
 func TestListsOfOtherCAs(t *testing.T) {
@@ -221,14 +229,19 @@ func TestUnknownRoutes(t *testing.T) {
 	s.anybody(t).want(405, "", "POST", "certificate/web1", "")
 }
 
-func TestAFullCAAsksToComeBack(t *testing.T) {
+// The limit counts for the address, whatever port a connection comes from.
+func TestAFullCAForgetsTheOldestRequest(t *testing.T) {
 	t.Parallel()
-	s := start(t, pki.Config{MaxWaiting: 1})
-	node := s.anybody(t)
-	node.want(200, "", "PUT", "certificate_request/web1", string(pkitest.CSR{Name: "web1"}.PEM(t)))
-	got := node.want(503, "wait", "PUT", "certificate_request/web2", string(pkitest.CSR{Name: "web2"}.PEM(t)))
-	if got.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+	s := start(t, pki.Config{MaxWaitingOfOne: 2})
+	for _, name := range []string{"web1", "web2", "web3"} {
+		s.anybody(t).want(200, "", "PUT", "certificate_request/"+name, string(pkitest.CSR{Name: name}.PEM(t)))
+	}
+	s.anybody(t).want(404, "", "GET", "certificate_request/web1", "")
+	s.anybody(t).want(200, "", "GET", "certificate_request/web3", "")
+	entry, err := s.ca.Show(t.Context(), "web3")
+	must(t, err)
+	if entry.From != "127.0.0.1" {
+		t.Errorf("the request came from %q", entry.From)
 	}
 }
 

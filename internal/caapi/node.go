@@ -1,7 +1,9 @@
 package caapi
 
 import (
+	"net"
 	"net/http"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -50,6 +52,14 @@ func (a *server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// remote is the address that a request came from, without its port.
+func remote(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
 func (a *server) putRequest(w http.ResponseWriter, r *http.Request) error {
 	name, err := certname(r)
 	if err != nil {
@@ -59,7 +69,7 @@ func (a *server) putRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.ca.Submit(r.Context(), name, body); err != nil {
+	if _, err := a.ca.Submit(r.Context(), name, body, remote(r)); err != nil {
 		if fault.Of(err) != fault.Unavailable {
 			a.log.InfoContext(r.Context(), "certificate request refused", "node", name, "remote", r.RemoteAddr, "err", err)
 		}
@@ -85,7 +95,11 @@ func (a *server) postRenewal(w http.ResponseWriter, r *http.Request) error {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return fault.New(fault.Invalid, "renewal needs the client certificate that is to be renewed")
 	}
-	c, err := a.ca.Renew(r.Context(), r.TLS.VerifiedChains[0][0])
+	old := r.TLS.VerifiedChains[0][0]
+	if err := a.renewals.Allow(old.Subject.CommonName, time.Now()); err != nil {
+		return err
+	}
+	c, err := a.ca.Renew(r.Context(), old)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (a *server) reply(next handler) http.Handler {
 		if err == nil {
 			return
 		}
-		status, text := api.Status(fault.Of(err)), fault.Detail(err)
+		status, text := api.StatusOf(err), fault.Detail(err)
 		if own, ok := errors.AsType[withStatus](err); ok {
 			status = own.status
 		}

@@ -14,10 +14,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/caapi"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/rate"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/rbac/rbactest"
 	"github.com/tutti-project/tutti/internal/tlsfront"
@@ -47,6 +49,7 @@ func start(t *testing.T, cfg pki.Config) *server {
 	acts := rbactest.New()
 	srv := &http.Server{Handler: caapi.New(caapi.Config{
 		Authority: ca, Audit: rbac.NewAudit(acts, quiet), Entry: func(context.Context) rbac.Entry { return rbac.Entry{} }, Log: quiet,
+		Renewals: rate.Per(24*time.Hour, 2, "%s renews its certificate more than 2 times a day (setting renewals_per_day)"),
 	})}
 	front.Configure(srv)
 	served := make(chan error, 1)

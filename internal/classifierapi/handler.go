@@ -169,6 +169,9 @@ const (
 	maxHierarchy = 64 << 20
 )
 
+// MaxBodyBytes is the largest body of a request to this API.
+const MaxBodyBytes = maxHierarchy
+
 // body reads a JSON body of at most limit bytes; an empty one leaves into as it is.
 func body(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -39,7 +40,7 @@ SIGTERM ends the agent. Programs that it started go on, and the next one deliver
 			if err != nil {
 				return err
 			}
-			return agent.Run(cmd.Context(), config, agent.Options{Version: version(), Binary: binary, Err: a.system.Err})
+			return agent.Run(cmd.Context(), config, agent.Options{Version: api.ProgramVersion(), Binary: binary, Err: a.system.Err})
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")

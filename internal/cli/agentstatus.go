@@ -113,7 +113,7 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 			if err != nil {
 				return err
 			}
-			findings := agent.Doctor{Config: config, Version: version()}.Examine(cmd.Context())
+			findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(cmd.Context())
 			if a.asJSON() {
 				err = a.printJSON(map[string]any{"checks": findings})
 			} else {

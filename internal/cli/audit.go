@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return a.withAccess(noun("audit", "See who did what", a.auditList()))
+	return a.withAccess(noun("audit", "See who did what", a.auditList(), a.auditVerify(), a.auditExport()))
 }
 
 func (a *app) auditList() *cobra.Command {
@@ -108,6 +108,8 @@ func actorText(e api.AuditEntry) string {
 		return "(nobody)"
 	case e.Kind == "anonymous":
 		return "(" + e.Actor + "?)"
+	case e.Kind == "user" && e.Mark != "":
+		return e.Actor + " (" + e.Mark + ")"
 	case e.Kind == "user":
 		return e.Actor
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -10,15 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 func (a *app) caCommand() *cobra.Command {
 	verbs := []*cobra.Command{
 		a.caList(), a.caShow(),
-		a.caAct("sign NAME...", "Sign waiting requests", api.CertificateSign, "signed"),
+		a.caSign(),
 		a.caAct("revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
-		a.caAct("clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned"),
-		a.caToken(),
+		a.caClean(),
+		a.caToken(), a.caRotateServer(),
 	}
 	return a.withAccess(noun("ca", "Sign, revoke and see certificates", append(verbs, a.localCA()...)...))
 }
@@ -71,6 +74,9 @@ func (a *app) caShow() *cobra.Command {
 				{"SHA256", cert.Fingerprint},
 				{"Good from", dateOf(cert.NotBefore)},
 				{"Expires", dateOf(cert.NotAfter)},
+			}
+			if cert.Received != nil {
+				rows = append(rows, []string{"Received", cert.Received.UTC().Format(time.RFC3339)}, []string{"From", cert.From})
 			}
 			for _, name := range cert.AltNames {
 				rows = append(rows, []string{"Alternative name", name})
@@ -125,6 +131,94 @@ func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Com
 	}
 }
 
+// caSign signs requests by name, or all that wait.
+func (a *app) caSign() *cobra.Command {
+	var all bool
+	cmd := a.caAct("sign NAME...", "Sign waiting requests", api.CertificateSign, "signed")
+	cmd.Use, cmd.Example = "sign NAME... | --all", cmd.Example+"\n  tutti ca sign --all"
+	named, byName := cmd.Args, cmd.RunE
+	cmd.Args = namesUnless(&all, named)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !all {
+			return byName(cmd, args)
+		}
+		return a.signAll(cmd.Context())
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "sign every request that waits")
+	return cmd
+}
+
+// namesUnless wants names, or the flag that stands for them.
+func namesUnless(flag *bool, named cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *flag && len(args) > 0:
+			return usageError{fmt.Errorf("give names or the flag, not both; usage: %s", cmd.UseLine())}
+		case *flag:
+			return nil
+		}
+		return named(cmd, args)
+	}
+}
+
+// signAll signs what waits now. What may not be signed is named, and keeps nobody else waiting.
+func (a *app) signAll(ctx context.Context) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	var list api.List[api.Certificate]
+	if err := client.Call(ctx, api.CertificateList, api.CertificateListRequest{State: "requested"}, &list); err != nil {
+		return err
+	}
+	var refused error
+	for _, waiting := range list.Items {
+		err := client.Call(ctx, api.CertificateSign, api.NameRequest{Name: waiting.Name}, &api.Certificate{})
+		switch kind := fault.Of(err); {
+		case err == nil:
+			a.say(waiting.Name + " signed")
+		case kind == fault.Denied || kind == fault.Invalid || kind == fault.NotFound || kind == fault.Conflict:
+			refused = errors.Join(refused, err)
+		default:
+			return errors.Join(refused, err)
+		}
+	}
+	if len(list.Items) == 0 {
+		a.hint("No requests wait.")
+	}
+	return refused
+}
+
+// caClean forgets names, or drops the requests that wait.
+func (a *app) caClean() *cobra.Command {
+	var requested bool
+	var from string
+	cmd := a.caAct("clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned")
+	cmd.Use, cmd.Example = "clean NAME... | --requested", cmd.Example+"\n  tutti ca clean --requested --from 192.0.2.7"
+	named, byName := cmd.Args, cmd.RunE
+	cmd.Args = namesUnless(&requested, named)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !requested && from != "" {
+			return usageError{errors.New("--from belongs to --requested")}
+		}
+		if !requested {
+			return byName(cmd, args)
+		}
+		done, err := ask[api.RequestCleanResponse](cmd.Context(), a, api.RequestClean, api.RequestCleanRequest{From: from})
+		if err != nil {
+			return err
+		}
+		if a.asJSON() {
+			return a.printJSON(done)
+		}
+		a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
+		return nil
+	}
+	cmd.Flags().BoolVar(&requested, "requested", false, "drop every request that waits instead; no certificate is touched")
+	cmd.Flags().StringVar(&from, "from", "", "only requests from this address (IPv6: from its /64 network)")
+	return cmd
+}
+
 func (a *app) caToken() *cobra.Command {
 	var lifetime time.Duration
 	cmd := &cobra.Command{
@@ -160,6 +254,26 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
 	return cmd
+}
+
+func (a *app) caRotateServer() *cobra.Command {
+	return &cobra.Command{
+		Use: "rotate-server", Short: "Give the server a new key and certificate, and revoke its former ones", Args: exactly(0),
+		Long: `Give the server a new key and certificate for its names, and revoke its former ones: for when the key may be known to others.
+Nodes trust the CA and not one certificate: their connections stay, and new ones see the new certificate at once.`,
+		Example: "  tutti ca rotate-server",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			made, err := ask[api.Certificate](cmd.Context(), a, api.ServerRotate, nil)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(made)
+			}
+			a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
+			return nil
+		},
+	}
 }
 
 // joinCommand is what a person types on the node.

@@ -61,6 +61,9 @@ func (a *app) printCodeStatus(s api.CodeStatus) error {
 	if err := a.printVerified(s); err != nil {
 		return err
 	}
+	if s.Slowed != nil {
+		a.say(slowedText(*s.Slowed, time.Now()))
+	}
 	if s.Failed > 0 {
 		a.say(count(s.Failed, "node") + notCompiling(s))
 	}

@@ -17,7 +17,8 @@ func (a *app) compileQueue() *cobra.Command {
 		Use: "queue", Short: "Show what is to be compiled, what runs, what is paused, and how fast it goes", Args: exactly(0),
 		Long: `Show how many compilations are wanted and run, by priority and environment. The
 priorities, best first: waited (somebody waits), signed, new facts, new exports, new
-code, previewing, background. Within one, environments take turns.
+code, previewing, background. Within one, environments take turns. An environment whose
+compilations take too long again and again is slowed, and said to be.
 
 With --node, --environment or --state: single compilations, the newest first, also
 those that have ended. --state is wanted, running, done or failed; a compilation that
@@ -77,7 +78,7 @@ func (a *app) showQueue(cmd *cobra.Command) error {
 	}
 	now := time.Now()
 	a.hintQueue(queue, now)
-	if err := printList(a, queue.Lanes, laneTable(now)); err != nil {
+	if err := printList(a, queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
 		return err
 	}
 	for _, c := range queue.Now {
@@ -86,25 +87,55 @@ func (a *app) showQueue(cmd *cobra.Command) error {
 	return nil
 }
 
-func laneTable(now time.Time) table[api.CompileLane] {
+func laneTable(slowed []api.CompileSlowed, now time.Time) table[api.CompileLane] {
 	return table[api.CompileLane]{
-		columns: []string{"for", "environment", "wanted", "running", "resting", "oldest"},
+		columns: []string{"for", "environment", "wanted", "running", "resting", "oldest", "slowed"},
 		row: func(l api.CompileLane) []string {
 			oldest := ""
 			if l.Oldest != nil {
 				oldest = ago(*l.Oldest, now)
 			}
-			return []string{priorityText(l.Priority), l.Environment, fmt.Sprint(l.Wanted), fmt.Sprint(l.Running), fmt.Sprint(l.Resting), oldest}
+			return []string{
+				priorityText(l.Priority), l.Environment, fmt.Sprint(l.Wanted), fmt.Sprint(l.Running), fmt.Sprint(l.Resting), oldest, slowedLane(slowed, l),
+			}
 		},
 		name:  func(l api.CompileLane) string { return l.Environment },
 		empty: "Nothing is to be compiled.",
 	}
 }
 
+// slowedLane says whether a lane is slowed.
+func slowedLane(slowed []api.CompileSlowed, l api.CompileLane) string {
+	apart := l.Priority == "previewing" || l.Priority == "background"
+	for _, s := range slowed {
+		if s.Environment == l.Environment && s.Previews == apart {
+			return fmt.Sprintf("%d took too long", s.Timeouts)
+		}
+	}
+	return ""
+}
+
+// slowedText says in words what is slowed.
+func slowedText(s api.CompileSlowed, now time.Time) string {
+	what := "Catalogs"
+	if s.Previews {
+		what = "Previews"
+	}
+	text := fmt.Sprintf("%s of %s are compiled one at a time and with pauses since %s: %d in a row of version %s took longer than compile_timeout.",
+		what, s.Environment, s.Since.Format(time.RFC3339), s.Timeouts, short(s.Version))
+	if s.RestsUntil.After(now) {
+		text += " The next one may run at " + s.RestsUntil.Format(time.RFC3339) + "."
+	}
+	return text + " One that ends in time, or other code, ends this."
+}
+
 // hintQueue says in words how the queue stands.
 func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
 	for _, p := range q.Pauses {
 		a.hint("%s", pauseText(p))
+	}
+	for _, s := range q.Slowed {
+		a.hint("%s", slowedText(s, now))
 	}
 	text := fmt.Sprintf("%d wanted, %d running", q.Wanted, q.Running)
 	if q.Resting > 0 {

@@ -69,8 +69,8 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if err != nil {
 		return err
 	}
-	if len(plan.Denied) > 0 {
-		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
+	if denied := deniedText(plan); denied != "" {
+		n.hint("You may not touch: %s", denied)
 	}
 	if _, err = fmt.Fprint(n.system.Out, planText(plan, apps.Items)); err == nil {
 		err = n.showChanges(plan)

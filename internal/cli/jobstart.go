@@ -32,7 +32,7 @@ func (n *newJob) run(ctx context.Context) error {
 	if n.flags.dryRun {
 		return n.printPlan(plan)
 	}
-	if len(plan.Denied) == 0 || n.flags.skipDenied { // otherwise the server says no, and why
+	if deniedText(plan) == "" || n.flags.skipDenied { // otherwise the server says no, and why
 		n.showPlan(plan)
 		if err := n.confirm(plan); err != nil {
 			return err
@@ -92,8 +92,8 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 		names[i] = t.Node
 	}
 	n.hint("%s: %s", count(plan.Nodes, "node"), someNames(names, shownNames))
-	if len(plan.Denied) > 0 {
-		n.hint("Left out, because you may not touch them: %s", someNames(plan.Denied, shownNames))
+	if denied := deniedText(plan); denied != "" {
+		n.hint("Left out, because you may not touch them: %s", denied)
 	}
 	if len(plan.Offline) == 0 {
 		return
@@ -139,8 +139,8 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 	if n.asJSON() {
 		return n.printJSON(plan)
 	}
-	if len(plan.Denied) > 0 {
-		n.hint("You may not touch: %s", someNames(plan.Denied, shownNames))
+	if denied := deniedText(plan); denied != "" {
+		n.hint("You may not touch: %s", denied)
 	}
 	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
 	return printList(n.app, plan.Targets, table[api.JobTarget]{

@@ -167,6 +167,18 @@ func someNames(names []string, limit int) string {
 	return fmt.Sprintf("%s, … (%d more)", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
+// deniedText is which nodes of a plan are denied; empty: none are.
+func deniedText(plan api.JobPlan) string {
+	var words []string
+	if len(plan.Denied) > 0 {
+		words = append(words, someNames(plan.Denied, shownNames))
+	}
+	if plan.DeniedUnseen > 0 {
+		words = append(words, count(plan.DeniedUnseen, "node")+" that you may not see")
+	}
+	return strings.Join(words, ", ")
+}
+
 // count is a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {

@@ -39,7 +39,7 @@ func describe(text *strings.Builder, cmd *cobra.Command) {
 	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
 		return
 	}
-	if cmd.Runnable() && !cmd.HasSubCommands() {
+	if cmd.Runnable() && (!cmd.HasSubCommands() || cmd.Example != "") { // nouns only list what is below them
 		fmt.Fprintf(text, "\n## %s\n\n%s.\n\n```\n%s\n```\n", cmd.CommandPath(), cmd.Short, cmd.UseLine())
 		if cmd.Long != "" {
 			fmt.Fprintf(text, "\n%s\n", fenced(cmd.Long))

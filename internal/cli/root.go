@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
 )
 
 // System is the world outside: streams and environment, given so that tests can.
@@ -94,7 +95,7 @@ From another machine, give the address and the CA's certificate, and log in:
   export TUTTI_SERVER=https://tutti.example.test:8140 TUTTI_CA_FILE=~/.config/tutti/ca.pem
   tutti login ann`,
 		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
-		Version: version(), SilenceErrors: true, SilenceUsage: true,
+		Version: api.ProgramVersion(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		Args:              noVerb, RunE: showHelp, SuggestionsMinimumDistance: 2,
 	}
@@ -149,20 +150,6 @@ func (a *app) hint(format string, args ...any) {
 	if !a.quiet {
 		_, _ = fmt.Fprintf(a.system.Err, format+"\n", args...)
 	}
-}
-
-// version is the module's version and revision, as the build recorded them.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
-			return info.Main.Version + " " + setting.Value[:12]
-		}
-	}
-	return info.Main.Version
 }
 
 // usageError is a command line that cannot be right.

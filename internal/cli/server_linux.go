@@ -35,8 +35,10 @@ running (autosign, names in the certificate, retention, log level).`,
 				return err
 			}
 			if checkOnly {
-				_, err := fmt.Fprintf(a.system.Out, "The configuration is good. Data in %s, listening on %s.\n", config.Data, config.Listen)
-				return err
+				if _, err := fmt.Fprintf(a.system.Out, "The configuration is good. Data in %s, listening on %s.\n", config.Data, config.Listen); err != nil {
+					return err
+				}
+				return server.TellCells(cmd.Context(), config, a.system.Out)
 			}
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
@@ -47,5 +49,6 @@ running (autosign, names in the certificate, retention, log level).`,
 	cmd.Flags().StringVar(&path, "config", "", "configuration file, YAML (TUTTI_CONFIG)")
 	cmd.Flags().BoolVar(&checkOnly, "check-config", false, "check the configuration and exit")
 	serverSettings().flags(cmd.Flags())
+	cmd.AddCommand(a.serverUsage())
 	return cmd
 }

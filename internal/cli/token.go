@@ -11,7 +11,8 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	return a.withAccess(noun("token", "Make, see and revoke tokens", a.tokenCreate(), a.tokenList(), a.tokenRevoke()))
+	commands := append([]*cobra.Command{a.tokenCreate(), a.tokenList(), a.tokenRevoke()}, a.localTokens()...)
+	return a.withAccess(noun("token", "Make, see and revoke tokens", commands...))
 }
 
 func (a *app) tokenCreate() *cobra.Command {

@@ -15,6 +15,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"code deploy Prod-1 .":           `the environment "Prod-1"`,
 		"ca token --lifetime 500ms":      "--lifetime is 500ms",
 		"ca sign":                        "name at least one certificate",
+		"ca sign --all web-1.test":       "give names or the flag, not both",
 		"node list -o xml":               `--output "xml"`,
 		"code versions":                  "takes 1 argument(s), 0 given",
 		"node list --sever x":            "unknown flag: --sever",

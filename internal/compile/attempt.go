@@ -26,6 +26,9 @@ type product struct {
 // attempt compiles c and finishes its row, or lets it rest.
 func (d *Dispatcher) attempt(ctx context.Context, c Compilation) {
 	d.try(ctx, c, func(ctx context.Context) (product, error) { return d.produce(ctx, c) })
+	if errors.Is(context.Cause(ctx), errStopped) {
+		d.putBack(context.WithoutCancel(ctx), c)
+	}
 }
 
 // try finishes the row of c with what work gives.
@@ -36,6 +39,8 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 	d.count.wall.Add(int64(time.Since(began)))
 	log := d.Log.With("node", c.Node, "environment", c.Environment, "compilation", c.ID, "attempt", c.Attempts)
 	switch failed := asError(err); {
+	case errors.Is(context.Cause(ctx), errStopped):
+		return
 	case ctx.Err() != nil:
 		d.count.lost.Add(1)
 		log.InfoContext(ctx, "compilation stopped: its lease is lost or the server stops")
@@ -56,6 +61,7 @@ func (d *Dispatcher) try(ctx context.Context, c Compilation, work func(context.C
 		return
 	}
 	d.strikes.over(c.ID)
+	d.turns.over(c.ID)
 	if err = d.finish(ctx, c); errors.Is(err, ErrUnstaged) {
 		made.Staged = false
 		d.try(ctx, c, func(ctx context.Context) (product, error) { return d.unstage(ctx, made) })
@@ -302,6 +308,7 @@ func (d *Dispatcher) tell(ctx context.Context, c Compilation) {
 		d.Log.InfoContext(ctx, "catalog does not compile", "node", c.Node, "environment", c.Environment,
 			"compilation", c.ID, "cause", c.Err.Cause, "err", c.Err)
 	}
+	d.slow.look(ctx, d.Turns, c, d.Log)
 	if d.Finished != nil {
 		d.Finished(c)
 	}

@@ -22,6 +22,8 @@ type DispatcherConfig struct {
 	Poll        time.Duration // how often to look without a hint
 	Timeout     time.Duration // of one attempt, a net below the compiler's own
 	Drain       time.Duration // how long running compilations may go on after a stop
+	Most        int           // how many of Slots one environment has while others wait; see Share
+	Slice       time.Duration // how long a compilation may run before it is stopped because others wait
 	// MaxBytes is the largest catalog that is stored.
 	MaxBytes int
 }
@@ -31,6 +33,7 @@ func DefaultDispatcher(worker string, slots int) DispatcherConfig {
 	return DispatcherConfig{
 		Worker: worker, Slots: slots, MaxAttempts: 3, AheadMax: 12, Lease: time.Minute, Poll: time.Second,
 		Timeout: 10 * time.Minute, Drain: 10 * time.Second, MaxBytes: 128 << 20,
+		Most: Share(slots, 0.5), Slice: 20 * time.Second,
 	}
 }
 
@@ -44,6 +47,7 @@ type DispatcherParts struct {
 	Results   Results   // nil: nobody keeps resources
 	Gate      Gate      // nil: the machine is always idle
 	History   History   // nil: what failed is not remembered
+	Turns     Turns     // nil: nothing is stopped because others wait
 	Reuser    *Reuser   // nil: every catalog is compiled
 	Verifier  *Verifier // nil: nothing is verified
 	// Finished is told of every row that this dispatcher finished; it must not
@@ -57,6 +61,8 @@ type DispatcherParts struct {
 type Dispatcher struct {
 	DispatcherParts
 	strikes strikes
+	turns   turns
+	slow    slowLog
 	cfg     DispatcherConfig
 	wake    chan struct{}
 	count   dispatcherCounters
@@ -73,6 +79,9 @@ func NewDispatcher(parts DispatcherParts, cfg DispatcherConfig) (*Dispatcher, er
 	case cfg.Lease <= 0 || cfg.Poll <= 0 || cfg.Timeout <= 0 || cfg.Drain < 0:
 		return nil, fault.New(fault.Invalid, "the compile dispatcher's lease %s, poll %s and timeout %s must be above zero, and drain %s not below",
 			cfg.Lease, cfg.Poll, cfg.Timeout, cfg.Drain)
+	case cfg.Most < 1 || cfg.Most >= cfg.Slots && cfg.Slots > 1 || cfg.Slice <= 0:
+		return nil, fault.New(fault.Invalid, "the compile dispatcher's share %d must be at least one and less than its %d slots, and the slice %s above zero",
+			cfg.Most, cfg.Slots, cfg.Slice)
 	}
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
@@ -94,7 +103,9 @@ func (d *Dispatcher) Wake() {
 func (d *Dispatcher) Run(ctx context.Context) error {
 	work, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
-	s := &shift{Dispatcher: d, work: work, running: map[lease]running{}, ended: make(chan lease, d.cfg.Slots)}
+	s := &shift{
+		Dispatcher: d, work: work, running: map[lease]running{}, ended: make(chan lease, d.cfg.Slots), strict: terms{}, last: terms{},
+	}
 	poll, renew := time.NewTicker(d.cfg.Poll), time.NewTicker(d.cfg.Lease/3)
 	defer poll.Stop()
 	defer renew.Stop()
@@ -110,6 +121,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			delete(s.running, l)
 		case <-poll.C:
 			s.sweep(ctx)
+			s.makeRoom(ctx)
 		case <-renew.C:
 			s.renew(ctx)
 		}
@@ -125,8 +137,10 @@ type lease struct {
 
 // running is a compilation that runs.
 type running struct {
-	kill       context.CancelFunc
-	background bool
+	Compilation
+	kill    context.CancelCauseFunc
+	began   time.Time
+	stopped bool
 }
 
 // shift is the state of one Run; it belongs to Run's goroutine.
@@ -136,6 +150,8 @@ type shift struct {
 	running map[lease]running
 	ended   chan lease // never full: it has room for all slots
 	tidied  bool       // leases of an earlier life are returned
+	strict  terms      // see Offer.Strict
+	last    terms      // see Offer.Last
 }
 
 // maxLeases is how often a row is leased: one that was lost with so many servers may have
@@ -164,8 +180,7 @@ func (s *shift) start(ctx context.Context) {
 		return // what we lease now would be taken for a lease of an earlier life
 	}
 	for _, p := range next(s.situation(ctx)) {
-		now := time.Now()
-		rows, err := s.Queue.Lease(ctx, s.cfg.Worker, p.n, p.worst, now, now.Add(s.cfg.Lease))
+		rows, err := s.Queue.Lease(ctx, s.offer(p))
 		if err != nil {
 			s.report(ctx, "lease compilations failed, will retry", err)
 			return
@@ -180,13 +195,21 @@ func (s *shift) start(ctx context.Context) {
 	}
 }
 
+func (s *shift) offer(p pick) Offer {
+	now := time.Now()
+	return Offer{
+		Worker: s.cfg.Worker, Rows: p.n, Worst: p.worst, Most: s.cfg.Most, Strict: s.strict.now(now), Last: s.last.now(now),
+		Now: now, Until: now.Add(s.cfg.Lease),
+	}
+}
+
 func (s *shift) situation(ctx context.Context) situation {
 	now := situation{slots: s.cfg.Slots, running: len(s.running), room: Idle}
 	if s.Gate != nil {
 		now.room = s.Gate.Room(ctx)
 	}
 	for _, r := range s.running {
-		if r.background {
+		if r.Priority >= Background {
 			now.background++
 		}
 	}
@@ -195,12 +218,12 @@ func (s *shift) situation(ctx context.Context) situation {
 }
 
 func (s *shift) begin(c Compilation) {
-	ctx, kill := context.WithCancel(s.work)
-	s.running[lease{c.ID, c.Attempts}] = running{kill, c.Priority >= Background}
+	ctx, kill := context.WithCancelCause(s.work)
+	s.running[lease{c.ID, c.Attempts}] = running{Compilation: c, kill: kill, began: time.Now()}
 	s.count.running.Add(1)
 	go func() {
 		defer s.count.running.Add(-1)
-		defer kill()
+		defer kill(nil)
 		s.attempt(ctx, c)
 		s.ended <- lease{c.ID, c.Attempts}
 	}()
@@ -226,7 +249,7 @@ func (s *shift) renew(ctx context.Context) {
 	}
 	for l, r := range s.running {
 		if !keep[l.id] {
-			r.kill()
+			r.kill(nil)
 		}
 	}
 }

@@ -236,7 +236,7 @@ func TestDispatcherStopsWorkWhoseLeaseIsLost(t *testing.T) {
 		if _, err := w.queue.ReturnLeases(t.Context(), "host:/data", now, 9); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := w.queue.Lease(t.Context(), "thief", 1, compile.Background, now, now.Add(time.Hour)); err != nil || len(got) != 1 {
+		if got, err := w.queue.Lease(t.Context(), offer("thief", time.Hour)); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
 		until(t, func() bool { now, _ := w.compiler.Running(); return now == 0 })
@@ -252,7 +252,7 @@ func TestDispatcherTakesItsLeasesBackAfterACrash(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a", compile.Waited)
 		now := time.Now()
-		if _, err := w.queue.Lease(t.Context(), "host:/data", 1, compile.Background, now, now.Add(time.Hour)); err != nil {
+		if _, err := w.queue.Lease(t.Context(), offer("host:/data", time.Hour)); err != nil {
 			t.Fatal(err) // and with that the first process dies
 		}
 		w.queue.Fail(fault.New(fault.Unavailable, "the store is busy"))
@@ -272,7 +272,7 @@ func TestDispatcherTakesLeasesOfTheDead(t *testing.T) {
 		w := newWorld(t)
 		c := w.want(t, "a", compile.Waited)
 		now := time.Now()
-		if _, err := w.queue.Lease(t.Context(), "other", 1, compile.Background, now, now.Add(time.Minute)); err != nil {
+		if _, err := w.queue.Lease(t.Context(), offer("other", time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		defer w.start(t.Context())()

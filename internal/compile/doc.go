@@ -38,7 +38,10 @@
 // # Order
 //
 // Lease takes rows from lanes, the wanted rows of a priority and an environment: see
-// NextLane. A Pause, of an environment or of all, is a row, too: Lease takes nothing
+// NextLane. An environment has a share of a Dispatcher's slots while others have work; a
+// compilation that runs for longer than a slice is stopped for those who wait, and rests
+// for a moment: see fairness.stop. It is no attempt. Where compilations take too long again
+// and again, their environment is slowed: see Slowdown. A Pause, of an environment or of all, is a row, too: Lease takes nothing
 // while it stands, on all servers. How many a Dispatcher starts depends on the room that
 // the Gate sees: see next.
 //

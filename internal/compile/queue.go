@@ -125,14 +125,13 @@ type Queue interface {
 	// leased row (2 and 3) takes over w's transaction and trusted data where they
 	// are not empty, the higher FactsSeq for a wanted row, and the better of both
 	// priorities; a wanted row that checks nothing takes over w's Checks; WantedAt
-	// stays. Only a staged w leaves a staged row staged.
+	// stays. Only a staged w leaves a staged row staged. A new row (4) ends the Slowdown that is EndedBy w.
 	Want(ctx context.Context, w Want) (Compilation, error)
-	// Lease takes at most n wanted rows whose priority is worst or better for
-	// worker until the given time, one after the other from the lane that NextLane
-	// says, the oldest of it first (WantedAt, then ID), in that order; none while all
+	// Lease takes wanted rows for o.Worker until o.Until, one after the other from the
+	// lane that NextLane says, the oldest of it first (WantedAt, then ID), in that order; none while all
 	// is paused, and none of environments that are. It raises Attempts by one and sets
 	// FactsSeq to the node's current facts; a node without facts keeps what the row has.
-	Lease(ctx context.Context, worker string, n int, worst Priority, now, until time.Time) ([]Compilation, error)
+	Lease(ctx context.Context, o Offer) ([]Compilation, error)
 	// Renew moves the end of leases that worker holds to until, and returns the
 	// ids that it does hold, sorted; the others are lost and their work may stop.
 	Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error)
@@ -147,7 +146,7 @@ type Queue interface {
 	// was not yet returned still holds. A Conflict that is ErrUnstaged says that the
 	// lease holds but somebody wants the row plain by now: a staged c that is Done
 	// cannot close it; make its catalog the newest and finish it plain. A c that is Held and Done
-	// makes the row a staged one.
+	// makes the row a staged one. With it the Slowdown of c's environment becomes what Slowdown.After says.
 	Finish(ctx context.Context, c Compilation) error
 	// ReturnLeases makes leased rows wanted again that ran out at or before now,
 	// or whose worker is the given one (empty: none), and counts the rows that it

@@ -246,8 +246,7 @@ func TestServiceWantsAgainWhatIsFolded(t *testing.T) {
 		w := newWorld(t)
 		ask := w.ask("a", "t1")
 		c := w.want(t, "a", compile.Waited)
-		now := time.Now()
-		if _, err := w.queue.Lease(t.Context(), "dead", 1, compile.Background, now, now.Add(time.Second)); err != nil {
+		if _, err := w.queue.Lease(t.Context(), offer("dead", time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)

@@ -15,16 +15,18 @@ type DispatcherStats struct {
 	Done     uint64        // ended with a catalog
 	Failed   uint64        // ended with an Error
 	Retried  uint64        // could not be tried, given back
+	Stopped  uint64        // had their turn while others waited, and were put back
 	Lost     uint64        // somebody else got the lease, or the server stopped
 	Returned uint64        // leases of dead workers made wanted again
 	Wall     time.Duration // all attempts together
 }
 
 type dispatcherCounters struct {
-	running                                       atomic.Int64
-	room                                          atomic.Int64
-	leased, done, failed, retried, lost, returned atomic.Uint64
-	wall                                          atomic.Int64
+	running atomic.Int64
+	room    atomic.Int64
+	wall    atomic.Int64
+
+	leased, done, failed, retried, stopped, lost, returned atomic.Uint64
 }
 
 // Stats may be called at any time.
@@ -33,7 +35,7 @@ func (d *Dispatcher) Stats() DispatcherStats {
 	return DispatcherStats{
 		Slots: d.cfg.Slots, Running: int(n.running.Load()), Room: Room(n.room.Load()),
 		Leased: n.leased.Load(), Done: n.done.Load(), Failed: n.failed.Load(), Retried: n.retried.Load(),
-		Lost: n.lost.Load(), Returned: n.returned.Load(), Wall: time.Duration(n.wall.Load()),
+		Stopped: n.stopped.Load(), Lost: n.lost.Load(), Returned: n.returned.Load(), Wall: time.Duration(n.wall.Load()),
 	}
 }
 

@@ -221,13 +221,13 @@ func (l *lens) reach() error {
 }
 
 // Lease implements compile.Queue.
-func (l *lens) Lease(ctx context.Context, worker string, n int, worst compile.Priority, now, until time.Time) ([]compile.Compilation, error) {
+func (l *lens) Lease(ctx context.Context, o compile.Offer) ([]compile.Compilation, error) {
 	l.watch.mu.Lock()
 	defer l.watch.mu.Unlock()
 	if err := l.reach(); err != nil {
 		return nil, err
 	}
-	rows, err := l.Queue.Lease(ctx, worker, n, worst, now, until)
+	rows, err := l.Queue.Lease(ctx, o)
 	for _, c := range rows {
 		if holder := l.watch.held[c.ID]; holder != "" {
 			l.watch.wrong("row %d is leased to %s, which %s has", c.ID, l.name, holder)

@@ -105,7 +105,7 @@ type Wants interface {
 	// the mark. A step with another version than the mark before also turns what was
 	// wanted ahead of older versions of the environment, and is not leased, into wanted
 	// of this version, once for each node: rows without a transaction of priorities
-	// Signed to NewCode. Conflict if From is not what is stored: somebody else was here.
+	// Signed to NewCode, and ends the Slowdown of the environment's catalogs by other code. Conflict if From is not what is stored: somebody else was here.
 	Consider(ctx context.Context, s Step) error
 
 	// NotedChanges lists at most n changes, those noted first first.

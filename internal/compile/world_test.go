@@ -59,7 +59,7 @@ func (w *world) restart(t fataler, dispatch compile.DispatcherConfig, serve comp
 	}
 	w.dispatcher, err = compile.NewDispatcher(compile.DispatcherParts{
 		Queue: w.queue, Compiler: w.compiler, Orders: compile.Orders{Inputs: w.facts}, Documents: w.docs,
-		Results: w.results, Gate: w.gate, History: w.queue, Finished: w.service.Finished,
+		Results: w.results, Gate: w.gate, History: w.queue, Turns: w.queue, Finished: w.service.Finished,
 	}, dispatch)
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -111,4 +111,10 @@ func (w *world) row(t fataler, id int64) compile.Compilation {
 		t.Fatalf("%v", err)
 	}
 	return c
+}
+
+// offer is of a worker that takes a row for a while.
+func offer(worker string, lasts time.Duration) compile.Offer {
+	now := time.Now()
+	return compile.Offer{Worker: worker, Rows: 1, Worst: compile.Background, Now: now, Until: now.Add(lasts)}
 }

@@ -3,9 +3,10 @@
 //
 // A program gets a bounded time, a small environment of its own (PATH, LANG, HOME
 // and nothing of the server's, which may hold secrets), and a bounded ear: output
-// beyond the limit is thrown away, or is an error where it matters. It runs in its
-// own process group, which is killed as a whole when its time is up or the caller
-// goes away. Only so many run at once; others wait their turn.
+// beyond the limit is thrown away, or is an error where it matters. It runs in a cell
+// (package cell), where there are cells: it was written by the operator, but what it reads
+// came from strangers. All that it started is killed when it ends, when its time is up or the
+// caller goes away. Only so many run at once; others wait their turn.
 //
 // Errors: Invalid for a path that is no executable file; Unavailable when a program
 // cannot be started, runs out of time, or ends in a way that decides nothing.
@@ -15,18 +16,21 @@ package exechook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -36,6 +40,10 @@ type Config struct {
 	MaxOutputBytes int           // of standard output; 1 MB
 	MaxConcurrent  int           // programs at once; 4
 	Log            *slog.Logger
+
+	Cells *cell.Keeper // nil: programs run as the server does
+	Reach cell.Spec    // what a program reaches besides itself and the system
+	Dir   string       // of the server's own, for private directories; needed with Cells
 }
 
 const (
@@ -81,31 +89,58 @@ func (r *Runner) run(ctx context.Context, path, arg string, stdin []byte) (resul
 	defer r.turns.Release(1)
 
 	stdout, stderr := &limited{max: r.cfg.MaxOutputBytes}, &limited{max: maxErrorBytes}
+	home, leave, err := r.private()
+	if err != nil {
+		return result{}, fault.Wrap(fault.Unavailable, err, "no directory could be made for %s", path)
+	}
+	defer leave()
 	cmd := exec.CommandContext(ctx, path, arg) //nolint:gosec // the operator's own program; arg is a checked certname
-	cmd.Env = environment()
+	cmd.Env = environment(home)
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = grace
-	err := cmd.Run()
+	reach := r.cfg.Reach
+	reach.Run, reach.Write = append(slices.Clip(reach.Run), path), home
+	program, err := r.cfg.Cells.Start(cmd, reach)
+	if err != nil {
+		return result{}, fault.Wrap(fault.Unavailable, err, "%s cannot be started: %s", path, cmp.Or(fault.Detail(err), err.Error()))
+	}
+	err = program.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		_ = killGroup(cmd.Process.Pid) // a child that it left behind still holds its pipes
 	}
-	return r.outcome(ctx, cmd, err, stdout, stderr)
+	return r.outcome(ctx, path, err, stdout, stderr)
 }
 
-func (r *Runner) outcome(ctx context.Context, cmd *exec.Cmd, err error, stdout, stderr *limited) (result, error) {
+// private makes the directory that a program in a cell may write to; leave removes it. Without cells there is none.
+func (r *Runner) private() (dir string, leave func(), err error) {
+	if r.cfg.Cells.Standing().Mode == cell.Off {
+		return "", func() {}, nil
+	}
+	outer, err := os.MkdirTemp(r.cfg.Dir, "program-")
+	if err != nil {
+		return "", nil, err
+	}
+	leave = func() { _ = os.RemoveAll(outer) }
+	dir = filepath.Join(outer, "home")
+	if err := r.cfg.Cells.Private(dir); err != nil {
+		leave()
+		return "", nil, err
+	}
+	return dir, leave, nil
+}
+
+func (r *Runner) outcome(ctx context.Context, path string, err error, stdout, stderr *limited) (result, error) {
 	if text := strings.TrimSpace(string(stderr.kept)); text != "" {
-		r.cfg.Log.InfoContext(ctx, "program wrote to standard error", "program", cmd.Path, "text", text)
+		r.cfg.Log.InfoContext(ctx, "program wrote to standard error", "program", path, "text", text)
 	}
 	switch exit, exited := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
-		return result{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s was stopped: it did not end in time", cmd.Path)
+		return result{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s was stopped: it did not end in time", path)
 	case exited && exit.Exited():
 		return result{exit: exit.ExitCode(), stdout: stdout.kept, cut: stdout.cut}, nil
 	case err != nil && !onlySlowReader(err):
-		return result{}, fault.Wrap(fault.Unavailable, err, "%s could not be run to its end", cmd.Path)
+		return result{}, fault.Wrap(fault.Unavailable, err, "%s could not be run to its end", path)
 	default:
 		return result{stdout: stdout.kept, cut: stdout.cut}, nil
 	}
@@ -125,10 +160,14 @@ func killGroup(pid int) error {
 	return err
 }
 
-// environment is what a program may know of ours.
-func environment() []string {
+// environment is what a program may know of ours. home is its own; empty: the server's.
+func environment(home string) []string {
 	env := []string{"LANG=C.UTF-8", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	for _, name := range []string{"HOME", "TZ"} {
+	names := []string{"HOME", "TZ"}
+	if home != "" {
+		env, names = append(env, "HOME="+home, "TMPDIR="+home), names[1:]
+	}
+	for _, name := range names {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -15,13 +16,26 @@ func (h *Handler) Actor(r *http.Request) (fleet.Actor, error) {
 		actor = fleet.Actor{Kind: fleet.Anonymous}
 	}
 	h.NoteActor(r.Context(), actor)
+	h.noteBreakGlass(r.Context(), actor)
 	return actor, err
 }
 
 // identify puts who asks into the request's context.
 func (h *Handler) identify(r *http.Request) (*http.Request, error) {
 	actor, err := h.Actor(r)
-	return r.WithContext(fleet.WithActor(r.Context(), actor)), err
+	ctx := context.WithValue(r.Context(), connectionKey{}, certified(r))
+	return r.WithContext(fleet.WithActor(ctx, actor)), err
+}
+
+type connectionKey struct{}
+
+// certified is whom the connection's certificate names, without the roles that its name was given: also of a
+// request that was identified, so that it can be asked again.
+func certified(r *http.Request) fleet.Actor {
+	if actor, ok := r.Context().Value(connectionKey{}).(fleet.Actor); ok {
+		return actor
+	}
+	return fleet.ActorFrom(r.Context())
 }
 
 // shown is who the request says it is from: the bearer of a token if one is
@@ -30,9 +44,10 @@ func (h *Handler) identify(r *http.Request) (*http.Request, error) {
 // schemes of authorization mean nothing beside a certificate: clients of PuppetDB,
 // which knows none, send "Basic" without a name.
 func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
-	certified := fleet.ActorFrom(r.Context())
+	certified := certified(r)
 	header := r.Header.Get("Authorization")
-	text, bearer := strings.CutPrefix(header, "Bearer ")
+	scheme, text, _ := strings.Cut(header, " ")
+	bearer := strings.EqualFold(scheme, "Bearer") && len(scheme) < len(header)
 	switch {
 	case bearer:
 		return h.Access.Bearer(r.Context(), text)

@@ -24,17 +24,20 @@ func TestOnlyBearersAreAsked(t *testing.T) {
 	}{
 		{"an administrator's certificate, no name", ops, none, http.StatusOK},
 		{"a node's certificate, no name", node, none, http.StatusForbidden},
-		{"no certificate, no name", nobody, none, http.StatusForbidden},
-		{"an administrator's certificate, a wrong token", ops, "Bearer guess", http.StatusForbidden},
+		{"no certificate, no name", nobody, none, http.StatusUnauthorized},
+		{"no certificate, nothing", nobody, "", http.StatusUnauthorized},
+		{"an administrator's certificate, a wrong token", ops, "Bearer guess", http.StatusUnauthorized},
+		{"a token, shouted", nobody, "BEARER " + secret("admin"), http.StatusOK},
+		{"a token, whispered", nobody, "bearer " + secret("admin"), http.StatusOK},
 		{"a node's certificate, an administrator's token", node, "Bearer " + secret("admin"), http.StatusOK},
-		{"an administrator's certificate, an empty token", ops, "Bearer ", http.StatusForbidden},
+		{"an administrator's certificate, an empty token", ops, "Bearer ", http.StatusUnauthorized},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/api/v1/nodes", nil)
 		r = r.WithContext(fleet.WithActor(r.Context(), c.actor))
 		r.Header.Set("Authorization", c.header)
 		w := httptest.NewRecorder()
 		b.handler.ServeHTTP(w, r)
-		if w.Code != c.status {
+		if asks := w.Header().Get("WWW-Authenticate") != ""; w.Code != c.status || asks != (c.status == http.StatusUnauthorized) {
 			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.status, w.Body)
 		}
 	}

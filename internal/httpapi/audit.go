@@ -2,11 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"maps"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -23,13 +26,55 @@ func (h *Handler) listAudit(ctx context.Context, request api.AuditRequest) (api.
 	for _, e := range entries {
 		list.Items = append(list.Items, api.AuditEntry{
 			ID: e.ID, At: e.At.UTC(), Kind: string(e.ActorKind), Actor: e.Actor, TokenID: e.Token, Operation: e.Operation, Object: e.Object,
-			Remote: e.Remote, RequestID: e.RequestID, Outcome: string(e.Outcome), Detail: e.Detail,
+			Remote: e.Remote, RequestID: e.RequestID, Outcome: string(e.Outcome), Detail: e.Detail, Mark: string(e.Mark),
 		})
 	}
 	if len(entries) == filter.Limit {
 		list.Next = strconv.FormatInt(entries[len(entries)-1].ID, 10)
 	}
 	return list, err
+}
+
+// breakGlassUse is the operation of an entry that says that the token in the data directory is in use: its
+// questions are in no entry of their own.
+const breakGlassUse = "token.break_glass"
+
+// noteBreakGlass records that the token in the data directory is used from an address, once an hour.
+func (h *Handler) noteBreakGlass(ctx context.Context, actor fleet.Actor) {
+	if !actor.BreakGlass {
+		return
+	}
+	entry := h.entry(fleet.WithActor(ctx, actor), breakGlassUse, "")
+	if !h.glass.due(entry.Remote, entry.At) {
+		return
+	}
+	finish, err := h.Audit.Begin(ctx, entry)
+	if err != nil {
+		h.Log.ErrorContext(ctx, "use of the administrator's token not recorded in the audit log", "err", err)
+		return
+	}
+	finish(nil)
+}
+
+// glass is when the use of the token in the data directory was recorded last, by address.
+type glass struct {
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+// due says whether a use is to be recorded.
+func (g *glass) due(remote string, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.told, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Hour })
+	if _, told := g.told[remote]; told {
+		return false
+	}
+	if g.told == nil {
+		g.told = map[string]time.Time{}
+	}
+	g.told[remote] = now
+	return true
 }
 
 func filterOf(request api.AuditRequest) (f rbac.EntryFilter, err error) {

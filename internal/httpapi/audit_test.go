@@ -132,3 +132,30 @@ func TestAuditListChecksItsFilters(t *testing.T) {
 		t.Errorf("paged: %s", w.Body)
 	}
 }
+
+// What is done with the token of the data directory is marked, and that it asks something is recorded, once an hour.
+func TestBreakGlassIsMarked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	glass := who{token: "glass"}
+	hash, _ := rbac.HashOf(secret(glass.token))
+	check(t, b.store.SaveAccessToken(t.Context(), rbac.Token{ID: "t-glass", Hash: hash, Owner: rbac.AdminUser, Label: rbac.AdminToken}))
+	for range 2 {
+		b.call(glass, "GET", api.Prefix+"/nodes", nil)
+	}
+	b.call(glass, "DELETE", api.Prefix+"/nodes/none", nil)
+	b.call(admin, "DELETE", api.Prefix+"/nodes/none", nil)
+	entries, err := b.store.Acts(t.Context(), rbac.EntryFilter{Limit: 10})
+	check(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, fmt.Sprintf("%s %s", e.Operation, e.Mark))
+	}
+	want := []string{"node.purge ", "node.purge break-glass", "token.break_glass break-glass"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if w := b.call(admin, "GET", api.Prefix+"/audit?operation=token.*", nil); !strings.Contains(w.Body.String(), `"mark":"break-glass"`) {
+		t.Errorf("listed: %s", w.Body)
+	}
+}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -72,12 +73,48 @@ func (h *Handler) allowEach(ctx context.Context, permission fleet.Permission, no
 	if err != nil || len(kept) == len(nodes) {
 		return err
 	}
-	for _, node := range nodes {
-		if !slices.Contains(kept, node) {
-			return fault.New(fault.Denied, "%s is needed for %d of %d nodes, %s among them; leave them out with --exclude, or ask for a role that has it", permission, len(nodes)-len(kept), len(nodes), node)
+	lacking := slices.DeleteFunc(slices.Clone(nodes), func(node fleet.Certname) bool { return slices.Contains(kept, node) })
+	named, err := h.nameable(ctx, lacking)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Denied, "%s is needed for %d of %d nodes%s; leave them out with --exclude, or ask for a role that has it",
+		permission, len(lacking), len(nodes), named)
+}
+
+// maxDeniedNamed is how many nodes a refusal names.
+const maxDeniedNamed = 10
+
+// visibleNodes is those of the nodes that who asks may see: a refusal must not tell names of nodes
+// that their list leaves out.
+func (h *Handler) visibleNodes(ctx context.Context, nodes []fleet.Certname) (names []string, err error) {
+	if rbac.AllowSome(fleet.ActorFrom(ctx), fleet.NodeRead) != nil {
+		return nil, nil
+	}
+	for part := range slices.Chunk(nodes, scopeBatch) {
+		kept, err := seen(ctx, h, fleet.NodeRead, part, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range kept {
+			names = append(names, string(node))
 		}
 	}
-	return nil
+	return names, nil
+}
+
+// nameable is a list of some of the nodes for a refusal; it begins with a colon, or is empty.
+func (h *Handler) nameable(ctx context.Context, nodes []fleet.Certname) (string, error) {
+	names, err := h.visibleNodes(ctx, nodes)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	names = names[:min(len(names), maxDeniedNamed)]
+	text := ": " + strings.Join(names, ", ")
+	if more := len(nodes) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text, nil
 }
 
 // objectOf is what the path names.
@@ -175,6 +212,9 @@ func (h *Handler) entry(ctx context.Context, operation, object string) rbac.Entr
 	actor, entry := fleet.ActorFrom(ctx), h.Entry(ctx)
 	entry.ActorKind, entry.Actor, entry.Token = actor.Kind, actor.Name, actor.Token
 	entry.Operation, entry.Object = operation, object
+	if actor.BreakGlass {
+		entry.Mark = rbac.BreakGlass
+	}
 	if rest, ok := strings.CutPrefix(object, api.Me); ok && actor.Kind == fleet.UserActor {
 		entry.Object = actor.Name + rest
 	}

@@ -123,7 +123,7 @@ func (h *Handler) mayRelease(ctx context.Context, nodes []fleet.Certname) error 
 	if !rbac.Scoped(actor, fleet.CatalogRelease) {
 		return h.allow(ctx, fleet.CatalogRelease, fleet.Object{})
 	}
-	var denied []string
+	var denied []fleet.Certname
 	var why error
 	for len(nodes) > 0 {
 		part := make([]fleet.Object, min(len(nodes), scopeBatch))
@@ -137,15 +137,18 @@ func (h *Handler) mayRelease(ctx context.Context, nodes []fleet.Certname) error 
 		}
 		for _, object := range objects {
 			if err := rbac.Allow(actor, fleet.CatalogRelease, object); err != nil {
-				why, denied = err, append(denied, string(object.Node))
+				why, denied = err, append(denied, object.Node)
 			}
 		}
 	}
 	if why == nil {
 		return nil
 	}
-	named := strings.Join(denied[:min(len(denied), maxDeniedNamed)], ", ")
-	return h.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %d nodes: %s. Nothing was released",
+	named, err := h.nameable(ctx, denied)
+	if err != nil {
+		return err
+	}
+	return h.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %d nodes%s. Nothing was released",
 		strings.TrimSuffix(fault.Detail(why), "."), len(denied), named))
 }
 

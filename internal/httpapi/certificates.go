@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/x509"
 	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -18,6 +20,8 @@ type Certificates interface {
 	Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (pki.Certificate, error)
 	Revoke(ctx context.Context, name fleet.Certname) error
 	Clean(ctx context.Context, names ...fleet.Certname) (unknown []fleet.Certname, err error)
+	CleanRequests(ctx context.Context, from string) (int, error)
+	RotateServer(ctx context.Context) (*x509.Certificate, error)
 	NewJoinToken(ctx context.Context, name fleet.Certname, ttl time.Duration) (string, error)
 	Bundle() (pem []byte, changed time.Time)
 }
@@ -59,6 +63,7 @@ func certificateOf(e pki.Entry) api.Certificate {
 	c := api.Certificate{
 		Name: string(e.Certname), State: string(e.State), Fingerprint: e.Fingerprints.SHA256,
 		NotBefore: timeOf(e.NotBefore), NotAfter: timeOf(e.NotAfter), AltNames: e.AltNames,
+		Received: timeOf(e.ReceivedAt), From: e.From,
 	}
 	if e.Serial != nil {
 		c.Serial = e.Serial.String()
@@ -100,6 +105,29 @@ func (h *Handler) cleanCertificate(ctx context.Context, request api.NameRequest)
 		err = fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
 	}
 	return nothing{}, err
+}
+
+func (h *Handler) cleanRequests(ctx context.Context, request api.RequestCleanRequest) (api.RequestCleanResponse, error) {
+	if request.From != "" {
+		address := request.From
+		if network, err := netip.ParsePrefix(address); err == nil { // as a list shows it
+			address = network.Addr().String()
+		}
+		if _, err := netip.ParseAddr(address); err != nil {
+			return api.RequestCleanResponse{}, fault.New(fault.Invalid, "from must be an IP address, not %.80q", request.From)
+		}
+		request.From = address
+	}
+	dropped, err := h.Certificates.CleanRequests(ctx, request.From)
+	return api.RequestCleanResponse{Dropped: dropped}, err
+}
+
+func (h *Handler) rotateServer(ctx context.Context, _ nothing) (api.Certificate, error) {
+	made, err := h.Certificates.RotateServer(ctx)
+	if err != nil {
+		return api.Certificate{}, err
+	}
+	return certificateOf(pki.EntryOf(made)), nil
 }
 
 // The lifetimes of a join token.

@@ -138,18 +138,15 @@ func (h *Handler) missingBlobs(ctx context.Context, request api.BlobMissingReque
 	return answer, err
 }
 
-// The bounds of one upload; a larger one is sent in parts.
-const (
-	maxUploadBytes = 8 << 30
-	maxUploadBlobs = 20_000
-)
+// maxUploadBlobs bounds one upload; a larger one is sent in parts.
+const maxUploadBlobs = 20_000
 
 // uploadBlobs stores every entry of a tar archive under the digest it is named by.
-func (h *Handler) uploadBlobs(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *Handler) uploadBlobs(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	if err := begin(nil); err != nil {
 		return nil, err
 	}
-	u := upload{archive: tar.NewReader(http.MaxBytesReader(w, r.Body, maxUploadBytes))}
+	u := upload{archive: tar.NewReader(r.Body)}
 	err := cas.PutAll(r.Context(), h.Blobs, u.entries)
 	if u.err != nil { // the store may not have noticed
 		err = u.err
@@ -234,6 +231,15 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 			shown.Names = append(shown.Names, string(name))
 		}
 		out.Errors = append(out.Errors, shown)
+	}
+	slowed, err := h.slowed(ctx)
+	if err != nil {
+		return api.CodeStatus{}, err
+	}
+	for i, s := range slowed {
+		if s.Environment == string(env) && !s.Previews {
+			out.Slowed = &slowed[i]
+		}
 	}
 	return out, h.addLosses(ctx, env, &out)
 }

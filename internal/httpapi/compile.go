@@ -17,6 +17,7 @@ import (
 type Compiling interface {
 	compile.Board
 	compile.Pauses
+	compile.Turns
 	// WantNow wants the catalogs of nodes with a priority, and says which nodes have
 	// nothing to be compiled, and why.
 	WantNow(ctx context.Context, nodes []fleet.Certname, priority compile.Priority) (wanted []compile.Compilation, refused map[fleet.Certname]string, err error)
@@ -47,6 +48,9 @@ func (h *Handler) showQueue(ctx context.Context, _ nothing) (api.CompileQueueSta
 	if status.Pauses, err = h.paused(ctx); err != nil {
 		return status, err
 	}
+	if status.Slowed, err = h.slowed(ctx); err != nil {
+		return status, err
+	}
 	for _, window := range endedWindows {
 		ended, err := h.Compiling.Ended(ctx, time.Now().Add(-window))
 		if err != nil {
@@ -71,6 +75,19 @@ func (h *Handler) paused(ctx context.Context) ([]api.CompilePaused, error) {
 	list := []api.CompilePaused{}
 	for _, p := range pauses {
 		list = append(list, api.CompilePaused{Environment: string(p.Environment), By: p.By, Reason: p.Reason, At: p.At.UTC()})
+	}
+	return list, err
+}
+
+// slowed lists what is slowed.
+func (h *Handler) slowed(ctx context.Context) ([]api.CompileSlowed, error) {
+	slowdowns, err := h.Compiling.Slowdowns(ctx)
+	list := []api.CompileSlowed{}
+	for _, s := range slowdowns {
+		list = append(list, api.CompileSlowed{
+			Environment: string(s.Environment), Previews: s.Apart, Version: string(s.Version), Timeouts: s.Timeouts,
+			Since: s.Since.UTC(), RestsUntil: s.RestsUntil.UTC(),
+		})
 	}
 	return list, err
 }

@@ -45,7 +45,7 @@ func newCompiling(t *testing.T) compiling {
 		check(t, err)
 	}
 	want("web-1", "production", compile.Waited)
-	rows, err := q.Lease(ctx, "here", 1, compile.Background, time.Now(), time.Now().Add(time.Minute))
+	rows, err := q.Lease(ctx, compile.Offer{Worker: "here", Rows: 1, Worst: compile.Background, Now: time.Now(), Until: time.Now().Add(time.Minute)})
 	check(t, err)
 	failed := rows[0]
 	failed.State, failed.FinishedAt = compile.Failed, time.Now()
@@ -83,6 +83,26 @@ func TestCompileQueue(t *testing.T) {
 	for _, wrong := range []string{"/compilations?state=x", "/compilations?ids=1,x", "/compilations?after=x", "/compilations?node=A%20B", "/compilations?environment=-", "/compilations/x"} {
 		b.contains(t, "GET", wrong, "", 400)
 	}
+}
+
+// An environment whose compiles take too long again and again is named where people look.
+func TestSlowedEnvironmentIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.contains(t, "GET", "/compile/queue", "", 200, `"slowed":[]`)
+	at := time.Unix(1_800_000_000, 0)
+	for _, node := range []fleet.Certname{"a", "b", "c"} {
+		_, err := b.compiling.Want(t.Context(), compile.Want{Node: node, Environment: "production", Version: "v", Priority: compile.Waited, At: at})
+		check(t, err)
+		rows, err := b.compiling.Lease(t.Context(), compile.Offer{Worker: "here", Rows: 1, Worst: compile.Waited, Now: at, Until: at.Add(time.Minute)})
+		check(t, err)
+		rows[0].State, rows[0].FinishedAt, rows[0].Err = compile.Failed, at, &compile.Error{Cause: compile.CauseTimeout}
+		check(t, b.compiling.Finish(t.Context(), rows[0]))
+	}
+	const slowed = `{"environment":"production","version":"v","timeouts":3,"since":"2027-01-15T08:00:00Z","rests_until":"2027-01-15T08:00:30Z"}`
+	b.contains(t, "GET", "/compile/queue", "", 200, `"slowed":[`+slowed+`]`)
+	b.contains(t, "POST", "/environments/production/versions", `{"manifest":{"module_path":["modules"],"files":[]},"origin":"fine"}`, 200)
+	b.contains(t, "GET", "/environments/production/status", "", 200, `"slowed":`+slowed)
 }
 
 func TestCompilationsShowWhatTheCallerMaySee(t *testing.T) {

@@ -36,6 +36,7 @@ type Config struct {
 	Deliveries   Deliveries
 	Compiling    Compiling
 	Verifying    Verifying
+	Usages       Usages
 	Reports      inventory.ReportStore
 	Events       Events
 	Inventory    inventory.Asker
@@ -52,11 +53,13 @@ type Config struct {
 	Access       *rbac.Access
 	Audit        *rbac.Audit
 	AuditLog     rbac.AuditStore
+	AuditChain   *rbac.Chain
 	AuditReads   func() bool // whether questions are recorded, too
 	Scopes       Scopes
 	Entry        func(context.Context) rbac.Entry   // when, from where, under which reference
 	RequestID    func(context.Context) string       // the reference that logs and callers share
 	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
+	Streams      func(context.Context)              // is told that a body is not kept in memory
 	Stopping     <-chan struct{}                    // closed when the server begins to stop: streams end then, too
 	Log          *slog.Logger
 }
@@ -65,6 +68,7 @@ type Config struct {
 type Handler struct {
 	Config
 	mux       *http.ServeMux
+	glass     glass
 	comparing chan struct{} // has room for as many catalogs as are compared at once
 }
 
@@ -108,6 +112,8 @@ func (h *Handler) actions() map[string]action {
 		api.CertificateSign.Name:   typed(h.signCertificate),
 		api.CertificateRevoke.Name: typed(h.revokeCertificate),
 		api.CertificateClean.Name:  typed(h.cleanCertificate),
+		api.RequestClean.Name:      typed(h.cleanRequests),
+		api.ServerRotate.Name:      typed(h.rotateServer),
 		api.JoinTokenCreate.Name:   typed(h.createJoinToken),
 		api.EnvironmentList.Name:   typed(h.listEnvironments),
 		api.EnvironmentDelete.Name: typed(h.deleteEnvironment),
@@ -188,7 +194,7 @@ func (h *Handler) actions() map[string]action {
 		api.FreezeSet.Name:         typed(h.setFreeze),
 		api.FreezeRemove.Name:      typed(h.removeFreeze),
 		api.FreezeHistory.Name:     typed(h.listFreezeHistory),
-		api.SessionOpen.Name:       typed(h.openSession),
+		api.SessionOpen.Name:       h.login,
 		api.SessionShow.Name:       typed(h.showSession),
 		api.SessionClose.Name:      typed(h.closeSession),
 		api.TokenList.Name:         typed(h.listTokens),
@@ -207,6 +213,10 @@ func (h *Handler) actions() map[string]action {
 		api.RoleEdit.Name:          typed(h.editRole),
 		api.RoleDelete.Name:        typed(h.deleteRole),
 		api.AuditList.Name:         typed(h.listAudit),
+		api.AuditChain.Name:        typed(h.auditChain),
+		api.AuditVerify.Name:       typed(h.verifyAudit),
+		api.AuditSign.Name:         typed(h.signAudit),
+		api.ServerUsage.Name:       typed(h.showUsage),
 	}
 }
 
@@ -238,7 +248,12 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
-		r.Body = paced{r.Body, http.NewResponseController(w)}
+		if limit := op.BodyLimit(); limit > 0 {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		}
+		if op.Upload {
+			h.Streams(r.Context())
+		}
 		answer, err := h.do(w, r, op, act)
 		if err != nil {
 			h.problem(w, r, err)
@@ -286,13 +301,15 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	body := h.told(r, err)
 	kind := fault.Of(err)
+	status := api.StatusOf(err)
 	if kind == fault.Denied && fleet.ActorFrom(r.Context()).Kind == fleet.Anonymous {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tutti"`)
+		status = http.StatusUnauthorized
 	}
 	if body.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
 	}
-	writeJSON(w, api.Status(kind), body)
+	writeJSON(w, status, body)
 }
 
 // told is what the caller is told of an error; the log is told the rest.

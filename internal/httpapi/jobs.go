@@ -146,6 +146,10 @@ func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.
 		return api.JobStarted{}, err
 	}
 	shown, denied := d.planOf(plan)
+	if shown.Denied, err = d.visibleNodes(ctx, denied); err != nil {
+		return api.JobStarted{}, err
+	}
+	shown.DeniedUnseen = len(denied) - len(shown.Denied)
 	if d.order.DryRun {
 		err := d.expect(ctx, s.Kind, &shown)
 		return api.JobStarted{Plan: shown}, err
@@ -176,35 +180,27 @@ func (d door) whoHelps(ctx context.Context, err error) error {
 	return d.explained(ctx, d.permission, err)
 }
 
-// maxDeniedNamed is how many nodes a refusal names.
-const maxDeniedNamed = 10
-
 // may returns nil when nobody of the plan is denied, or those are to be left out.
 func (d door) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) error {
 	if len(denied) == 0 || d.order.SkipDenied && len(denied) < len(plan.Targets) {
 		return nil
 	}
 	i := slices.IndexFunc(plan.Targets, func(t job.Target) bool { return t.Denied != "" })
-	names := make([]string, 0, maxDeniedNamed)
-	for _, node := range denied[:min(len(denied), maxDeniedNamed)] {
-		names = append(names, string(node))
+	named, err := d.nameable(ctx, denied)
+	if err != nil {
+		return err
 	}
-	text := strings.Join(names, ", ")
-	if more := len(denied) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return d.explained(ctx, d.permission, fault.New(fault.Denied, "%s. It is denied for %d of %d nodes: %s. Nothing was started; skip_denied leaves them out",
-		strings.TrimSuffix(plan.Targets[i].Denied, "."), len(denied), len(plan.Targets), text))
+	return d.explained(ctx, d.permission, fault.New(fault.Denied, "%s. It is denied for %d of %d nodes%s. Nothing was started; skip_denied leaves them out",
+		strings.TrimSuffix(plan.Targets[i].Denied, "."), len(denied), len(plan.Targets), named))
 }
 
-// planOf is a plan for who asked, without those that are denied; these are named apart.
+// planOf is a plan for who asked, without those that are denied.
 func (d door) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname) {
 	var names []string
 	layer, waits := places(plan)
 	for _, t := range plan.Targets {
 		if t.Denied != "" {
 			denied = append(denied, t.Node)
-			shown.Denied = append(shown.Denied, string(t.Node))
 			continue
 		}
 		target := api.JobTarget{Node: string(t.Node), Layer: layer[t.Node], WaitsFor: waits[t.Node]}
@@ -274,8 +270,8 @@ func (h *Handler) allowOwn(ctx context.Context, permission fleet.Permission, j j
 		return nil
 	}
 	if rbac.Scoped(actor, permission) {
-		refusal = fault.New(fault.Denied, "%s %s has the permission %s for some nodes only, and so for jobs of their own: job %d was ordered by %s",
-			actor.Kind, actor.Name, permission, j.ID, j.Actor)
+		refusal = fault.New(fault.Denied, "%s %s has the permission %s for some nodes only, and so for jobs of their own: job %d is somebody else's",
+			actor.Kind, actor.Name, permission, j.ID)
 	}
 	return h.explained(ctx, permission, refusal)
 }

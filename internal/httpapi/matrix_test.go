@@ -121,7 +121,7 @@ func (b bench) pastJob(t *testing.T, caller who, own bool) string {
 }
 
 // body is one that is refused as invalid where it can be: an allowed call may fail,
-// but not with 403.
+// but not with 401 or 403.
 func body(op api.Operation) []byte {
 	if op.Name == api.SessionOpen.Name {
 		return []byte(`{"seconds":-1}`)
@@ -162,7 +162,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if op.Name == api.EventStream.Name {
 					path += "?after=never" // refused when it is allowed: it would not end
 				}
-				if w := b.call(caller, op.Method, path, body(op)); w.Code == http.StatusForbidden {
+				if w := b.call(caller, op.Method, path, body(op)); w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized {
 					verdict = "-"
 				}
 				fmt.Fprintf(&matrix, " %-*s", len(caller.name), verdict)
@@ -215,7 +215,8 @@ func TestDenialSaysWhatIsMissing(t *testing.T) {
 		{"anonymous", "GET", "/nodes", "node:read needs a token or a client certificate; none was shown"},
 		{"node", "GET", "/nodes", "node web-1 does not have the permission node:read"},
 		{"expired", "GET", "/nodes", "expired"},
-		{"viewer", "DELETE", "/nodes/web-1", "user viewer does not have the permission node:purge. Roles that have it: administrator, operator, web. Ask admin or narrow or old"},
+		{"viewer", "DELETE", "/nodes/web-1", "user viewer does not have the permission node:purge. Ask an administrator"},
+		{"auditor", "DELETE", "/nodes/web-1", "permission node:purge. Roles that have it: administrator, operator, web. Ask admin or narrow or old"},
 		{"narrowed", "DELETE", "/nodes/web-1", "this token of user narrow is narrowed to roles without the permission node:purge"},
 		{"web team", "DELETE", "/nodes/db-1", `user web has the permission node:purge, but not for this: only for nodes with facts.role = "web"`},
 		{"web team", "DELETE", "/environments/other", "user web has the permission code:deploy, but not for this: only for environment prod*"},
@@ -225,7 +226,12 @@ func TestDenialSaysWhatIsMissing(t *testing.T) {
 		w := b.call(caller(t, c.caller), c.method, api.Prefix+c.path, []byte(`{}`))
 		var problem api.Problem
 		check(t, json.Unmarshal(w.Body.Bytes(), &problem))
-		if w.Code != http.StatusForbidden || problem.Kind != "denied" || !strings.Contains(problem.Message, c.want) || problem.RequestID != "req-1" {
+		status := http.StatusForbidden
+		if c.caller == "anonymous" || c.caller == "expired" {
+			status = http.StatusUnauthorized
+		}
+		if w.Code != status || problem.Kind != "denied" || !strings.Contains(problem.Message, c.want) ||
+			c.caller != "auditor" && strings.Contains(problem.Message, "Roles that have it") || problem.RequestID != "req-1" {
 			t.Errorf("%s: got %d %+v, want %q", c.caller, w.Code, problem, c.want)
 		}
 	}

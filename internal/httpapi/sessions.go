@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -9,6 +10,17 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
+
+// login counts a try before it reads who tries: whoever sends many bodies is refused without them.
+func (h *Handler) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+	entry := h.entry(r.Context(), api.SessionOpen.Name, "")
+	if err := h.Access.Knock(entry.Remote); err != nil {
+		entry.ActorKind, entry.Actor, entry.Token = fleet.Anonymous, "", ""
+		h.Audit.Refused(r.Context(), entry, err)
+		return nil, err
+	}
+	return typed(h.openSession)(w, r, begin)
+}
 
 // openSession logs somebody in. It keeps its own record: the actor is who the
 // password proves, and strangers' failures are bounded.
@@ -20,7 +32,7 @@ func (h *Handler) openSession(ctx context.Context, request api.LoginRequest) (ap
 	entry := h.entry(ctx, api.SessionOpen.Name, request.Name)
 	entry.Actor = request.Name // as claimed; the kind says that it is not proven
 	issued, err := h.Access.Login(ctx, rbac.Attempt{
-		Name: request.Name, Password: request.Password, Address: entry.Remote, Life: life, Roles: request.Roles,
+		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
 	})
 	if err != nil {
 		entry.ActorKind, entry.Token = fleet.Anonymous, ""

@@ -18,6 +18,8 @@ type canonicalizer struct {
 	limit   int       // most leaves
 	path    int       // bytes of the keys above the current value
 	order   *arranger // nil: the order in which members came does not matter
+	// asWritten leaves members in the order in which they came, unless a key is repeated.
+	asWritten bool
 }
 
 // maxPath is how long the path to a value may be: databases index it.
@@ -102,13 +104,22 @@ func (c *canonicalizer) objectValue() error {
 		c.out = append(c.out, '}')
 		return c.count()
 	}
-	if !sorted(c.members[base:]) {
+	if !sorted(c.members[base:]) && !(c.asWritten && distinct(c.members[base:])) {
 		c.arrange(c.members[base:], start)
 		c.order.note(part, c.members[base:])
 	}
 	c.members = c.members[:base]
 	c.out = append(c.out, '}')
 	return nil
+}
+
+// distinct tells whether no key is repeated.
+func distinct(members []member) bool {
+	seen := make(map[string]bool, len(members))
+	for _, m := range members {
+		seen[m.key] = true
+	}
+	return len(seen) == len(members)
 }
 
 // arrange puts the members that lie in out from start on in order.

@@ -406,3 +406,22 @@ func TestPlainBytes(t *testing.T) {
 		}
 	})
 }
+
+// Who collects a resource sees the order of the names within its values, whatever characters are in them.
+func TestParameterValuesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		`{"z":1,"a":{"y":2,"b":3}}`:                   `{"z":1,"a":{"y":2,"b":3}}`,
+		`{ "z" : "two words", "a" : {"y":"\u00e9"} }`: `{"z":"two words","a":{"y":"é"}}`,
+		`[{"z":"a b","a":1}, true]`:                   `[{"z":"a b","a":1},true]`,
+		`{"z":"a b","a":1,"z":2}`:                     `{"a":1,"z":2}`,
+	} {
+		resources, _, err := ParseCatalog([]byte(`{"resources":[{"type":"Notify","title":"n","exported":true,"parameters":{"message":` + given + `}}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(resources[0].Parameters); got != `{"message":`+want+`}` {
+			t.Errorf("%s is kept as %s", given, got)
+		}
+	}
+}

@@ -171,13 +171,13 @@ func isSensitive(raw string) bool {
 	return strings.Contains(compact(raw), `"__ptype":"Sensitive"`)
 }
 
-// compact writes a checked value without white space; it is only called for
-// values that passed the scanner.
+// compact writes a checked value without white space, its members in the order in which they came: who
+// collects a resource sees it. It is only called for values that passed the scanner.
 func compact(raw string) string {
 	if !strings.ContainsAny(raw, " \n\t\r\\") {
 		return raw
 	}
-	c := canonicalizer{scanner: &scanner{what: "catalog", src: raw}, limit: maxCatalogRows}
+	c := canonicalizer{scanner: &scanner{what: "catalog", src: raw}, limit: maxCatalogRows, asWritten: true}
 	if c.value() != nil {
 		return "null"
 	}

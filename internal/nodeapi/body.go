@@ -18,14 +18,13 @@ var unpackers sync.Pool
 
 // readBody reads a JSON body, compressed or not, of at most limit bytes as sent, and
 // as many unpacked.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (string, error) {
+func readBody(r *http.Request, limit int64) (string, error) {
 	if !jsonType(r) {
 		return "", fault.New(fault.Invalid, "the header Content-Type must be application/json, not %.100q", r.Header.Get("Content-Type"))
 	}
 	if r.ContentLength > limit {
 		return "", tooLarge(limit)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a connection that cannot has bounds of its own
 	var from io.Reader = &io.LimitedReader{R: r.Body, N: limit + 1}
 	switch coding := strings.ToLower(r.Header.Get("Content-Encoding")); coding {
 	case "", "identity":

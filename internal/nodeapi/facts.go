@@ -44,11 +44,14 @@ func (h *Handler) getFacts(w http.ResponseWriter, r *http.Request, node fleet.Ce
 }
 
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request, node fleet.Certname, whole bool) error {
+	if err := h.FactsRate.Allow(string(node), time.Now()); err != nil {
+		return err
+	}
 	if err := h.readingTurn(r.Context()); err != nil {
 		return err
 	}
 	defer h.reading.Release(1)
-	body, err := readBody(w, r, h.MaxFactsBytes)
+	body, err := readBody(r, h.MaxFactsBytes)
 	if err != nil {
 		return err
 	}
@@ -133,6 +136,3 @@ func jsonType(r *http.Request) bool {
 	mime, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(mime), "application/json")
 }
-
-// bodyTime is how long a submission may take to arrive.
-const bodyTime = time.Minute

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
@@ -19,6 +20,7 @@ import (
 	"github.com/tutti-project/tutti/internal/intake/intaketest"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/nodeapi"
+	"github.com/tutti-project/tutti/internal/rate"
 )
 
 type watched []string
@@ -146,5 +148,19 @@ func TestSubmissionsThatAreRefused(t *testing.T) {
 	}
 	if status, body := (submission{method: "GET"}).to(t, h); status != http.StatusNotFound {
 		t.Errorf("after them: %d %s", status, body)
+	}
+}
+
+func TestSubmissionsAreLimited(t *testing.T) {
+	t.Parallel()
+	h := factsBench(t).(*nodeapi.Handler)
+	h.FactsRate = rate.Per(time.Minute, 1, "%s sends facts more than 1 times a minute (setting facts_per_minute)")
+	put := submission{method: "PUT", body: `{"number":5,"values":{"a":1}}`}
+	if status, body := put.to(t, h); status != 200 {
+		t.Fatalf("the first: %d %s", status, body)
+	}
+	status, body := put.to(t, h)
+	if status != 429 || !strings.Contains(body, `"retry_after":60`) || !strings.Contains(body, "setting facts_per_minute") {
+		t.Errorf("the second: %d %s", status, body)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/rate"
 )
 
 // Prefix is where the API begins.
@@ -37,6 +38,8 @@ type Config struct {
 	Facts      Facts
 	RequestID  func(context.Context) string // the reference that logs and callers share
 	Log        *slog.Logger
+
+	FactsRate *rate.Rule // how often a node may submit facts; nil: as it likes
 
 	MaxFactsBytes int64 // most that a submission of facts may have, packed and unpacked; 0: 16 MiB
 }
@@ -104,6 +107,6 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.FormatInt(body.RetryAfter, 10))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(api.Status(kind))
+	w.WriteHeader(api.StatusOf(err))
 	_ = json.NewEncoder(w).Encode(body) // the caller is gone if this fails
 }

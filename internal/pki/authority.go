@@ -23,7 +23,11 @@ type Authority struct {
 
 	autosign atomic.Pointer[AutosignPolicy]
 	turn     chan struct{} // holds one token: whoever has it decides
-	waiting  atomic.Int64  // about how many requests wait
+	door     chan struct{} // the same for those who add or drop waiting requests
+	lines    lines
+	waiting  *waitingRoom
+	reserved reservation
+	journal  *journal // of whoever has the turn
 
 	mu       sync.RWMutex
 	ca       *ca
@@ -57,10 +61,16 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 	}
 	a := &Authority{
 		cfg: cfg, store: store, log: log, names: oidNames(cfg.OIDNames), turn: make(chan struct{}, 1),
-		ca: root, revoked: map[string]bool{},
+		door: make(chan struct{}, 1), waiting: newWaitingRoom(cfg.MaxWaiting, cfg.MaxWaitingOfOne), ca: root, revoked: map[string]bool{},
 	}
 	a.autosign.Store(&cfg.Autosign)
+	if a.journal, err = reconcile(ctx, cfg.Dir, root, store); err != nil {
+		return nil, err
+	}
 	if err := a.loadUpperLists(); err != nil {
+		return nil, err
+	}
+	if err := a.reserveNames(ctx); err != nil {
 		return nil, err
 	}
 	return a, a.refresh(ctx, true)
@@ -102,12 +112,30 @@ func (a *Authority) refresh(ctx context.Context, force bool) error {
 		return err
 	}
 	defer done()
-	waiting, err := a.store.Requests(ctx)
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	if err := a.countRequests(ctx); err != nil {
+		return err
+	}
+	if err := a.expireRequests(ctx); err != nil {
+		return err
+	}
+	return a.renewList(ctx, force)
+}
+
+// countRequests brings what is known of waiting requests up to the store's rows.
+func (a *Authority) countRequests(ctx context.Context) error {
+	done, err := a.enter(ctx)
 	if err != nil {
 		return err
 	}
-	a.waiting.Store(int64(len(waiting)))
-	return a.renewList(ctx, force)
+	defer done()
+	heads, err := a.store.RequestHeads(ctx)
+	if err == nil {
+		a.waiting.fill(heads)
+	}
+	return err
 }
 
 // take waits for the right to decide and returns how to give it back.

@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"errors"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +24,7 @@ type ca struct {
 	bundle   []byte              // chain in PEM
 	pool     *x509.CertPool
 	modified time.Time
+	identity string // what journal and store know it by; empty in a file of an earlier version
 }
 
 func newCA(key crypto.Signer, chain []*x509.Certificate, modified time.Time) (*ca, error) {
@@ -117,11 +117,12 @@ func nothingIssued(ctx context.Context, dir string, store Store) error {
 	if err != nil {
 		return err
 	}
-	if len(issued) > 0 {
-		return fault.New(fault.Conflict, "%s is missing, but this CA has issued %d certificates: restore the file from a backup",
+	anchor, err := store.CAAnchor(ctx)
+	if err == nil && (len(issued) > 0 || anchor.Seq > 0) {
+		return fault.New(fault.Conflict, "%s is missing, but the database's CA has issued certificates (%d stand for a name): restore the directory from a backup",
 			filepath.Join(dir, caFile), len(issued))
 	}
-	return nil
+	return err
 }
 
 func loadCA(dir string, content []byte) (*ca, error) {
@@ -145,6 +146,7 @@ func loadCA(dir string, content []byte) (*ca, error) {
 	if err != nil {
 		return nil, describe(err, path)
 	}
+	loaded.identity = identityIn(content)
 	return loaded, keepCopy(dir, loaded)
 }
 
@@ -177,7 +179,11 @@ func saveCA(dir string, c *ca) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(dir, caFile, slices.Concat(key, c.bundle), 0o600); err != nil {
+	var head []byte
+	if c.identity != "" {
+		head = []byte(identityLine + c.identity + "\n")
+	}
+	if err := writeFile(dir, caFile, slices.Concat(head, key, c.bundle), 0o600); err != nil {
 		return err
 	}
 	return keepCopy(dir, c)
@@ -193,11 +199,10 @@ func keepCopy(dir string, c *ca) error {
 }
 
 func selfSign(cfg Config, key crypto.Signer, now time.Time) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	serial, err := newSerial()
 	if err != nil {
 		return nil, err
 	}
-	serial.SetBit(serial, 120, 1) // far above what nodes get
 	name := cfg.CAName
 	if name == "" {
 		name = "Tutti CA " + hex.EncodeToString(serial.Bytes()[1:5])

@@ -50,8 +50,11 @@ type Config struct {
 	Autosign AutosignPolicy
 	// OIDNames maps more object identifiers to short names for trusted data.
 	OIDNames map[string]string
-	// MaxWaiting is how many requests may wait for a decision; 20 000.
-	MaxWaiting int
+	// MaxWaiting is how many requests may wait for a decision; 20 000. MaxWaitingOfOne
+	// is how many of them may come from one address; 2 000.
+	MaxWaiting, MaxWaitingOfOne int
+	// RequestTTL is how long a request waits before it is dropped; 0: for ever.
+	RequestTTL time.Duration
 	// RefreshEvery is how often Run looks for what other processes revoked; a minute.
 	RefreshEvery time.Duration
 }
@@ -70,6 +73,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 20_000
 	}
+	if c.MaxWaitingOfOne == 0 {
+		c.MaxWaitingOfOne = 2_000
+	}
 	return c, c.validate()
 }
 
@@ -84,8 +90,8 @@ func (c Config) validate() error {
 	case c.LeafTTL < time.Minute || c.CATTL < time.Hour || c.CRLTTL < time.Hour:
 		return fault.New(fault.Invalid,
 			"a certificate must be good for a minute or more, the CA and its revocation list for an hour or more")
-	case c.RefreshEvery < 0 || c.MaxWaiting < 0:
-		return fault.New(fault.Invalid, "the refresh interval and the limit of waiting requests must not be negative")
+	case c.RefreshEvery < 0 || c.MaxWaiting < 0 || c.MaxWaitingOfOne < 0 || c.RequestTTL < 0:
+		return fault.New(fault.Invalid, "the refresh interval, the limits of waiting requests and their life must not be negative")
 	}
 	for oid, name := range c.OIDNames {
 		if _, err := parseOID(oid); err != nil {

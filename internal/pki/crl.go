@@ -111,7 +111,7 @@ func parseCRLs(text []byte) ([]*x509.RevocationList, error) {
 func (a *Authority) loadUpperLists() error {
 	path := filepath.Join(a.cfg.Dir, chainCRLFile)
 	content, err := readFile(path)
-	if err != nil || content == nil {
+	if err != nil || len(content) == 0 { // an empty one was left by earlier versions for a CA with none above it
 		return err
 	}
 	if _, err := parseCRLs(content); err != nil {
@@ -148,8 +148,13 @@ func (a *Authority) MergeCRLs(ctx context.Context, text []byte) error {
 	return a.keepUpper(merged)
 }
 
+// keepUpper stores the lists of the CAs above ours; there may be none.
 func (a *Authority) keepUpper(lists []byte) error {
-	if err := writeFile(a.cfg.Dir, chainCRLFile, lists, 0o644); err != nil {
+	if len(lists) == 0 {
+		if err := removeFile(a.cfg.Dir, chainCRLFile); err != nil {
+			return err
+		}
+	} else if err := writeFile(a.cfg.Dir, chainCRLFile, lists, 0o644); err != nil {
 		return err
 	}
 	a.mu.Lock()

@@ -47,6 +47,9 @@ func parseCSR(text []byte) (*csr, error) {
 	if err := checkKey(parsed.PublicKey); err != nil {
 		return nil, err
 	}
+	if err := checkDigest(parsed.SignatureAlgorithm); err != nil {
+		return nil, err
+	}
 	if err := parsed.CheckSignature(); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the certificate request is not signed by its own key")
 	}
@@ -109,16 +112,10 @@ func asksForCA(value []byte) bool {
 	return err != nil || constraints.IsCA
 }
 
-// reservedName is what agents ask for when they want the CA's own certificate.
-const reservedName = "ca"
-
 // permit checks a request against the settings and the name it was sent for.
 func (c Config) permit(r *csr, name fleet.Certname) error {
 	if r.name != name {
 		return fault.New(fault.Invalid, "the request's subject is CN=%s, but it was sent for %s", r.name, name)
-	}
-	if name == reservedName {
-		return fault.New(fault.Denied, "the certname %q stands for the CA itself: choose another", name)
 	}
 	for _, alt := range r.altNames {
 		if !alt.is(name) && !c.AllowSubjectAltNames {

@@ -16,11 +16,32 @@
 //
 // # Files
 //
-// ca.pem (0600) holds the private key and the certificate bundle in one file,
+// journal-ID.jsonl (0600) is the CA's own memory, see below. ca.pem (0600) holds the
+// identity, the private key and the certificate bundle in one file,
 // signing certificate first, so that the two can never disagree after a crash.
 // server.pem (0600) is the listener's key and certificate. ca_crt.pem is a copy of
 // the bundle for people. chain_crl.pem holds revocation lists of the CAs above
-// ours, when there are any. Our own list is made from the store's rows.
+// ours, and is missing when there are none. Our own list is made from the store's rows.
+//
+// # Never forgetting
+//
+// Every change (issued, revoked, forgotten) is a line of the journal, synced to the disk,
+// before the store hears of it; the answer goes out after both. Each line carries a
+// digest over all before it, signed by the CA's key; the store carries the last one's
+// number and digest. When the server starts, both must agree:
+//
+//	journal = store                        go on
+//	journal one ahead, and unsettled       a kill between the two: apply the line
+//	store empty, another CA's, older,      refuse, and say what to do: a backup, or
+//	newer, on another way; journal         Adopt, after which both have what either
+//	missing or damaged                     had, and the revoked of both
+//
+// # Numbers and names
+//
+// Serial numbers are random: a lost or older database cannot give one twice. No
+// node gets a name that is, or ever was, in a certificate of the server's, nor
+// localhost, nor the CA's: not from a person, a token, a policy, or by renewal. The
+// server's certificates are rows of the store beside the nodes'.
 //
 // # Joining without a person
 //
@@ -29,6 +50,13 @@
 // exactly one node, whatever the policy. A request is refused as a whole, not
 // only left waiting, when it asks for alternative names or authorization
 // extensions that the settings do not allow.
+//
+// # Strangers
+//
+// Anybody may send requests. What waits for a person is limited, for each address
+// and in all: the oldest of the address with most makes room. Tokens are looked at
+// before anything that waits, then the policy; an address has a few requests
+// considered at the same time, and those that only wait never hold up who signs.
 //
 // # Time
 //
@@ -41,7 +69,7 @@
 // something not allowed, a bad token, a peer that is not ours or was revoked.
 // Conflict: the name is taken, or there is nothing to sign or revoke in that
 // state. NotFound: unknown name. Unavailable: the directory cannot be
-// written, the CA's time has not come or is over, too many requests wait.
+// written, the CA's time has not come or is over.
 //
 // # Concurrency
 //

@@ -68,6 +68,18 @@ func writeFile(dir, name string, content []byte, mode fs.FileMode) (err error) {
 	return syncDir(dir)
 }
 
+// removeFile removes a file that may be missing.
+func removeFile(dir, name string) error {
+	err := os.Remove(filepath.Join(dir, name))
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannotWrite(dir, err)
+	}
+	return nil
+}
+
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

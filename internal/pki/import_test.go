@@ -58,7 +58,6 @@ func TestImportOfAPuppetCA(t *testing.T) {
 		"0x0007 2020-01-01T00:00:00UTC 2099-01-01T00:00:00UTC /CN=cleaned\n" +
 		"0x0008 2010-01-01T00:00:00UTC 2011-01-01T00:00:00UTC /CN=ended\nnonsense\n"
 	writeFile(t, filepath.Join(dir, "inventory.txt"), inventory)
-	writeFile(t, filepath.Join(dir, "serial"), "0014")
 	writeFile(t, filepath.Join(dir, "requests", "web1.pem"), string(pkitest.CSR{Name: "web1"}.PEM(t)))
 	writeFile(t, filepath.Join(dir, "requests", "web2.pem"), string(pkitest.CSR{Name: "web2", Forge: true}.PEM(t)))
 
@@ -95,8 +94,8 @@ func TestImportOfAPuppetCA(t *testing.T) {
 
 	signed, err := a.Sign(ctx, "web1", 0)
 	must(t, err)
-	if signed.Serial.Int64() < 0x14 {
-		t.Errorf("serial number %s was handed out before", signed.Serial)
+	if signed.Serial.BitLen() != 129 { // above all that was counted
+		t.Errorf("serial number %s may have been handed out before", signed.Serial)
 	}
 	must(t, a.Revoke(ctx, "cleaned")) // known by its inventory line only
 	wantKind(t, a.Revoke(ctx, "ended"), fault.NotFound)
@@ -196,7 +195,6 @@ func TestImportsThatAreRefused(t *testing.T) {
 			t.Helper()
 			writeFile(t, filepath.Join(dir, "ca_key.pem"), "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")
 		}, fault.Invalid},
-		{"a broken serial", func(t *testing.T, dir string) { t.Helper(); writeFile(t, filepath.Join(dir, "serial"), "xyz") }, fault.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,7 @@ type Imported struct {
 }
 
 // Import takes over an existing Puppet CA directory: key, bundle, revocation
-// lists, serial and list numbers, inventory, signed certificates and waiting requests.
+// lists, list number, inventory, signed certificates and waiting requests.
 // It is refused if this CA has issued anything that is not part of the import; an import
 // that was cut short can be repeated. Afterwards the listener needs a new
 // server certificate and pool.
@@ -53,7 +53,7 @@ func (a *Authority) Import(ctx context.Context, dir string) (Imported, error) {
 	if err := a.storeImport(ctx, read); err != nil {
 		return Imported{}, err
 	}
-	if err := a.adopt(ctx, read); err != nil {
+	if err := a.takeOver(ctx, read); err != nil {
 		return Imported{}, err
 	}
 	a.log.InfoContext(ctx, "CA imported", "dir", dir, "certificates", read.count.Certificates,
@@ -63,17 +63,16 @@ func (a *Authority) Import(ctx context.Context, dir string) (Imported, error) {
 
 // puppetCA is everything in a Puppet CA directory, checked.
 type puppetCA struct {
-	root      *ca
-	upper     []byte
-	certs     []Certificate // current ones last, so that a repeated save finds them so
-	requests  []Request
-	topSerial *big.Int
-	topList   *big.Int
-	count     Imported
+	root     *ca
+	upper    []byte
+	certs    []Certificate // current ones last, so that a repeated save finds them so
+	requests []Request
+	topList  *big.Int
+	count    Imported
 }
 
 func readPuppetCA(dir string) (*puppetCA, error) {
-	p := &puppetCA{topSerial: new(big.Int), topList: new(big.Int)}
+	p := &puppetCA{topList: new(big.Int)}
 	if err := p.readRoot(dir); err != nil {
 		return nil, err
 	}
@@ -120,18 +119,7 @@ func (p *puppetCA) readRoot(dir string) error {
 	if p.root, err = newCA(key, certs, time.Now()); err != nil {
 		return describe(err, dir)
 	}
-	if own := p.root.signer(); len(p.root.chain) == 1 {
-		p.raiseSerial(own.SerialNumber) // it counted itself
-	}
 	return nil
-}
-
-// raiseSerial notes that a number is taken. A random one from far above is
-// unique anyway and must not move the counter.
-func (p *puppetCA) raiseSerial(n *big.Int) {
-	if n.BitLen() <= 63 && n.Cmp(p.topSerial) > 0 {
-		p.topSerial.Set(n)
-	}
 }
 
 // readLists returns when each serial number of the signing CA was revoked.
@@ -160,7 +148,26 @@ func (p *puppetCA) readLists(dir string) (map[string]revocation, error) {
 	for _, list := range all {
 		p.addRevocations(list, revoked)
 	}
-	return revoked, nil
+	return revoked, p.noteEndedLists(dir)
+}
+
+// noteEndedLists says which lists of the CAs above ours agents will refuse: only
+// those CAs can make newer ones.
+func (p *puppetCA) noteEndedLists(dir string) error {
+	if len(p.upper) == 0 {
+		return nil
+	}
+	lists, err := parseCRLs(p.upper)
+	if err != nil {
+		return describe(err, dir)
+	}
+	for _, list := range lists {
+		if ends := list.NextUpdate; !ends.IsZero() && time.Now().After(ends) {
+			p.skip("ca_crl.pem", fault.New(fault.Invalid, "the revocation list of %s, which was taken over, ended at %s: agents that check the whole chain refuse it; "+
+				"have that CA make a newer one and send it with PUT /puppet-ca/v1/certificate_revocation_list", list.Issuer, stamp(ends)))
+		}
+	}
+	return nil
 }
 
 type revocation struct {
@@ -177,20 +184,10 @@ func (p *puppetCA) addRevocations(list *x509.RevocationList, to map[string]revoc
 	}
 	for _, entry := range list.RevokedCertificateEntries {
 		to[entry.SerialNumber.String()] = revocation{entry.SerialNumber, entry.RevocationTime.UTC()}
-		p.raiseSerial(entry.SerialNumber)
 	}
 }
 
 func (p *puppetCA) readInventory(dir string) ([]inventoryLine, error) {
-	if content, err := readFile(filepath.Join(dir, "serial")); err != nil {
-		return nil, err
-	} else if text := strings.TrimSpace(string(content)); text != "" {
-		next, ok := new(big.Int).SetString(text, 16)
-		if !ok || next.Sign() < 0 || next.BitLen() > 159 {
-			return nil, fault.New(fault.Invalid, "%s holds %.40q, a hexadecimal number is expected", filepath.Join(dir, "serial"), text)
-		}
-		p.raiseSerial(next.Sub(next, big.NewInt(1)))
-	}
 	content, err := readFile(filepath.Join(dir, "inventory.txt"))
 	if err != nil {
 		return nil, err
@@ -198,9 +195,6 @@ func (p *puppetCA) readInventory(dir string) ([]inventoryLine, error) {
 	issued, skipped := parseInventory(content)
 	for _, line := range skipped {
 		p.count.Skipped = append(p.count.Skipped, "inventory.txt: "+line)
-	}
-	for _, line := range issued {
-		p.raiseSerial(line.serial)
 	}
 	return issued, nil
 }
@@ -226,7 +220,6 @@ func (p *puppetCA) readSigned(dir string, revoked map[string]revocation) error {
 		c := certificateOf(certs[0])
 		c.Current = true
 		c.RevokedAt = revoked[c.Serial.String()].at
-		p.raiseSerial(c.Serial)
 		p.certs = append(p.certs, c)
 		p.count.Certificates++
 		return nil
@@ -277,7 +270,7 @@ func (p *puppetCA) readRequests(dir string) error {
 			p.skip("requests/"+name, err)
 			return nil
 		}
-		p.requests = append(p.requests, Request{Certname: r.name, PEM: r.pem(), ReceivedAt: now()})
+		p.requests = append(p.requests, Request{RequestHead: RequestHead{Certname: r.name, ReceivedAt: now()}, PEM: r.pem()})
 		p.count.Requests++
 		return nil
 	})
@@ -335,41 +328,61 @@ func (a *Authority) refuseOtherCA(ctx context.Context, p *puppetCA) error {
 }
 
 func (a *Authority) storeImport(ctx context.Context, p *puppetCA) error {
-	if err := a.store.RaiseSerial(ctx, p.topSerial); err != nil {
-		return err
-	}
 	if err := a.store.RaiseCRLNumber(ctx, p.topList); err != nil {
 		return err
 	}
+	good := map[fleet.Certname]bool{}
+	for _, c := range p.certs {
+		good[c.Certname] = good[c.Certname] || c.Current && c.RevokedAt.IsZero()
+	}
 	for _, r := range p.requests {
+		if good[r.Certname] {
+			continue // it was answered
+		}
 		if err := a.store.SaveRequest(ctx, r); err != nil && fault.Of(err) != fault.Conflict {
 			return err
 		}
 	}
-	for _, c := range p.certs {
-		err := a.store.SaveCertificate(ctx, c)
-		if err != nil && fault.Of(err) != fault.Conflict { // saved by an import that was cut short
-			return err
-		}
+	return a.countRequests(ctx)
+}
+
+// takeOver makes the imported CA ours: on disk in one step, with a journal of its
+// own that says all that was imported; then in the store, for which a start after a
+// crash does the same; then in memory.
+func (a *Authority) takeOver(ctx context.Context, p *puppetCA) error {
+	if err := a.settle(ctx); err != nil {
+		return err
 	}
-	waiting, err := a.store.Requests(ctx)
+	if err := a.keepUpper(p.upper); err != nil {
+		return err
+	}
+	identity, err := newIdentity()
 	if err != nil {
 		return err
 	}
-	a.waiting.Store(int64(len(waiting)))
-	return nil
-}
-
-// adopt makes the imported CA ours: on disk in one step, then in memory.
-func (a *Authority) adopt(ctx context.Context, p *puppetCA) error {
-	if err := a.keepUpper(p.upper); err != nil {
+	p.root.identity = identity
+	all := newLedger()
+	for _, c := range p.certs {
+		all.add(c)
+	}
+	journal, err := beginJournal(a.cfg.Dir, p.root.key, identity, a.journal.last, all.rows())
+	if err != nil {
 		return err
 	}
 	if err := saveCA(a.cfg.Dir, p.root); err != nil {
 		return err
 	}
+	former := a.journal
+	a.journal = journal
+	if err := a.store.RestateCA(ctx, journal.last, all.rows()); err != nil {
+		return err
+	}
+	if err := errors.Join(journal.settled(), former.file.Close(), removeFile(a.cfg.Dir, filepath.Base(former.path))); err != nil {
+		return err
+	}
 	a.mu.Lock()
 	a.ca = p.root
 	a.mu.Unlock()
+	a.reserveCA()
 	return a.renewList(ctx, true)
 }

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	minRSABits = 2048
-	maxRSABits = 8192 // a larger one costs us time for every check
+	minRSABits     = 2048
+	maxRSABits     = 8192 // a larger one costs us time for every check
+	minRSAExponent = 65537
 )
 
 func newKey(keyType string) (crypto.Signer, error) {
@@ -34,6 +35,9 @@ func checkKey(public crypto.PublicKey) error {
 		if bits := key.N.BitLen(); bits < minRSABits || bits > maxRSABits {
 			return fault.New(fault.Denied, "the RSA key has %d bits: use %d to %d", bits, minRSABits, maxRSABits)
 		}
+		if key.E < minRSAExponent {
+			return fault.New(fault.Denied, "the RSA key has the public exponent %d: make one with %d, as every tool does by itself", key.E, minRSAExponent)
+		}
 		return nil
 	case *ecdsa.PublicKey:
 		switch key.Curve {
@@ -45,6 +49,17 @@ func checkKey(public crypto.PublicKey) error {
 		return nil
 	default:
 		return fault.New(fault.Denied, "the key is neither RSA nor EC nor Ed25519")
+	}
+}
+
+// checkDigest refuses signatures over digests for which collisions were found.
+func checkDigest(algorithm x509.SignatureAlgorithm) error {
+	switch algorithm {
+	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA, x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS,
+		x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512, x509.PureEd25519:
+		return nil
+	default:
+		return fault.New(fault.Denied, "the certificate request is signed by %s: sign it with SHA-256 or better", algorithm)
 	}
 }
 

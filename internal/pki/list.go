@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // people compare fingerprints in it
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
@@ -48,6 +49,7 @@ type Entry struct {
 	NotBefore, NotAfter     time.Time
 	RevokedAt               time.Time
 	ReceivedAt              time.Time // of a request
+	From                    string    // the address that a request came from
 	PEM                     []byte
 }
 
@@ -129,7 +131,7 @@ func (a *Authority) requestEntry(r Request) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{
-		Certname: r.Certname, State: Requested, Fingerprints: fingerprints(parsed.Raw), ReceivedAt: r.ReceivedAt,
+		Certname: r.Certname, State: Requested, Fingerprints: fingerprints(parsed.Raw), ReceivedAt: r.ReceivedAt, From: r.From,
 		AltNames: altNameTexts(parsed.altNames), PEM: r.PEM,
 	}
 	e.AuthorizationExtensions, e.Extensions = a.splitExtensions(parsed.requested)
@@ -150,6 +152,14 @@ func (a *Authority) certificateEntry(c Certificate) (Entry, error) {
 	}
 	e.AuthorizationExtensions, e.Extensions = a.splitExtensions(puppetExtensions(certs[0]))
 	return e, nil
+}
+
+// EntryOf is a certificate as people see it, without its extensions.
+func EntryOf(cert *x509.Certificate) Entry {
+	return Entry{
+		Certname: fleet.Certname(cert.Subject.CommonName), State: Signed, Fingerprints: fingerprints(cert.Raw), Serial: cert.SerialNumber,
+		AltNames: altNameTexts(altNamesOf(cert)), NotBefore: cert.NotBefore.UTC(), NotAfter: cert.NotAfter.UTC(), PEM: encodeCertificate(cert.Raw),
+	}
 }
 
 func (a *Authority) splitExtensions(all []pkix.Extension) (authorization, other map[string]string) {

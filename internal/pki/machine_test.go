@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/x509"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -37,8 +39,10 @@ func TestLifeOfANameHoldsItsPromises(t *testing.T) {
 	for _, name := range names {
 		requests[name] = [2][]byte{pkitest.CSR{Name: string(name)}.PEM(t), pkitest.CSR{Name: string(name)}.PEM(t)}
 	}
-	cfg := pki.Config{Dir: t.TempDir(), AllowRenewal: true}
+	dir, runs := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		cfg := pki.Config{Dir: filepath.Join(dir, strconv.Itoa(runs)), AllowRenewal: true}
 		ctx, store := context.Background(), pkitest.NewMemory()
 		a := reopen(t, cfg, store)
 		m := &model{map[fleet.Certname]pki.State{}, map[fleet.Certname]int{}, map[string]*issued{}}
@@ -46,7 +50,7 @@ func TestLifeOfANameHoldsItsPromises(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": func(t *rapid.T) {
 				who, key := name.Draw(t, "name"), rapid.IntRange(0, 1).Draw(t, "key")
-				signed, err := a.Submit(ctx, who, requests[who][key])
+				signed, err := a.Submit(ctx, who, requests[who][key], "")
 				m.submit(t, who, key, signed, err)
 			},
 			"sign": func(t *rapid.T) {

@@ -49,6 +49,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"more than a CN", pkitest.CSR{Subject: &pkix.Name{CommonName: "web1", Organization: []string{"x"}}}.PEM(t), fault.Invalid, "nothing else"},
 		{"no CN", pkitest.CSR{Subject: &pkix.Name{Organization: []string{"web1"}}}.PEM(t), fault.Invalid, "nothing else"},
 		{"weak RSA", pkitest.CSR{Name: "web1", Key: weak}.PEM(t), fault.Denied, "1024 bits"},
+		{"a small RSA exponent", readFile(t, "testdata/rsa-exponent3.pem"), fault.Denied, "exponent 3"},
+		{"RSA over SHA-1", readFile(t, "testdata/rsa-sha1.pem"), fault.Denied, "SHA1"},
+		{"EC over SHA-1", readFile(t, "testdata/ec-sha1.pem"), fault.Denied, "SHA1"},
 		{"weak curve", pkitest.CSR{Name: "web1", Key: p224}.PEM(t), fault.Denied, "P-224"},
 		{"alternative names", withExtension(t, pkitest.AltNames(t, "web1", "www")), fault.Denied, "DNS:www"},
 		{"a wildcard", withExtension(t, pkitest.AltNames(t, "*.example.com")), fault.Denied, "wildcard"},
@@ -63,7 +66,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
-			_, err := a.Submit(t.Context(), "web1", c.pem)
+			_, err := a.Submit(t.Context(), "web1", c.pem, "")
 			wantKind(t, err, c.want)
 			if !strings.Contains(fault.Detail(err), c.says) {
 				t.Errorf("error %q does not say %q", fault.Detail(err), c.says)
@@ -78,13 +81,6 @@ func TestRequestsThatAreRefused(t *testing.T) {
 func withExtension(t *testing.T, ext pkix.Extension) []byte {
 	t.Helper()
 	return pkitest.CSR{Name: "web1", Extensions: []pkix.Extension{ext}}.PEM(t)
-}
-
-func TestTheNameOfTheCAIsReserved(t *testing.T) {
-	t.Parallel()
-	a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
-	_, err := a.Submit(t.Context(), "ca", pkitest.CSR{Name: "ca"}.PEM(t))
-	wantKind(t, err, fault.Denied)
 }
 
 func TestKeysThatAreAccepted(t *testing.T) {
@@ -110,20 +106,20 @@ func TestANameHasOneKey(t *testing.T) {
 	first := pkitest.CSR{Name: "web1", Key: pkitest.NewKey(t)}
 	text := first.PEM(t)
 	for range 2 { // the same again is fine
-		signed, err := a.Submit(ctx, "web1", text)
+		signed, err := a.Submit(ctx, "web1", text, "")
 		must(t, err)
 		if signed {
 			t.Fatal("signed by itself")
 		}
 	}
-	_, err := a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t))
+	_, err := a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	wantKind(t, err, fault.Conflict)
 	_, err = a.Sign(ctx, "web1", 0)
 	must(t, err)
 	if !submit(t, a, first) { // same key, signed
 		t.Error("the key's own certificate was not found")
 	}
-	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t))
+	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	wantKind(t, err, fault.Conflict)
 	_, err = a.Sign(ctx, "web1", 0)
 	wantKind(t, err, fault.Conflict)
@@ -131,7 +127,7 @@ func TestANameHasOneKey(t *testing.T) {
 	wantKind(t, err, fault.NotFound)
 
 	must(t, a.Revoke(ctx, "web1"))
-	_, err = a.Submit(ctx, "web1", text) // thrown out is thrown out
+	_, err = a.Submit(ctx, "web1", text, "") // thrown out is thrown out
 	wantKind(t, err, fault.Conflict)
 	_, err = a.Clean(ctx, "web1")
 	must(t, err)
@@ -157,7 +153,7 @@ func TestANewerRequestForTheSameKeyReplacesTheOlder(t *testing.T) {
 	}
 	badToken, goodToken := withRole, withRole
 	badToken.Challenge = "tutti-join-made-up"
-	_, err = a.Submit(ctx, "web1", badToken.PEM(t))
+	_, err = a.Submit(ctx, "web1", badToken.PEM(t), "")
 	wantKind(t, err, fault.Denied)
 	_, err = a.Request(ctx, "web1") // and the one before still waits
 	must(t, err)
@@ -173,7 +169,7 @@ func TestTheAutosignPolicyCanBeExchanged(t *testing.T) {
 	a := open(t, pki.Config{}, pkitest.NewMemory())
 	text := pkitest.CSR{Name: "web1"}.PEM(t)
 	for _, want := range []bool{false, true} {
-		signed, err := a.Submit(t.Context(), "web1", text)
+		signed, err := a.Submit(t.Context(), "web1", text, "")
 		must(t, err)
 		if signed != want {
 			t.Errorf("signed %t, want %t", signed, want)
@@ -217,7 +213,7 @@ func TestJoinToken(t *testing.T) {
 	late, err := a.NewJoinToken(ctx, "", time.Nanosecond)
 	must(t, err)
 	for name, challenge := range map[string]string{"web2": bound, "web3": late, "web4": "tutti-join-made-up"} {
-		_, err := a.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name, Challenge: challenge}.PEM(t))
+		_, err := a.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name, Challenge: challenge}.PEM(t), "")
 		wantKind(t, err, fault.Denied)
 		if _, err := a.Request(ctx, fleet.Certname(name)); fault.Of(err) != fault.NotFound {
 			t.Errorf("%s: a request with a bad token waits, where others can read it", name)
@@ -231,7 +227,7 @@ func TestJoinToken(t *testing.T) {
 	}
 	_, err = a.Clean(ctx, "web1")
 	must(t, err)
-	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Challenge: bound}.PEM(t))
+	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Challenge: bound}.PEM(t), "")
 	wantKind(t, err, fault.Denied)
 	_, err = a.NewJoinToken(ctx, "", 0)
 	wantKind(t, err, fault.Invalid)
@@ -244,7 +240,7 @@ func TestOneTokenSignsOneOfMany(t *testing.T) {
 	must(t, err)
 	signed := race(t, 6, func(i int) (bool, error) {
 		name := fleet.Certname("web" + string(rune('0'+i)))
-		return a.Submit(t.Context(), name, pkitest.CSR{Name: string(name), Challenge: token}.PEM(t))
+		return a.Submit(t.Context(), name, pkitest.CSR{Name: string(name), Challenge: token}.PEM(t), "")
 	}, fault.Denied)
 	if signed != 1 {
 		t.Errorf("%d certificates for one token", signed)
@@ -255,7 +251,7 @@ func TestOneNameSignsOneOfMany(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
 	signed := race(t, 6, func(int) (bool, error) {
-		return a.Submit(t.Context(), "web1", pkitest.CSR{Name: "web1"}.PEM(t))
+		return a.Submit(t.Context(), "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	}, fault.Conflict)
 	if signed != 1 {
 		t.Errorf("%d certificates for one name", signed)
@@ -281,16 +277,4 @@ func race(t *testing.T, n int, try func(i int) (bool, error), loser fault.Kind) 
 	}
 	wait.Wait()
 	return count.Load()
-}
-
-func TestWaitingRequestsAreLimited(t *testing.T) {
-	t.Parallel()
-	a := open(t, pki.Config{MaxWaiting: 2}, pkitest.NewMemory())
-	submit(t, a, pkitest.CSR{Name: "web1"})
-	submit(t, a, pkitest.CSR{Name: "web2"})
-	_, err := a.Submit(t.Context(), "web3", pkitest.CSR{Name: "web3"}.PEM(t))
-	wantKind(t, err, fault.Unavailable)
-	_, err = a.Sign(t.Context(), "web1", 0)
-	must(t, err)
-	submit(t, a, pkitest.CSR{Name: "web3"})
 }

@@ -3,6 +3,7 @@ package pki
 import (
 	"context"
 	"math/big"
+	"slices"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -23,26 +24,43 @@ func (a *Authority) Revoke(ctx context.Context, name fleet.Certname) error {
 	return a.renewList(ctx, true)
 }
 
-// mark revokes in the store and in memory, and leaves the list to the caller.
+// mark revokes for good, and leaves the list to the caller.
 func (a *Authority) mark(ctx context.Context, name fleet.Certname) ([]Certificate, error) {
-	marked, err := a.store.Revoke(ctx, name, now())
+	good, err := a.store.Unrevoked(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if len(marked) == 0 {
+	if len(good) == 0 {
 		return nil, a.whyNothingRevoked(ctx, name)
 	}
-	a.refuse(marked)
-	for _, c := range marked {
-		a.log.InfoContext(ctx, "certificate revoked", "node", name, "serial", c.Serial.Text(16))
+	if err := a.commit(ctx, Change{At: now(), Revoked: serialsOf(good)}); err != nil {
+		return nil, err
 	}
+	a.expel(ctx, good)
+	return good, nil
+}
+
+func serialsOf(certs []Certificate) (serials []*big.Int) {
+	for _, c := range certs {
+		serials = append(serials, c.Serial)
+	}
+	return serials
+}
+
+// expel refuses whoever shows a certificate that was just revoked, and says so.
+func (a *Authority) expel(ctx context.Context, marked []Certificate) {
+	a.refuse(marked)
 	a.mu.RLock()
 	left := a.left
 	a.mu.RUnlock()
-	if left != nil {
-		left(ctx, name)
+	var last fleet.Certname
+	for _, c := range marked {
+		a.log.InfoContext(ctx, "certificate revoked", "node", c.Certname, "serial", c.Serial.Text(16))
+		if left != nil && c.Certname != last {
+			left(ctx, c.Certname)
+		}
+		last = c.Certname
 	}
-	return marked, nil
 }
 
 func (a *Authority) whyNothingRevoked(ctx context.Context, name fleet.Certname) error {
@@ -77,6 +95,9 @@ func (a *Authority) refuse(certs []Certificate) {
 	}
 }
 
+// cleanedAtOnce is how many names one change cleans.
+const cleanedAtOnce = 500
+
 // Clean revokes what the names hold and forgets them, so that they may ask
 // again; one revocation list is made for all. It returns the names that nothing
 // was known of.
@@ -87,23 +108,61 @@ func (a *Authority) Clean(ctx context.Context, names ...fleet.Certname) (unknown
 	}
 	defer done()
 	revoked := 0
-	for _, name := range names {
-		marked, err := a.mark(ctx, name)
-		if err != nil && fault.Of(err) != fault.NotFound && fault.Of(err) != fault.Conflict {
+	for batch := range slices.Chunk(names, cleanedAtOnce) {
+		strangers, marked, err := a.clean(ctx, batch)
+		unknown, revoked = append(unknown, strangers...), revoked+marked
+		if err != nil {
 			return unknown, err
-		}
-		revoked += len(marked)
-		switch err := a.forget(ctx, name); {
-		case err != nil && fault.Of(err) != fault.NotFound:
-			return unknown, err
-		case err != nil && len(marked) == 0:
-			unknown = append(unknown, name)
 		}
 	}
 	if revoked == 0 {
 		return unknown, nil
 	}
 	return unknown, a.renewList(ctx, true)
+}
+
+// clean is one change for several names, and counts the certificates that it revoked.
+func (a *Authority) clean(ctx context.Context, names []fleet.Certname) (unknown []fleet.Certname, revoked int, err error) {
+	c := Change{At: now()}
+	var marked []Certificate
+	for _, name := range names {
+		good, err := a.store.Unrevoked(ctx, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		certified, waits, err := a.known(ctx, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !certified && !waits && len(good) == 0 {
+			unknown = append(unknown, name)
+			continue
+		}
+		marked = append(marked, good...)
+		c.Forgotten = append(c.Forgotten, name)
+	}
+	if len(c.Forgotten) == 0 {
+		return unknown, 0, nil
+	}
+	c.Revoked = serialsOf(marked)
+	if err := a.commit(ctx, c); err != nil {
+		return unknown, 0, err
+	}
+	a.expel(ctx, marked)
+	a.log.InfoContext(ctx, "certificates cleaned", "nodes", c.Forgotten)
+	return unknown, len(marked), nil
+}
+
+// known tells whether a name has a certificate, and whether a request of it waits.
+func (a *Authority) known(ctx context.Context, name fleet.Certname) (certified, waits bool, err error) {
+	_, certErr := a.store.Certificate(ctx, name)
+	_, waitErr := a.store.Request(ctx, name)
+	for _, err := range []error{certErr, waitErr} {
+		if err != nil && fault.Of(err) != fault.NotFound {
+			return false, false, err
+		}
+	}
+	return certErr == nil, waitErr == nil, nil
 }
 
 // Forget drops a name's request and certificate without revoking: the
@@ -114,16 +173,18 @@ func (a *Authority) Forget(ctx context.Context, name fleet.Certname) error {
 		return err
 	}
 	defer done()
-	return a.forget(ctx, name)
-}
-
-func (a *Authority) forget(ctx context.Context, name fleet.Certname) error {
-	_, waitErr := a.store.Request(ctx, name)
-	if err := a.store.Forget(ctx, name); err != nil {
+	switch certified, waits, err := a.known(ctx, name); {
+	case err != nil:
 		return err
-	}
-	if waitErr == nil {
-		a.waiting.Add(-1)
+	case certified:
+		err = a.commit(ctx, Change{At: now(), Forgotten: []fleet.Certname{name}})
+		if err != nil {
+			return err
+		}
+	case waits:
+		return a.DeleteRequest(ctx, name)
+	default:
+		return fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
 	}
 	a.log.InfoContext(ctx, "certificate forgotten", "node", name)
 	return nil

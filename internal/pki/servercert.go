@@ -28,6 +28,7 @@ func (a *Authority) ServerCertificate(ctx context.Context, names []string) (tls.
 		return tls.Certificate{}, err
 	}
 	defer done()
+	a.reserved.add(ofServer, alt...)
 	content, err := readFile(filepath.Join(a.cfg.Dir, serverFile))
 	if err != nil {
 		return tls.Certificate{}, err
@@ -35,11 +36,57 @@ func (a *Authority) ServerCertificate(ctx context.Context, names []string) (tls.
 	if content != nil {
 		key, cert, err := parsePair(content)
 		if err == nil && a.serves(cert, alt) {
-			return a.tlsCertificate(key, cert), nil
+			return a.tlsCertificate(key, cert), a.keepServerRow(ctx, cert)
 		}
 		a.log.InfoContext(ctx, "server certificate is made again", "names", names, "err", err)
 	}
 	return a.makeServerCertificate(ctx, names[0], alt)
+}
+
+// RotateServer makes a new key and certificate for names, whatever there is. The
+// former one stays good until RevokeFormerServers, so that the listener can change in
+// between.
+func (a *Authority) RotateServer(ctx context.Context, names []string) (tls.Certificate, error) {
+	alt, err := serverNames(names)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	done, err := a.take(ctx)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	defer done()
+	a.reserved.add(ofServer, alt...)
+	return a.makeServerCertificate(ctx, names[0], alt)
+}
+
+// RevokeFormerServers revokes every certificate of the server's but the current one:
+// whoever has a copy of an old key cannot pose as the server to a node that knows the new
+// revocation list.
+func (a *Authority) RevokeFormerServers(ctx context.Context, current *x509.Certificate) error {
+	done, err := a.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	servers, err := a.store.ServerCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	c := Change{At: now()}
+	for _, former := range servers {
+		if former.RevokedAt.IsZero() && former.Serial.Cmp(current.SerialNumber) != 0 {
+			c.Revoked = append(c.Revoked, former.Serial)
+		}
+	}
+	if len(c.Revoked) == 0 {
+		return nil
+	}
+	if err := a.commit(ctx, c); err != nil {
+		return err
+	}
+	a.log.InfoContext(ctx, "former server certificates revoked", "certificates", len(c.Revoked))
+	return a.renewList(ctx, true)
 }
 
 func serverNames(names []string) ([]altName, error) {
@@ -99,7 +146,7 @@ func (a *Authority) makeServerCertificate(ctx context.Context, name string, alt 
 	if len(name) > 64 { // the most that X.509 allows; clients look at the alternative names
 		name = name[:64]
 	}
-	cert, err := a.signLeaf(ctx, &x509.Certificate{
+	cert, err := a.signLeaf(&x509.Certificate{
 		Subject:         pkix.Name{CommonName: name},
 		KeyUsage:        x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -112,11 +159,32 @@ func (a *Authority) makeServerCertificate(ctx context.Context, name string, alt 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+	if err := a.keepServerRow(ctx, cert); err != nil {
+		return tls.Certificate{}, err
+	}
 	if err := writeFile(a.cfg.Dir, serverFile, slices.Concat(keyPEM, encodeCertificate(cert.Raw)), 0o600); err != nil {
 		return tls.Certificate{}, err
 	}
 	a.log.InfoContext(ctx, "server certificate made", "name", name, "not_after", cert.NotAfter)
 	return a.tlsCertificate(key, cert), nil
+}
+
+// keepServerRow makes the store remember a certificate of the server's, also one
+// that was made before servers' were remembered: its number and its names are
+// nobody else's from then on.
+func (a *Authority) keepServerRow(ctx context.Context, cert *x509.Certificate) error {
+	c := certificateOf(cert)
+	c.Server, c.IssuedAt = true, now()
+	servers, err := a.store.ServerCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	for _, known := range servers {
+		if known.Serial.Cmp(c.Serial) == 0 {
+			return nil
+		}
+	}
+	return a.commit(ctx, Change{At: now(), Issued: []Certificate{c}})
 }
 
 // tlsCertificate adds the CAs below the root: a client that only knows the root

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"math/big"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -62,6 +63,9 @@ func (a *Authority) Renew(ctx context.Context, peer *x509.Certificate) (Certific
 	if err != nil {
 		return Certificate{}, err
 	}
+	if err := a.reserved.check(name, altNamesOf(peer)); err != nil {
+		return Certificate{}, err
+	}
 	done, err := a.take(ctx)
 	if err != nil {
 		return Certificate{}, err
@@ -89,11 +93,7 @@ func altNamesOf(cert *x509.Certificate) []altName {
 }
 
 func (a *Authority) issue(ctx context.Context, r *csr, ttl time.Duration) (Certificate, error) {
-	c, err := a.certify(ctx, subject{name: r.name, key: r.PublicKey, altNames: r.altNames, copied: r.requested}, ttl)
-	if err == nil {
-		a.waiting.Add(-1)
-	}
-	return c, err
+	return a.certify(ctx, subject{name: r.name, key: r.PublicKey, altNames: r.altNames, copied: r.requested}, ttl)
 }
 
 // subject is what a certificate says about its holder.
@@ -113,13 +113,13 @@ func (a *Authority) certify(ctx context.Context, s subject, ttl time.Duration) (
 	if err != nil {
 		return Certificate{}, err
 	}
-	cert, err := a.signLeaf(ctx, template, s.key, ttl)
+	cert, err := a.signLeaf(template, s.key, ttl)
 	if err != nil {
 		return Certificate{}, err
 	}
 	c := certificateOf(cert)
 	c.Certname, c.Current, c.IssuedAt = s.name, true, now()
-	if err := a.store.SaveCertificate(ctx, c); err != nil {
+	if err := a.commit(ctx, Change{At: now(), Issued: []Certificate{c}}); err != nil {
 		return Certificate{}, err
 	}
 	a.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", c.Serial.Text(16), "not_after", c.NotAfter)
@@ -151,9 +151,19 @@ func leafTemplate(s subject) (*x509.Certificate, error) {
 	}, nil
 }
 
+// newSerial makes a serial number: 128 random bits, and one more that is set, so
+// that it lies above every number that an imported CA counted.
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
+	if err != nil {
+		return nil, err
+	}
+	return serial.SetBit(serial, 128, 1), nil
+}
+
 // signLeaf completes a template and signs it with a serial number of its own. A
 // certificate never outlives its CA.
-func (a *Authority) signLeaf(ctx context.Context, template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
+func (a *Authority) signLeaf(template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
 	signer := a.current()
 	if err := signer.checkTime(time.Now()); err != nil {
 		return nil, err
@@ -162,7 +172,7 @@ func (a *Authority) signLeaf(ctx context.Context, template *x509.Certificate, ke
 	if err != nil {
 		return nil, err
 	}
-	serial, err := a.store.NextSerial(ctx)
+	serial, err := newSerial()
 	if err != nil {
 		return nil, err
 	}

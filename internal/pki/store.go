@@ -8,11 +8,19 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// RequestHead is what is known of a waiting request without reading it.
+type RequestHead struct {
+	Certname   fleet.Certname
+	ReceivedAt time.Time
+	// From is the address that limits are counted for: of an IPv6 address its
+	// network (/64); empty if it is not known.
+	From string
+}
+
 // Request is a certificate request that waits for a decision.
 type Request struct {
-	Certname   fleet.Certname
-	PEM        []byte
-	ReceivedAt time.Time
+	RequestHead
+	PEM []byte
 }
 
 // Certificate is a certificate that this CA issued, or that was imported. Of a
@@ -29,6 +37,15 @@ type Certificate struct {
 	// Current is the certificate that its name stands for; older ones of the
 	// same name stay known so that they can be revoked and listed in the CRL.
 	Current bool
+	// Server marks one of the listener's own. It is never current: no name that a
+	// node may have stands for it, and revoking a name leaves it alone.
+	Server bool
+}
+
+// Spent tells whether a certificate that ended before a time is needed no more: it stands for no
+// name, and its end says of it what a revocation would. One that only a number is known of stays.
+func (c Certificate) Spent(before time.Time) bool {
+	return !c.Current && !c.Server && len(c.PEM) > 0 && c.NotAfter.Before(before)
 }
 
 // Token is a one-time password for a join, kept as its SHA-256.
@@ -52,39 +69,60 @@ type Store interface {
 	// SaveRequest stores r; Conflict if a request of that name with other bytes
 	// waits already, or a current, unrevoked certificate of that name exists.
 	SaveRequest(ctx context.Context, r Request) error
+	// ReplaceRequest stores r in place of any request of that name; Conflict if a
+	// current, unrevoked certificate of that name exists.
+	ReplaceRequest(ctx context.Context, r Request) error
 	Request(ctx context.Context, name fleet.Certname) (Request, error)
 	// Requests lists waiting requests by name.
 	Requests(ctx context.Context) ([]Request, error)
+	// RequestHeads lists waiting requests in the order in which they came.
+	RequestHeads(ctx context.Context) ([]RequestHead, error)
+	// DropRequests removes those of the requests that still wait, and counts them.
+	DropRequests(ctx context.Context, names []fleet.Certname) (int, error)
 	// DeleteRequest removes a waiting request; NotFound if there is none.
 	DeleteRequest(ctx context.Context, name fleet.Certname) error
 
-	// NextSerial hands out a serial number; never the same twice.
-	NextSerial(ctx context.Context) (*big.Int, error)
-	// RaiseSerial makes sure that NextSerial hands out numbers above n (import).
-	RaiseSerial(ctx context.Context, n *big.Int) error
-
-	// SaveCertificate stores c. If c.Current it takes the current mark from the
-	// name's former certificate and removes the request of that name; otherwise
-	// it touches nothing else. Conflict if that serial number is known already.
-	SaveCertificate(ctx context.Context, c Certificate) error
+	// CAAnchor returns where these records stand; the zero anchor at first.
+	CAAnchor(ctx context.Context) (Anchor, error)
+	// ChangeCA makes a change in one transaction if the records stand at c.Before, and
+	// moves them to c.After. At c.After it does nothing: a change may be offered
+	// again. Conflict otherwise, or if a serial number is known already. A certificate
+	// that is issued as current takes that mark from the name's former one and removes
+	// the name's request; others touch nothing else. A serial number that is revoked
+	// already, or unknown, stays as it is. A name that is forgotten loses its
+	// current mark and its request; revoked ones stay listed.
+	ChangeCA(ctx context.Context, c Change) error
+	// RestateCA replaces every certificate by certs and moves the records to an anchor, in
+	// one transaction. Requests and tokens stay.
+	RestateCA(ctx context.Context, to Anchor, certs []Certificate) error
+	// History lists every certificate there is, by serial number.
+	History(ctx context.Context) ([]Certificate, error)
 	// Certificate returns the current certificate of a name.
 	Certificate(ctx context.Context, name fleet.Certname) (Certificate, error)
 	// Certificates lists current certificates by name.
 	Certificates(ctx context.Context) ([]Certificate, error)
-	// Revoke marks every unrevoked certificate of a name, current or not; it
-	// returns those it marked, by serial number, and none is no error.
-	Revoke(ctx context.Context, name fleet.Certname, at time.Time) ([]Certificate, error)
+	// ServerCertificates lists every certificate with the Server mark, by serial number.
+	ServerCertificates(ctx context.Context) ([]Certificate, error)
+	// Unrevoked lists every unrevoked certificate of a name, current or not, but no
+	// server's, by serial number.
+	Unrevoked(ctx context.Context, name fleet.Certname) ([]Certificate, error)
 	// Revoked lists every revoked certificate, by serial number as a number.
 	Revoked(ctx context.Context) ([]Certificate, error)
-	// Forget takes away the name's current mark and its request: the name may be
-	// asked for again. Revoked ones stay listed. NotFound if there was neither.
-	Forget(ctx context.Context, name fleet.Certname) error
 
+	// PruneCertificates forgets certificates that were Spent before a time, and counts them.
+	PruneCertificates(ctx context.Context, before time.Time) (int, error)
+
+	// PruneJoinTokens forgets tokens that ended before a time, and counts them.
+	PruneJoinTokens(ctx context.Context, before time.Time) (int, error)
 	// SaveToken stores a join token; Conflict if its hash is known already.
 	SaveToken(ctx context.Context, t Token) error
+	// Token returns the token with that hash, good or not; NotFound if there is none.
+	Token(ctx context.Context, hash fleet.Digest) (Token, error)
 	// SpendToken removes the token with that hash if it is good for name at now;
 	// NotFound otherwise. Of several callers exactly one succeeds.
 	SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Certname, now time.Time) error
+	// DropTokens removes every token.
+	DropTokens(ctx context.Context) error
 	// NextCRLNumber hands out revocation list numbers, each larger than before.
 	NextCRLNumber(ctx context.Context) (*big.Int, error)
 	RaiseCRLNumber(ctx context.Context, n *big.Int) error

@@ -6,6 +6,7 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -50,9 +51,33 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 
 func submit(t *testing.T, a *pki.Authority, c pkitest.CSR) bool {
 	t.Helper()
-	signed, err := a.Submit(t.Context(), fleet.Certname(c.Name), c.PEM(t))
+	signed, err := a.Submit(t.Context(), fleet.Certname(c.Name), c.PEM(t), "")
 	must(t, err)
 	return signed
+}
+
+// submitFrom sends a request from an address; it is left waiting.
+func submitFrom(t *testing.T, a *pki.Authority, name fleet.Certname, from string) {
+	t.Helper()
+	signed, err := a.Submit(t.Context(), name, pkitest.CSR{Name: string(name)}.PEM(t), from)
+	must(t, err)
+	if signed {
+		t.Errorf("%s was signed", name)
+	}
+}
+
+// waiting lists the names whose requests wait.
+func waiting(t *testing.T, a *pki.Authority) string {
+	t.Helper()
+	entries, err := a.List(t.Context())
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.State == pki.Requested {
+			names = append(names, string(e.Certname))
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // certificate fetches and parses a name's certificate.

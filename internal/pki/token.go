@@ -29,15 +29,26 @@ func (a *Authority) NewJoinToken(ctx context.Context, name fleet.Certname, ttl t
 	return text, nil
 }
 
-// spendToken tells whether the request carries a token of ours, and whether
-// that was good; a good one is used up.
-func (a *Authority) spendToken(ctx context.Context, r *csr) (carried, good bool, err error) {
-	if !strings.HasPrefix(r.challenge, tokenPrefix) {
-		return false, false, nil
+func carriesToken(r *csr) bool { return strings.HasPrefix(r.challenge, tokenPrefix) }
+
+// tokenGood tells whether the request carries a token that could be spent. It only
+// reads: made-up tokens must not keep good ones waiting.
+func (a *Authority) tokenGood(ctx context.Context, r *csr) (bool, error) {
+	if !carriesToken(r) {
+		return false, nil
 	}
-	err = a.store.SpendToken(ctx, fleet.DigestOf([]byte(r.challenge)), r.name, time.Now().UTC())
+	token, err := a.store.Token(ctx, fleet.DigestOf([]byte(r.challenge)))
 	if err != nil && fault.Of(err) == fault.NotFound {
-		return true, false, nil
+		return false, nil
 	}
-	return true, err == nil, err
+	return err == nil && token.Good(r.name, time.Now().UTC()), err
+}
+
+// spendToken uses the request's token up; Denied if somebody was quicker.
+func (a *Authority) spendToken(ctx context.Context, r *csr) error {
+	err := a.store.SpendToken(ctx, fleet.DigestOf([]byte(r.challenge)), r.name, time.Now().UTC())
+	if err != nil && fault.Of(err) == fault.NotFound {
+		return fault.New(fault.Denied, "the join token of %s was used up a moment ago: make a new one", r.name)
+	}
+	return err
 }

@@ -23,6 +23,9 @@ type Store interface {
 	Freezes(ctx context.Context) ([]Freeze, error)
 	FreezeHistory(ctx context.Context, name string) ([]Freeze, error)
 	SaveFreeze(ctx context.Context, f Freeze) (Freeze, error)
+	// PruneRules forgets versions of rules and freezes from before a time, and counts them. Of each the newest keep stay, and
+	// one at least, so that numbers go on.
+	PruneRules(ctx context.Context, before time.Time, keep int) (int, error)
 }
 
 // Service keeps rules and judges by them.

@@ -62,6 +62,8 @@ type NoiseStore interface {
 	// SaveNoise stores the next version of a rule, and gives it its number. One that is Removed keeps what the version
 	// before said; NotFound if there is none, or it is removed already.
 	SaveNoise(ctx context.Context, r NoiseRule) (NoiseRule, error)
+	// PruneNoise forgets versions from before a time, and counts them. Of each rule the newest keep stay, and one at least.
+	PruneNoise(ctx context.Context, before time.Time, keep int) (int, error)
 }
 
 // Page is which previews are wanted.

@@ -70,7 +70,7 @@ func (s *server) backup(c *call) (key backupKey, digest fleet.Digest, size int64
 	if err := key.checkSum(); err != nil {
 		return key, "", 0, err
 	}
-	digest, size, err = s.Bucket.Blob(c.ctx(), key.algorithm, key.sum)
+	digest, size, err = s.backedUp(c, key.algorithm, key.sum)
 	if isNotFound(err) {
 		err = c.notThere()
 	}
@@ -93,7 +93,10 @@ func (s *server) bucketHead(c *call) error {
 		return c.notThere() // let the agent send it again
 	}
 	if key.path != "" {
-		if err := s.saveBackup(c, key, digest, size); err != nil {
+		switch err := s.saveBackup(c, key, digest, size); {
+		case errors.Is(err, bucket.ErrFull):
+			return c.notThere() // this answer has no words; the one to the content has
+		case err != nil:
 			return err
 		}
 	}
@@ -120,6 +123,11 @@ func (s *server) bucketPut(c *call) error {
 		return err
 	}
 	defer s.uploads.leave()
+	room, err := s.openRoom(c, key)
+	if err != nil {
+		return full(err)
+	}
+	defer room.close()
 	body, closing, err := s.body(c, "the backup is", s.MaxBackupBytes)
 	if err != nil {
 		return err
@@ -127,13 +135,13 @@ func (s *server) bucketPut(c *call) error {
 	defer closing()
 	digest, size, err := s.Blobs.Put(c.ctx(), &summed{
 		r: body, sum: digests[key.algorithm](), key: key,
-		pace: func() { c.readDeadline(s.BodyTimeout) },
+		pace: func() { c.readDeadline(s.BodyTimeout) }, room: room,
 	})
 	if err != nil {
 		return putError(err)
 	}
 	if err := s.saveBackup(c, key, digest, size); err != nil {
-		return err
+		return full(err)
 	}
 	c.w.Header().Set("Content-Type", formatBinary.contentType)
 	return c.whole(nil)
@@ -151,21 +159,25 @@ func (s *server) saveBackup(c *call, key backupKey, digest fleet.Digest, size in
 	return s.Bucket.SaveBackup(c.ctx(), bucket.Backup{
 		Algorithm: key.algorithm, Sum: key.sum, Blob: digest, Size: size,
 		Node: fleet.Certname(c.actor.Name), Path: key.path, At: s.Now(),
-	})
+	}, s.Backups().Quota)
 }
 
 // summed passes a body through and replaces its end by an error when its sum is
-// another one: so the store never keeps it.
+// another one, or its node has no room for it: so the store never keeps it.
 type summed struct {
 	r    io.Reader
 	sum  hash.Hash
 	key  backupKey
 	pace func()
+	room *room
 }
 
 func (s *summed) Read(p []byte) (int, error) {
 	s.pace() // large bodies may take long, as long as they keep coming
 	n, err := s.r.Read(p)
+	if err := s.room.take(int64(n)); err != nil {
+		return 0, full(err)
+	}
 	_, _ = s.sum.Write(p[:n])
 	if err == io.EOF {
 		if got := hex.EncodeToString(s.sum.Sum(nil)); got != s.key.sum {

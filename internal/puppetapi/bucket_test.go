@@ -1,13 +1,18 @@
 package puppetapi_test
 
 import (
+	"context"
 	"crypto/md5"
 	"crypto/sha512"
 	"encoding/hex"
+	"io"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/bucket"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 )
 
@@ -115,8 +120,11 @@ func TestBucketList(t *testing.T) {
 		check(t, b.send("PUT", bucketURL+"sha256/"+digestOf(backup.content)+"/"+backup.path+inEnv, backup.content, octetsType), want{status: 200})
 		now = now.Add(time.Hour)
 	}
-	// Another node that has the same content is told not to send it, and has its own list.
-	check(t, b.sendAs(asNode("db-1"), "HEAD", bucketURL+"sha256/"+digestOf("one")+"//srv/one"+inEnv, nil), want{status: 200})
+	// Another node that has the same content shows that it has it, and has its own list.
+	one := bucketURL + "sha256/" + digestOf("one") + "//srv/one" + inEnv
+	check(t, b.sendAs(asNode("db-1"), "HEAD", one, nil), want{status: 404})
+	check(t, b.sendAs(asNode("db-1"), "PUT", one, strings.NewReader("one"), octetsType), want{status: 200})
+	check(t, b.sendAs(asNode("db-1"), "HEAD", one, nil), want{status: 200})
 	list := bucketURL + "sha256/" + inEnv + "&list_all=true"
 	lines := []string{
 		digestOf("one") + " 2026-11-21 13:00:00 /etc/a\n",
@@ -131,4 +139,109 @@ func TestBucketList(t *testing.T) {
 	if check(t, w, want{status: 200}); w.Body.Len() != 0 {
 		t.Errorf("db-2 never backed anything up, its list is %s", w.Body)
 	}
+}
+
+// What a node did not back up itself is not there for it, in any of the ways to ask.
+func TestBucketKeepsNodesApart(t *testing.T) {
+	t.Parallel()
+	open := false
+	grants := []fleet.Grant{{Permission: fleet.NodeAct}}
+	b := newBench(t, func(c *puppetapi.Config) {
+		c.Backups = func() puppetapi.BackupRules { return puppetapi.BackupRules{Open: open} }
+		c.Roles = func(_ context.Context, actor fleet.Actor) (fleet.Actor, error) {
+			if actor.Name == "master-1" {
+				actor.Grants = grants
+			}
+			return actor, nil
+		}
+	})
+	secret, mine := digestOf("secret of web-1"), digestOf("mine")
+	check(t, b.send("PUT", bucketURL+"sha256/"+secret+"//etc/shadow"+inEnv, "secret of web-1", octetsType), want{status: 200})
+	check(t, b.sendAs(asNode("db-1"), "PUT", bucketURL+"sha256/"+mine+inEnv, strings.NewReader("mine"), octetsType), want{status: 200})
+	asks := []struct{ method, target string }{
+		{"GET", bucketURL + "sha256/" + secret + inEnv},
+		{"HEAD", bucketURL + "sha256/" + secret + inEnv},
+		{"HEAD", bucketURL + "sha256/" + secret + "//etc/shadow" + inEnv},
+		{"GET", bucketURL + "sha256/" + secret + inEnv + "&diff_with=" + secret},
+		{"GET", bucketURL + "sha256/" + mine + inEnv + "&diff_with=" + secret},
+	}
+	all := func(actor fleet.Actor, status int) {
+		t.Helper()
+		for _, ask := range asks {
+			w := b.sendAs(actor, ask.method, ask.target, nil)
+			if check(t, w, want{status: status}); status != 200 && strings.Contains(w.Body.String(), "secret of web-1") {
+				t.Errorf("%s %s tells the content", ask.method, ask.target)
+			}
+		}
+	}
+	person := fleet.Actor{Kind: fleet.UserActor, Name: "ann", Grants: grants}
+	all(asNode("db-1"), 404)
+	all(person, 200)
+	all(asNode("master-1"), 200)
+	open = true
+	all(asNode("db-1"), 200)
+}
+
+// A node that keeps as much as it may is told so, before it sends and while it does.
+func TestBucketQuota(t *testing.T) {
+	t.Parallel()
+	quota := bucket.Quota{Files: 3, Bytes: 1000}
+	b := newBench(t, func(c *puppetapi.Config) {
+		c.Backups = func() puppetapi.BackupRules { return puppetapi.BackupRules{Quota: quota} }
+	})
+	put := func(node, content, path string) *httptest.ResponseRecorder {
+		return b.sendAs(asNode(node), "PUT", bucketURL+"sha256/"+digestOf(content)+"/"+path+inEnv, strings.NewReader(content), octetsType)
+	}
+	large, other := strings.Repeat("x", 900), strings.Repeat("y", 200)
+	check(t, put(web, large, "/a"), want{status: 200})
+	refusal := `{"message":"Insufficient Storage: ` + web + ` keeps 900 bytes of backed-up files; with 200 more it would have more than ` +
+		`the 1000 that a node may keep (setting backup_bytes_per_node); old ones go after backup_retention","issue_kind":"RUNTIME_ERROR"}`
+	check(t, put(web, other, "/b"), want{status: 507, body: refusal})
+	zipped := strings.Repeat("z", 1<<20)
+	w := b.send("PUT", bucketURL+"sha256/"+digestOf(zipped)+inEnv, gzipped(t, zipped), octetsType, "Content-Encoding: gzip")
+	check(t, w, want{status: 507, holds: "setting backup_bytes_per_node"})
+	if !b.missing(t, other) || !b.missing(t, zipped) {
+		t.Error("refused content was stored")
+	}
+	check(t, put("db-1", other, "/b"), want{status: 200}) // has a quota of its own
+	check(t, put(web, large, "/b"), want{status: 200})    // one content, two files
+	check(t, put(web, "", "/c"), want{status: 200})
+	check(t, put(web, "", "/d"), want{status: 507, holds: "keeps 3 backed-up files, and a node may keep 3 (setting backup_files_per_node)"})
+	check(t, b.send("HEAD", bucketURL+"sha256/"+digestOf("")+"//d"+inEnv, ""), want{status: 404}) // then it sends, and sees the words
+	check(t, put(web, large, "/a"), want{status: 200})                                            // what it has stays good
+	check(t, b.send("HEAD", bucketURL+"sha256/"+digestOf(large)+"//a"+inEnv, ""), want{status: 200})
+}
+
+// Contents that come at the same time share what is left of the quota.
+func TestBucketQuotaOfManyAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *puppetapi.Config) {
+		c.Backups = func() puppetapi.BackupRules { return puppetapi.BackupRules{Quota: bucket.Quota{Bytes: 1000}} }
+	})
+	first, second := strings.Repeat("1", 600), strings.Repeat("2", 600)
+	slow := &slowEnd{Reader: strings.NewReader(first), reached: make(chan struct{}), goOn: make(chan struct{})}
+	done := make(chan *httptest.ResponseRecorder)
+	go func() {
+		done <- b.sendAs(asNode(web), "PUT", bucketURL+"sha256/"+digestOf(first)+inEnv, slow, octetsType)
+	}()
+	<-slow.reached
+	check(t, b.send("PUT", bucketURL+"sha256/"+digestOf(second)+inEnv, second, octetsType), want{status: 507, holds: "setting backup_bytes_per_node"})
+	close(slow.goOn)
+	check(t, <-done, want{status: 200})
+	check(t, b.send("PUT", bucketURL+"sha256/"+digestOf("small")+inEnv, "small", octetsType), want{status: 200})
+}
+
+// slowEnd is a body whose end comes when the test says so.
+type slowEnd struct {
+	io.Reader
+	reached, goOn chan struct{}
+}
+
+func (s *slowEnd) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err == io.EOF {
+		close(s.reached)
+		<-s.goOn
+	}
+	return n, err
 }

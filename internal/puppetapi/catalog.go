@@ -17,12 +17,15 @@ import (
 // formGrowth is how much larger facts can be in a form: a byte becomes %25XX.
 const formGrowth = 5
 
+// CatalogRequestBytes is how large a catalog request may be whose facts may have so many bytes.
+func CatalogRequestBytes(maxFacts int64) int64 { return maxFacts*formGrowth + mebibyte }
+
 // catalogPost answers an agent that sends its facts along.
 func (s *server) catalogPost(c *call) error {
 	if err := c.sent([]format{{mime: "application/x-www-form-urlencoded"}}); err != nil {
 		return err
 	}
-	body, closing, err := s.body(c, "the catalog request is", s.MaxFactsBytes*formGrowth+mebibyte)
+	body, closing, err := s.body(c, "the catalog request is", CatalogRequestBytes(s.MaxFactsBytes))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/rate"
 )
 
 // Config is what the handler needs. Ports and stores must be set; zero numbers
@@ -27,6 +28,9 @@ type Config struct {
 	Reports      inventory.ReportStore
 	Bucket       bucket.Store
 
+	// Backups are the rules of the filebucket as of now; nil: nodes read their own, without a quota.
+	Backups func() BackupRules
+
 	// Roles adds what the roles of a certificate allow; nil: certificates have none.
 	Roles func(context.Context, fleet.Actor) (fleet.Actor, error)
 
@@ -35,6 +39,9 @@ type Config struct {
 	PuppetVersion string
 	// CompilerName goes to agents with each catalog; empty: not sent.
 	CompilerName string
+
+	// How often a node may send facts, with a request for its catalog or without, and reports; nil: as it likes.
+	FactsRate, ReportsRate *rate.Rule
 
 	MaxFactsBytes  int64 // default 16 MiB
 	MaxReportBytes int64 // default 64 MiB
@@ -109,6 +116,7 @@ type server struct {
 	reports  *gate
 	reading  chan struct{} // one for each catalog request whose facts are read and stored
 	answers  *answerCache
+	rooms    rooms
 	deployed deployedVersions
 
 	versionHeader []string // shared by all answers
@@ -124,11 +132,14 @@ func (c *Config) setDefaults() {
 	orElse(&c.Limits.Catalogs, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Files, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Reports, Limit{Active: 64, Waiting: 1024})
-	orElse(&c.Limits.LargeBytes, max(256*mebibyte, c.MaxReportBytes, c.MaxFactsBytes*formGrowth+mebibyte))
+	orElse(&c.Limits.LargeBytes, max(256*mebibyte, c.MaxReportBytes, CatalogRequestBytes(c.MaxFactsBytes)))
 	orElse(&c.Limits.Wait, 10*time.Second)
 	orElse(&c.Limits.RetryMin, 5*time.Second)
 	orElse(&c.Limits.RetryMax, 30*time.Second)
 	orElse(&c.Log, slog.New(slog.DiscardHandler))
+	if c.Backups == nil {
+		c.Backups = func() BackupRules { return BackupRules{} }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

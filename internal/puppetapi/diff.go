@@ -24,7 +24,7 @@ func (s *server) bucketDiff(c *call, key backupKey, digest fleet.Digest, other s
 	if err := checkSum(key.algorithm, other); err != nil {
 		return err
 	}
-	otherDigest, _, err := s.Bucket.Blob(c.ctx(), key.algorithm, other)
+	otherDigest, _, err := s.backedUp(c, key.algorithm, other)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "could not find diff_with %s", other)
 	}

@@ -57,8 +57,10 @@ var prefixes = map[int]string{
 	http.StatusRequestEntityTooLarge: "Payload Too Large: ",
 	http.StatusRequestURITooLong:     "URI Too Long: ",
 	http.StatusUnsupportedMediaType:  "Unsupported Media Type: ",
+	http.StatusTooManyRequests:       "Too Many Requests: ",
 	http.StatusInternalServerError:   "Server Error: ",
 	http.StatusServiceUnavailable:    "Service Unavailable: ",
+	http.StatusInsufficientStorage:   "Insufficient Storage: ",
 }
 
 func problemf(status int, issue, format string, args ...any) error {
@@ -122,7 +124,7 @@ func (s *server) problemOf(c *call, err error) *problem {
 		err = fault.Wrap(fault.Unavailable, err, "the server did not find the time")
 	}
 	kind := fault.Of(err)
-	p := &problem{api.Status(kind), runtimeError, fault.Detail(err)}
+	p := &problem{api.StatusOf(err), runtimeError, fault.Detail(err)}
 	switch kind {
 	case fault.NotFound:
 		p.issue = resourceNotFound

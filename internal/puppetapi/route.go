@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rate"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -33,6 +34,7 @@ type route struct {
 	noEnv   bool // the environment parameter is not asked for, or checked later
 	query   int  // bytes allowed in the query
 	large   *budget
+	rate    *rate.Rule // of each node; nil: none
 }
 
 type handler func(c *call) error
@@ -49,10 +51,10 @@ func (s *server) table() map[string]route {
 		"node": {methods: get(s.node), gate: s.catalogs, self: true},
 		"catalog": {
 			methods: map[string]handler{http.MethodGet: s.catalogGet, http.MethodPost: s.catalogPost},
-			gate:    s.catalogs, self: true, noEnv: true, query: maxFactsQuery, large: facts,
+			gate:    s.catalogs, self: true, noEnv: true, query: maxFactsQuery, large: facts, rate: s.FactsRate,
 		},
-		"facts":               {methods: put(s.factsPut), gate: s.catalogs, self: true, large: facts},
-		"report":              {methods: put(s.reportPut), gate: s.reports, self: true, large: reports},
+		"facts":               {methods: put(s.factsPut), gate: s.catalogs, self: true, large: facts, rate: s.FactsRate},
+		"report":              {methods: put(s.reportPut), gate: s.reports, self: true, large: reports, rate: s.ReportsRate},
 		"file_metadata":       {methods: get(s.fileMetadata), gate: s.files},
 		"file_metadatas":      {methods: get(s.fileMetadatas), gate: s.files},
 		"file_content":        {methods: get(s.fileContent), gate: s.files},
@@ -124,6 +126,9 @@ func (s *server) serve(c *call) error {
 		return err
 	}
 	if err := route.parse(c); err != nil {
+		return err
+	}
+	if err := route.rate.Allow(string(c.node), s.Now()); err != nil {
 		return err
 	}
 	if err := route.gate.enter(c.ctx()); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rate"
 )
 
 // Config is what an operator can set.
@@ -38,7 +39,7 @@ type AccessParts struct {
 // Access knows who is who and keeps users, roles and tokens.
 type Access struct {
 	AccessParts
-	names, addresses *limiter
+	names, addresses *rate.Limiter
 
 	mu   sync.Mutex
 	used map[string]time.Time // token id to its last use, not yet written
@@ -51,10 +52,13 @@ const (
 	addressInterval = time.Second
 )
 
+// maxKeys is how many names, and addresses, are remembered.
+const maxKeys = 10_000
+
 // NewAccess returns an Access over a store.
 func NewAccess(parts AccessParts) *Access {
 	return &Access{
-		AccessParts: parts, names: newLimiter(loginBurst, nameInterval), addresses: newLimiter(3*loginBurst, addressInterval),
+		AccessParts: parts, names: rate.New(loginBurst, nameInterval, maxKeys), addresses: rate.New(3*loginBurst, addressInterval, maxKeys),
 		used: map[string]time.Time{},
 	}
 }
@@ -79,6 +83,7 @@ func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
 	}
 	a.touch(b.Token, now)
 	actor := fleet.Actor{Kind: fleet.UserActor, Name: b.User.Name, Token: b.Token.ID, Grants: grantsOf(b.User.Roles, b.Roles)}
+	actor.BreakGlass = b.User.Name == AdminUser && b.Token.Label == AdminToken
 	if b.Token.Narrowed {
 		actor.Narrowed, actor.Within = true, grantsOf(b.Token.Roles, b.Roles)
 	}
@@ -180,10 +185,16 @@ func (a *Access) Run(ctx context.Context) error {
 }
 
 // Explain adds to a refusal which roles give what is missing, and who can give
-// such a role. Strangers are not told names.
+// such a role, as far as who asks may see roles and users.
 func (a *Access) Explain(ctx context.Context, actor fleet.Actor, permission fleet.Permission, refusal error) error {
-	if actor.Kind != fleet.UserActor && len(actor.Grants) == 0 {
+	if actor.Kind == fleet.Anonymous || actor.Kind == "" {
 		return refusal
+	}
+	seesRoles := Allow(actor, fleet.RoleRead, fleet.Object{}) == nil
+	seesPeople := Allow(actor, fleet.UserRead, fleet.Object{}) == nil
+	told := fault.Detail(refusal)
+	if !seesRoles && !seesPeople {
+		return fault.Wrap(fault.Denied, refusal, "%s. Ask an administrator", strings.TrimSuffix(told, "."))
 	}
 	roles, err := a.Roles(ctx)
 	if err != nil {
@@ -195,11 +206,16 @@ func (a *Access) Explain(ctx context.Context, actor fleet.Actor, permission flee
 			givers = append(givers, r.Name)
 		}
 	}
-	people, err := a.whoCan(ctx, fleet.UserWrite, roles)
-	if err != nil || len(people) == 0 {
-		return refusal
+	if seesRoles && len(givers) > 0 {
+		told += ". Roles that have it: " + strings.Join(givers, ", ")
 	}
-	return fault.Wrap(fault.Denied, refusal, "%s. Roles that have it: %s. Ask %s", fault.Detail(refusal), strings.Join(givers, ", "), strings.Join(people, " or "))
+	if seesPeople {
+		people, err := a.whoCan(ctx, fleet.UserWrite, roles)
+		if err == nil && len(people) > 0 {
+			told += ". Ask " + strings.Join(people, " or ")
+		}
+	}
+	return fault.Wrap(fault.Denied, refusal, "%s", told)
 }
 
 // maxNamed is how many people a refusal names.

@@ -36,7 +36,14 @@ type Entry struct {
 	RequestID string
 	Outcome   Outcome
 	Detail    string // why not
+	Mark      Mark
 }
+
+// Mark sets an entry apart.
+type Mark string
+
+// BreakGlass marks what was done with the token in the data directory.
+const BreakGlass Mark = "break-glass"
 
 // EntryFilter chooses entries. Empty fields choose all.
 type EntryFilter struct {
@@ -52,14 +59,43 @@ type EntryFilter struct {
 
 // AuditStore keeps the audit log. Methods may be called concurrently.
 type AuditStore interface {
-	// RecordAct stores an entry and returns its id. Ids grow with time.
+	// RecordAct stores an entry and its lines of the chain (ChainEnd.Record), and returns its id. Ids grow with time.
 	RecordAct(ctx context.Context, e Entry) (int64, error)
-	// FinishAct sets the outcome and detail of an entry.
-	FinishAct(ctx context.Context, id int64, outcome Outcome, detail string) error
+	// FinishAct sets the outcome and detail of an entry that has started, and adds their line (ChainEnd.Finish).
+	FinishAct(ctx context.Context, id int64, outcome Outcome, detail string, at time.Time) error
 	// Acts lists entries, newest first.
 	Acts(ctx context.Context, f EntryFilter) ([]Entry, error)
-	// PruneActs forgets entries from before a time; it counts them.
-	PruneActs(ctx context.Context, before time.Time) (int, error)
+	// PruneActs forgets the oldest lines as Forgotten says, and the entries that no other line is of; it counts those. A line
+	// says that they were there (ChainEnd.Prune).
+	PruneActs(ctx context.Context, before, now time.Time) (int, error)
+	ChainStore
+}
+
+// ChainStore keeps the chain of the audit log. Lines have no gaps, whoever writes at the same time.
+type ChainStore interface {
+	// ChainPage is lines after the one with the number "after", as of one moment.
+	ChainPage(ctx context.Context, after int64, limit int) (ChainPage, error)
+	// LineBefore is the number of the newest line from before a time, 0 when there is none.
+	LineBefore(ctx context.Context, at time.Time) (int64, error)
+	// Unchained is the first entry that has no line for what it says now, though the chain had begun when it was recorded. 0: there is none.
+	Unchained(ctx context.Context) (int64, error)
+	// SaveHead stores a head, if its line has none yet.
+	SaveHead(ctx context.Context, h Head) error
+	// LastHead is the one of the newest line that has one, and the end of the chain, as of one moment.
+	LastHead(ctx context.Context) (Head, ChainEnd, error)
+}
+
+// ChainPage is some lines with what they are of.
+type ChainPage struct {
+	Lines []ChainLine // in order, at most as many as asked for
+	Heads []Head      // in order, of these lines; and of all later ones, if there are no more lines
+	End   ChainEnd
+}
+
+// ChainLine is a line and its entry as it is now.
+type ChainLine struct {
+	Line
+	Entry Entry // without an id: there is none
 }
 
 // Audit records acts. It may be used by many at once.
@@ -93,7 +129,7 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (finish func(error), err err
 			outcome = Failed
 		}
 		// Whoever asked may be gone; the outcome is to be known all the same.
-		if err := a.store.FinishAct(context.WithoutCancel(ctx), id, outcome, detailOf(result)); err != nil {
+		if err := a.store.FinishAct(context.WithoutCancel(ctx), id, outcome, detailOf(result), time.Now()); err != nil {
 			a.log.ErrorContext(ctx, "outcome not recorded in the audit log", "entry", id, "outcome", outcome, "request_id", e.RequestID, "err", err)
 		}
 	}, nil
@@ -164,6 +200,7 @@ const (
 func bounded(e Entry) Entry {
 	e.Object, e.Detail = clean(e.Object, maxObject), clean(e.Detail, maxDetail)
 	e.Operation, e.Remote, e.Actor = clean(e.Operation, 200), clean(e.Remote, 100), clean(e.Actor, 300)
+	e.Token, e.RequestID = clean(e.Token, 100), clean(e.RequestID, 100)
 	return e
 }
 

@@ -35,10 +35,16 @@
 // a hundred a minute, so that strangers cannot fill the disk; the next entry
 // says how many were left out.
 //
+// Each entry and each outcome is a line of a chain, with the digest of the line
+// before; the CA's key signs the newest line now and then. ChainEnd says which lines
+// there are to be, Checker what is wrong with those there are: both are pure. A chain
+// is cut at its beginning only, and a line of it says where.
+//
 // # Errors
 //
 // Denied: no right, or not proven; Invalid, NotFound, Conflict as named; a full
-// hasher or too many attempts are Unavailable with a time to come back.
+// hasher or too many attempts are Unavailable with a time to come back. A log that is
+// not what was recorded is a BrokenChain.
 //
 // # Concurrency
 //

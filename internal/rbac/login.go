@@ -12,7 +12,6 @@ import (
 // Attempt is somebody who wants to log in.
 type Attempt struct {
 	Name, Password string
-	Address        string        // where from
 	Life           time.Duration // 0: the default
 	Roles          []string      // narrow the token to these; none: all that the user has
 }
@@ -23,17 +22,26 @@ type Issued struct {
 	Text string
 }
 
+// Knock counts a try to log in from an address, before anything is read or checked. When there were too many,
+// it says when to come back.
+func (a *Access) Knock(address string) error { return tooMany(a.addresses.Take(address, a.Now())) }
+
+// tooMany refuses who has to wait.
+func tooMany(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	return fault.TooOften(wait, "too many logins were tried; come back in %s", wait.Round(time.Second))
+}
+
 // Login checks a name and password and makes a token. A wrong password, an unknown
 // name, a locked and a disabled user are one answer that takes one time.
 func (a *Access) Login(ctx context.Context, try Attempt) (Issued, error) {
 	now := a.Now()
-	if err := a.addresses.take(try.Address, now); err != nil {
-		return Issued{}, err
-	}
 	if len(try.Name) > maxName || len(try.Password) > maxPassword { // as good as wrong, and not worth remembering
 		try.Name, try.Password = "", ""
 	}
-	if err := a.names.take(try.Name, now); err != nil {
+	if err := tooMany(a.names.Take(try.Name, now)); err != nil {
 		return Issued{}, err
 	}
 	life, err := a.life(try.Life)
@@ -179,10 +187,13 @@ func (a *Access) NewToken(ctx context.Context, actor fleet.Actor, label string, 
 	return a.issue(ctx, t, life)
 }
 
-// KeepAdmin makes sure that the built-in administrator is there, and that the
-// secret is its token called label.
-func (a *Access) KeepAdmin(ctx context.Context, label, secret string) error {
-	now := a.Now().UTC().Truncate(time.Microsecond)
+// AdminToken is what the token in the data directory is called.
+const AdminToken = "data-directory"
+
+// KeepAdmin makes sure that the built-in administrator is there, and makes the secret its token, which is good for
+// life (0: until it is revoked). A secret is made known once: one that was revoked, or has expired, stays so.
+func (a *Access) KeepAdmin(ctx context.Context, secret string, life time.Duration) error {
+	now := a.now()
 	err := a.Store.CreateUser(ctx, User{Name: AdminUser, Kind: Person, Roles: []string{Administrator}, CreatedAt: now, ChangedAt: now})
 	if err != nil && fault.Of(err) != fault.Conflict {
 		return err
@@ -191,12 +202,22 @@ func (a *Access) KeepAdmin(ctx context.Context, label, secret string) error {
 	if !ok {
 		return fault.New(fault.Invalid, "the administrator's token is too short or too long")
 	}
-	b, err := a.Store.Bearer(ctx, hash)
-	if err == nil && b.User.Name == AdminUser && !b.Token.Narrowed && b.Token.ExpiresAt.IsZero() {
-		return nil
-	}
-	if _, err := a.Store.RevokeToken(ctx, AdminUser, label); err != nil && fault.Of(err) != fault.NotFound {
+	seen, err := a.Store.AdminSecretSeen(ctx, hash)
+	if err != nil || seen {
 		return err
 	}
-	return a.Store.SaveAccessToken(ctx, Token{ID: newTokenID(), Hash: hash, Owner: AdminUser, Label: label, CreatedAt: now})
+	if _, err := a.Store.Bearer(ctx, hash); err == nil { // an older server made it known, or this one was interrupted
+		return a.Store.SeeAdminSecret(ctx, hash, now)
+	}
+	if _, err := a.Store.RevokeToken(ctx, AdminUser, AdminToken); err != nil && fault.Of(err) != fault.NotFound {
+		return err
+	}
+	t := Token{ID: newTokenID(), Hash: hash, Owner: AdminUser, Label: AdminToken, CreatedAt: now}
+	if life > 0 {
+		t.ExpiresAt = now.Add(life)
+	}
+	if err := a.Store.SaveAccessToken(ctx, t); err != nil {
+		return err
+	}
+	return a.Store.SeeAdminSecret(ctx, hash, now)
 }

@@ -132,7 +132,7 @@ func (a *Access) ChangePassword(ctx context.Context, actor fleet.Actor, old, fre
 	if u.Password == "" {
 		return a.SetPassword(ctx, actor, u.Name, fresh)
 	}
-	if err := a.names.take(u.Name, a.Now()); err != nil {
+	if err := tooMany(a.names.Take(u.Name, a.Now())); err != nil {
 		return err
 	}
 	if err := a.proven(ctx, u.Name, old, a.Now()); err != nil {
@@ -233,11 +233,15 @@ func (a *Access) DeleteRole(ctx context.Context, actor fleet.Actor, name string)
 	if err := Covers(actor, before.Grants); err != nil {
 		return err
 	}
-	return a.Store.DeleteRole(ctx, name)
+	err = a.Store.DeleteRole(ctx, name)
+	if err != nil && fault.Of(err) == fault.Conflict && Allow(actor, fleet.UserRead, fleet.Object{}) != nil {
+		return fault.Wrap(fault.Conflict, err, "somebody has the role %s, or a token is narrowed to it; take it away first", name)
+	}
+	return err
 }
 
-// RevokeToken forgets a token. The one in the data directory is known again after
-// the server's next start (KeepAdmin): with it an operator comes back.
+// RevokeToken forgets a token. The one in the data directory stays revoked over starts of the server (KeepAdmin);
+// whoever can write there makes another one.
 func (a *Access) RevokeToken(ctx context.Context, actor fleet.Actor, owner, idOrLabel string) (Token, error) {
 	if err := a.mayRevoke(ctx, actor, owner); err != nil {
 		return Token{}, err

@@ -114,46 +114,6 @@ func TestLocksGrow(t *testing.T) {
 	}
 }
 
-func TestLimiter(t *testing.T) {
-	t.Parallel()
-	l, now := newLimiter(3, time.Second), time.Now()
-	for i := range 3 {
-		if err := l.take("a", now); err != nil {
-			t.Fatalf("%d: %v", i, err)
-		}
-	}
-	err := l.take("a", now)
-	if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) != time.Second {
-		t.Errorf("the fourth: %v, back in %s", err, fault.RetryAfter(err))
-	}
-	if err := l.take("b", now); err != nil {
-		t.Errorf("another: %v", err)
-	}
-	if err := l.take("a", now.Add(time.Second)); err != nil {
-		t.Errorf("a second later: %v", err)
-	}
-	if err := l.take("a", now.Add(time.Second)); err == nil {
-		t.Error("a second later, twice")
-	}
-}
-
-func TestLimiterForgetsAndIsBounded(t *testing.T) {
-	t.Parallel()
-	l, now := newLimiter(3, time.Second), time.Now()
-	name := func(i int) string { return string(rune('a'+i%26)) + strings.Repeat("x", i/26) }
-	for i := range maxKeys {
-		if err := l.take(name(i), now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.take("one more", now); fault.Of(err) != fault.Unavailable {
-		t.Errorf("flooded: %v", err)
-	}
-	if err := l.take("one more", now.Add(5*time.Second)); err != nil || len(l.full) != 1 {
-		t.Errorf("later: %v, %d keys", err, len(l.full))
-	}
-}
-
 // FuzzHash: what is accepted says the same again, and costs no more than is allowed.
 func FuzzHash(f *testing.F) {
 	f.Add(NewHasher(cheap, 1).dummy)

@@ -74,6 +74,10 @@ type TokenStore interface {
 	RevokeTokens(ctx context.Context, owner, exceptID string, keepLabelled bool) (int, error)
 	// TouchTokens notes when tokens were last used, by id; unknown ones are passed over.
 	TouchTokens(ctx context.Context, used map[string]time.Time) error
+	// SeeAdminSecret remembers that a secret of the data directory was made known, for ever; once is enough.
+	SeeAdminSecret(ctx context.Context, hash fleet.Digest, at time.Time) error
+	// AdminSecretSeen says whether it was.
+	AdminSecretSeen(ctx context.Context, hash fleet.Digest) (bool, error)
 	// PruneTokens forgets tokens that expired before a time; it counts them.
 	PruneTokens(ctx context.Context, before time.Time) (int, error)
 }

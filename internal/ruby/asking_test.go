@@ -211,7 +211,7 @@ func killedWhileAsking(t *testing.T, pool *Pool, known *compiletest.Inventory) {
 	<-opened
 	killed := aWorker(t, pool)
 	known.Hang(false)
-	_ = syscall.Kill(killed.pid, syscall.SIGKILL)
+	_ = syscall.Kill(hostPID(t, killed), syscall.SIGKILL)
 	r := <-done
 	if r.err != nil || len(r.outcome.Collected) != 1 {
 		t.Errorf("after its worker was killed: collected %v, %v", r.outcome.Collected, r.err)

@@ -111,10 +111,7 @@ func pidsOf(pool *Pool) (pids []int) {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	for _, e := range pool.entries {
-		pids = append(pids, e.z.pid())
-	}
-	for w := range pool.workers {
-		pids = append(pids, w.pid)
+		pids = append(pids, belowOf(e.z.pid())...)
 	}
 	return pids
 }

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -94,12 +93,14 @@ func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codec
 	if err := os.CopyFS(dir, checkCode); err != nil {
 		return fmt.Errorf("write the check of code: %w", err)
 	}
+	work := workDir(dir)
+	if err := c.cfg.Keeper.Private(work); err != nil {
+		return fmt.Errorf("make a directory for the check of code: %w", err)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, interpreter, filepath.Join(dir, "check", "main.rb")) //nolint:gosec // the operator's choice
-	cmd.Dir, cmd.Env = dir, environ(dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { killGroup(cmd.Process.Pid); return nil }
+	cmd.Dir, cmd.Env = work, environ(work)
 	cmd.WaitDelay = drainTimeout
 	said := &firstLine{}
 	cmd.Stderr = said
@@ -111,16 +112,20 @@ func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codec
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	process, err := c.cfg.Keeper.Start(cmd, c.cfg.spec(interpreter, Grants{}, work, filepath.Join(dir, "check")))
+	if err != nil {
+		if ended := context.Cause(ctx); ended != nil {
+			return c.explain(ended, -1, len(in.Files), nil, nil, err, said)
+		}
 		return fault.Wrap(fault.Unavailable, err, "the check of code could not be started")
 	}
 	var sending sync.WaitGroup
 	var sent error
-	sending.Go(func() { sent = errors.Join(c.send(ctx, stdin, in, dir), stdin.Close()) })
+	sending.Go(func() { sent = errors.Join(c.send(ctx, stdin, in, work), stdin.Close()) })
 	read, heard := hearFindings(stdout, tell)
 	ended := context.Cause(ctx)
 	sending.Wait()
-	waited := cmd.Wait()
+	waited := process.Wait()
 	return c.explain(ended, read, len(in.Files), heard, sent, waited, said)
 }
 

@@ -71,7 +71,7 @@ func TestChecker(t *testing.T) {
 	for _, f := range files {
 		in.Files = append(in.Files, code.Source{Path: f.path, Kind: f.kind})
 	}
-	if err := NewChecker(Config{Dir: t.TempDir()}).Parse(t.Context(), in, func(f codecheck.Finding) {
+	if err := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir()}).Parse(t.Context(), in, func(f codecheck.Finding) {
 		got[f.File] = append(got[f.File], fmt.Sprintf("%s:%d %s", f.Level, f.Line, f.Message))
 		if strings.Contains(f.Message, checkRoot) {
 			t.Errorf("%s tells where the code was checked: %s", f.File, f.Message)
@@ -100,22 +100,22 @@ func TestCheckerIsBounded(t *testing.T) {
 		Open:  func(context.Context, code.Source) ([]byte, error) { return []byte("notify { 'x': }"), nil },
 	}
 	tell := func(f codecheck.Finding) { t.Errorf("it found %+v", f) }
-	if err := NewChecker(Config{Dir: t.TempDir(), Timeout: time.Millisecond}).Parse(t.Context(), in,
+	if err := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir(), Timeout: time.Millisecond}).Parse(t.Context(), in,
 		tell); fault.Of(err) != fault.Unavailable || err == nil || !strings.Contains(err.Error(), "1ms") {
 		t.Errorf("a check that takes too long: %v", err)
 	}
-	err := NewChecker(Config{Dir: t.TempDir(), MemoryBytes: 1 - spaceOverMemory + 1<<20}).Parse(t.Context(), in, tell)
+	err := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir(), MemoryBytes: 1 - spaceOverMemory + 1<<20}).Parse(t.Context(), in, tell)
 	if fault.Of(err) != fault.Unavailable || err == nil {
 		t.Errorf("a check without memory: %v", err)
 	}
 	gone := errors.New("the blob is gone")
 	in.Open = func(context.Context, code.Source) ([]byte, error) { return nil, gone }
-	if err := NewChecker(Config{Dir: t.TempDir()}).Parse(t.Context(), in, tell); !errors.Is(err, gone) {
+	if err := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir()}).Parse(t.Context(), in, tell); !errors.Is(err, gone) {
 		t.Errorf("a file that cannot be opened: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := NewChecker(Config{Dir: t.TempDir()}).Parse(ctx, in, tell); err == nil {
+	if err := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir()}).Parse(ctx, in, tell); err == nil {
 		t.Error("a check that was given up went well")
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // Config says how much the pool may use. The zero value of every field but Dir
@@ -31,6 +33,12 @@ type Config struct {
 	NoJIT             bool          // leave Ruby's just-in-time compiler off
 	MaxCatalogBytes   int64         // a catalog with its exported resources; default 64 MiB
 	Settings          Settings      // Puppet's own
+
+	Keeper *cell.Keeper                   // of the cells that code runs in; nil: it runs without
+	Hide   []string                       // directories that no code may see
+	Grants func(fleet.Environment) Grants // nil: no environment has any
+	// Granted names all grants of all environments: a catalog may depend on them.
+	Granted string
 
 	jit []string // arguments of the interpreter; set by Run before a process starts
 }

@@ -18,7 +18,7 @@ func prepareDir(cfg Config) error {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory around it is ours alone; code may run as another user
 			return err
 		}
 	}
@@ -28,12 +28,12 @@ func prepareDir(cfg Config) error {
 		}
 		to := filepath.Join(cfg.codeDir(), strings.TrimPrefix(path, "zygote"))
 		if entry.IsDir() {
-			return os.MkdirAll(to, 0o700)
+			return os.MkdirAll(to, 0o755) //nolint:gosec // as above
 		}
 		text, err := zygoteCode.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, text, 0o600)
+		return os.WriteFile(to, text, 0o644) //nolint:gosec // as above
 	})
 }

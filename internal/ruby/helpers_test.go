@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -96,6 +98,29 @@ func withBaseModules(tb testing.TB, root string) {
 	}
 }
 
+// open is how this machine's cells are tried out, once for all tests.
+var open = sync.OnceValues(func() (*cell.Keeper, error) {
+	dir, err := os.MkdirTemp("", "cells-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return cell.Open(context.Background(), cell.Config{Mode: cell.BestEffort, Dir: dir})
+})
+
+// keeper makes the cells that tests compile in.
+func keeper(tb testing.TB) *cell.Keeper {
+	tb.Helper()
+	k, err := open()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+// loose makes no cells: for tests of what holds without one, too.
+var loose = new(cell.Keeper)
+
 // running starts a pool and stops it with the test.
 func running(tb testing.TB, cfg Config, checkout directories) *Pool {
 	tb.Helper()
@@ -108,6 +133,16 @@ func runningWith(tb testing.TB, cfg Config, checkout directories, known compile.
 	needPuppet(tb)
 	if cfg.Dir == "" {
 		cfg.Dir = tb.TempDir()
+	}
+	if cfg.Keeper == nil {
+		cfg.Keeper = keeper(tb)
+	}
+	if cfg.Grants == nil { // what code reads outside is noted; that some of it is closed is another test's
+		open := []string{"/etc"}
+		if cfg.Ruby != "" { // a script beside what it runs
+			open = append(open, filepath.Dir(cfg.Ruby))
+		}
+		cfg.Grants = func(fleet.Environment) Grants { return Grants{Read: open} }
 	}
 	level := slog.LevelInfo
 	if os.Getenv("TUTTI_TEST_DEBUG") != "" {

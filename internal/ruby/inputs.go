@@ -45,8 +45,9 @@ func paths(list []string) []string {
 }
 
 // engine names all that a catalog depends on besides its order and its code: Ruby,
-// Puppet, our own part of the compiler, its settings, and the variables that it sees.
-func engine(ctx context.Context, interpreter string, settings Settings) (string, error) {
+// Puppet, our own part of the compiler, its settings, and the variables that it sees; granted names
+// those that settings add.
+func engine(ctx context.Context, interpreter string, settings Settings, granted string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL`
@@ -60,6 +61,7 @@ func engine(ctx context.Context, interpreter string, settings Settings) (string,
 	if err := settings.write(sum); err != nil {
 		return "", err
 	}
+	_, _ = fmt.Fprintln(sum, granted)
 	for _, variable := range environ("") {
 		_, _ = fmt.Fprintln(sum, variable)
 	}

@@ -209,7 +209,7 @@ var readings = []struct {
 	{"directory", []string{"volatile asks for the working directory"}, nil},
 	{"system", []string{"volatile asks the server's system"}, nil},
 	{"facts-elsewhere", []string{"volatile reads the server's own facts"}, nil},
-	{"tempfile", []string{"volatile reads /"}, nil},
+	{"tempfile", []string{"volatile reads the server's variables"}, nil},
 	{"pathname", []string{"volatile reads /etc/passwd"}, nil},
 	{"resolv", []string{"volatile reads /etc/hosts"}, nil},
 	{"parameters", []string{"value /facts/virtual", "value /facts/os/name"}, []string{"value /facts", "value /facts/os"}},

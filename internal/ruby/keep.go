@@ -63,15 +63,15 @@ func (p *Pool) start(ctx context.Context, k key, root string) (*zygote, error) {
 	p.serial++
 	dir := filepath.Join(p.cfg.zygoteDir(), fmt.Sprintf("%d-%s-%s", p.serial, k.environment, k.version.Short()))
 	p.mu.Unlock()
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := p.cfg.Keeper.Private(dir); err != nil {
 		return nil, fmt.Errorf("make a zygote's directory: %w", err)
 	}
-	z, err := spawn(ctx, p.cfg, p.known, dir, p.log)
+	z, err := spawn(ctx, p.cfg, p.known, k, dir, root, p.log)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	if err := z.greet(ctx, k, root); err != nil {
+	if err := z.greet(ctx, root); err != nil {
 		p.clean(z)
 		return nil, err
 	}

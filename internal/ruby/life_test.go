@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -72,6 +74,30 @@ func aWorker(tb testing.TB, pool *Pool) (w *worker) {
 	return w
 }
 
+// hostPID is the number by which this machine knows a worker: it has another one in its cell.
+func hostPID(tb testing.TB, w *worker) int {
+	tb.Helper()
+	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", w.z.pid()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range names {
+		text, err := os.ReadFile(name + "/status")
+		if other, _ := os.Readlink(name + "/ns/pid"); err != nil || other != space {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(text), "\nNSpid:")
+		line, _, _ := strings.Cut(rest, "\n")
+		if numbers := strings.Fields(line); len(numbers) > 0 && numbers[len(numbers)-1] == strconv.Itoa(w.pid) {
+			pid, _ := strconv.Atoi(numbers[0])
+			return pid
+		}
+	}
+	tb.Fatalf("there is no worker %d in the cell of %d", w.pid, w.z.pid())
+	return 0
+}
+
 type result struct {
 	outcome compile.Outcome
 	err     error
@@ -103,6 +129,15 @@ func childrenOf(pid int) (pids []int) {
 	return pids
 }
 
+// belowOf is a process with all that it started.
+func belowOf(pid int) []int {
+	pids := []int{pid}
+	for _, child := range childrenOf(pid) {
+		pids = append(pids, belowOf(child)...)
+	}
+	return pids
+}
+
 func TestKilledWorkerIsReplacedInsideTheCompile(t *testing.T) {
 	t.Parallel()
 	pool := running(t, Config{Workers: 1}, directories{version("bench"): copyTree(t, "testdata/bench")})
@@ -110,11 +145,12 @@ func TestKilledWorkerIsReplacedInsideTheCompile(t *testing.T) {
 	done := compileLater(pool, t.Context(), order(t, "production", "bench", "large-1.example.org"))
 	await(t, "a busy worker", func() bool { return aWorker(t, pool).busy.Load() })
 	killed := aWorker(t, pool)
-	_ = syscall.Kill(killed.pid, syscall.SIGKILL)
+	pid := hostPID(t, killed)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 	if r := <-done; r.err != nil {
 		t.Errorf("after its worker was killed the order failed: %v", r.err)
 	}
-	await(t, "the end of the killed worker", func() bool { return !isRunning(killed.pid) })
+	await(t, "the end of the killed worker", func() bool { return !isRunning(pid) })
 }
 
 func TestKilledZygoteIsStartedAgain(t *testing.T) {
@@ -130,8 +166,9 @@ func TestKilledZygoteIsStartedAgain(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	cancel()
+	pid := hostPID(t, w)
 	_ = syscall.Kill(w.z.pid(), syscall.SIGKILL)
-	await(t, "the end of the killed zygote's worker", func() bool { return !isRunning(w.pid) })
+	await(t, "the end of the killed zygote's worker", func() bool { return !isRunning(pid) })
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 
 	// The looping order was tried again in the new zygote; that one dies as well.
@@ -150,16 +187,17 @@ func TestCancelledCompileKillsWorkerAndItsChildren(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := compileLater(pool, ctx, order(t, "production", "bad", "sleeps.example.org"))
 	w := aWorker(t, pool)
+	pid := hostPID(t, w)
 	var children []int
 	await(t, "the child that generate() started", func() bool {
-		children = childrenOf(w.pid)
+		children = childrenOf(pid)
 		return len(children) == 1
 	})
 	cancel()
 	if r := <-done; !errors.Is(r.err, context.Canceled) {
 		t.Errorf("got %v, want the context's error", r.err)
 	}
-	await(t, "the end of the worker and its child", func() bool { return !isRunning(w.pid) && !isRunning(children[0]) })
+	await(t, "the end of the worker and its child", func() bool { return !isRunning(pid) && !isRunning(children[0]) })
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 }
 
@@ -181,11 +219,19 @@ func TestWaitingForASlotCanBeCancelled(t *testing.T) {
 // TestMain also is the child process of the next test: a server with a worker
 // that loops and one whose child sleeps, until it is killed.
 func TestMain(m *testing.M) {
+	cell.Main()
 	dir := os.Getenv("TUTTI_TEST_SERVER_DIR")
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	pool := New(Config{Workers: 2, Dir: dir}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, nil, discard())
+	made := loose
+	if os.Getenv("TUTTI_TEST_SERVER_CELL") != "" {
+		var err error
+		if made, err = open(); err != nil {
+			panic(err)
+		}
+	}
+	pool := New(Config{Workers: 2, Dir: dir, Keeper: made}, directories{version("bad"): os.Getenv("TUTTI_TEST_SERVER_CODE")}, nil, discard())
 	for _, node := range []fleet.Certname{"loops.example.org", "sleeps.example.org"} {
 		o := compile.Order{Node: node, Environment: "production", Version: version("bad"), Facts: json.RawMessage("{}")}
 		go func() { _, _ = pool.Compile(context.Background(), o) }()
@@ -196,30 +242,35 @@ func TestMain(m *testing.M) {
 func TestKilledServerLeavesNoOrphans(t *testing.T) {
 	t.Parallel()
 	needPuppet(t)
-	dir, code := t.TempDir(), tree(t, badCode)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), "TUTTI_TEST_SERVER_DIR="+dir, "TUTTI_TEST_SERVER_CODE="+code)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	sleeping := 0
-	await(t, "zygote, workers and a child of generate()", func() bool {
-		for _, zygote := range childrenOf(cmd.Process.Pid) {
-			workers := childrenOf(zygote)
-			for _, w := range workers {
-				for _, child := range childrenOf(w) {
-					sleeping = child
+	for name, variable := range map[string]string{"in a cell": "TUTTI_TEST_SERVER_CELL=1", "without": "TUTTI_TEST_SERVER_CELL="} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, code := t.TempDir(), tree(t, badCode)
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+			cmd.Env = append(os.Environ(), "TUTTI_TEST_SERVER_DIR="+dir, "TUTTI_TEST_SERVER_CODE="+code, variable)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var started []int
+			await(t, "zygote, workers and a child of generate()", func() bool {
+				started = belowOf(cmd.Process.Pid)[1:]
+				workers, sleeping := 0, 0
+				for _, pid := range started {
+					line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+					if strings.HasPrefix(string(line), "tutti worker") {
+						workers++
+					}
+					if strings.HasPrefix(string(line), "/bin/sleep") {
+						sleeping++
+					}
 				}
-			}
-			if len(workers) >= 2 && sleeping != 0 {
-				return true
-			}
-		}
-		return false
-	})
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	await(t, "the end of all that the server started", func() bool { return len(processesIn(dir)) == 0 && !isRunning(sleeping) })
+				return workers >= 2 && sleeping > 0
+			})
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			await(t, "the end of all that the server started", func() bool { return !slices.ContainsFunc(started, isRunning) && len(processesIn(dir)) == 0 })
+		})
+	}
 }
 
 func TestRunEndsEverything(t *testing.T) {
@@ -232,7 +283,7 @@ func TestRunEndsEverything(t *testing.T) {
 	go func() { ended <- pool.Run(ctx) }()
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 	busy := compileLater(pool, t.Context(), order(t, "production", "bad", "sleeps.example.org"))
-	await(t, "a busy worker", func() bool { return len(childrenOf(aWorker(t, pool).pid)) > 0 })
+	await(t, "a busy worker", func() bool { return len(childrenOf(hostPID(t, aWorker(t, pool)))) > 0 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)

@@ -58,7 +58,7 @@ func TestPlainPuppetFindsOldMistakes(t *testing.T) {
 			t.Parallel()
 			o := order(t, "production", "net", test.node+".example.org")
 			o.Facts = facts
-			plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("net"): root}, baseModulePath)
+			plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("net"): root}, baseModulePath)
 			agree(t, running(t, Config{Workers: 1}, directories{version("net"): root}), plain, o)
 			wrong := running(t, Config{Workers: 1, Ruby: mistaken(t, test.mistake)}, directories{version("net"): root})
 			if found := opinions(t, wrong, plain, o); len(found) == 0 {
@@ -132,7 +132,8 @@ func TestPlainPuppetFindsAStaleCatalog(t *testing.T) {
 			orders := compile.Orders{Inputs: facts}
 			reuser := compile.NewReuser(compile.ReuserParts{Store: queue, Queue: queue, Orders: orders, Documents: docs, Engine: pool.Engine})
 			verifier := compile.NewVerifier(compile.VerifierParts{
-				Plain: NewPlain(Config{Dir: t.TempDir()}, directories{version("net"): root}, baseModulePath), Store: queue, History: queue, Reuser: reuser,
+				Plain: NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("net"): root}, baseModulePath),
+				Store: queue, History: queue, Reuser: reuser,
 				Share: func() float64 { return 0 }, AfterDeploy: func() int { return 0 },
 			}, compile.DefaultVerifier())
 			finished := make(chan compile.Compilation, 1)

@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -98,11 +98,11 @@ func (p *Plain) Opinion(ctx context.Context, order compile.Order, answers []comp
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	began := time.Now()
-	text, usage, err := p.run(ctx, dir, append(line, '\n'))
+	text, usage, err := p.run(ctx, order.Environment, dir, root, append(line, '\n'))
 	if err != nil {
 		return compile.Opinion{}, err
 	}
-	opinion, err := p.read([]byte(shownPaths(dir, root, order.Environment).Replace(string(text))))
+	opinion, err := p.read([]byte(shownPaths(workDir(dir), root, order.Environment).Replace(string(text))))
 	opinion.Cost = compile.Cost{Wall: time.Since(began), CPU: usage}
 	return opinion, err
 }
@@ -118,25 +118,31 @@ func (p *Plain) prepare() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := p.cfg.Keeper.Private(workDir(dir)); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
 	err = fs.WalkDir(plainCode, "plain", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		to := filepath.Join(dir, "ruby", strings.TrimPrefix(path, "plain"))
 		if entry.IsDir() {
-			return os.MkdirAll(to, 0o700)
+			return os.MkdirAll(to, 0o755) //nolint:gosec // the directory around it is ours alone; code may run as another user
 		}
 		text, err := plainCode.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, text, 0o600)
+		return os.WriteFile(to, text, 0o644) //nolint:gosec // as above
 	})
 	if err != nil {
 		_ = os.RemoveAll(dir)
 	}
 	return dir, err
 }
+
+// workDir is where the process may write.
+func workDir(dir string) string { return filepath.Join(dir, "work") }
 
 // shownPaths replaces this machine's directories by those of a Puppet Server.
 func shownPaths(dir, root string, env fleet.Environment) *strings.Replacer {
@@ -151,7 +157,7 @@ func shownPaths(dir, root string, env fleet.Environment) *strings.Replacer {
 }
 
 // run has one process answer, and ends it with all that it started.
-func (p *Plain) run(ctx context.Context, dir string, line []byte) (answer []byte, cpu time.Duration, err error) {
+func (p *Plain) run(ctx context.Context, env fleet.Environment, dir, root string, line []byte) (answer []byte, cpu time.Duration, err error) {
 	interpreter, err := p.cfg.interpreter()
 	if err != nil {
 		return nil, 0, err
@@ -169,25 +175,26 @@ func (p *Plain) run(ctx context.Context, dir string, line []byte) (answer []byte
 	defer func() { _, _ = results.Close(), hold.Close() }()
 	words := &firstBytes{most: 8 << 10}
 	cmd := exec.Command(interpreter, filepath.Join(dir, "ruby", "plain.rb")) //nolint:noctx,gosec // its group is killed; the operator chose the interpreter
-	cmd.Dir, cmd.Env = dir, environ(dir)
+	grants := p.cfg.grants(env)
+	cmd.Dir, cmd.Env = workDir(dir), grants.environ(workDir(dir))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeline, words, words
 	cmd.ExtraFiles = []*os.File{answers}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
-	err = cmd.Start()
+	spec := p.cfg.spec(interpreter, grants, workDir(dir), root, filepath.Join(dir, "ruby"))
+	spec.Nice = 19 // nobody waits for it
+	process, err := p.cfg.Keeper.Start(cmd, spec)
 	_, _ = lifeline.Close(), answers.Close()
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.Unavailable, err, "plain Puppet could not be started")
 	}
-	group := cmd.Process.Pid
-	w := &plainWatch{pid: group, most: p.cfg.MemoryBytes}
-	stop := context.AfterFunc(limited, func() { killGroup(group) })
+	w := &plainWatch{process: process, most: p.cfg.MemoryBytes}
+	stop := context.AfterFunc(limited, process.Kill)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.run(limited) })
 	watching.Go(func() { _, _ = hold.Write(line) }) // a process that is gone does not read it; then there is no answer
 	answer, err = io.ReadAll(io.LimitReader(results, 2*p.cfg.MaxCatalogBytes+1))
-	killGroup(group) // it said all; what generate() left behind ends here
-	_ = cmd.Wait()   // how it ended is told by its answer
+	process.Kill()     // it said all; what generate() left behind ends here
+	_ = process.Wait() // how it ended is told by its answer
 	stop()
 	timedOut := errors.Is(context.Cause(limited), errTimeout)
 	cancel()
@@ -224,9 +231,9 @@ func (p *Plain) read(text []byte) (compile.Opinion, error) {
 
 // plainWatch kills a process group that holds too much memory.
 type plainWatch struct {
-	pid    int
-	most   int64
-	hungry bool
+	process *cell.Process
+	most    int64
+	hungry  bool
 }
 
 func (w *plainWatch) run(ctx context.Context) {
@@ -238,9 +245,9 @@ func (w *plainWatch) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if residentBytes(w.pid) > w.most {
+		if w.process.Resident(w.process.Program()) > w.most {
 			w.hungry = true
-			killGroup(w.pid)
+			w.process.Kill()
 			return
 		}
 	}

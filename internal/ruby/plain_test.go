@@ -25,7 +25,7 @@ func TestPlainPuppetAgrees(t *testing.T) {
 	t.Parallel()
 	root := copyTree(t, "testdata/equality")
 	pool := running(t, Config{Workers: 1}, directories{version("equality"): root})
-	plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("equality"): root}, baseModulePath)
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("equality"): root}, baseModulePath)
 	for _, node := range []string{"apache", "hiera", "templates", "virtual", "rich", "defines", "types", "pattern7", "classified"} {
 		o := order(t, "production", "equality", node+".example.org")
 		if node == "classified" {
@@ -80,7 +80,7 @@ func TestPlainPuppetFailsInTheSameWords(t *testing.T) {
 	t.Parallel()
 	root := tree(t, badCode)
 	pool := running(t, Config{Workers: 1}, directories{version("bad"): root})
-	plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("bad"): root}, baseModulePath)
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("bad"): root}, baseModulePath)
 	for _, node := range []string{"unknown-class", "raises", "bad-parameter", "fails", "template", "syntax-in-module", "fine"} {
 		agree(t, pool, plain, order(t, "production", "bad", node+".example.org"))
 	}
@@ -91,7 +91,7 @@ func TestPlainPuppetKnowsTheValuesOfGroups(t *testing.T) {
 	t.Parallel()
 	root := tree(t, dataCode)
 	pool := running(t, Config{Workers: 1}, directories{version("data"): root})
-	plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("data"): root}, baseModulePath)
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("data"): root}, baseModulePath)
 	o := order(t, "production", "data", "with.example.org")
 	o.Data = json.RawMessage(`{"cfg::group":"from %{group}","cfg::both":"from group","cfg::list":["group","shared"],"cfg::deep":{"key":"found"}}`)
 	agree(t, pool, plain, o)
@@ -102,7 +102,7 @@ func TestPlainPuppetIsAnsweredAsRecorded(t *testing.T) {
 	t.Parallel()
 	root := copyTree(t, "testdata/exported")
 	pool := runningWith(t, Config{Workers: 1}, directories{version("exported"): root}, exportedFleet(t))
-	plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("exported"): root}, baseModulePath)
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("exported"): root}, baseModulePath)
 	for _, node := range []string{"overrides", "concat", "queries", "conflict"} {
 		agree(t, pool, plain, order(t, "production", "exported", node+".example.org"))
 	}
@@ -119,15 +119,17 @@ func TestPlainPuppetIsAnsweredAsRecorded(t *testing.T) {
 func TestPlainPuppetUsesTheModulesOfTheVersion(t *testing.T) {
 	t.Parallel()
 	root := tree(t, map[string]string{
-		"environment.conf":            "modulepath = site:/opt/somewhere/modules\nconfig_version = /bin/false\nmanifest = start\n",
-		"start/a.pp":                  "include here\nnotify { 'stdlib': message => join(['a', 'b'], '-') }\n",
+		"environment.conf":            "modulepath = site:more*:/opt/somewhere/modules:$basemodulepath\nconfig_version = /bin/false\nmanifest = start\n",
+		"start/a.pp":                  "include here\nnotify { 'settings': message => [$settings::modulepath, $settings::basemodulepath, $settings::certname] }\nnotify { 'stdlib': message => join(['a', 'b'], '-') }\n",
 		"site/here/manifests/init.pp": "class here { file { '/tmp/x': content => file('here/x.txt') } concat { '/tmp/c': } }\n",
 		"site/here/files/x.txt":       "text\n",
+		"more2/a/files/x":             "", "more1/a/files/x": "",
 	})
 	pool := running(t, Config{Workers: 1}, directories{version("paths"): root})
-	plain := NewPlain(Config{Dir: t.TempDir()}, directories{version("paths"): root}, func(context.Context, fleet.Environment, fleet.Digest) ([]string, error) {
-		return []string{"site", ".base_modules/0"}, nil
-	})
+	paths := func(context.Context, fleet.Environment, fleet.Digest) ([]string, error) {
+		return []string{"site", "more1", "more2", ".base_modules/0"}, nil
+	}
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("paths"): root}, paths)
 	agree(t, pool, plain, order(t, "production", "paths", "node.example.org"))
 }
 
@@ -138,7 +140,7 @@ func TestPlainPuppetEnds(t *testing.T) {
 	dir := t.TempDir()
 	started := filepath.Join(dir, "started")
 	root := tree(t, map[string]string{"manifests/site.pp": "$x = generate('/bin/sh', '-c', 'echo $$ > " + started + "; sleep 1000')\n"})
-	plain := NewPlain(Config{Dir: filepath.Join(dir, "plain")}, directories{version("sleeps"): root}, baseModulePath)
+	plain := NewPlain(Config{Keeper: loose, Dir: filepath.Join(dir, "plain")}, directories{version("sleeps"): root}, baseModulePath)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -168,7 +170,7 @@ func TestPlainPuppetEnds(t *testing.T) {
 // waitGone waits until a process has ended.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for residentBytes(pid) > 0 {
+	for isRunning(pid) {
 		select {
 		case <-t.Context().Done():
 			t.Fatalf("process %d is still there", pid)

@@ -126,7 +126,7 @@ const identifyTries = 6
 func (p *Pool) identify(ctx context.Context, interpreter string) {
 	pause := 200 * time.Millisecond
 	for try := 1; ctx.Err() == nil; try++ {
-		name, err := engine(ctx, interpreter, p.cfg.Settings)
+		name, err := engine(ctx, interpreter, p.cfg.Settings, p.cfg.Granted)
 		if err == nil {
 			p.engine.Store(&name)
 			return

@@ -1,11 +1,9 @@
 package ruby
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 	"syscall"
 )
 
@@ -24,25 +22,4 @@ func socketpair() (*net.UnixConn, *os.File, error) {
 		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
 	}
 	return conn.(*net.UnixConn), theirs, nil
-}
-
-// killGroup kills a process and all that it started in its group.
-func killGroup(pid int) {
-	if pid > 1 {
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-	}
-}
-
-// residentBytes is the process's resident memory; zero when it is gone.
-func residentBytes(pid int) int64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(text)
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	return pages * int64(os.Getpagesize())
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // staleRow is a piece of Ruby that a node's catalog is made of.
@@ -49,9 +51,11 @@ func hasNote(notes []string, want string) bool {
 	})
 }
 
-func stalePool(t *testing.T, files map[string]string) *Pool {
+// stalePool compiles files, and may read granted ones.
+func stalePool(t *testing.T, files map[string]string, granted ...string) *Pool {
 	t.Helper()
-	return running(t, Config{Workers: 1, NoJIT: true}, directories{version("stale"): tree(t, files)})
+	read := func(fleet.Environment) Grants { return Grants{Read: append([]string{"/etc"}, granted...)} }
+	return running(t, Config{Workers: 1, NoJIT: true, Grants: read}, directories{version("stale"): tree(t, files)})
 }
 
 const wholeHash = "all of it"

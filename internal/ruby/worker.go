@@ -70,7 +70,7 @@ type worker struct {
 
 func newWorker(z *zygote, pid int, conn *net.UnixConn, lessons int64) *worker {
 	return &worker{
-		z: z, pid: pid, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), lessons: lessons, born: residentBytes(pid),
+		z: z, pid: pid, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10), lessons: lessons, born: z.process.Resident(pid),
 	}
 }
 
@@ -126,7 +126,7 @@ func (w *worker) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 		}
-		switch resident := residentBytes(w.pid); {
+		switch resident := w.z.process.Resident(w.pid); {
 		case resident == 0:
 			giveUp(errGone)
 		case resident > w.z.cfg.MemoryBytes:
@@ -137,7 +137,7 @@ func (w *worker) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
 }
 
 func (w *worker) kill() {
-	killGroup(w.pid)
+	w.z.process.KillGroup(w.pid)
 	_ = w.conn.Close()
 }
 

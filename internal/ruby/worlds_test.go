@@ -214,13 +214,13 @@ node default { }
 	}
 	seen := map[string]Settings{}
 	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: true}, {Certname: "x"}, {HieraConfig: hiera}} {
-		name, err := engine(t.Context(), interpreter, s)
+		name, err := engine(t.Context(), interpreter, s, "")
 		if other, known := seen[name]; known || err != nil {
 			t.Errorf("%+v and %+v name the same compiler %q (%v)", s, other, name, err)
 		}
 		seen[name] = s
 	}
-	if _, err := engine(t.Context(), interpreter, Settings{HieraConfig: filepath.Join(dir, "none.yaml")}); err == nil {
+	if _, err := engine(t.Context(), interpreter, Settings{HieraConfig: filepath.Join(dir, "none.yaml")}, ""); err == nil {
 		t.Error("a global hiera.yaml that is not there is no mistake")
 	}
 }

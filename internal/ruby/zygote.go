@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -39,7 +40,7 @@ type zygote struct {
 	known   compile.Inventory
 	key     key
 	dir     string
-	cmd     *exec.Cmd
+	process *cell.Process
 	control *net.UnixConn
 	reader  *bufio.Reader
 	turn    chan struct{} // holds one token: who has it speaks on control
@@ -56,7 +57,7 @@ type zygote struct {
 }
 
 // spawn starts the process. The caller must call kill and wait for ended.
-func spawn(ctx context.Context, cfg Config, known compile.Inventory, dir string, log *slog.Logger) (*zygote, error) {
+func spawn(ctx context.Context, cfg Config, known compile.Inventory, k key, dir, root string, log *slog.Logger) (*zygote, error) {
 	interpreter, err := cfg.interpreter()
 	if err != nil {
 		return nil, err
@@ -80,15 +81,16 @@ func spawn(ctx context.Context, cfg Config, known compile.Inventory, dir string,
 	// Not CommandContext: a keeper ends it, after its workers.
 	args := append(slices.Clip(cfg.jit), filepath.Join(cfg.codeDir(), "main.rb"))
 	cmd := exec.Command(interpreter, args...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
-	cmd.Dir, cmd.Env = dir, environ(dir)
+	grants := cfg.grants(k.environment)
+	cmd.Dir, cmd.Env = dir, grants.environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout
 	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	process, err := cfg.Keeper.Start(cmd, cfg.spec(interpreter, grants, dir, root, cfg.codeDir()))
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start ruby: %w", err), control.Close(), lifeline.Close(), output.Close())
 	}
 	z := &zygote{
-		cfg: cfg, known: known, dir: dir, cmd: cmd, control: control, reader: bufio.NewReaderSize(control, 16<<10),
+		cfg: cfg, known: known, key: k, dir: dir, process: process, control: control, reader: bufio.NewReaderSize(control, 16<<10),
 		turn: make(chan struct{}, 1), ended: make(chan struct{}),
 		lifeline: lifeline, output: output, drained: make(chan struct{}),
 	}
@@ -102,7 +104,7 @@ func spawn(ctx context.Context, cfg Config, known compile.Inventory, dir string,
 func environ(home string) []string {
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/puppetlabs/bin",
-		"HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
+		"HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 		// One arena: workers are single-threaded, more arenas only scatter pages.
 		"MALLOC_ARENA_MAX=1",
 	}
@@ -112,10 +114,10 @@ func environ(home string) []string {
 	return env
 }
 
-func (z *zygote) pid() int { return z.cmd.Process.Pid }
+func (z *zygote) pid() int { return z.process.PID() }
 
 func (z *zygote) wait() {
-	_ = z.cmd.Wait()
+	_ = z.process.Wait()
 	close(z.ended)
 }
 
@@ -135,13 +137,13 @@ func (z *zygote) drain(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// kill ends the process; its workers notice. It may be called repeatedly, and
+// kill ends the process, and with it its workers: its cell ends, or they notice. It may be called repeatedly, and
 // only the keeper's clean waits for the end.
 func (z *zygote) kill() {
 	select {
 	case <-z.ended:
 	default:
-		_ = syscall.Kill(z.pid(), syscall.SIGKILL)
+		z.process.Kill()
 	}
 	_ = z.lifeline.Close()
 	_ = z.control.Close()
@@ -157,9 +159,9 @@ func (z *zygote) alive() bool {
 }
 
 // greet tells the zygote what it is for, and waits until it has loaded the code.
-func (z *zygote) greet(ctx context.Context, k key, root string) error {
+func (z *zygote) greet(ctx context.Context, root string) error {
 	defer context.AfterFunc(ctx, z.kill)()
-	z.key = k
+	k := z.key
 	reply, err := z.call(ctx, startTimeout, request{
 		Op: "hello", Environment: string(k.environment), Version: string(k.version), Root: root, Dir: z.dir,
 		Limits: &limits{

@@ -5,17 +5,24 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/nodeapi"
 	"github.com/tutti-project/tutti/internal/puppetapi"
 	"github.com/tutti-project/tutti/internal/tlsfront"
+	"github.com/tutti-project/tutti/internal/ws"
 )
 
 type requestKey struct{}
@@ -26,6 +33,7 @@ type request struct {
 	remote   string      // address
 	actor    fleet.Actor // who asks, by certificate or token
 	recorded bool        // a handler keeps its entry in the audit log
+	body     *body       // nil: it has none
 }
 
 // requestID is the reference that a request has in logs and error answers.
@@ -50,16 +58,31 @@ type front struct {
 	log     *slog.Logger
 	metrics *metrics
 	access  *atomic.Bool // whether every request is logged
-	// refused is told of a 403, before it is sent; may be nil.
-	refused func(ctx context.Context, req *request, route, path string)
+	// refused is told of a 401 or 403, before it is sent; may be nil.
+	refused  func(ctx context.Context, req *request, route, path string)
+	bodies   *budget
+	bodyTime time.Duration        // see the setting body_timeout
+	hsts     func() time.Duration // see the setting hsts_max_age
+}
+
+// front is what is before routes.
+func (p *parts) front(routes http.Handler, access *atomic.Bool) front {
+	return front{
+		next: routes, log: p.log.Logger, metrics: p.metrics, access: access, refused: p.refused, bodies: p.bodies, bodyTime: p.config.Load().BodyTimeout,
+		hsts: func() time.Duration { return p.config.Load().HSTSMaxAge },
+	}
 }
 
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	req := &request{id: newRequestID(), remote: hostOf(r.RemoteAddr), actor: fleet.ActorFrom(r.Context())}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
-	r.Body = boundBody(w, r.Body)
-	seen := &answer{ResponseWriter: w, r: r, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	f.boundBody(w, r, req)
+	if req.body != nil {
+		defer req.body.release()
+	}
+	f.forBrowsers(w.Header(), r.URL.Path)
+	seen := &answer{ResponseWriter: w, r: r, body: req.body, id: req.id, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
 	if f.refused != nil {
 		seen.refused = func() { f.refused(r.Context(), req, r.Method+" "+r.Pattern, r.URL.Path) } //nolint:contextcheck // the request carries its context
 	}
@@ -91,6 +114,21 @@ func (f front) done(r *http.Request, seen *answer, req *request, took time.Durat
 		slog.String("actor", string(req.actor.Kind)+":"+req.actor.Name), slog.String("remote", r.RemoteAddr), slog.String("request_id", req.id))
 }
 
+// notForBrowsers is where only programs of nodes come.
+var notForBrowsers = []string{"/puppet/", nodeapi.Prefix + "/", ws.PathV1, ws.PathV2}
+
+// forBrowsers says to browsers what else they would guess: that nothing here is another type than it says, and
+// that this host is spoken to by TLS only.
+func (f front) forBrowsers(head http.Header, path string) {
+	if slices.ContainsFunc(notForBrowsers, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		return
+	}
+	head.Set("X-Content-Type-Options", "nosniff")
+	if age := f.hsts(); age > 0 {
+		head.Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(age/time.Second), 10))
+	}
+}
+
 func newRequestID() string {
 	var bits [8]byte
 	_, _ = rand.Read(bits[:])
@@ -109,12 +147,19 @@ type answer struct {
 	// comesBack is whether the client can follow a Retry-After. Agents that cannot end their
 	// run over it with an error of their own; without it they show the server's.
 	comesBack bool
-	refused   func() // is told of a 403; may be nil
+	refused   func() // is told of a 401 or 403; may be nil
+	id        string // of the request
+	body      *body  // of the request; may be nil
+	replaced  bool   // the answer is the body's refusal; what the handler writes is thrown away
 }
 
 func (a *answer) WriteHeader(status int) {
-	if status == http.StatusForbidden && !a.begun && a.refused != nil {
+	if (status == http.StatusForbidden || status == http.StatusUnauthorized) && !a.begun && a.refused != nil {
 		a.refused()
+	}
+	if status >= http.StatusBadRequest && !a.begun && a.body != nil && a.body.refused != nil {
+		a.tellBody()
+		return
 	}
 	if !a.begun {
 		a.status, a.begun = status, true
@@ -125,7 +170,30 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// tellBody answers with why no more of the body was read: the handler knows only that it could not be.
+func (a *answer) tellBody() {
+	a.replaced, a.begun, a.status = true, true, a.body.status
+	why := a.body.refused
+	told := api.Problem{Kind: fault.Of(why).String(), Message: fault.Detail(why), RequestID: a.id, RetryAfter: api.RetrySeconds(why)}
+	text, _ := json.Marshal(told) // words always encode
+	head := a.Header()
+	for _, name := range []string{"Content-Encoding", "Retry-After", "WWW-Authenticate"} {
+		head.Del(name)
+	}
+	head.Set("Content-Type", "application/json")
+	head.Set("Content-Length", strconv.Itoa(len(text)))
+	if told.RetryAfter > 0 && a.comesBack {
+		head.Set("Retry-After", strconv.FormatInt(told.RetryAfter, 10))
+	}
+	a.ResponseWriter.WriteHeader(a.status)
+	n, _ := a.ResponseWriter.Write(text) // the caller is gone if this fails
+	a.bytes += int64(n)
+}
+
 func (a *answer) Write(p []byte) (int, error) {
+	if a.replaced {
+		return len(p), nil
+	}
 	a.begun = true
 	write := a.ResponseWriter.Write
 	if a.isWhole(p) {

@@ -36,6 +36,15 @@ func (l once) Accept() (net.Conn, error) {
 func (l once) Close() error   { close(l.closed); return nil }
 func (l once) Addr() net.Addr { return &net.TCPAddr{} }
 
+// testFront is a front before next, as a server with default settings has it.
+func testFront(next http.Handler, log *slog.Logger, access *atomic.Bool) front {
+	c := Default()
+	return front{
+		next: next, log: log, metrics: newMetrics(), access: access, bodies: newBudget(c.BodyBudgetBytes), bodyTime: c.BodyTimeout,
+		hsts: func() time.Duration { return c.HSTSMaxAge },
+	}
+}
+
 // dial serves next behind a front, and returns a connection to it. Call it in a
 // synctest bubble.
 func dial(t *testing.T, next http.HandlerFunc, log *slog.Logger) net.Conn {
@@ -45,7 +54,7 @@ func dial(t *testing.T, next http.HandlerFunc, log *slog.Logger) net.Conn {
 	l.conn <- there
 	access := new(atomic.Bool)
 	access.Store(true)
-	server := &http.Server{Handler: front{next: next, log: log, metrics: newMetrics(), access: access}, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: testFront(route{Handler: next, bytes: 1 << 20}, log, access), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() {
 		_ = here.Close()
@@ -68,7 +77,7 @@ func TestABodyThatNeverComesIsGivenUp(t *testing.T) {
 		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("got %v, want a deadline", err)
 		}
-		if took := time.Since(start); took != bodyTime {
+		if took := time.Since(start); took != strangerTime {
 			t.Errorf("it took %s", took)
 		}
 	})
@@ -82,7 +91,7 @@ func TestAHandlerMayTakeLongerThanItsBody(t *testing.T) {
 			select {
 			case <-r.Context().Done():
 				w.WriteHeader(http.StatusTeapot)
-			case <-time.After(3 * bodyTime):
+			case <-time.After(3 * Default().BodyTimeout):
 			}
 		}, slog.New(slog.DiscardHandler))
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfull")

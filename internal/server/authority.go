@@ -16,9 +16,6 @@ import (
 // hashAtOnce is how many passwords are hashed at the same time: 64 MiB.
 const hashAtOnce = 2
 
-// adminToken is what the token in the data directory is called.
-const adminToken = "data-directory"
-
 // openAccess wires the rbac core to its neighbours.
 func (p *parts) openAccess() {
 	p.access = rbac.NewAccess(rbac.AccessParts{

@@ -65,7 +65,7 @@ func TestRefusalsOfAgentsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := front{next: routes, log: p.log.Logger, metrics: p.metrics, access: new(atomic.Bool), refused: p.refused}
+	door := p.front(routes, new(atomic.Bool))
 	ask := func(actor fleet.Actor, method, path string) int {
 		r := httptest.NewRequestWithContext(fleet.WithActor(t.Context(), actor), method, path, http.NoBody)
 		r.RemoteAddr = "192.0.2.1:4711"

@@ -29,7 +29,7 @@ func (p *parts) handlers() map[string]broker.Handler {
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	p.broker, err = broker.New(broker.Config{
-		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections,
+		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
 		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, Left: p.left, AccessLog: access.Load, Log: p.log.Logger,
 	})
 	if err != nil {

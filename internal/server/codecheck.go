@@ -14,11 +14,11 @@ import (
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
-// openChecks wires the check of code to its neighbours.
-func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders) {
+// openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
+func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
 		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store, Store: sqlstore.CodeChecks{Store: p.store}, Parser: parser,
-		Compiler: p.ruby, Orders: orders, Fleet: p.store, Touched: p.touched, Log: p.log.Logger,
+		Compiler: bounded{p.ruby, make(chan struct{}, workers)}, Orders: orders, Fleet: p.store, Touched: p.touched, Log: p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
@@ -31,6 +31,23 @@ func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders) {
 			return 0
 		},
 	})
+}
+
+// bounded is a compiler of which at most as many compile as turns has room for.
+type bounded struct {
+	compile.Compiler
+	turns chan struct{}
+}
+
+// Compile implements compile.Compiler.
+func (b bounded) Compile(ctx context.Context, order compile.Order) (compile.Outcome, error) {
+	select {
+	case b.turns <- struct{}{}:
+		defer func() { <-b.turns }()
+	case <-ctx.Done():
+		return compile.Outcome{}, ctx.Err()
+	}
+	return b.Compiler.Compile(ctx, order)
 }
 
 // touched is codecheck.Parts'. Where no catalog is used again, all are touched.

@@ -2,11 +2,13 @@ package server
 
 import (
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -25,6 +27,7 @@ type Config struct {
 	BrokerListen          string        `koanf:"broker_listen" help:"a second address for the same listener, for PCP clients that know only port 8142; empty: none"`
 	BrokerControllers     []string      `koanf:"broker_controllers" reload:"true" help:"certnames that may order agents over PCP and ask who is connected, besides administrators' certificates"`
 	BrokerMaxConnections  int           `koanf:"broker_max_connections" help:"most PCP clients that are connected; 0: as many as max_connections allows"`
+	BrokerConnectionsNode int           `koanf:"broker_connections_per_node" help:"most PCP connections of one certificate that is no controller's; 0: any"`
 	BrokerMaxMessageBytes int64         `koanf:"broker_max_message_bytes" help:"largest PCP message, in bytes; agents limit what is in a message to 64 MiB: 64 KiB more leave room for what is around it"`
 	BrokerQueueBytes      int64         `koanf:"broker_queue_bytes" help:"most that may wait for one PCP client before it is cut off, in bytes"`
 	BrokerIdleTimeout     time.Duration `koanf:"broker_idle_timeout" help:"how long a PCP client may be silent; agents ping every 2 minutes"`
@@ -38,6 +41,10 @@ type Config struct {
 	AutosignList                 []string      `koanf:"autosign_list" reload:"true" help:"certnames and *.domain patterns that autosign=list signs"`
 	AllowSubjectAltNames         bool          `koanf:"allow_subject_alt_names" help:"sign requests that carry subject alternative names"`
 	AllowAuthorizationExtensions bool          `koanf:"allow_authorization_extensions" help:"sign requests that carry authorization extensions such as pp_cli_auth"`
+	CRLLifetime                  time.Duration `koanf:"crl_lifetime" help:"how long a revocation list is good; at half of it a new one is made"`
+	RequestTTL                   time.Duration `koanf:"request_ttl" help:"how long a certificate request waits to be signed; 0: for ever"`
+	MaxRequests                  int           `koanf:"max_requests" help:"most requests that wait; then the oldest of the address with most goes"`
+	MaxRequestsPerAddress        int           `koanf:"max_requests_per_address" help:"most requests of one address (IPv6: /64) that wait"`
 	AllowRenewal                 bool          `koanf:"allow_renewal" help:"let nodes renew their own certificates"`
 	TrustedExternalCommand       string        `koanf:"trusted_external_command" reload:"true" help:"program that prints $trusted['external'] for a certname as JSON, or a directory of such programs"`
 
@@ -50,6 +57,8 @@ type Config struct {
 	AuditRetention   time.Duration `koanf:"audit_retention" reload:"true" help:"how long the audit log is kept"`
 	AuditReads       bool          `koanf:"audit_reads" reload:"true" help:"record questions in the audit log, too, and not only acts and refusals"`
 
+	AdminTokenLifetime time.Duration `koanf:"admin_token_lifetime" reload:"true" help:"how long a new admin.token is good; 0: until it is revoked"`
+
 	PuppetStrict          string `koanf:"puppet_strict" help:"Puppet's setting strict: off, warning or error; empty: its default"`
 	PuppetStrictVariables bool   `koanf:"puppet_strict_variables" help:"Puppet's setting strict_variables: an unknown variable is a mistake"`
 	PuppetHieraConfig     string `koanf:"puppet_hiera_config" help:"a global hiera.yaml, read at the start; what it reads makes catalogs volatile"`
@@ -58,7 +67,18 @@ type Config struct {
 	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
+	CompileShare       string        `koanf:"compile_environment_share" help:"most workers of one environment while others wait; never all of several"`
+	CompileSlice       time.Duration `koanf:"compile_time_slice" help:"how long a compile may run before it is stopped and put back for others"`
 	CompileMemoryBytes int64         `koanf:"compile_memory_bytes" help:"most memory that one compile may add, in bytes"`
+	CompileIsolation   string        `koanf:"compile_isolation" help:"cells for code: best-effort (what this machine has), strict (else refuse to start), or off"`
+	CompileUser        string        `koanf:"compile_user" help:"user that code runs as, when the server is root; empty: tutti-compile, if there is one"`
+	ProgramIsolation   string        `koanf:"program_isolation" help:"cells for programs of autosign, trusted data, classifier: best-effort, or off"`
+	ProgramPaths       []string      `koanf:"program_paths" help:"what these may read and run besides: PATH, or autosign:, trusted:, classifier: before it"`
+	ProgramNetwork     []string      `koanf:"program_network" help:"TCP ports that these may connect to: PORT, or autosign:, trusted:, classifier: before it"`
+	CompileRead        []string      `koanf:"compile_read" help:"what code may read besides: PATH for all environments, ENVIRONMENT:PATH for one"`
+	CompileGems        []string      `koanf:"compile_gems" help:"directories of gems for code: PATH, or ENVIRONMENT:PATH"`
+	CompileVariables   []string      `koanf:"compile_variables" help:"variables for code: NAME=VALUE, NAME as the server has it, or ENVIRONMENT: before that"`
+	CompileNetwork     []string      `koanf:"compile_network" help:"TCP ports that code may connect to: PORT, or ENVIRONMENT:PORT; none: no network"`
 	CompileJIT         bool          `koanf:"compile_jit" help:"use Ruby's just-in-time compiler where it has one: a quarter less CPU a catalog"`
 	MaxLoad            float64       `koanf:"max_load" help:"load of the machine, for each core, above which one compile runs at a time, and none in the background; 0: no limit"`
 	IdleLoad           float64       `koanf:"idle_load" help:"load of the machine, for each core, up to which it has time for background compiles: checks of catalogs that were used again, refreshes; 0: always"`
@@ -95,18 +115,33 @@ type Config struct {
 	NodeTTL          time.Duration `koanf:"node_ttl" reload:"true" help:"how long a node may give no sign of life (facts, report) before it is expired: queries leave it out; 0: for ever"`
 	NodePurgeTTL     time.Duration `koanf:"node_purge_ttl" reload:"true" help:"how long after a node was deactivated or expired it is forgotten with all its data; 0: never"`
 	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
+	FilebucketOpen   bool          `koanf:"filebucket_open" reload:"true" help:"let every node read what any node backed up, not only its own"`
+	BackupFilesNode  int           `koanf:"backup_files_per_node" reload:"true" help:"most backed-up files that are kept of one node; 0: no limit"`
+	BackupBytesNode  int64         `koanf:"backup_bytes_per_node" reload:"true" help:"most bytes of backed-up files that are kept of one node; 0: no limit"`
+	FactsPerMinute   int           `koanf:"facts_per_minute" help:"how often a node may send facts, with a request for its catalog or without; 0: no limit"`
+	ReportsPerMinute int           `koanf:"reports_per_minute" help:"how often a node may send reports; 0: no limit"`
+	RenewalsPerDay   int           `koanf:"renewals_per_day" help:"how often a node may renew its certificate; 0: no limit"`
 	VersionRetention time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
 	MaxFactsBytes    int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
 	FactsQueueBytes  int64         `koanf:"facts_queue_bytes" help:"most facts, compressed, that wait to be applied after a burst; beyond that nodes are told to come back; in bytes"`
 	MaxReportBytes   int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
 	MaxBackupBytes   int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
-	MaxConnections   int           `koanf:"max_connections" help:"most open connections"`
-	ShutdownTimeout  time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
-	LogLevel         string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
-	LogFormat        string        `koanf:"log_format" help:"text or json"`
-	AccessLog        bool          `koanf:"access_log" reload:"true" help:"log every request"`
-	GarbageInterval  time.Duration `koanf:"garbage_interval" help:"how often content that nothing refers to is removed"`
-	GarbageGrace     time.Duration `koanf:"garbage_grace" help:"how long unreferenced content is kept"`
+	BodyBudgetBytes  int64         `koanf:"body_budget_bytes" help:"most memory for bodies of requests, in bytes; strangers have an eighth"`
+	BodyTimeout      time.Duration `koanf:"body_timeout" help:"how long a request's body may take, besides a second for each 64 KiB"`
+	HSTSMaxAge       time.Duration `koanf:"hsts_max_age" reload:"true" help:"how long browsers are to use nothing but TLS with this host; 0: they are not told"`
+
+	MaxConnections           int      `koanf:"max_connections" help:"most open connections"`
+	MaxConnectionsPerAddress int      `koanf:"max_connections_per_address" help:"most open connections from one address"`
+	MaxAnonymousConnections  int      `koanf:"max_anonymous_connections" help:"most open connections without a client certificate"`
+	MaxAnonymousPerAddress   int      `koanf:"max_anonymous_per_address" help:"most open connections without a client certificate from one address"`
+	ConnectionLimitExempt    []string `koanf:"connection_limit_exempt" help:"addresses and networks without these limits, such as load balancers"`
+
+	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" help:"how long open requests may go on after SIGTERM"`
+	LogLevel        string        `koanf:"log_level" reload:"true" help:"debug, info, warn or error"`
+	LogFormat       string        `koanf:"log_format" help:"text or json"`
+	AccessLog       bool          `koanf:"access_log" reload:"true" help:"log every request"`
+	GarbageInterval time.Duration `koanf:"garbage_interval" help:"how often content that nothing refers to is removed"`
+	GarbageGrace    time.Duration `koanf:"garbage_grace" help:"how long unreferenced content is kept"`
 }
 
 // Default is a server's configuration when nothing is said.
@@ -114,6 +149,7 @@ func Default() Config {
 	return Config{
 		Data:                  api.DataDir,
 		Listen:                ":8140",
+		BrokerConnectionsNode: 1,
 		BrokerMaxMessageBytes: 64<<20 + 64<<10,
 		BrokerQueueBytes:      16 << 20,
 		BrokerIdleTimeout:     6 * time.Minute,
@@ -121,15 +157,24 @@ func Default() Config {
 		CertificateTTL:        5 * 365 * 24 * time.Hour,
 		Autosign:              "off",
 		AllowRenewal:          true,
+		CRLLifetime:           5 * 365 * 24 * time.Hour,
+		RequestTTL:            30 * 24 * time.Hour,
+		MaxRequests:           20_000,
+		MaxRequestsPerAddress: 2_000,
 		TokenLifetime:         8 * time.Hour,
 		TokenMaxLifetime:      366 * 24 * time.Hour,
+		AdminTokenLifetime:    24 * time.Hour,
 		LoginFailures:         5,
 		LoginLockout:          time.Minute,
 		AuditRetention:        366 * 24 * time.Hour,
 		CompileJIT:            true,
+		CompileIsolation:      string(cell.BestEffort),
+		ProgramIsolation:      string(cell.BestEffort),
 		MaxLoad:               8,
 		IdleLoad:              0.5,
 		CompileTimeout:        5 * time.Minute,
+		CompileShare:          "50%",
+		CompileSlice:          20 * time.Second,
 		CompileMemoryBytes:    1 << 30,
 		CompilePatience:       5 * time.Second,
 		ReuseCatalogs:         true,
@@ -159,18 +204,32 @@ func Default() Config {
 		NodeTTL:               7 * 24 * time.Hour,
 		NodePurgeTTL:          14 * 24 * time.Hour,
 		BackupRetention:       90 * 24 * time.Hour,
+		BackupFilesNode:       20_000,
+		BackupBytesNode:       10 << 30,
+		FactsPerMinute:        120,
+		ReportsPerMinute:      60,
+		RenewalsPerDay:        10,
 		VersionRetention:      90 * 24 * time.Hour,
 		MaxFactsBytes:         16 << 20,
 		FactsQueueBytes:       1 << 30,
 		MaxReportBytes:        64 << 20,
 		MaxBackupBytes:        1 << 30,
+		BodyBudgetBytes:       512 << 20,
+		BodyTimeout:           time.Minute,
+		HSTSMaxAge:            365 * 24 * time.Hour,
 		MaxConnections:        100_000,
-		ShutdownTimeout:       20 * time.Second,
-		LogLevel:              "info",
-		LogFormat:             "text",
-		AccessLog:             true,
-		GarbageInterval:       6 * time.Hour,
-		GarbageGrace:          24 * time.Hour,
+
+		MaxConnectionsPerAddress: 4096,
+		MaxAnonymousConnections:  4096,
+		MaxAnonymousPerAddress:   256,
+		ConnectionLimitExempt:    []string{"127.0.0.0/8", "::1/128"},
+
+		ShutdownTimeout: 20 * time.Second,
+		LogLevel:        "info",
+		LogFormat:       "text",
+		AccessLog:       true,
+		GarbageInterval: 6 * time.Hour,
+		GarbageGrace:    24 * time.Hour,
 	}
 }
 
@@ -219,10 +278,16 @@ func (c Config) Check() error {
 			return bad(name, "%s", fault.Detail(err))
 		}
 	}
+	if err := c.checkCells(); err != nil {
+		return err
+	}
 	if err := oneOf("hint_apply", c.HintApply, string(deliver.Scheduled), string(deliver.AtOnce)); err != nil {
 		return err
 	}
 	if _, err := shareOf(c.VerifyShare); err != nil {
+		return err
+	}
+	if _, err := percent("compile_environment_share", c.CompileShare); err != nil {
 		return err
 	}
 	if err := oneOf("log_level", c.LogLevel, "debug", "info", "warn", "error"); err != nil {
@@ -243,31 +308,53 @@ func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
 		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "max_report_bytes": c.MaxReportBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
-		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections),
-		"login_failures": int64(c.LoginFailures), "generations_kept": int64(c.GenerationsKept),
+		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections), "body_budget_bytes": c.BodyBudgetBytes,
+		"max_connections_per_address": int64(c.MaxConnectionsPerAddress), "max_anonymous_connections": int64(c.MaxAnonymousConnections),
+		"max_anonymous_per_address": int64(c.MaxAnonymousPerAddress),
+		"login_failures":            int64(c.LoginFailures), "generations_kept": int64(c.GenerationsKept),
+		"max_requests": int64(c.MaxRequests), "max_requests_per_address": int64(c.MaxRequestsPerAddress),
 	} {
 		if value <= 0 {
 			return bad(key, "it must be larger than zero")
 		}
 	}
 	for key, value := range map[string]time.Duration{
-		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_patience": c.CompilePatience,
+		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_time_slice": c.CompileSlice, "compile_patience": c.CompilePatience,
 		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
 		"broker_idle_timeout": c.BrokerIdleTimeout, "job_timeout": c.JobTimeout, "job_poll_interval": c.JobPollInterval,
 		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention, "release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
+		"body_timeout": c.BodyTimeout,
 	} {
 		if value < time.Millisecond { // a bare number is nanoseconds, which nobody means
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
 		}
 	}
-	for key, value := range map[string]time.Duration{"node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL, "volatile_ttl": c.VolatileTTL, "refresh_after": c.RefreshAfter} {
+	for key, value := range map[string]time.Duration{"request_ttl": c.RequestTTL, "node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL,
+		"volatile_ttl":  c.VolatileTTL,
+		"refresh_after": c.RefreshAfter, "admin_token_lifetime": c.AdminTokenLifetime, "hsts_max_age": c.HSTSMaxAge} {
 		if value != 0 && value < time.Millisecond {
 			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}
 	}
+	for key, value := range map[string]int64{
+		"backup_files_per_node": int64(c.BackupFilesNode), "backup_bytes_per_node": c.BackupBytesNode, "facts_per_minute": int64(c.FactsPerMinute),
+		"reports_per_minute": int64(c.ReportsPerMinute), "renewals_per_day": int64(c.RenewalsPerDay),
+		"broker_connections_per_node": int64(c.BrokerConnectionsNode),
+	} {
+		if value < 0 {
+			return bad(key, "it must not be negative; 0 means no limit")
+		}
+	}
+	if _, err := c.exempt(); err != nil {
+		return err
+	}
 	switch {
+	case c.BodyBudgetBytes < max(api.MaxBody, c.MaxFactsBytes, c.MaxReportBytes):
+		return bad("body_budget_bytes", "%d is less than one body may have: %d", c.BodyBudgetBytes, max(api.MaxBody, c.MaxFactsBytes, c.MaxReportBytes))
+	case c.CRLLifetime < 24*time.Hour:
+		return bad("crl_lifetime", "%s is too short: nodes fetch the list once a day at most; give 24h or more", c.CRLLifetime)
 	case c.JobTimeout > job.MaxTime:
 		return bad("job_timeout", "%s is more than %s", c.JobTimeout, job.MaxTime)
 	case c.BrokerMaxConnections < 0:
@@ -288,6 +375,21 @@ func (c Config) checkNumbers() error {
 		return bad("idle_load", "it must not be negative; 0 means that there is always time for background compiles")
 	}
 	return nil
+}
+
+// exempt is the setting connection_limit_exempt.
+func (c Config) exempt() (networks []netip.Prefix, err error) {
+	for _, text := range c.ConnectionLimitExempt {
+		network, err := netip.ParsePrefix(text)
+		if address, bare := netip.ParseAddr(text); bare == nil {
+			network, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			return nil, bad("connection_limit_exempt", "%q is neither an address nor a network such as 192.0.2.0/24", text)
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 func oneOf(key, value string, allowed ...string) error {

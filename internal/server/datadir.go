@@ -57,6 +57,7 @@ func openDataDir(path string) (*dataDir, error) {
 		}
 		return nil, unusable(path, err)
 	}
+	makeRoom(path)
 	if err := writeHolder(lock); err != nil {
 		_ = lock.Close()
 		return nil, unusable(path, err)

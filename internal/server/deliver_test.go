@@ -32,10 +32,13 @@ type deliverWorld struct {
 
 const heldNode fleet.Certname = "web-1.example"
 
-func newDeliverWorld(t *testing.T) *deliverWorld {
+func newDeliverWorld(t *testing.T, change ...func(*Config)) *deliverWorld {
 	t.Helper()
 	c := Default()
 	c.Data, c.CompileWorkers, c.MaxLoad, c.CompileJIT, c.ReuseCheck = filepath.Join(t.TempDir(), "data"), 1, 0, false, 0
+	for _, f := range change {
+		f(&c)
+	}
 	p, err := open(t.Context(), c, newLogger(c, t.Output()))
 	if err != nil {
 		t.Fatal(err)

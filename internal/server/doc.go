@@ -14,8 +14,12 @@
 //	address       https://HOST:PORT of the running server, for commands on this machine
 //	admin.token   the administrator's token (0600)
 //	ca/           key, certificate and revocation list of the CA; the server's own certificate
-//	tutti.db      records (SQLite)
+//	seal.key      the key that secrets of jobs are sealed with
+//	tutti.db      records (SQLite), with its log and lock; tutti.db.schema-N: a copy from before a migration
 //	blobs/        content by digest
 //	trees/        code versions as directories, for the compile workers
 //	ruby/         scratch of the compile workers
+//
+// Small files and directories that are new here are in a backup by themselves; what is not to be in it
+// is named in internal/backup/datadir.go.
 package server

@@ -29,6 +29,8 @@ func (p *parts) figures() {
 		func() float64 { return queue().oldest.Seconds() })
 	p.metrics.counter("tutti_compile_done_total", "Compilations that gave a catalog.", func() float64 { return float64(p.dispatch.Stats().Done) })
 	p.metrics.counter("tutti_compile_failed_total", "Compilations that gave an error.", func() float64 { return float64(p.dispatch.Stats().Failed) })
+	p.metrics.counter("tutti_compile_stopped_total", "Compilations that were stopped and put back because others waited.",
+		func() float64 { return float64(p.dispatch.Stats().Stopped) })
 	p.metrics.counter("tutti_compile_seconds_total", "Time that compilations took.", func() float64 { return p.dispatch.Stats().Wall.Seconds() })
 	p.metrics.counter("tutti_catalog_asked_total", "Catalogs that nodes asked for.", func() float64 { return float64(p.catalogs.Stats().Asked) })
 	for name, figure := range map[string]struct {

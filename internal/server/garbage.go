@@ -40,6 +40,12 @@ const keepVersions = 10
 // they do not work any more.
 const keepTokens = 7 * 24 * time.Hour
 
+// keepCertificates is how long certificates that ended, and that no name stands for, stay.
+const keepCertificates = 30 * 24 * time.Hour
+
+// keepRules is how many versions of each rule stay however old they are.
+const keepRules = 20
+
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
@@ -52,7 +58,11 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"staged code":   func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
 		"events":        func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
 		"tokens":        func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
-		"audit log":     func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention)) },
+		"join tokens":   func() (int, error) { return p.store.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
+		"certificates":  func() (int, error) { return p.store.PruneCertificates(ctx, now.Add(-keepCertificates)) },
+		"rules":         func() (int, error) { return p.store.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"noise rules":   func() (int, error) { return p.store.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"audit log":     func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
 		"generations":   func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
 		"losses":        func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
 		"verifications": func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
@@ -64,6 +74,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 	if _, err := p.expireNodes(ctx, now); err != nil && ctx.Err() == nil {
 		p.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
 	}
+	p.tell(ctx, "samples of what is used", func() (int, error) { return p.sample(ctx, now) })
 	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
 	p.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/backup"
 	"github.com/tutti-project/tutti/internal/blobfs"
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -37,6 +39,7 @@ import (
 type parts struct {
 	config   atomic.Pointer[Config] // as it is now; SIGHUP replaces it
 	data     *dataDir
+	disk     *disk // of the data directory
 	log      logger
 	metrics  *metrics
 	store    *sqlstore.Store
@@ -44,10 +47,12 @@ type parts struct {
 	library  *code.Library
 	trees    *worktree.Worktree
 	ca       *pki.Authority
+	door     atomic.Pointer[door] // the listeners, from when they are open
 	groups   *classifier
 	signers  *exechook.Runner // of the autosign policy; strangers make it run
 	trusters *exechook.Runner // of external trusted data; nodes wait for it
 	programs *exechook.Runner // of the external node classifier
+	cells    *cell.Keeper     // that code is run in
 	ruby     *ruby.Pool
 	dispatch *compile.Dispatcher
 	catalogs *compile.Service
@@ -62,7 +67,8 @@ type parts struct {
 	hinter   *deliver.Hinter
 	access   *rbac.Access
 	audit    *rbac.Audit
-	token    string
+	chain    *rbac.Chain
+	bodies   *budget
 	jobs     *job.Service
 	previews *preview.Service
 	releases *release.Service
@@ -79,7 +85,7 @@ type parts struct {
 // open opens the parts in the order in which they need each other. What was
 // opened before a failure is closed.
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
-	p = &parts{log: log, metrics: newMetrics(), stopping: make(chan struct{})}
+	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	defer func() {
 		if err != nil {
@@ -87,6 +93,10 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		}
 	}()
 	if p.data, err = openDataDir(c.Data); err != nil {
+		return p, err
+	}
+	p.disk = newDisk(p.data.path)
+	if err = backup.CheckDataDir(p.data.path); err != nil {
 		return p, err
 	}
 	if err = p.openStore(ctx, c); err != nil {
@@ -100,11 +110,16 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.trees, err = worktree.New(p.data.join("trees"), p.library, p.blobs); err != nil {
 		return p, err
 	}
-	p.signers, p.trusters = exechook.New(exechook.Config{Log: log.Logger}), exechook.New(exechook.Config{Log: log.Logger})
-	p.programs = exechook.New(exechook.Config{Log: log.Logger})
+	if p.cells, err = openCells(ctx, c, p.data.join("cells"), log.Logger); err != nil {
+		return p, err
+	}
+	if err = p.openPrograms(c, log.Logger); err != nil {
+		return p, err
+	}
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
+	p.chain = rbac.NewChain(p.store, p.ca, p.log.Logger)
 	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}
@@ -135,7 +150,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 
 // openStore opens the store and starts it: the other parts write while they open.
 func (p *parts) openStore(ctx context.Context, c Config) (err error) {
-	p.store, err = sqlstore.Open(ctx, sqlstore.Config{Path: p.data.join("tutti.db"), URL: c.Database}, p.log.Logger)
+	p.store, err = sqlstore.Open(ctx, records(p.data.path, c), p.log.Logger)
 	if err != nil {
 		return atTerminal(err)
 	}
@@ -164,19 +179,12 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 		return err
 	}
 	p.ca, err = pki.Open(ctx, pki.Config{
-		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL,
+		Dir: p.data.join("ca"), KeyType: c.CAKeyType, CAName: c.CAName, LeafTTL: c.CertificateTTL, CRLTTL: c.CRLLifetime,
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
+		RequestTTL: c.RequestTTL, MaxWaiting: c.MaxRequests, MaxWaitingOfOne: c.MaxRequestsPerAddress,
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
 	}, p.store, p.log.Logger)
 	return err
-}
-
-// openToken makes the administrator's token known to the store.
-func (p *parts) openToken(ctx context.Context) (err error) {
-	if p.token, err = p.data.token(); err != nil {
-		return err
-	}
-	return p.access.KeepAdmin(ctx, adminToken, p.token)
 }
 
 // openCompiler wires the compile core to its neighbours.
@@ -189,9 +197,20 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	share, err := percent("compile_environment_share", c.CompileShare)
+	if err != nil {
+		return err
+	}
+	most := compile.Share(slots, share)
 	limits := ruby.Config{
-		Ruby: c.Ruby, Dir: p.data.join("ruby"), Workers: slots, Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
+		// Those of deploys' checks are besides: a check of code that never ends takes no worker from catalogs.
+		Workers: slots + most,
+		Ruby:    c.Ruby, Dir: p.data.join("ruby"), Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20, Settings: chosen,
+		Keeper: p.cells, Hide: []string{p.data.path},
+	}
+	if limits.Grants, limits.Granted, err = grants(c); err != nil {
+		return err
 	}
 	p.ruby = ruby.New(limits, p.trees, questions{p.store}, p.log.Logger)
 	known := adapter{p}
@@ -199,16 +218,18 @@ func (p *parts) openCompiler(c Config) (err error) {
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
-	p.openChecks(ruby.NewChecker(limits), orders)
+	limits.Workers = slots
+	p.openChecks(ruby.NewChecker(limits), orders, most)
 	reuser := p.reuser
 	if !c.ReuseCatalogs {
 		reuser = nil
 	}
 	settings := compile.DefaultDispatcher(p.workerName(), slots)
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
+	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
 		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
-		Reuser: reuser, Verifier: p.verifier, History: p.store,
+		Reuser: reuser, Verifier: p.verifier, History: p.store, Turns: p.store,
 		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
 	if err != nil {

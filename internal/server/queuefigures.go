@@ -30,6 +30,8 @@ var (
 	depthFigure   = prometheus.NewDesc("tutti_compile_depth", "Compilations that wait, by priority.", []string{"priority"}, nil)
 	restingFigure = prometheus.NewDesc("tutti_compile_resting", "Compilations that could not be tried and wait to be tried again.", nil, nil)
 	pausedFigure  = prometheus.NewDesc("tutti_compile_paused", "Pauses: of an environment, or of all under the name of none.", []string{"environment"}, nil)
+	slowedFigure  = prometheus.NewDesc("tutti_compile_slowed", "How many compilations in a row took too long, of each environment that is slowed.",
+		[]string{"environment", "kind"}, nil)
 	environFigure = prometheus.NewDesc("tutti_compile_environment_wanted", "Compilations that wait, of the environments with the most.", []string{"environment"}, nil)
 	agedFigure    = prometheus.NewDesc("tutti_compile_environment_oldest_seconds", "Age of the oldest compilation that waits, of the environments with the most.",
 		[]string{"environment"}, nil)
@@ -39,7 +41,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (q queueFigures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{depthFigure, restingFigure, pausedFigure, environFigure, agedFigure, endedFigure} {
+	for _, d := range []*prometheus.Desc{depthFigure, restingFigure, pausedFigure, slowedFigure, environFigure, agedFigure, endedFigure} {
 		to <- d
 	}
 }
@@ -60,6 +62,20 @@ func (q queueFigures) Collect(to chan<- prometheus.Metric) {
 		for _, p := range pauses[:min(len(pauses), shownEnvironments)] {
 			to <- gaugeOf(pausedFigure, 1, string(p.Environment))
 		}
+	}
+	if slowed, err := q.store.Slowdowns(ctx); err == nil {
+		collectSlowed(to, slowed)
+	}
+}
+
+// collectSlowed has one figure for each environment and kind that is slowed.
+func collectSlowed(to chan<- prometheus.Metric, slowed []compile.Slowdown) {
+	for _, s := range slowed[:min(len(slowed), shownEnvironments)] {
+		kind := "catalogs"
+		if s.Apart {
+			kind = "previews"
+		}
+		to <- gaugeOf(slowedFigure, float64(s.Timeouts), string(s.Environment), kind)
 	}
 }
 

@@ -19,24 +19,39 @@ import (
 	"github.com/tutti-project/tutti/internal/ws"
 )
 
-// routes is the whole machine in one table: what answers where. Who asks is
-// known before (tlsfront); what they may do is each handler's first question.
+// routes serves the table.
 func (p *parts) routes(h *health) (http.Handler, error) {
-	c := p.config.Load()
-	own, err := httpapi.New(httpapi.Config{
-		Certificates: p.ca, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
-		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
-		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
-		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p},
-		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditReads: func() bool { return p.config.Load().AuditReads },
-		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Stopping: p.stopping, Log: p.log.Logger,
-	})
+	agents, others, err := p.table(h)
 	if err != nil {
 		return nil, err
 	}
+	mux := http.NewServeMux()
+	for pattern, handler := range others {
+		mux.Handle(pattern, handler)
+	}
+	return agents.before(mux), nil
+}
+
+// table is the whole machine: what answers where, and how large a body it takes. Who asks is
+// known before (tlsfront); what they may do is each handler's first question.
+func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
+	c := p.config.Load()
+	own, err := httpapi.New(httpapi.Config{
+		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
+		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
+		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
+		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
+		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
+		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	factsRate := factsRate(c) // one, however they come
 	puppet := puppetapi.New(puppetapi.Config{
 		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p}, Releases: agentDoor{p},
 		Blobs: p.blobs, Facts: p.store, Reports: heardReports{p.store, p.events}, Bucket: p.store, Roles: p.access.Certificate,
+		Backups: p.backupRules, FactsRate: factsRate, ReportsRate: reportsRate(c),
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
@@ -44,76 +59,83 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 		Asker: p.store, Store: p.store, Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
-	questions := p.puppetDBClients(own.Require(fleet.QueryRun, pdb))
 	classifier := classifierapi.New(classifierapi.Config{
 		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
-	ca := caapi.New(caapi.Config{Authority: p.ca, Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
+	ca := caapi.New(caapi.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
-	agents := prefixes{ // Puppet's protocol, as stock agents speak it
-		"/puppet/v3/catalog/":             puppet,
-		"/puppet/v3/node/":                puppet,
-		"/puppet/v3/facts/":               puppet,
-		"/puppet/v3/report/":              puppet,
-		"/puppet/v3/file_metadata/":       puppet,
-		"/puppet/v3/file_metadatas/":      puppet,
-		"/puppet/v3/file_content/":        puppet,
-		"/puppet/v3/static_file_content/": puppet,
-		"/puppet/v3/file_bucket_file/":    puppet,
-		"/puppet/v3/environments":         puppet,
-		"/puppet/v3/status/":              puppet,
-		"/puppet/":                        puppet, // what there is not
+	asked := bodiless(puppet)
+	facts := route{Handler: puppet, bytes: puppetapi.CatalogRequestBytes(c.MaxFactsBytes), drained: true}
+	channel := bodiless(p.sockets)
+	agents = prefixes{ // Puppet's protocol, as stock agents speak it
+		"/puppet/v3/catalog/":             facts,
+		"/puppet/v3/node/":                asked,
+		"/puppet/v3/facts/":               facts,
+		"/puppet/v3/report/":              {Handler: puppet, bytes: c.MaxReportBytes, drained: true},
+		"/puppet/v3/file_metadata/":       asked,
+		"/puppet/v3/file_metadatas/":      asked,
+		"/puppet/v3/file_content/":        asked,
+		"/puppet/v3/static_file_content/": asked,
+		"/puppet/v3/file_bucket_file/":    {Handler: puppet, bytes: c.MaxBackupBytes, streamed: true, drained: true},
+		"/puppet/v3/environments":         asked,
+		"/puppet/v3/status/":              asked,
+		"/puppet/":                        asked, // what there is not
 	}
-	agents[ws.PathV1+"/"], agents[ws.PathV2+"/"] = p.sockets, p.sockets // a client type may follow
-	mux := http.NewServeMux()
-	for pattern, handler := range map[string]http.Handler{
+	agents[ws.PathV1+"/"], agents[ws.PathV2+"/"] = channel, channel // a client type may follow
+	questions := route{Handler: p.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
+	others = map[string]route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
-		"/puppet-ca/v1/": own.Identify(ca),
+		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: caapi.MaxBodyBytes},
 
 		// The channel to agents: PCP 1 and 2 over websockets.
-		ws.PathV1: p.sockets,
-		ws.PathV2: p.sockets,
+		ws.PathV1: channel,
+		ws.PathV2: channel,
 
 		// What nodes may have, and their facts apart from their runs, for tutti agent.
-		nodeapi.Prefix + "/": nodeapi.New(nodeapi.Config{
-			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.intake, MaxFactsBytes: c.MaxFactsBytes, RequestID: requestID, Log: p.log.Logger,
-		}),
+		nodeapi.Prefix + "/": {Handler: nodeapi.New(nodeapi.Config{
+			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.intake, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
+			RequestID: requestID, Log: p.log.Logger,
+		}), bytes: c.MaxFactsBytes, drained: true},
 
 		// The files of jobs, for the nodes that they send them to.
-		httpapi.JobFilePath: own.JobFileRoute(),
+		httpapi.JobFilePath: bodiless(own.JobFileRoute()),
 
 		// What PuppetDB answers and takes.
 		"/pdb/query/v4":  questions,
 		"/pdb/query/v4/": questions,
 		"/pdb/meta/v1/":  questions,
 		"/metrics/v2/":   questions,
-		"/pdb/cmd/v1":    p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
-		"/pdb/admin/v1/": own.Perform(fleet.NodePurge, pdb),
+		"/pdb/cmd/v1": {
+			Handler: p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+			bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), drained: true,
+		},
+		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), bytes: maxSmallBody},
 		"/pdb/":          questions, // what there is not
 
 		// Groups, as clients of Puppet Enterprise's classifier manage them.
-		classifierapi.Prefix + "/": classifier,
+		classifierapi.Prefix + "/": {Handler: classifier, bytes: classifierapi.MaxBodyBytes},
 
 		// What clients of Puppet Enterprise ask for and is not here: they read errors as JSON.
-		"/orchestrator/": notServed("puppetlabs.orchestrator"),
-		"/rbac-api/":     notServed("puppetlabs.rbac"),
-		"/code-manager/": notServed("puppetlabs.code-manager"),
-		"/activity-api/": notServed("puppetlabs.activity"),
+		"/orchestrator/": bodiless(notServed("puppetlabs.orchestrator")),
+		"/rbac-api/":     bodiless(notServed("puppetlabs.rbac")),
+		"/code-manager/": bodiless(notServed("puppetlabs.code-manager")),
+		"/activity-api/": bodiless(notServed("puppetlabs.activity")),
 
-		// Tutti's own API; its operations are the table api.Operations.
-		api.Prefix + "/": own,
+		// Tutti's own API; its operations are the table api.Operations, with bounds of their own.
+		api.Prefix + "/": {Handler: own, bytes: api.MaxUpload},
 
 		// Health, open to all, and figures for monitoring.
-		"GET /status/v1/simple":                     http.HandlerFunc(h.simple),
-		"GET /status/v1/simple/{name}":              http.HandlerFunc(h.simple),
-		"GET /status/v1/services":                   http.HandlerFunc(h.all),
-		"GET /status/v1/services/" + puppetDBStatus: p.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
-		"GET /metrics":                              own.Require(fleet.MetricsRead, p.metrics.handler()),
-	} {
-		mux.Handle(pattern, handler)
+		"GET /status/v1/simple":                     bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/simple/{name}":              bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/services":                   bodiless(http.HandlerFunc(h.all)),
+		"GET /status/v1/services/" + puppetDBStatus: bodiless(p.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB)))),
+		"GET /metrics":                              bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 	}
-	return agents.before(mux), nil
+	return agents, others, nil
 }
+
+// maxSmallBody is more than any question to PuppetDB's API may have, in bytes.
+const maxSmallBody = 4 << 20
 
 // maxReceivedCatalog is the largest catalog that another server may send, in bytes.
 const maxReceivedCatalog = 64 << 20
@@ -132,7 +154,7 @@ func (p *parts) puppetDBClients(next http.Handler) http.Handler {
 
 // prefixes is handlers by the beginning of the path, as it was sent: a ServeMux
 // cleans paths, but agents name backups by //etc/motd and mean it.
-type prefixes map[string]http.Handler
+type prefixes map[string]route
 
 // before answers what begins with one of the prefixes, the longest one, and
 // leaves the rest to next.

@@ -8,8 +8,8 @@ import (
 
 func TestTheLongestPrefixAnswersAndIsCounted(t *testing.T) {
 	t.Parallel()
-	say := func(word string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Answer", word+" "+r.URL.Path) })
+	say := func(word string) route {
+		return bodiless(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Answer", word+" "+r.URL.Path) }))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/status/", say("status"))

@@ -75,6 +75,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 			return nil, errors.Join(err, d.close())
 		}
 	}
+	p.door.Store(d)
 	if err := p.openBroker(c, d.access); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -87,7 +88,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = &http.Server{
-		Handler:  front{next: routes, log: p.log.Logger, metrics: p.metrics, access: d.access, refused: p.refused},
+		Handler:  p.front(routes, d.access),
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -101,8 +102,15 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --%s", address, err, flag)
 	}
+	exempt, err := c.exempt()
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
 	front, err := tlsfront.New(socket, tlsfront.Config{
 		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+		Limits: tlsfront.Limits{
+			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
+		},
 	})
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
@@ -162,12 +170,20 @@ func (p *parts) health() *health {
 		{name: "server", check: reads},
 		{name: "ca", check: reads},
 		{name: puppetDBStatus, version: pdbapi.Version, check: reads, more: asPuppetDB},
+		{name: "storage", check: p.storing, more: p.storage},
+		{name: "compile-cells", check: func(context.Context) error { return nil }, more: p.isolation},
 	}}
 }
 
 // serve runs every component until ctx ends or one of them fails, then stops
 // from the outside in.
 func (p *parts) serve(ctx context.Context, d *door, o Options) error {
+	p.disk.look(time.Now())
+	if err := p.disk.problem(); err != nil {
+		p.log.ErrorContext(ctx, "the disk is full: this server starts read-only", "err", err)
+	}
+	p.store.Guard(p.disk.admit)
+	p.blobs.Guard(p.disk.admit)
 	crew := start(context.WithoutCancel(ctx),
 		stage{
 			"compile workers":       p.ruby.Run,
@@ -186,9 +202,11 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"previews":           p.previews.Run,
 			"releases":           p.releases.Run,
 			"certificates":       p.ca.Run,
+			"audit log's chain":  p.chain.Run,
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,
 			"memory":             returnMemory,
+			"disk":               p.watchDisk,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		},
 		stage{ // clients are told first
@@ -242,6 +260,9 @@ func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
 				p.log.ErrorContext(ctx, "server certificate not renewed, will retry", "err", err)
 			}
 		case <-o.Hangup:
+			if err := p.openToken(ctx); err != nil {
+				p.log.ErrorContext(ctx, "administrator's token not read again", "err", err)
+			}
 			if err := p.reload(ctx, d, o.Load); err != nil {
 				p.log.ErrorContext(ctx, "reload refused, the settings stay as they were", "err", err)
 			}
@@ -334,17 +355,15 @@ Next, in another shell on this machine:
   tutti code deploy production DIR     # a control repository: manifests, modules, hiera.yaml
   puppet agent --test --server %s --serverport %s
   tutti ca list --state requested ; tutti ca sign NAME
+The admin token is for the first hour (%s): tutti user create NAME --role administrator
 
-`, p.data.join(CAFile), pki.FingerprintOf(bundle), p.data.join(TokenFile), p.data.path, serverName(), port)
+`, p.data.join(CAFile), pki.FingerprintOf(bundle), p.data.join(TokenFile), p.data.path, serverName(), port, lifeText(p.config.Load().AdminTokenLifetime))
 }
 
-// ImportCA takes over an existing Puppet CA's directory into a data directory
-// whose server does not run.
-func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (imported pki.Imported, err error) {
-	p, err := open(ctx, c, newLogger(c, errOut))
-	if err != nil {
-		return imported, err
+// lifeText says how long the administrator's token is good.
+func lifeText(life time.Duration) string {
+	if life == 0 {
+		return "it is good until it is revoked"
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return p.ca.Import(ctx, dir)
+	return "it is good for " + life.String()
 }

@@ -60,6 +60,9 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting version_retention": func(c *Config) { c.VersionRetention = 90 },
 		"setting compile_patience":  func(c *Config) { c.CompilePatience = 30 }, // "compile_patience: 30" in a file
 		"setting puppetdb_clients":  func(c *Config) { c.PuppetDBClients = []string{"ps.example", "No Name"} },
+		"setting crl_lifetime":      func(c *Config) { c.CRLLifetime = time.Hour },
+		"setting request_ttl":       func(c *Config) { c.RequestTTL = 30 },
+		"setting max_requests:":     func(c *Config) { c.MaxRequests = 0 },
 		"setting node_ttl":          func(c *Config) { c.NodeTTL = 7 },
 		"setting node_purge_ttl":    func(c *Config) { c.NodePurgeTTL = -time.Hour },
 		"setting job_timeout":       func(c *Config) { c.JobTimeout = 8 * 24 * time.Hour },

@@ -33,6 +33,7 @@ type truthServer struct {
 	version fleet.Digest
 	group   *classify.Group
 	serial  int
+	earlier []uint64 // seeds of worlds before this one
 
 	sorts bool // a mistake: facts lose their order
 
@@ -51,8 +52,8 @@ type plainDone struct {
 	result  truth.Result
 }
 
-// newTruthServer starts it. change may put a mistake into it first; nil: it stays as it is.
-func newTruthServer(t *testing.T, w *truth.World, plain *truth.Plain, change func(*truthServer)) *truthServer {
+// newTruthServer starts it, without a world. change may put a mistake into it first; nil: it stays as it is.
+func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer)) *truthServer {
 	t.Helper()
 	c := Default()
 	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck, c.VolatileTTL = filepath.Join(t.TempDir(), "data"), 1, 0, 0, false, 0, 0
@@ -70,12 +71,27 @@ func newTruthServer(t *testing.T, w *truth.World, plain *truth.Plain, change fun
 			t.Error(err)
 		}
 	})
-	s := &truthServer{t: t, w: w, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env"), report: t.Errorf,
-		exported: map[string][]truth.Exported{}, done: map[string]plainDone{}}
+	s := &truthServer{t: t, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env")}
 	s.orders = compile.Orders{Inputs: adapter{p}, Classifier: p.groups, ServerFacts: p.serverFacts()}
 	if change != nil {
 		change(s)
 	}
+	return s
+}
+
+// enter makes it serve a world, from here on as part of t. Nothing is left of the one before but what the
+// server has learnt: its zygotes, versions, and catalogs that were used for the same code.
+func (s *truthServer) enter(t *testing.T, w *truth.World) *truthServer {
+	t.Helper()
+	s.t, s.report = t, t.Errorf
+	if s.w != nil {
+		for _, node := range s.w.Nodes {
+			s.must(s.p.store.PurgeNode(t.Context(), fleet.Certname(node.Name)))
+		}
+		s.earlier = append(s.earlier, s.w.Seed)
+	}
+	s.w, s.exported, s.done = w, map[string][]truth.Exported{}, map[string]plainDone{}
+	s.failed, s.equal = 0, 0
 	s.around()
 	s.deploy()
 	return s
@@ -190,7 +206,7 @@ func (s *truthServer) served() map[string]truth.Result {
 			s.serial++
 			answer, err := s.p.catalogs.Catalog(s.t.Context(), compile.Ask{
 				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: encoded(s.t, node.Trusted),
-				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute,
+				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: true,
 			})
 			if failed, ok := errors.AsType[*compile.Error](err); ok {
 				results[node.Name], names[node.Name] = truth.Result{Error: failed.Message}, failed.Message
@@ -216,7 +232,7 @@ func (s *truthServer) fresh() map[string]truth.Result {
 			order, _, err := s.orders.Build(s.t.Context(), compile.Compilation{Node: fleet.Certname(node.Name), Environment: "production",
 				Version: s.version, Trusted: encoded(s.t, node.Trusted)})
 			s.must(err)
-			request := truth.Request{Root: s.env, Environment: "production", Exported: []truth.Exported{}, Order: map[string]any{
+			request := truth.Request{Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{}, Order: map[string]any{
 				"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,
 				"classes": order.Classes, "parameters": order.Parameters, "data": order.Data,
 			}}

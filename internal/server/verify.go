@@ -53,10 +53,19 @@ func shareOf(text string) (float64, error) {
 	if text == "off" {
 		return 0, nil
 	}
+	share, err := percent("verify_share", text)
+	if err != nil {
+		return 0, bad("verify_share", "%q is neither off nor a share from 0%% to 100%%", text)
+	}
+	return share, nil
+}
+
+// percent is a share of the setting key.
+func percent(key, text string) (float64, error) {
 	number, ok := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(share >= 0 && share <= 100) {
-		return 0, bad("verify_share", "%q is neither off nor a share from 0%% to 100%%", text)
+		return 0, bad(key, "%q is no share from 0%% to 100%%; write for example 50%%", text)
 	}
 	return share / 100, nil
 }

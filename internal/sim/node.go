@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"path"
 	"sync"
 	"time"
 
@@ -60,6 +61,7 @@ func (t *traffic) next() fate {
 func newNode(f *Fleet, index int, name string) *node {
 	n := &node{fleet: f, name: name}
 	n.machine.Program = n.program
+	n.machine.Vanished = func(place string) { f.cfg.Recorder.vanished(Execution{name, path.Base(place)}) }
 	if f.cfg.Events {
 		n.log = relaytest.NewLog()
 	}
@@ -227,7 +229,6 @@ func (n *node) crash() { n.kill(n.machine.Crash) }
 // reboot also ends what the agent had started.
 func (n *node) reboot() {
 	n.kill(func() {
-		n.fleet.cfg.Recorder.reboot(n.name)
 		n.machine.Reboot()
 		n.halt()
 	})

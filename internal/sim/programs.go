@@ -55,7 +55,7 @@ func script(host, name string, args []string) effect {
 // program is what a program does on a node: its path tells what it is.
 func (n *node) program(place string, c errand.Command) errandtest.Ending {
 	e := n.effect(path.Base(place), c)
-	n.fleet.cfg.Recorder.begin(Execution{n.name, path.Base(place)}, e.exitCode, e.takes)
+	n.fleet.cfg.Recorder.begin(Execution{n.name, path.Base(place)}, e.exitCode)
 	return errandtest.Ending{After: e.takes, Exit: e.exitCode, Stdout: e.stdout, Stderr: e.stderr}
 }
 

@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/pxp"
 )
@@ -12,7 +11,7 @@ import (
 // truth that states are compared with. Its methods may be called concurrently.
 type Recorder struct {
 	mu      sync.Mutex
-	done    map[Execution]*count
+	done    map[Execution]*Count
 	applied map[string][]Application
 }
 
@@ -23,49 +22,31 @@ type Execution struct{ Node, Transaction string }
 type Count struct {
 	Begun    int  // times it was executed: more than once is what must never be
 	ExitCode int  // with which it ends if nobody ends it before
-	Vanished bool // its node was started anew, surely before its end
-	Rebooted bool // the same, or about at its end
-}
-
-type count struct {
-	Count
-	end time.Time
+	Vanished bool // its node was started anew before its end
 }
 
 // NewRecorder is one that has seen nothing.
-func NewRecorder() *Recorder { return &Recorder{done: map[Execution]*count{}} }
+func NewRecorder() *Recorder { return &Recorder{done: map[Execution]*Count{}} }
 
-// begin notes that a program begins which will end after a while.
-func (r *Recorder) begin(e Execution, exitCode int, takes time.Duration) {
+// begin notes that a program begins, and how it will end.
+func (r *Recorder) begin(e Execution, exitCode int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.done[e]
 	if c == nil {
-		c = &count{}
+		c = &Count{}
 		r.done[e] = c
 	}
 	c.Begun++
-	c.ExitCode, c.end = exitCode, time.Now().Add(takes)
+	c.ExitCode = exitCode
 }
 
-// Timers are not exact: by how much a program must have missed its end to be surely gone, and by how much
-// a busy machine may be late with it.
-const (
-	surely = 50 * time.Millisecond
-	late   = 2 * time.Second
-)
-
-// reboot notes that everything ended that runs on a node.
-func (r *Recorder) reboot(node string) {
+// vanished notes that a program was gone before its end: its node was started anew.
+func (r *Recorder) vanished(e Execution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	for e, c := range r.done {
-		if e.Node != node || c.end.Add(late).Before(now) {
-			continue
-		}
-		c.Rebooted = true
-		c.Vanished = c.Vanished || c.end.After(now.Add(surely))
+	if c := r.done[e]; c != nil {
+		c.Vanished = true
 	}
 }
 
@@ -74,7 +55,7 @@ func (r *Recorder) Count(e Execution) Count {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.done[e]; c != nil {
-		return c.Count
+		return *c
 	}
 	return Count{}
 }

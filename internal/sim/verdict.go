@@ -37,7 +37,7 @@ func Judge(v Verdict, did Count) string {
 		return fmt.Sprintf("%s on %s is %s and was executed %d times", v.Transaction, v.Node, v.State, did.Begun)
 	case did.Begun < allowed.least:
 		return fmt.Sprintf("%s on %s is %s and was never executed", v.Transaction, v.Node, v.State)
-	case v.State == "lost" && !did.Rebooted:
+	case v.State == "lost" && !did.Vanished:
 		return fmt.Sprintf("%s on %s is lost, and its node knows better", v.Transaction, v.Node)
 	case allowed.least > 0 && did.Vanished:
 		return fmt.Sprintf("%s on %s is %s and vanished on the node before its end", v.Transaction, v.Node, v.State)

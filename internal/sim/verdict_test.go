@@ -3,7 +3,6 @@ package sim
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestJudge(t *testing.T) {
@@ -17,7 +16,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"succeeded":               {"succeeded", nil, Count{Begun: 1}, ""},
 		"failed with its code":    {"failed", &three, Count{Begun: 1, ExitCode: 3}, ""},
-		"lost with its program":   {"lost", nil, Count{Begun: 1, Rebooted: true}, ""},
+		"lost with its program":   {"lost", nil, Count{Begun: 1, Vanished: true}, ""},
 		"lost, yet there":         {"lost", nil, Count{Begun: 1}, "its node knows better"},
 		"lost before it began":    {"lost", nil, Count{}, "its node knows better"},
 		"timed out before":        {"timed_out", nil, Count{}, ""},
@@ -43,17 +42,17 @@ func TestRecorderCountsExecutions(t *testing.T) {
 	t.Parallel()
 	r, once, twice := NewRecorder(), Execution{"a", "1"}, Execution{"b", "1"}
 	for _, e := range []Execution{once, twice, twice} {
-		r.begin(e, 4, time.Hour)
+		r.begin(e, 4)
 	}
 	executed, repeated := r.Totals()
 	if executed != 2 || len(repeated) != 1 || repeated[0] != twice {
 		t.Errorf("%d executed, %v twice", executed, repeated)
 	}
-	r.begin(Execution{"a", "2"}, 0, 0)
-	r.reboot("a")
+	r.vanished(once)
+	r.vanished(Execution{"a", "2"})
 	for e, want := range map[Execution]Count{
-		once: {Begun: 1, ExitCode: 4, Vanished: true, Rebooted: true}, twice: {Begun: 2, ExitCode: 4},
-		{"a", "2"}: {Begun: 1, Rebooted: true}, {"c", "1"}: {},
+		once: {Begun: 1, ExitCode: 4, Vanished: true}, twice: {Begun: 2, ExitCode: 4},
+		{"a", "2"}: {}, {"c", "1"}: {},
 	} {
 		if got := r.Count(e); got != want {
 			t.Errorf("%v: %+v, want %+v", e, got, want)

@@ -16,9 +16,9 @@ import (
 // writers is how many requests write at once.
 const writers = 32
 
-// usage is the processor time of this process so far. On a busy machine it tells
+// processTime is the processor time of this process so far. On a busy machine it tells
 // more than the clock.
-func usage() time.Duration {
+func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
@@ -30,7 +30,7 @@ func usage() time.Duration {
 func report(b *testing.B, start time.Time, used time.Duration) {
 	b.Helper()
 	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "saved/s")
-	b.ReportMetric(float64((usage()-used).Microseconds())/float64(b.N), "cpu-us/op")
+	b.ReportMetric(float64((processTime()-used).Microseconds())/float64(b.N), "cpu-us/op")
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return
@@ -93,7 +93,7 @@ func benchFacts(b *testing.B, s *Store, mode string, nodes int) {
 	var next atomic.Int64
 	b.SetParallelism(writers)
 	b.SetBytes(int64(len(bodies[0][0])))
-	start, used := time.Now(), usage()
+	start, used := time.Now(), processTime()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -135,7 +135,7 @@ func benchReports(b *testing.B, s *Store, resources int) {
 	var next atomic.Int64
 	b.SetParallelism(writers)
 	b.SetBytes(int64(len(body)))
-	start, used := time.Now(), usage()
+	start, used := time.Now(), processTime()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

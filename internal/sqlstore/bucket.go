@@ -9,20 +9,62 @@ import (
 )
 
 // SaveBackup implements bucket.Store.
-func (s *Store) SaveBackup(ctx context.Context, b bucket.Backup) error {
+func (s *Store) SaveBackup(ctx context.Context, b bucket.Backup, quota bucket.Quota) error {
+	path := fleet.DigestOf([]byte(b.Path))
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		if quota != (bucket.Quota{}) {
+			if err := admitBackup(ctx, q, b, path, quota); err != nil {
+				return err
+			}
+		}
 		_, err := q.exec(ctx, `INSERT INTO backups (algorithm, sum, node, path_digest, path, blob, size, saved_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (algorithm, sum, node, path_digest) DO UPDATE
 			SET saved_at = CASE WHEN excluded.saved_at > backups.saved_at THEN excluded.saved_at ELSE backups.saved_at END`,
-			b.Algorithm, b.Sum, b.Node, fleet.DigestOf([]byte(b.Path)), clean(b.Path), b.Blob, b.Size, micros(b.At))
+			b.Algorithm, b.Sum, b.Node, path, clean(b.Path), b.Blob, b.Size, micros(b.At))
 		return err
 	})
 	return explain(err, "save a backup of %s", b.Node)
 }
 
+// admitBackup looks whether there is room for a backup that its node does not have yet.
+func admitBackup(ctx context.Context, q querier, b bucket.Backup, path fleet.Digest, quota bucket.Quota) error {
+	var kept, content int
+	err := q.row(ctx, `SELECT (SELECT COUNT(*) FROM backups WHERE algorithm = $1 AND sum = $2 AND node = $3 AND path_digest = $4),
+		(SELECT COUNT(*) FROM (SELECT 1 FROM backups WHERE node = $3 AND blob = $5 LIMIT 1) AS first)`,
+		b.Algorithm, b.Sum, b.Node, path, b.Blob).Scan(&kept, &content)
+	if err != nil || kept > 0 {
+		return err
+	}
+	use, err := backupUse(ctx, q, b.Node)
+	if err != nil {
+		return err
+	}
+	more := b.Size
+	if content > 0 {
+		more = 0
+	}
+	return quota.Admit(b.Node, use, more)
+}
+
+// BackupUse implements bucket.Store.
+func (s *Store) BackupUse(ctx context.Context, node fleet.Certname) (bucket.Use, error) {
+	use, err := backupUse(ctx, s.reads, node)
+	return use, explain(err, "count the backups of %s", node)
+}
+
+func backupUse(ctx context.Context, q querier, node fleet.Certname) (use bucket.Use, err error) {
+	err = q.row(ctx, `SELECT CAST(COALESCE(SUM(files), 0) AS BIGINT), CAST(COALESCE(SUM(bytes), 0) AS BIGINT)
+		FROM (SELECT COUNT(*) AS files, MAX(size) AS bytes FROM backups WHERE node = $1 GROUP BY blob) AS contents`, node).Scan(&use.Files, &use.Bytes)
+	return use, err
+}
+
 // Blob implements bucket.Store.
-func (s *Store) Blob(ctx context.Context, algorithm, sum string) (blob fleet.Digest, size int64, err error) {
-	err = s.reads.row(ctx, "SELECT blob, size FROM backups WHERE algorithm = $1 AND sum = $2 LIMIT 1", algorithm, sum).Scan(&blob, &size)
+func (s *Store) Blob(ctx context.Context, node fleet.Certname, algorithm, sum string) (blob fleet.Digest, size int64, err error) {
+	query, args := "SELECT blob, size FROM backups WHERE algorithm = $1 AND sum = $2 LIMIT 1", []any{algorithm, sum}
+	if node != "" {
+		query, args = "SELECT blob, size FROM backups WHERE algorithm = $1 AND sum = $2 AND node = $3 LIMIT 1", append(args, node)
+	}
+	err = s.reads.row(ctx, query, args...).Scan(&blob, &size)
 	return blob, size, explain(missing(err, "nothing was backed up under {%s}%s", algorithm, sum), "find a backup")
 }
 

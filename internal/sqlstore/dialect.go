@@ -19,6 +19,7 @@ type dialect struct {
 	skipLocked string            // the same, passing over those that others hold
 	listed     string            // the rows of a JSON list of texts that stands at ?
 	snapshot   *sql.TxOptions    // of a transaction that reads several tables
+	described  described         // of the schema
 	insert     func(ctx context.Context, q querier, into string, cols []column, conflict string, rows [][]any) error
 }
 

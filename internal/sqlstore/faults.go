@@ -71,6 +71,19 @@ func sqliteFault(err error) error {
 	}
 }
 
+// busy tells errors that say nothing of the disk: somebody else is writing.
+func busy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
+}
+
 // missing turns "no rows" into NotFound.
 func missing(err error, format string, args ...any) error {
 	if errors.Is(err, sql.ErrNoRows) {

@@ -13,17 +13,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// fileLock says that this process uses the database. Its text tells whether
-// whoever used it before took leave.
+// fileLock says that this process uses the database. Its text is what whoever used it
+// before left there.
 type fileLock struct {
-	file  *os.File
-	clean bool
+	file *os.File
+	said string
 }
-
-const (
-	inUse  = "in use\n"
-	closed = "closed\n"
-)
 
 func lockFile(path string) (*fileLock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -40,17 +35,14 @@ func lockFile(path string) (*fileLock, error) {
 	if err == nil {
 		before, err = io.ReadAll(io.LimitReader(file, 64))
 	}
-	lock := &fileLock{file: file, clean: string(before) != inUse}
-	if err == nil {
-		err = lock.write(inUse)
-	}
 	if err != nil {
 		_ = file.Close()
 		return nil, unusable(strings.TrimSuffix(path, ".lock"), err)
 	}
-	return lock, nil
+	return &fileLock{file: file, said: string(before)}, nil
 }
 
+// write replaces the text.
 func (l *fileLock) write(text string) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
@@ -60,9 +52,4 @@ func (l *fileLock) write(text string) error {
 }
 
 // release gives the database free for others.
-func (l *fileLock) release(clean bool) {
-	if clean {
-		_ = l.write(closed)
-	}
-	_ = l.file.Close()
-}
+func (l *fileLock) release() { _ = l.file.Close() }

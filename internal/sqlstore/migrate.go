@@ -20,24 +20,38 @@ var migrations embed.FS
 // migrate brings the schema up to date. Two servers may start at once: on
 // PostgreSQL an advisory lock makes one wait, a SQLite file has one server.
 func migrate(ctx context.Context, db *sql.DB, d dialect) error {
-	list, err := readMigrations(d)
-	if err != nil {
-		return err
-	}
-	options := []goose.ProviderOption{goose.WithGoMigrations(list...), goose.WithDisableGlobalRegistry(true)}
-	if d.postgres {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second, for five minutes
-		if err != nil {
-			return err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	provider, err := goose.NewProvider(d.goose, db, nil, options...)
+	provider, err := provide(db, d)
 	if err != nil {
 		return err
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// migrateTo brings the schema of a fresh database up to a number.
+func migrateTo(ctx context.Context, db *sql.DB, d dialect, number int64) error {
+	provider, err := provide(db, d)
+	if err != nil {
+		return err
+	}
+	_, err = provider.UpTo(ctx, number)
+	return err
+}
+
+func provide(db *sql.DB, d dialect) (*goose.Provider, error) {
+	list, err := readMigrations(d)
+	if err != nil {
+		return nil, err
+	}
+	options := []goose.ProviderOption{goose.WithGoMigrations(list...), goose.WithDisableGlobalRegistry(true)}
+	if d.postgres {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second, for five minutes
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	return goose.NewProvider(d.goose, db, nil, options...)
 }
 
 // readMigrations turns the numbered files into steps in the dialect's words.

@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -25,25 +24,49 @@ func (s *Store) lockName(ctx context.Context, q querier, name fleet.Certname) er
 }
 
 func scanRequest(row scanner) (r pki.Request, err error) {
-	err = row.Scan(&r.Certname, &r.PEM, at(&r.ReceivedAt))
+	err = row.Scan(&r.Certname, &r.PEM, at(&r.ReceivedAt), &r.From)
 	return r, err
+}
+
+func scanRequestHead(row scanner) (h pki.RequestHead, err error) {
+	err = row.Scan(&h.Certname, at(&h.ReceivedAt), &h.From)
+	return h, err
+}
+
+const insertRequest = "INSERT INTO requests (certname, pem, received_at, origin) VALUES ($1, $2, $3, $4) ON CONFLICT (certname) DO "
+
+// free is a Conflict if a name has a good certificate; nobody changes that before the transaction ends.
+func (s *Store) free(ctx context.Context, q querier, name fleet.Certname) error {
+	if err := s.lockName(ctx, q, name); err != nil {
+		return err
+	}
+	good, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM certificates WHERE certname = $1 AND current = 1 AND revoked_at = 0", name))
+	if err == nil && good > 0 {
+		return fault.New(fault.Conflict, "%s has a certificate already", name)
+	}
+	return err
+}
+
+// ReplaceRequest implements pki.Store.
+func (s *Store) ReplaceRequest(ctx context.Context, r pki.Request) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		if err := s.free(ctx, q, r.Certname); err != nil {
+			return err
+		}
+		_, err := q.exec(ctx, insertRequest+"UPDATE SET pem = excluded.pem, received_at = excluded.received_at, origin = excluded.origin",
+			r.Certname, r.PEM, micros(r.ReceivedAt), r.From)
+		return err
+	})
+	return explain(err, "replace a certificate request of %s", r.Certname)
 }
 
 // SaveRequest implements pki.Store.
 func (s *Store) SaveRequest(ctx context.Context, r pki.Request) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		if err := s.lockName(ctx, q, r.Certname); err != nil {
+		if err := s.free(ctx, q, r.Certname); err != nil {
 			return err
 		}
-		good, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM certificates WHERE certname = $1 AND current = 1 AND revoked_at = 0", r.Certname))
-		if err != nil {
-			return err
-		}
-		if good > 0 {
-			return fault.New(fault.Conflict, "%s has a certificate already", r.Certname)
-		}
-		if count, err := q.exec(ctx, "INSERT INTO requests (certname, pem, received_at) VALUES ($1, $2, $3) ON CONFLICT (certname) DO NOTHING",
-			r.Certname, r.PEM, micros(r.ReceivedAt)); err != nil || count > 0 {
+		if count, err := q.exec(ctx, insertRequest+"NOTHING", r.Certname, r.PEM, micros(r.ReceivedAt), r.From); err != nil || count > 0 {
 			return err
 		}
 		old, err := one[[]byte](q.row(ctx, "SELECT pem FROM requests WHERE certname = $1", r.Certname))
@@ -57,14 +80,36 @@ func (s *Store) SaveRequest(ctx context.Context, r pki.Request) error {
 
 // Request implements pki.Store.
 func (s *Store) Request(ctx context.Context, name fleet.Certname) (pki.Request, error) {
-	r, err := scanRequest(s.reads.row(ctx, "SELECT certname, pem, received_at FROM requests WHERE certname = $1", name))
+	r, err := scanRequest(s.reads.row(ctx, "SELECT certname, pem, received_at, origin FROM requests WHERE certname = $1", name))
 	return r, explain(missing(err, "no certificate request of %s waits", name), "read a certificate request")
 }
 
 // Requests implements pki.Store.
 func (s *Store) Requests(ctx context.Context) ([]pki.Request, error) {
-	list, err := collect(ctx, s.reads, scanRequest, "SELECT certname, pem, received_at FROM requests ORDER BY certname")
+	list, err := collect(ctx, s.reads, scanRequest, "SELECT certname, pem, received_at, origin FROM requests ORDER BY certname")
 	return list, explain(err, "list certificate requests")
+}
+
+// RequestHeads implements pki.Store.
+func (s *Store) RequestHeads(ctx context.Context) ([]pki.RequestHead, error) {
+	list, err := collect(ctx, s.reads, scanRequestHead, "SELECT certname, received_at, origin FROM requests ORDER BY received_at, certname")
+	return list, explain(err, "count certificate requests")
+}
+
+// DropRequests implements pki.Store.
+func (s *Store) DropRequests(ctx context.Context, names []fleet.Certname) (dropped int, err error) {
+	err = s.write(ctx, func(ctx context.Context, q querier) error {
+		dropped = 0
+		for _, name := range names {
+			count, err := q.exec(ctx, "DELETE FROM requests WHERE certname = $1", name)
+			if err != nil {
+				return err
+			}
+			dropped += int(count)
+		}
+		return nil
+	})
+	return dropped, explain(err, "drop certificate requests")
 }
 
 // DeleteRequest implements pki.Store.
@@ -78,12 +123,6 @@ func (s *Store) DeleteRequest(ctx context.Context, name fleet.Certname) error {
 	})
 	return explain(err, "delete a certificate request")
 }
-
-// NextSerial implements pki.Store.
-func (s *Store) NextSerial(ctx context.Context) (*big.Int, error) { return s.next(ctx, "serial") }
-
-// RaiseSerial implements pki.Store.
-func (s *Store) RaiseSerial(ctx context.Context, n *big.Int) error { return s.raise(ctx, "serial", n) }
 
 // NextCRLNumber implements pki.Store.
 func (s *Store) NextCRLNumber(ctx context.Context) (*big.Int, error) { return s.next(ctx, "crl") }
@@ -126,14 +165,14 @@ func (s *Store) count(ctx context.Context, counter string, step func(*big.Int) *
 	return explain(err, "count %s numbers", counter)
 }
 
-const certificateColumns = "serial, certname, pem, not_before, not_after, issued_at, revoked_at, current"
+const certificateColumns = "serial, certname, pem, not_before, not_after, issued_at, revoked_at, current, server"
 
 // serialKey writes a serial number so that text order is the order of numbers.
 func serialKey(n *big.Int) string { return fmt.Sprintf("%064x", n) }
 
 func scanCertificate(row scanner) (c pki.Certificate, err error) {
 	var serial string
-	err = row.Scan(&serial, &c.Certname, &c.PEM, at(&c.NotBefore), at(&c.NotAfter), at(&c.IssuedAt), at(&c.RevokedAt), &c.Current)
+	err = row.Scan(&serial, &c.Certname, &c.PEM, at(&c.NotBefore), at(&c.NotAfter), at(&c.IssuedAt), at(&c.RevokedAt), &c.Current, &c.Server)
 	if err != nil {
 		return c, err
 	}
@@ -142,44 +181,6 @@ func scanCertificate(row scanner) (c pki.Certificate, err error) {
 		return c, fmt.Errorf("a certificate has the serial number %q", serial)
 	}
 	return c, nil
-}
-
-// SaveCertificate implements pki.Store.
-func (s *Store) SaveCertificate(ctx context.Context, c pki.Certificate) error {
-	if c.PEM == nil {
-		c.PEM = []byte{}
-	}
-	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		if err := s.lockName(ctx, q, c.Certname); err != nil {
-			return err
-		}
-		if c.Current {
-			if err := takeName(ctx, q, c.Certname); err != nil {
-				return err
-			}
-		}
-		count, err := q.exec(ctx, "INSERT INTO certificates ("+certificateColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (serial) DO NOTHING`, serialKey(c.Serial), c.Certname, c.PEM, micros(c.NotBefore), micros(c.NotAfter),
-			micros(c.IssuedAt), micros(c.RevokedAt), bit(c.Current))
-		if err == nil && count == 0 {
-			return fault.New(fault.Conflict, "a certificate with serial number %s exists already", c.Serial)
-		}
-		if err != nil || !c.Current {
-			return err
-		}
-		return s.note(ctx, q, compile.NewlySigned, c.Certname, nil)
-	})
-	s.noted(err)
-	return explain(err, "save a certificate of %s", c.Certname)
-}
-
-// takeName makes room for a new certificate of name.
-func takeName(ctx context.Context, q querier, name fleet.Certname) error {
-	if _, err := q.exec(ctx, "UPDATE certificates SET current = 0 WHERE certname = $1 AND current = 1", name); err != nil {
-		return err
-	}
-	_, err := q.exec(ctx, "DELETE FROM requests WHERE certname = $1", name)
-	return err
 }
 
 // Certificate implements pki.Store.
@@ -194,49 +195,29 @@ func (s *Store) Certificates(ctx context.Context) ([]pki.Certificate, error) {
 	return list, explain(err, "list certificates")
 }
 
-// Revoke implements pki.Store.
-func (s *Store) Revoke(ctx context.Context, name fleet.Certname, now time.Time) (marked []pki.Certificate, err error) {
-	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		rows, err := collect(ctx, q, scanCertificate, "SELECT "+certificateColumns+` FROM certificates
-			WHERE certname = $1 AND revoked_at = 0 ORDER BY serial`+s.dialect.forUpdate, name)
-		if err != nil {
-			return err
-		}
-		if _, err := q.exec(ctx, "UPDATE certificates SET revoked_at = $1 WHERE certname = $2 AND revoked_at = 0", micros(now), name); err != nil {
-			return err
-		}
-		for i := range rows {
-			rows[i].RevokedAt = instant(micros(now))
-		}
-		marked = rows
-		return nil
-	})
-	return marked, explain(err, "revoke %s", name)
+// ServerCertificates implements pki.Store.
+func (s *Store) ServerCertificates(ctx context.Context) ([]pki.Certificate, error) {
+	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates WHERE server = 1 ORDER BY serial")
+	return list, explain(err, "list the server's certificates")
+}
+
+// Unrevoked implements pki.Store.
+func (s *Store) Unrevoked(ctx context.Context, name fleet.Certname) ([]pki.Certificate, error) {
+	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+` FROM certificates
+		WHERE certname = $1 AND revoked_at = 0 AND server = 0 ORDER BY serial`, name)
+	return list, explain(err, "list the certificates of %s", name)
+}
+
+// History implements pki.Store.
+func (s *Store) History(ctx context.Context) ([]pki.Certificate, error) {
+	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates ORDER BY serial")
+	return list, explain(err, "list all certificates")
 }
 
 // Revoked implements pki.Store.
 func (s *Store) Revoked(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates WHERE revoked_at <> 0 ORDER BY serial")
 	return list, explain(err, "list revoked certificates")
-}
-
-// Forget implements pki.Store.
-func (s *Store) Forget(ctx context.Context, name fleet.Certname) error {
-	err := s.write(ctx, func(ctx context.Context, q querier) error {
-		if err := s.lockName(ctx, q, name); err != nil {
-			return err
-		}
-		certified, err := q.exec(ctx, "UPDATE certificates SET current = 0 WHERE certname = $1 AND current = 1", name)
-		if err != nil {
-			return err
-		}
-		waiting, err := q.exec(ctx, "DELETE FROM requests WHERE certname = $1", name)
-		if err == nil && certified == 0 && waiting == 0 {
-			return fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
-		}
-		return err
-	})
-	return explain(err, "forget %s", name)
 }
 
 // SaveToken implements pki.Store.
@@ -250,6 +231,13 @@ func (s *Store) SaveToken(ctx context.Context, t pki.Token) error {
 		return err
 	})
 	return explain(err, "save a join token")
+}
+
+// Token implements pki.Store.
+func (s *Store) Token(ctx context.Context, hash fleet.Digest) (pki.Token, error) {
+	t := pki.Token{Hash: hash}
+	err := s.reads.row(ctx, "SELECT certname, expires_at FROM join_tokens WHERE hash = $1", hash).Scan(&t.Certname, at(&t.ExpiresAt))
+	return t, explain(missing(err, "there is no such join token"), "read a join token")
 }
 
 // SpendToken implements pki.Store.
@@ -268,4 +256,13 @@ func (s *Store) SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Ce
 		return err
 	})
 	return explain(err, "spend a join token")
+}
+
+// DropTokens implements pki.Store.
+func (s *Store) DropTokens(ctx context.Context) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "DELETE FROM join_tokens")
+		return err
+	})
+	return explain(err, "drop join tokens")
 }

@@ -27,6 +27,19 @@ var postgresDialect = dialect{
 	listed:     "(SELECT value FROM jsonb_array_elements_text(CAST(? AS jsonb)))",
 	snapshot:   &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 	insert:     postgresInsert,
+	described: described{
+		tables: `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+			AND left(c.relname, 6) <> 'goose_' ORDER BY c.oid`,
+		columns: `SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1 ORDER BY ordinal_position`,
+		parents: `SELECT DISTINCT p.relname FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
+			WHERE k.contype = 'f' AND k.connamespace = current_schema()::regnamespace AND t.relname = $1 ORDER BY 1`,
+		indexes: `SELECT i.indexname, i.indexdef FROM pg_indexes i WHERE i.schemaname = current_schema() AND left(i.tablename, 6) <> 'goose_'
+			AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conname = i.indexname AND k.connamespace = current_schema()::regnamespace) ORDER BY 1`,
+		numbered: `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'
+			AND left(table_name, 6) <> 'goose_' ORDER BY 1`,
+		sequence: "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(quote_ident($1), $2)::regclass), 0)",
+		setAt:    "SELECT setval(pg_get_serial_sequence(quote_ident($1), $3)::regclass, $2)",
+	},
 }
 
 const postgresConns = 16

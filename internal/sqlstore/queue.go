@@ -83,6 +83,9 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 			return renumber(ctx, q, c)
 		}
 	}
+	if err := endSlowdown(ctx, q, w.Environment, w.Version, w.Priority.Apart()); err != nil {
+		return compile.Compilation{}, err
+	}
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
 		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10) RETURNING `+compilationColumns,
@@ -208,6 +211,9 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 			return s.whyNotFinished(ctx, q, c)
 		}
 		if err != nil {
+			return err
+		}
+		if err := s.slowDown(ctx, q, c); err != nil {
 			return err
 		}
 		return s.putStanding(ctx, q, c)

@@ -20,7 +20,9 @@ func BenchmarkLease(b *testing.B) {
 		now := time.Now()
 		turns := map[fleet.Environment]int{}
 		for b.Loop() {
-			rows, err := s.Lease(b.Context(), "worker", 4, compile.Background, now, now.Add(time.Minute))
+			rows, err := s.Lease(b.Context(), compile.Offer{
+				Worker: "worker", Rows: 4, Worst: compile.Background, Most: 2, Now: now, Until: now.Add(time.Minute),
+			})
 			if err != nil || len(rows) != 4 {
 				b.Fatal(len(rows), err)
 			}

@@ -36,27 +36,30 @@ const pickText = `UPDATE compilations SET state = 'leased', leased_by = $3, leas
 	WHERE id IN (SELECT id FROM picked) RETURNING ` + compilationColumns
 
 // Lease implements compile.Queue.
-func (s *Store) Lease(ctx context.Context, worker string, n int, worst compile.Priority, _, until time.Time) (leased []compile.Compilation, err error) {
+func (s *Store) Lease(ctx context.Context, o compile.Offer) (leased []compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		rows, err := s.lease(ctx, q, worker, n, worst, until)
+		rows, err := s.lease(ctx, q, o)
 		leased = rows
 		return err
 	})
 	return leased, explain(err, "lease compilations")
 }
 
-func (s *Store) lease(ctx context.Context, q querier, worker string, n int, worst compile.Priority, until time.Time) (leased []compile.Compilation, err error) {
-	lanes, turn, err := openLanes(ctx, q, worst)
+func (s *Store) lease(ctx context.Context, q querier, o compile.Offer) (leased []compile.Compilation, err error) {
+	lanes, turn, err := openLanes(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}
 	turns := map[fleet.Environment]int64{}
-	for len(leased) < n && len(lanes) > 0 {
-		i := compile.NextLane(lanes)
+	for len(leased) < o.Rows {
+		i := compile.NextLane(lanes, o)
+		if i < 0 {
+			break
+		}
 		env := lanes[i].Environment
 		rows, err := collect(ctx, q, scanCompilation, `WITH picked AS MATERIALIZED (SELECT id FROM compilations
 			WHERE state = 'wanted' AND priority = $1 AND environment = $2 ORDER BY wanted_at, id LIMIT 1`+s.dialect.skipLocked+`) `+pickText,
-			lanes[i].Priority, env, worker, micros(until))
+			lanes[i].Priority, env, o.Worker, micros(o.Until))
 		if err != nil {
 			return nil, err
 		}
@@ -66,15 +69,15 @@ func (s *Store) lease(ctx context.Context, q querier, worker string, n int, wors
 		}
 		turn++
 		turns[env] = turn
-		compile.TakeTurn(lanes, env, turn)
+		compile.TakeTurn(lanes, lanes[i], turn)
 		leased = append(leased, rows...)
 	}
 	return leased, saveTurns(ctx, q, turns)
 }
 
 // openLanes reads the lanes that are not paused, and the number of the last turn.
-func openLanes(ctx context.Context, q querier, worst compile.Priority) (lanes []compile.Lane, last int64, err error) {
-	if lanes, err = collect(ctx, q, scanLane, lanesText, worst); err != nil || len(lanes) == 0 {
+func openLanes(ctx context.Context, q querier, o compile.Offer) (lanes []compile.Lane, last int64, err error) {
+	if lanes, err = collect(ctx, q, scanLane, lanesText, o.Worst); err != nil || len(lanes) == 0 {
 		return nil, 0, err
 	}
 	pauses, err := pauses(ctx, q)
@@ -85,7 +88,11 @@ func openLanes(ctx context.Context, q querier, worst compile.Priority) (lanes []
 		_, paused := compile.PauseOf(pauses, l.Environment)
 		return paused
 	})
-	running, err := perEnvironment(ctx, q, "SELECT environment, COUNT(*) FROM compilations WHERE state = 'leased' AND rests_until = 0 GROUP BY environment")
+	running, err := running(ctx, q, o.Worker)
+	if err != nil {
+		return nil, 0, err
+	}
+	slow, err := slowdowns(ctx, q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -94,12 +101,41 @@ func openLanes(ctx context.Context, q querier, worst compile.Priority) (lanes []
 		return nil, 0, err
 	}
 	for i, l := range lanes {
-		lanes[i].Running, lanes[i].Turn = int(running[l.Environment]), turns[l.Environment]
+		kin := running[kind{l.Environment, l.Priority.Apart()}]
+		lanes[i].Kin, lanes[i].Here, lanes[i].Turn = kin.all, kin.here, turns[l.Environment]
+		lanes[i].Running = kin.all + running[kind{l.Environment, !l.Priority.Apart()}].all
+		for _, s := range slow {
+			if s.Environment == l.Environment && s.Apart == l.Priority.Apart() {
+				lanes[i].Slow = s
+			}
+		}
 	}
 	for turn := range maps.Values(turns) {
 		last = max(last, turn)
 	}
 	return lanes, last, nil
+}
+
+// kind is an environment's catalogs, or its previews and checks.
+type kind struct {
+	environment fleet.Environment
+	apart       bool
+}
+
+// leases counts rows that run.
+type leases struct{ all, here int }
+
+// running counts what runs, by kind, and what of it worker has.
+func running(ctx context.Context, q querier, worker string) (map[kind]leases, error) {
+	found := map[kind]leases{}
+	_, err := collect(ctx, q, func(row scanner) (k kind, err error) {
+		var n leases
+		err = row.Scan(&k.environment, &k.apart, &n.all, &n.here)
+		found[k] = n
+		return k, err
+	}, `SELECT environment, CASE WHEN priority >= $1 THEN 1 ELSE 0 END AS apart, COUNT(*), SUM(CASE WHEN leased_by = $2 THEN 1 ELSE 0 END)
+		FROM compilations WHERE state = 'leased' AND rests_until = 0 GROUP BY environment, apart`, compile.Previewing, worker)
+	return found, err
 }
 
 func perEnvironment(ctx context.Context, q querier, text string) (map[fleet.Environment]int64, error) {
@@ -124,6 +160,15 @@ func saveTurns(ctx context.Context, q querier, turns map[fleet.Environment]int64
 		}
 	}
 	return nil
+}
+
+// Lanes implements compile.Turns.
+func (s *Store) Lanes(ctx context.Context, o compile.Offer) (lanes []compile.Lane, err error) {
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		lanes, _, err = openLanes(ctx, q, o)
+		return err
+	})
+	return lanes, explain(err, "see whose turn it is")
 }
 
 // Depth implements compile.Queue.

@@ -59,7 +59,7 @@ func leavesNoWork(t *testing.T, s *Store, now time.Time, leave func() error) {
 		}
 		want(node, "one")
 	}
-	leased, err := s.Lease(t.Context(), "worker", 2, compile.Background, now, now.Add(time.Hour))
+	leased, err := s.Lease(t.Context(), compile.Offer{Worker: "worker", Rows: 2, Worst: compile.Background, Now: now, Until: now.Add(time.Hour)})
 	if err != nil || len(leased) != 2 {
 		t.Fatal(leased, err)
 	}

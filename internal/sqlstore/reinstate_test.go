@@ -29,7 +29,7 @@ func TestReleasedCatalogsLeaveWhatStands(t *testing.T) {
 			t.Helper()
 			c, err := s.Want(t.Context(), compile.Want{Node: node, Environment: env, Version: version, Priority: p, At: now, Staged: p == compile.Previewing})
 			check(err)
-			rows, err := s.Lease(t.Context(), "test", 1, compile.Background, now, now.Add(time.Minute))
+			rows, err := s.Lease(t.Context(), compile.Offer{Worker: "test", Rows: 1, Worst: compile.Background, Now: now, Until: now.Add(time.Minute)})
 			check(err)
 			if len(rows) != 1 || rows[0].ID != c.ID {
 				t.Fatalf("leased %+v, want %d", rows, c.ID)

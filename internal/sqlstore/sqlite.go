@@ -25,6 +25,16 @@ var sqliteDialect = dialect{
 		"@bytes", "BLOB", "@float", "REAL", "@clustered", "WITHOUT ROWID"),
 	listed: "(SELECT value FROM json_each(?))",
 	insert: sqliteInsert,
+	described: described{
+		tables:   "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 6) <> 'goose_' ORDER BY rowid",
+		columns:  "SELECT name, type FROM pragma_table_info($1) ORDER BY cid",
+		parents:  `SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`,
+		indexes:  "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY rowid",
+		numbered: "SELECT name, 'seq' FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%' AND substr(name, 1, 6) <> 'goose_' ORDER BY name",
+		sequence: "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = $1 AND $2 <> ''), 0)",
+		setAt:    "INSERT INTO sqlite_sequence (name, seq) SELECT $1, CAST($2 AS INTEGER) WHERE $3 <> ''",
+		unsetAt:  "DELETE FROM sqlite_sequence WHERE name = $1",
+	},
 }
 
 // Of the cache, the writer gets a half, the readers share the other.
@@ -38,7 +48,8 @@ const (
 type sqliteFile struct {
 	path  string
 	lock  *fileLock
-	clean bool // the last server closed it
+	clean bool  // the last server closed it
+	use   int64 // the number of this use, see use.go
 }
 
 // claim creates the file if need be, with the right mode, and locks it.
@@ -53,11 +64,11 @@ func claim(path string) (*sqliteFile, error) {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		lock.release(lock.clean)
+		lock.release()
 		return nil, unusable(path, err)
 	}
 	_ = file.Close()
-	return &sqliteFile{path: path, lock: lock, clean: lock.clean}, nil
+	return &sqliteFile{path: path, lock: lock}, nil
 }
 
 func unusable(path string, err error) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ type Config struct {
 	URL        string // PostgreSQL: postgres://...; goes before Path
 	CacheBytes int64  // SQLite: memory for pages; 0 means 32 MB
 	QueueActs  int    // SQLite: writes that may wait; 0 means 1024
+	Version    string // of this program, for those who find the schema newer than theirs
 }
 
 // Store keeps all records. See the package comment.
@@ -38,6 +38,7 @@ type Store struct {
 	asking    chan struct{} // a place for each query that runs
 	compiling chan struct{} // the same, of compilations
 	closing   sync.Once
+	guard     guard
 	onChange  func() // see OnChange; nil: nobody listens
 }
 
@@ -65,9 +66,9 @@ func (s *Store) openPostgres(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(ctx, pool, postgresDialect); err != nil {
+	if err := s.bringUp(ctx, pool, postgresDialect, config); err != nil {
 		_ = pool.Close()
-		return fmt.Errorf("migrate: %w", err)
+		return err
 	}
 	s.dialect, s.pool, s.reads = postgresDialect, pool, plain{pool}
 	return nil
@@ -79,11 +80,15 @@ func (s *Store) openSQLite(ctx context.Context, config Config) error {
 		return err
 	}
 	s.file, s.dialect = file, sqliteDialect
+	if err := file.enter(); err != nil {
+		file.lock.release()
+		return err
+	}
 	if err := s.openPools(ctx, config); err != nil {
-		if s.write1 != nil {
-			_ = s.write1.Close()
+		if s.writer != nil {
+			s.writer.close()
 		}
-		file.lock.release(file.clean)
+		file.giveUp(s.write1)
 		return err
 	}
 	return nil
@@ -95,8 +100,11 @@ func (s *Store) openPools(ctx context.Context, config Config) error {
 	if s.write1, err = s.file.pool(1, cache/2); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.write1, sqliteDialect); err != nil {
-		return fmt.Errorf("migrate: %w", err)
+	if err := s.bringUp(ctx, s.write1, sqliteDialect, config); err != nil {
+		return err
+	}
+	if err := s.file.begin(ctx, s.write1); err != nil {
+		return err
 	}
 	conn, err := s.write1.Conn(ctx)
 	if err != nil {
@@ -125,8 +133,7 @@ func (s *Store) Close() error {
 		}
 		err = errors.Join(err, s.pool.Close())
 		if s.write1 != nil {
-			err = errors.Join(err, s.write1.Close()) // the last connection moves the WAL into the file
-			s.file.lock.release(err == nil)
+			err = errors.Join(err, s.file.leave(s.write1, s.write1.Close)) // the last connection moves the WAL into the file
 		}
 	})
 	return err
@@ -186,6 +193,17 @@ func (s *Store) tidy(ctx context.Context) error {
 
 // write runs a in a transaction and returns when it is on disk.
 func (s *Store) write(ctx context.Context, a act) error {
+	if admit := s.guard.admit.Load(); admit != nil {
+		if err := (*admit)(); err != nil {
+			return err
+		}
+	}
+	err := s.commit(ctx, a)
+	s.guard.note(err)
+	return err
+}
+
+func (s *Store) commit(ctx context.Context, a act) error {
 	if s.writer != nil {
 		return s.writer.do(ctx, a)
 	}

@@ -243,7 +243,16 @@ func TestFullDiskHarmsNothing(t *testing.T) {
 	if refused == 0 {
 		t.Error("nothing was refused")
 	}
+	if since, detail := s.Trouble(); since.IsZero() || !strings.Contains(detail, "full") {
+		t.Errorf("the store says of its writes: since %s, %q", since, detail)
+	}
 	limit(t, s, 1<<30)
+	if err := s.TryWrite(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if since, detail := s.Trouble(); !since.IsZero() {
+		t.Errorf("after a write that succeeded: since %s, %q", since, detail)
+	}
 	again := sampleReport("a.example", 50, 5000)
 	if err := s.SaveReport(t.Context(), again); err != nil {
 		t.Errorf("with room again: %v", err)
@@ -265,23 +274,6 @@ func limit(t *testing.T, s *Store, pages int) {
 	t.Helper()
 	if _, err := s.writer.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestReadOnlyIsUnavailable(t *testing.T) {
-	t.Parallel()
-	s := openTest(t, Config{Path: sqlitePath(t)})
-	set := func(flag string) {
-		if _, err := s.writer.conn.ExecContext(t.Context(), "PRAGMA query_only = "+flag); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set("1")
-	err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1))
-	wantKind(t, err, fault.Unavailable)
-	set("0")
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -363,7 +355,7 @@ func TestBadActFailsAlone(t *testing.T) {
 		},
 		func(context.Context, querier) error { panic("a mistake") },
 		func(ctx context.Context, q querier) error {
-			_, err := q.exec(ctx, "INSERT INTO counters VALUES ('serial', '1')")
+			_, err := q.exec(ctx, "INSERT INTO counters VALUES ('crl', '1')")
 			return err
 		},
 	}

@@ -99,6 +99,21 @@ func (s *Store) RevokeTokens(ctx context.Context, owner, exceptID string, keepLa
 	return revoked, explain(err, "revoke the tokens of %s", owner)
 }
 
+// SeeAdminSecret implements rbac.TokenStore.
+func (s *Store) SeeAdminSecret(ctx context.Context, hash fleet.Digest, seen time.Time) error {
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "INSERT INTO admin_secrets (hash, seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hash, micros(seen))
+		return err
+	})
+	return explain(err, "remember the administrator's token")
+}
+
+// AdminSecretSeen implements rbac.TokenStore.
+func (s *Store) AdminSecretSeen(ctx context.Context, hash fleet.Digest) (bool, error) {
+	n, err := one[int64](s.reads.row(ctx, "SELECT COUNT(*) FROM admin_secrets WHERE hash = $1", hash))
+	return n > 0, explain(err, "look for the administrator's token")
+}
+
 // TouchTokens implements rbac.TokenStore.
 func (s *Store) TouchTokens(ctx context.Context, used map[string]time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {

@@ -33,7 +33,8 @@ func TestVersionsInUseAreNotPruned(t *testing.T) {
 			_, err := s.Want(t.Context(), compile.Want{Node: node, Environment: "production", Version: id, At: then.Add(time.Duration(i))})
 			saved(t, err)
 		}
-		if leased, err := s.Lease(t.Context(), "worker", 1, compile.Background, then, then.Add(time.Hour)); err != nil || len(leased) != 1 {
+		offer := compile.Offer{Worker: "worker", Rows: 1, Worst: compile.Background, Now: then, Until: then.Add(time.Hour)}
+		if leased, err := s.Lease(t.Context(), offer); err != nil || len(leased) != 1 {
 			t.Fatalf("leased %v, %v", leased, err)
 		}
 		if n, err := s.PruneVersions(t.Context(), then.Add(time.Hour), 1); err != nil || n != 5 {

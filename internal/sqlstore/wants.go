@@ -168,6 +168,9 @@ func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
 		ahead = "state = 'wanted' AND environment = $1 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
 		older = ahead + " AND version <> $2"
 	)
+	if err := endSlowdown(ctx, q, to.Environment, to.Version, false); err != nil {
+		return err
+	}
 	for _, text := range []string{
 		"DELETE FROM compilations WHERE " + older + ` AND EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname
 			AND o.environment = $1 AND o.state = 'wanted' AND (o.version = $2 OR o.id > compilations.id AND o.transaction_uuid = ''

@@ -20,6 +20,7 @@ type conn struct {
 	after  *conn
 	left   bool
 
+	place   place           // how it is counted
 	records records         // of what is read; by the one goroutine that reads
 	raw     syscall.RawConn // set while reads do not wait; see park.go
 

@@ -13,6 +13,8 @@
 //     a turn is first come, first served, and ends with the handshake's deadline.
 //   - Connections are counted. When MaxConnections are open, newcomers wait in
 //     the kernel's queue until one ends.
+//   - Connections from one address, and those without a client certificate, have limits of their own (Limits);
+//     who is above them is refused. Networks can be exempt: of load balancers, behind which all have one address.
 //   - Open connections are known by their certificate's serial number, and are
 //     closed when that is revoked.
 //   - A connection that was taken over from net/http can be parked: see OnClose, SyscallConn and

@@ -37,6 +37,7 @@ type Config struct {
 	MaxConcurrentHandshakes int
 	// MaxConnections may be open at once; 50 000.
 	MaxConnections int
+	Limits         Limits
 	Log            *slog.Logger
 }
 
@@ -50,6 +51,8 @@ type Front struct {
 	room    chan struct{} // one for each open connection
 	closing chan struct{}
 	close   func()
+
+	crowd *crowd
 
 	innards *innards // of a tls.Conn; nil: unknown
 
@@ -73,6 +76,7 @@ func New(inner net.Listener, cfg Config) (*Front, error) {
 		closing: make(chan struct{}),
 		peers:   map[string]*conn{},
 		innards: lookInside(),
+		crowd:   newCrowd(cfg.Limits),
 	}
 	f.close = sync.OnceFunc(func() { close(f.closing) })
 	if err := f.Reload(cfg.Certificate, cfg.ClientCAs); err != nil {
@@ -127,12 +131,29 @@ func (f *Front) Accept() (net.Conn, error) {
 	case <-f.closing:
 		return nil, net.ErrClosed
 	}
-	raw, err := f.inner.Accept()
-	if err != nil {
-		<-f.room
-		return nil, err
+	for {
+		raw, err := f.inner.Accept()
+		if err != nil {
+			<-f.room
+			return nil, err
+		}
+		address, counted := f.crowd.countedAs(raw.RemoteAddr())
+		if counted && !f.crowd.enter(address) {
+			_ = raw.Close() // before it cost anything
+			f.tellRefused(raw.RemoteAddr(), "too many from one address (max_connections_per_address)")
+			continue
+		}
+		c := newConn(f, raw)
+		c.place = place{address: address, counted: counted}
+		return c.above, nil
 	}
-	return newConn(f, raw).above, nil
+}
+
+// tellRefused logs that connections are refused, now and then.
+func (f *Front) tellRefused(remote net.Addr, why string) {
+	if n := f.crowd.tells(time.Now()); n > 0 {
+		f.cfg.Log.Warn("connections refused", "why", why, "remote", remote.String(), "refused", n)
+	}
 }
 
 // Close stops accepting.
@@ -183,6 +204,9 @@ func (f *Front) admit(c *conn, state tls.ConnectionState, pool *x509.CertPool) e
 			f.cfg.Log.Warn("TLS client refused", "remote", c.RemoteAddr().String(), "err", err)
 			return err
 		}
+	} else if !f.crowd.enterAnonymous(&c.place) {
+		f.tellRefused(c.RemoteAddr(), errTooMany.Error())
+		return errTooMany
 	}
 	c.shaken()
 	return nil
@@ -215,6 +239,7 @@ func (f *Front) register(c *conn, serial string) {
 // gone forgets a connection that was closed.
 func (f *Front) gone(c *conn) {
 	<-f.room
+	f.crowd.leave(&c.place)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.left = true

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,22 +12,39 @@ import (
 )
 
 // ofOneCompilation differ between two compilations of the same.
-var ofOneCompilation = []string{"version", "catalog_uuid", "code_id", "metadata", "recursive_metadata"}
+var ofOneCompilation = []string{"version", "catalog_uuid", "code_id"}
+
+// moment is when a directory was made, which is told of directories instead of a checksum of content.
+var moment = regexp.MustCompile(`\{[cm]time\}[^"]*`)
 
 // address is where an object is in a process's memory: Ruby's inspect shows it.
 var address = regexp.MustCompile(`(#(?:<|\\u003c)[A-Z][A-Za-z:]*:0x)[0-9a-f]{16}`)
 
-func withoutAddresses(text []byte) []byte { return address.ReplaceAll(text, []byte("${1}")) }
+// binary is a value of the type Binary: text in base64.
+var binary = regexp.MustCompile(`("__ptype":"Binary","__pvalue":")([A-Za-z0-9+/]+=*)"`)
+
+// withoutChance is a text without what depends on the process and on the moment.
+func withoutChance(text []byte) []byte {
+	text = binary.ReplaceAllFunc(text, func(value []byte) []byte {
+		parts := binary.FindSubmatch(value)
+		within, err := base64.StdEncoding.DecodeString(string(parts[2]))
+		if err != nil {
+			return value
+		}
+		return fmt.Appendf(nil, `%s%s"`, parts[1], base64.StdEncoding.EncodeToString(address.ReplaceAll(within, []byte("${1}"))))
+	})
+	return moment.ReplaceAll(address.ReplaceAll(text, []byte("${1}")), []byte("then"))
+}
 
 // Difference tells how a catalog differs from the one that plain Puppet gave: the
 // resources, their parameters, tags and places, and the edges, all in order. Empty: they
 // are equal, but for what belongs to one compilation only.
 func Difference(plain, ours json.RawMessage) (string, error) {
-	want, err := ordered(withoutAddresses(plain))
+	want, err := ParseObject(withoutChance(plain))
 	if err != nil {
 		return "", fmt.Errorf("read plain Puppet's catalog: %w", err)
 	}
-	got, err := ordered(withoutAddresses(ours))
+	got, err := ParseObject(withoutChance(ours))
 	if err != nil {
 		return "", fmt.Errorf("read our catalog: %w", err)
 	}
@@ -47,12 +65,19 @@ func Difference(plain, ours json.RawMessage) (string, error) {
 	return strings.Join(found, "\n"), nil
 }
 
-// withoutMeaningless sorts what is a set: the keys of the catalog, of resources and of
-// parameters, tags and classes. Tutti stores catalogs so, because equal ones must have
+// withoutMeaningless sorts what is a set: the keys of the catalog, of resources, of
+// parameters and of files' metadata, tags and classes. Tutti stores catalogs so, because equal ones must have
 // equal bytes.
 func withoutMeaningless(catalog Object) Object {
 	out := setsSorted(catalog)
 	for i, m := range out {
+		if metadata, ok := m.Value.(Object); ok && (m.Key == "metadata" || m.Key == "recursive_metadata") {
+			out[i].Value = nil
+			if files := ofFiles(metadata, catalog); len(files) > 0 {
+				out[i].Value = allSorted(files)
+			}
+			continue
+		}
 		list, isList := m.Value.([]any)
 		if m.Key != "resources" || !isList {
 			continue
@@ -84,6 +109,39 @@ func setsSorted(o Object) Object {
 		}
 	}
 	return out
+}
+
+// ofFiles is metadata of the files that a catalog has. Puppet adds that of exported ones, too, which no agent looks at.
+func ofFiles(metadata, catalog Object) Object {
+	files := map[string]bool{}
+	list, _ := catalog.get("resources").([]any)
+	for _, item := range list {
+		if resource, ok := item.(Object); ok && resource.get("type") == "File" {
+			title, _ := resource.get("title").(string)
+			files[title] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(metadata), func(m Member) bool { return !files[m.Key] })
+}
+
+// allSorted sorts the keys of all objects within a value, and the lists: the files of a directory come as its file system has them.
+func allSorted(value any) any {
+	switch value := value.(type) {
+	case Object:
+		out := byKey(value)
+		for i, m := range out {
+			out[i].Value = allSorted(m.Value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, item := range value {
+			out[i] = allSorted(item)
+		}
+		slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(show(a), show(b)) })
+		return out
+	}
+	return value
 }
 
 func byKey(o Object) Object {
@@ -135,8 +193,8 @@ func show(value any) string {
 	return string(text)
 }
 
-// ordered reads an object; those within are Objects, too.
-func ordered(text []byte) (Object, error) {
+// ParseObject reads a JSON object; those within are Objects, too.
+func ParseObject(text []byte) (Object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	value, err := readOrdered(decoder)

@@ -30,6 +30,7 @@ type Request struct {
 	Environment string     `json:"environment"`
 	Order       any        `json:"order"`
 	Exported    []Exported `json:"exported"`
+	Static      bool       `json:"static"` // with the metadata of files
 }
 
 // Exported is a resource that a node exports.

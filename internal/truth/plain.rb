@@ -5,7 +5,8 @@
 # nothing else. It shares no code with the zygotes.
 #
 # A line of input is one compilation: root (the environment's directory),
-# environment, order, and exported, which others export, as PuppetDB would give it.
+# environment, order, exported, which others export, as PuppetDB would give it, and
+# static: whether an agent that takes metadata of files asks.
 # A line of output is its catalog and what it exports, or its error.
 require 'puppet'
 require 'puppet/parser'
@@ -102,7 +103,7 @@ class Plain
     Puppet.initialize_settings(
       ['--confdir', "#{@dir}/conf", '--vardir', "#{@dir}/var", '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
        '--hiera_config', groups, '--node_terminus', 'exec', '--external_nodes', '/bin/cat', '--certname', 'puppet',
-       '--storeconfigs', '--storeconfigs_backend', 'plain', '--ssldir', "#{@dir}/conf/ssl"] # Debian has another
+       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server', '--ssldir', "#{@dir}/conf/ssl"] # Debian has another
     )
     Puppet.settings.preferred_run_mode = :server
     Puppet::Util::Log.newdestination(:console)
@@ -141,13 +142,19 @@ class Plain
     terminus.extend(Whole)
     terminus.instance_variable_set(:@server_facts, @order['server_facts'] || {})
     facts = Puppet::Node::Facts.new(@order['node'], @order['facts'])
-    catalog = Puppet::Resource::Catalog.indirection.find(@order['node'], environment: environment, facts: facts, facts_format: 'application/json')
+    catalog = Puppet::Resource::Catalog.indirection.find(@order['node'], environment: environment, facts: facts, facts_format: 'application/json', **static)
     text = Puppet.override({ rich_data: true }, 'plain') { JSON.generate(catalog.to_data_hash) }
     { 'catalog' => JSON.parse(shown(text), max_nesting: false), 'exported' => exported(terminus.whole) }
   end
 
+  # What agents ask with by default, and the version of the code that a Puppet Server adds.
+  def static
+    @request['static'] ? { static_catalog: 'true', checksum_type: 'sha256.sha384', code_id: 'one' } : {}
+  end
+
   def exported(catalog)
     rows = Puppet.override({ stringify_rich: true }, 'plain') { catalog.resources.select(&:exported).map(&:to_data_hash) }
+    rows = JSON.parse(shown(JSON.generate(rows)), max_nesting: false)
     rows.map do |row|
       (row['sensitive_parameters'] || []).each { |name| row['parameters'].delete(name) } # as PuppetDB's terminus does
       { 'certname' => @order['node'], 'type' => row['type'], 'title' => row['title'], 'tags' => row['tags'] || [], 'parameters' => row['parameters'] || {} }

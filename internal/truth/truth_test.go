@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -133,5 +134,30 @@ func TestAddressesOfObjectsAreNoDifference(t *testing.T) {
 		if got, err := Difference(json.RawMessage(plain), json.RawMessage(ours)); err != nil || (got == "") != same {
 			t.Errorf("%s: %q, %v", ours, got, err)
 		}
+	}
+}
+
+// Puppet puts the metadata of exported files beside that of the node's own; addresses may be within Binary.
+func TestWhatNoAgentLooksAtIsNoDifference(t *testing.T) {
+	t.Parallel()
+	in64 := func(address string) string {
+		return base64.StdEncoding.EncodeToString([]byte("#<Puppet::Span:0x" + address + " @n=1>"))
+	}
+	catalog := func(metadata, address string) string {
+		return `{"metadata":{` + metadata + `},"resources":[{"type":"File","title":"/a","parameters":{"x":{"__ptype":"Binary","__pvalue":"` + in64(address) + `"}}}]}`
+	}
+	plain := catalog(`"/exported":{"mode":420},"/a":{"mode":420}`, "00007f8055a2a8c8")
+	for ours, same := range map[string]bool{
+		catalog(`"/a":{"mode":420}`, "00007fc55a2f72a0"):                        true,
+		catalog(`"/a":{"mode":421}`, "00007f8055a2a8c8"):                        false,
+		catalog(``, "00007f8055a2a8c8"):                                         false,
+		strings.Replace(plain, in64("00007f8055a2a8c8"), "bm90IHRoZSBzYW1l", 1): false,
+	} {
+		if got, err := Difference(json.RawMessage(plain), json.RawMessage(ours)); err != nil || (got == "") != same {
+			t.Errorf("%s: %q, %v", ours, got, err)
+		}
+	}
+	if got, err := Difference(json.RawMessage(`{"metadata":{"/exported":{}}}`), json.RawMessage(`{}`)); err != nil || got != "" {
+		t.Errorf("only exported files: %q, %v", got, err)
 	}
 }

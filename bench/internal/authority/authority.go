@@ -27,7 +27,7 @@ type Authority struct {
 	serial      atomic.Int64
 }
 
-// firstSerial is beyond the server's own numbers, which are small.
+// firstSerial is far below the numbers that the server gives.
 const firstSerial = 1 << 40
 
 // Open reads the CA of a server's data directory.

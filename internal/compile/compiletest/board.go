@@ -13,14 +13,17 @@ import (
 )
 
 // inTurn picks the rows that are leased next.
-func (q *Queue) inTurn(n int, worst compile.Priority) (picked []*compile.Compilation) {
-	lanes, waiting := q.lanes(worst)
+func (q *Queue) inTurn(o compile.Offer) (picked []*compile.Compilation) {
+	lanes, waiting := q.lanes(o)
 	turn := int64(0)
 	for _, t := range q.turns {
 		turn = max(turn, t)
 	}
-	for len(picked) < n && len(lanes) > 0 {
-		i := compile.NextLane(lanes)
+	for len(picked) < o.Rows {
+		i := compile.NextLane(lanes, o)
+		if i < 0 {
+			break
+		}
 		key := compile.Lane{Priority: lanes[i].Priority, Environment: lanes[i].Environment}
 		if len(waiting[key]) == 0 {
 			lanes = slices.Delete(lanes, i, i+1)
@@ -29,17 +32,17 @@ func (q *Queue) inTurn(n int, worst compile.Priority) (picked []*compile.Compila
 		picked, waiting[key] = append(picked, waiting[key][0]), waiting[key][1:]
 		turn++
 		q.turns[key.Environment] = turn
-		compile.TakeTurn(lanes, key.Environment, turn)
+		compile.TakeTurn(lanes, lanes[i], turn)
 	}
 	return picked
 }
 
 // lanes sorts what may be leased; the keys of waiting are lanes without the rest.
-func (q *Queue) lanes(worst compile.Priority) (lanes []compile.Lane, waiting map[compile.Lane][]*compile.Compilation) {
+func (q *Queue) lanes(o compile.Offer) (lanes []compile.Lane, waiting map[compile.Lane][]*compile.Compilation) {
 	waiting = map[compile.Lane][]*compile.Compilation{}
 	rows := q.find(func(c *compile.Compilation) bool {
 		_, paused := compile.PauseOf(q.paused(), c.Environment)
-		return c.State == compile.Wanted && c.Priority <= worst && !paused
+		return c.State == compile.Wanted && c.Priority <= o.Worst && !paused
 	})
 	slices.SortFunc(rows, func(a, b *compile.Compilation) int {
 		return cmp.Or(a.WantedAt.Compare(b.WantedAt), cmp.Compare(a.ID, b.ID))
@@ -49,14 +52,53 @@ func (q *Queue) lanes(worst compile.Priority) (lanes []compile.Lane, waiting map
 		if waiting[key] == nil {
 			lane := key
 			lane.Oldest, lane.Turn = c.WantedAt, q.turns[c.Environment]
-			lane.Running = len(q.find(func(o *compile.Compilation) bool {
-				return o.State == compile.Leased && o.Environment == c.Environment && o.RestsUntil.IsZero()
-			}))
+			lane.Slow = q.slow[slowKey{c.Environment, c.Priority.Apart()}]
+			for _, r := range q.find(func(r *compile.Compilation) bool {
+				return r.State == compile.Leased && r.Environment == c.Environment && r.RestsUntil.IsZero()
+			}) {
+				lane.Running++
+				if r.Priority.Apart() == c.Priority.Apart() {
+					lane.Kin++
+					lane.Here += map[bool]int{true: 1}[r.LeasedBy == o.Worker]
+				}
+			}
 			lanes = append(lanes, lane)
 		}
 		waiting[key] = append(waiting[key], c)
 	}
 	return lanes, waiting
+}
+
+// Lanes implements compile.Turns.
+func (q *Queue) Lanes(_ context.Context, o compile.Offer) ([]compile.Lane, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	lanes, _ := q.lanes(o)
+	return lanes, q.fail
+}
+
+// Slowdowns implements compile.Turns.
+func (q *Queue) Slowdowns(context.Context) (list []compile.Slowdown, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, s := range q.slow {
+		if s.Slowed() {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b compile.Slowdown) int {
+		if a.Environment == b.Environment && b.Apart {
+			return -1
+		}
+		return cmp.Compare(a.Environment, b.Environment)
+	})
+	return list, q.fail
+}
+
+// slowKey names what is slowed.
+type slowKey struct {
+	environment fleet.Environment
+	apart       bool
 }
 
 // Pause implements compile.Pauses.

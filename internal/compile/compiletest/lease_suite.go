@@ -49,7 +49,7 @@ func testLeaseCeiling(b bench) {
 	w = ask("b")
 	w.Priority = compile.NewCode
 	b.want(w)
-	cs, err := b.Queue.Lease(b.t.Context(), worker1, 10, compile.NewCode, t0, t0.Add(minute))
+	cs, err := b.Queue.Lease(b.t.Context(), offer(worker1, 10, compile.NewCode))
 	if err != nil || len(cs) != 1 || cs[0].Node != "b" {
 		b.t.Errorf("Lease up to new code gave %+v, %v; want b only", cs, err)
 	}
@@ -79,7 +79,7 @@ func testLeaseIsExclusive(b bench) {
 		worker := fmt.Sprintf("w%d", i)
 		wg.Go(func() {
 			for {
-				cs, err := b.Queue.Lease(b.t.Context(), worker, 3, all, t0, t0.Add(minute))
+				cs, err := b.Queue.Lease(b.t.Context(), offer(worker, 3, all))
 				if err != nil {
 					b.t.Errorf("Lease: %v", err)
 					return

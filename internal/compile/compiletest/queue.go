@@ -24,6 +24,7 @@ type Queue struct {
 	turns  map[fleet.Environment]int64
 	pauses map[fleet.Environment]compile.Pause
 	logs   map[int64][]compile.Log
+	slow   map[slowKey]compile.Slowdown
 
 	inputs map[int64]*compile.InputSet
 	given  map[fleet.Certname]int64 // which compilation gave the newest catalog
@@ -37,6 +38,7 @@ var (
 	_ compile.History   = (*Queue)(nil)
 	_ compile.Reusables = (*Queue)(nil)
 	_ compile.Pauses    = (*Queue)(nil)
+	_ compile.Turns     = (*Queue)(nil)
 	_ compile.Board     = (*Queue)(nil)
 	_ compile.Wants     = (*Queue)(nil)
 
@@ -48,6 +50,7 @@ func NewQueue() *Queue {
 	return &Queue{
 		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
 		turns: map[fleet.Environment]int64{}, pauses: map[fleet.Environment]compile.Pause{}, logs: map[int64][]compile.Log{},
+		slow:   map[slowKey]compile.Slowdown{},
 		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{}, ahead: newAhead(),
 	}
 }
@@ -99,6 +102,9 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 			q.renumber(c)
 			return c
 		}
+	}
+	if key := (slowKey{w.Environment, w.Priority.Apart()}); q.slow[key].EndedBy(w) {
+		delete(q.slow, key)
 	}
 	q.last++
 	c := &compile.Compilation{
@@ -165,15 +171,15 @@ func join(c *compile.Compilation, w compile.Want) {
 }
 
 // Lease implements compile.Queue.
-func (q *Queue) Lease(_ context.Context, worker string, n int, worst compile.Priority, _, until time.Time) ([]compile.Compilation, error) {
+func (q *Queue) Lease(_ context.Context, o compile.Offer) ([]compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
 		return nil, q.fail
 	}
-	rows := q.inTurn(n, worst)
+	rows := q.inTurn(o)
 	for _, c := range rows {
-		c.State, c.LeasedBy, c.LeasedUntil = compile.Leased, worker, until
+		c.State, c.LeasedBy, c.LeasedUntil = compile.Leased, o.Worker, o.Until
 		c.Attempts++
 		if seq, known := q.facts[c.Node]; known {
 			c.FactsSeq = seq
@@ -244,6 +250,7 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 	if c.State == compile.Done && c.Staged && !row.Staged {
 		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
 	}
+	q.slowDown(c)
 	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
 	row.Catalog, row.UUID, row.Err, row.Cost, row.Order = c.Catalog, c.UUID, c.Err, c.Cost, c.Order
 	q.logs[c.ID] = c.Logs
@@ -260,6 +267,16 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		}
 	}
 	return nil
+}
+
+// slowDown has a compilation that finished count.
+func (q *Queue) slowDown(c compile.Compilation) {
+	key := slowKey{c.Environment, c.Priority.Apart()}
+	if s := q.slow[key].After(c); s.Timeouts > 0 {
+		q.slow[key] = s
+	} else {
+		delete(q.slow, key)
+	}
 }
 
 // again says whether a row only points to the catalog that its node has.

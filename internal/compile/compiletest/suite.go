@@ -78,7 +78,12 @@ func RunQueue(t *testing.T, open func(t *testing.T) Backend) {
 		{"RandomWalk", testRandomWalk},
 		{"SameAsModel", testSameAsModel},
 	}
-	run(t, slices.Concat(tests, turnTests(), boardTests()), open)
+	run(t, slices.Concat(tests, turnTests(), fairTests(), boardTests()), open)
+}
+
+// offer takes rows for a minute, without a share.
+func offer(worker string, n int, worst compile.Priority) compile.Offer {
+	return compile.Offer{Worker: worker, Rows: n, Worst: worst, Now: t0, Until: t0.Add(minute)}
 }
 
 // bench is a backend with helpers that end the test on an error.
@@ -105,7 +110,7 @@ func (b bench) want(w compile.Want) compile.Compilation {
 
 func (b bench) lease(worker string, n int) []compile.Compilation {
 	b.t.Helper()
-	cs, err := b.Queue.Lease(b.t.Context(), worker, n, all, t0, t0.Add(minute))
+	cs, err := b.Queue.Lease(b.t.Context(), offer(worker, n, all))
 	if err != nil {
 		b.t.Fatalf("Lease: %v", err)
 	}

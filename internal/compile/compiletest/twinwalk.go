@@ -1,10 +1,12 @@
 package compiletest
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +44,7 @@ type whole interface {
 	compile.Queue
 	compile.Pauses
 	compile.Board
+	compile.Turns
 }
 
 // each does an act on both; what it gives must be the same.
@@ -65,6 +68,14 @@ func (w *twins) environment() fleet.Environment {
 	return []fleet.Environment{"one", "three", "two"}[w.rnd.IntN(3)]
 }
 
+// some is no environment, mostly, or one.
+func (w *twins) some() []fleet.Environment {
+	if w.rnd.IntN(3) > 0 {
+		return nil
+	}
+	return []fleet.Environment{w.environment()}
+}
+
 func (w *twins) worker() string { return []string{worker1, worker2}[w.rnd.IntN(2)] }
 
 func (w *twins) step() string {
@@ -77,8 +88,11 @@ func (w *twins) step() string {
 		return fmt.Sprintf("want %+v", want)
 	case n < 12:
 		worker, count, worst := w.worker(), w.rnd.IntN(4), []compile.Priority{compile.Waited, compile.NewCode, all}[w.rnd.IntN(3)]
+		most, strict, last := w.rnd.IntN(3), w.some(), w.some()
 		w.each(func(q whole) (any, error) {
-			rows, err := q.Lease(ctx, worker, count, worst, w.now, w.now.Add(30*time.Second))
+			rows, err := q.Lease(ctx, compile.Offer{
+				Worker: worker, Rows: count, Worst: worst, Most: most, Strict: strict, Last: last, Now: w.now, Until: w.now.Add(30 * time.Second),
+			})
 			if q == whole(w.model) {
 				w.held = append(w.held, rows...)
 			}
@@ -98,7 +112,8 @@ func (w *twins) step() string {
 
 func (w *twins) want() compile.Want {
 	return compile.Want{
-		Node: fleet.Certname(fmt.Sprintf("n%d", w.rnd.IntN(3))), Environment: w.environment(), Version: v1, FactsSeq: int64(w.rnd.IntN(3)),
+		Node: fleet.Certname(fmt.Sprintf("n%d", w.rnd.IntN(3))), Environment: w.environment(),
+		Version: []fleet.Digest{v1, v1, v1, v2}[w.rnd.IntN(4)], FactsSeq: int64(w.rnd.IntN(3)),
 		Transaction: []string{"", "t1", "t2"}[w.rnd.IntN(3)], Priority: []compile.Priority{compile.Waited, compile.NewCode, all}[w.rnd.IntN(3)],
 		At: w.now, Staged: w.rnd.IntN(3) == 0,
 	}
@@ -118,6 +133,8 @@ func (w *twins) end(ctx context.Context) string {
 		return fmt.Sprintf("rest %+v", c)
 	case 1:
 		c.State, c.FinishedAt, c.Err = compile.Failed, w.now, compile.Exhausted(1)
+	case 2:
+		c.State, c.FinishedAt, c.Err = compile.Failed, w.now, &compile.Error{Cause: compile.CauseTimeout, Message: "too long"}
 	default:
 		c = asDone(c, "any", w.now)
 	}
@@ -155,6 +172,17 @@ func (w *twins) compare(act string) {
 	w.each(func(q whole) (any, error) { return q.Counts(ctx) })
 	w.each(func(q whole) (any, error) { return q.Ended(ctx, w.now.Add(-time.Minute)) })
 	w.each(func(q whole) (any, error) { return q.Pauses(ctx) })
+	w.each(func(q whole) (any, error) { return q.Slowdowns(ctx) })
+	w.each(func(q whole) (any, error) {
+		lanes, err := q.Lanes(ctx, compile.Offer{Worker: worker1, Worst: all, Now: w.now})
+		slices.SortFunc(lanes, func(a, b compile.Lane) int {
+			return stdcmp.Or(stdcmp.Compare(a.Priority, b.Priority), stdcmp.Compare(a.Environment, b.Environment))
+		})
+		for i := range lanes {
+			lanes[i].Turn = 0
+		}
+		return lanes, err
+	})
 	w.each(func(q whole) (any, error) {
 		wanted, leased, oldest, err := q.Depth(ctx, w.now)
 		return []any{wanted, leased, oldest}, err

@@ -62,7 +62,7 @@ func (w *walker) wantOne() {
 
 func (w *walker) leaseSome() {
 	worker := []string{worker1, worker2}[w.rnd.IntN(2)]
-	cs, err := w.Queue.Lease(w.t.Context(), worker, 1+w.rnd.IntN(3), all, w.now, w.now.Add(30*time.Second))
+	cs, err := w.Queue.Lease(w.t.Context(), compile.Offer{Worker: worker, Rows: 1 + w.rnd.IntN(3), Worst: all, Now: w.now, Until: w.now.Add(30 * time.Second)})
 	if err != nil {
 		w.t.Errorf("Lease: %v", err)
 	}

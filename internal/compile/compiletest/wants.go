@@ -201,6 +201,9 @@ func (q *Queue) Consider(_ context.Context, s compile.Step) error {
 
 // moveAhead makes what is wanted ahead of older versions wanted of the new one.
 func (q *Queue) moveAhead(to compile.Mark) {
+	if key := (slowKey{to.Environment, false}); q.slow[key].Version != to.Version {
+		delete(q.slow, key)
+	}
 	rows := q.find(func(c *compile.Compilation) bool {
 		return c.State == compile.Wanted && c.Environment == to.Environment && c.Version != to.Version && c.Transaction == "" &&
 			c.Priority >= compile.Signed && c.Priority <= compile.NewCode

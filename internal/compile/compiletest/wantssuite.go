@@ -32,7 +32,8 @@ func RunWants(t *testing.T, open func(t *testing.T) WantsBackend) {
 	for name, test := range map[string]func(b wantsBench){
 		"Standings": testStandings, "StagedBases": testStagedBases, "HeldBases": testHeldBases,
 		"Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
-		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
+		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "ConsiderEndsSlowdown": testConsiderEndsSlowdown,
+		"WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
 		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "Broken": testBroken, "FreshJoinsNoLease": testFreshJoinsNoLease,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,6 +260,19 @@ func testConsiderMovesWhatIsAhead(b wantsBench) {
 	if diff := cmp.Diff([]fleet.Certname{"a.example", "b.example"}, waiting); diff != "" {
 		b.t.Errorf("waiting (-want +got):\n%s", diff)
 	}
+}
+
+// testConsiderEndsSlowdown has rows moved to new code, so that nothing is wanted anew.
+func testConsiderEndsSlowdown(b wantsBench) {
+	for _, node := range []fleet.Certname{"a.example", "b.example", "c.example", "d.example"} {
+		w := ask(node)
+		w.Transaction, w.Priority = "", compile.NewCode
+		b.want(w)
+	}
+	b.tooLate(3, t0)
+	b.slowed(compile.Slowdown{Environment: env, Version: v1, Timeouts: 3, Since: t0, RestsUntil: t0.Add(30 * time.Second)})
+	b.ok(b.store.Wants.Consider(b.t.Context(), compile.Step{To: compile.Mark{Environment: env, Version: v2, Done: true}}))
+	b.slowed()
 }
 
 // testWhatIsMovedIsWantedLast has a row that waits overtaken by one that somebody asks for. When the first is moved to a new version, its

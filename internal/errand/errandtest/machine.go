@@ -45,6 +45,9 @@ type Machine struct {
 	// Program decides what a command does; nil: it ends at once with exit code 0. It is
 	// called when a program starts, with the machine's lock held.
 	Program func(place string, c errand.Command) Ending
+	// Vanished is told of each program that ends without an exit code, with the machine's lock
+	// held; nil: nobody is told.
+	Vanished func(place string)
 
 	mu       sync.Mutex
 	boot     int
@@ -360,10 +363,13 @@ func (m *Machine) end(place string, p *program) {
 			timer.Stop()
 		}
 	}
-	if !p.ending.Vanish {
+	switch {
+	case !p.ending.Vanish:
 		o := m.output(place)
 		exit := p.ending.Exit
 		o.Exit, o.Stdout, o.Stderr = &exit, []byte(p.ending.Stdout), []byte(p.ending.Stderr)
+	case m.Vanished != nil:
+		m.Vanished(place)
 	}
 	delete(m.programs, place)
 	close(p.over)

@@ -40,7 +40,7 @@ func Enrol(t *testing.T, ca *pki.Authority, name string, key crypto.Signer, exte
 		key = NewKey(t)
 	}
 	certname := fleet.Certname(name)
-	signed, err := ca.Submit(t.Context(), certname, CSR{Name: name, Key: key, Extensions: extensions}.PEM(t))
+	signed, err := ca.Submit(t.Context(), certname, CSR{Name: name, Key: key, Extensions: extensions}.PEM(t), "")
 	must(t, err)
 	if !signed {
 		_, err = ca.Sign(t.Context(), certname, 0)

@@ -25,8 +25,8 @@ type Memory struct {
 	requests  map[fleet.Certname]pki.Request
 	certs     map[string]pki.Certificate // by serial number
 	tokens    map[fleet.Digest]pki.Token
-	serial    *big.Int
 	crlNumber *big.Int
+	anchor    pki.Anchor
 }
 
 var _ pki.Store = (*Memory)(nil)
@@ -37,7 +37,6 @@ func NewMemory() *Memory {
 		requests:  map[fleet.Certname]pki.Request{},
 		certs:     map[string]pki.Certificate{},
 		tokens:    map[fleet.Digest]pki.Token{},
-		serial:    new(big.Int),
 		crlNumber: new(big.Int),
 	}
 }
@@ -54,6 +53,17 @@ func (m *Memory) SaveRequest(_ context.Context, r pki.Request) error {
 			return fault.New(fault.Conflict, "another certificate request of %s waits already", r.Certname)
 		}
 		return nil
+	}
+	m.requests[r.Certname] = copyRequest(r)
+	return nil
+}
+
+// ReplaceRequest implements pki.Store.
+func (m *Memory) ReplaceRequest(_ context.Context, r pki.Request) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.current(r.Certname); ok && c.RevokedAt.IsZero() {
+		return fault.New(fault.Conflict, "%s has a certificate already", r.Certname)
 	}
 	m.requests[r.Certname] = copyRequest(r)
 	return nil
@@ -81,6 +91,29 @@ func (m *Memory) Requests(context.Context) ([]pki.Request, error) {
 	return all, nil
 }
 
+// RequestHeads implements pki.Store.
+func (m *Memory) RequestHeads(context.Context) ([]pki.RequestHead, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []pki.RequestHead
+	for _, name := range slices.Sorted(maps.Keys(m.requests)) {
+		all = append(all, m.requests[name].RequestHead)
+	}
+	slices.SortStableFunc(all, func(a, b pki.RequestHead) int { return a.ReceivedAt.Compare(b.ReceivedAt) })
+	return all, nil
+}
+
+// DropRequests implements pki.Store.
+func (m *Memory) DropRequests(_ context.Context, names []fleet.Certname) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.requests)
+	for _, name := range names {
+		delete(m.requests, name)
+	}
+	return before - len(m.requests), nil
+}
+
 // DeleteRequest implements pki.Store.
 func (m *Memory) DeleteRequest(_ context.Context, name fleet.Certname) error {
 	m.mu.Lock()
@@ -89,15 +122,6 @@ func (m *Memory) DeleteRequest(_ context.Context, name fleet.Certname) error {
 		return noRequest(name)
 	}
 	delete(m.requests, name)
-	return nil
-}
-
-// NextSerial implements pki.Store.
-func (m *Memory) NextSerial(context.Context) (*big.Int, error) { return m.next(m.serial), nil }
-
-// RaiseSerial implements pki.Store.
-func (m *Memory) RaiseSerial(_ context.Context, n *big.Int) error {
-	m.raise(m.serial, n)
 	return nil
 }
 
@@ -123,24 +147,6 @@ func (m *Memory) raise(counter, n *big.Int) {
 	if n.Cmp(counter) > 0 {
 		counter.Set(n)
 	}
-}
-
-// SaveCertificate implements pki.Store.
-func (m *Memory) SaveCertificate(_ context.Context, c pki.Certificate) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.certs[c.Serial.String()]; ok {
-		return fault.New(fault.Conflict, "a certificate with serial number %s exists already", c.Serial)
-	}
-	if c.Current {
-		if old, ok := m.current(c.Certname); ok {
-			old.Current = false
-			m.certs[old.Serial.String()] = old
-		}
-		delete(m.requests, c.Certname)
-	}
-	m.certs[c.Serial.String()] = copyCertificate(c)
-	return nil
 }
 
 // Certificate implements pki.Store.
@@ -175,6 +181,21 @@ func (m *Memory) Revoked(context.Context) ([]pki.Certificate, error) {
 	return m.matching(func(c pki.Certificate) bool { return !c.RevokedAt.IsZero() }), nil
 }
 
+// ServerCertificates implements pki.Store.
+func (m *Memory) ServerCertificates(context.Context) ([]pki.Certificate, error) {
+	return m.matching(func(c pki.Certificate) bool { return c.Server }), nil
+}
+
+// Unrevoked implements pki.Store.
+func (m *Memory) Unrevoked(_ context.Context, name fleet.Certname) ([]pki.Certificate, error) {
+	return m.matching(func(c pki.Certificate) bool { return c.Certname == name && !c.Server && c.RevokedAt.IsZero() }), nil
+}
+
+// History implements pki.Store.
+func (m *Memory) History(context.Context) ([]pki.Certificate, error) {
+	return m.matching(func(pki.Certificate) bool { return true }), nil
+}
+
 // matching lists certificates by serial number.
 func (m *Memory) matching(want func(pki.Certificate) bool) []pki.Certificate {
 	m.mu.Lock()
@@ -189,38 +210,22 @@ func (m *Memory) matching(want func(pki.Certificate) bool) []pki.Certificate {
 	return found
 }
 
-// Revoke implements pki.Store.
-func (m *Memory) Revoke(_ context.Context, name fleet.Certname, at time.Time) ([]pki.Certificate, error) {
+// PruneCertificates implements pki.Store.
+func (m *Memory) PruneCertificates(_ context.Context, before time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var marked []pki.Certificate
-	for serial, c := range m.certs {
-		if c.Certname != name || !c.RevokedAt.IsZero() {
-			continue
-		}
-		c.RevokedAt = at.UTC()
-		m.certs[serial] = c
-		marked = append(marked, copyCertificate(c))
-	}
-	slices.SortFunc(marked, bySerial)
-	return marked, nil
+	all := len(m.certs)
+	maps.DeleteFunc(m.certs, func(_ string, c pki.Certificate) bool { return c.Spent(before) })
+	return all - len(m.certs), nil
 }
 
-// Forget implements pki.Store.
-func (m *Memory) Forget(_ context.Context, name fleet.Certname) error {
+// PruneJoinTokens implements pki.Store.
+func (m *Memory) PruneJoinTokens(_ context.Context, before time.Time) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, certified := m.current(name)
-	if certified {
-		c.Current = false
-		m.certs[c.Serial.String()] = c
-	}
-	_, waiting := m.requests[name]
-	delete(m.requests, name)
-	if !certified && !waiting {
-		return fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
-	}
-	return nil
+	all := len(m.tokens)
+	maps.DeleteFunc(m.tokens, func(_ fleet.Digest, t pki.Token) bool { return t.ExpiresAt.Before(before) })
+	return all - len(m.tokens), nil
 }
 
 // SaveToken implements pki.Store.
@@ -234,6 +239,17 @@ func (m *Memory) SaveToken(_ context.Context, t pki.Token) error {
 	return nil
 }
 
+// Token implements pki.Store.
+func (m *Memory) Token(_ context.Context, hash fleet.Digest) (pki.Token, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, ok := m.tokens[hash]
+	if !ok {
+		return t, fault.New(fault.NotFound, "there is no such join token")
+	}
+	return t, nil
+}
+
 // SpendToken implements pki.Store.
 func (m *Memory) SpendToken(_ context.Context, hash fleet.Digest, name fleet.Certname, now time.Time) error {
 	m.mu.Lock()
@@ -242,6 +258,14 @@ func (m *Memory) SpendToken(_ context.Context, hash fleet.Digest, name fleet.Cer
 		return fault.New(fault.NotFound, "there is no such join token for %s", name)
 	}
 	delete(m.tokens, hash)
+	return nil
+}
+
+// DropTokens implements pki.Store.
+func (m *Memory) DropTokens(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.tokens)
 	return nil
 }
 

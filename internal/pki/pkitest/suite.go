@@ -30,7 +30,8 @@ func RunStore(t *testing.T, open func(t *testing.T) pki.Store) {
 		{"a name with a good certificate takes no request", requestAfterCertificate},
 		{"a name with a revoked certificate takes a request", requestAfterRevocation},
 		{"a request can be deleted once", requestDeleted},
-		{"serial numbers rise", serialNumbers},
+		{"a request is replaced", requestReplaced},
+		{"requests are dropped in the order in which they came", requestsDropped},
 		{"list numbers rise", listNumbers},
 		{"certificate comes back as saved", certificateRoundTrip},
 		{"a certificate answers its request", certificateEndsRequest},
@@ -38,9 +39,15 @@ func RunStore(t *testing.T, open func(t *testing.T) pki.Store) {
 		{"an old certificate touches nothing", certificateOld},
 		{"a serial number is used once", certificateSerialOnce},
 		{"current certificates are listed by name", certificatesByName},
-		{"revoke marks all of a name", revokeAll},
+		{"what is revoked stays revoked at the first time", revokeOnce},
+		{"a change is applied once, and in its turn", changesInTurn},
+		{"a change that fails leaves nothing", changeWhole},
+		{"certificates can be restated", restated},
 		{"revoked ones are listed by number", revokedByNumber},
+		{"a server's certificate is nobody's", serverCertificates},
 		{"forget frees the name", forget},
+		{"certificates that ended long ago are pruned", certificatesPruned},
+		{"tokens that ended are pruned", tokensPruned},
 		{"a token is spent once", tokenOnce},
 		{"a token is for its name and time", tokenBounds},
 		{"one of many spends a token", tokenRace},
@@ -61,7 +68,7 @@ var compare = cmp.Options{
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func request(name fleet.Certname, pem string) pki.Request {
-	return pki.Request{Certname: name, PEM: []byte(pem), ReceivedAt: noon}
+	return pki.Request{RequestHead: pki.RequestHead{Certname: name, ReceivedAt: noon, From: "192.0.2.1"}, PEM: []byte(pem)}
 }
 
 func certificate(name fleet.Certname, serial int64) pki.Certificate {
@@ -133,7 +140,7 @@ func oneRequest(t *testing.T, s pki.Store) {
 func requestAfterCertificate(t *testing.T, s pki.Store) {
 	t.Helper()
 	ctx := t.Context()
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
+	must(t, trySave(t, s, certificate("web1", 1)))
 	wantKind(t, s.SaveRequest(ctx, request("web1", "one")), fault.Conflict)
 	_, err := s.Request(ctx, "web1")
 	wantKind(t, err, fault.NotFound)
@@ -143,9 +150,8 @@ func requestAfterCertificate(t *testing.T, s pki.Store) {
 func requestAfterRevocation(t *testing.T, s pki.Store) {
 	t.Helper()
 	ctx := t.Context()
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
-	_, err := s.Revoke(ctx, "web1", noon)
-	must(t, err)
+	must(t, trySave(t, s, certificate("web1", 1)))
+	must(t, revoke(t, s, noon, 1))
 	must(t, s.SaveRequest(ctx, request("web1", "one")))
 }
 
@@ -158,14 +164,47 @@ func requestDeleted(t *testing.T, s pki.Store) {
 	must(t, s.SaveRequest(ctx, request("web1", "two")))
 }
 
-func serialNumbers(t *testing.T, s pki.Store) {
-	t.Helper()
-	counter(t, s.NextSerial, s.RaiseSerial)
-}
-
 func listNumbers(t *testing.T, s pki.Store) {
 	t.Helper()
 	counter(t, s.NextCRLNumber, s.RaiseCRLNumber)
+}
+
+func requestReplaced(t *testing.T, s pki.Store) {
+	t.Helper()
+	ctx := t.Context()
+	must(t, s.SaveRequest(ctx, request("web1", "one")))
+	other := request("web1", "two")
+	other.From, other.ReceivedAt = "198.51.100.1", noon.Add(time.Hour)
+	must(t, s.ReplaceRequest(ctx, other))
+	must(t, s.ReplaceRequest(ctx, request("web2", "three")))
+	all, err := s.Requests(ctx)
+	must(t, err)
+	wantSame(t, all, []pki.Request{other, request("web2", "three")})
+	must(t, trySave(t, s, certificate("web1", 1)))
+	wantKind(t, s.ReplaceRequest(ctx, other), fault.Conflict)
+}
+
+func requestsDropped(t *testing.T, s pki.Store) {
+	t.Helper()
+	ctx := t.Context()
+	var want []pki.RequestHead
+	for i, name := range []fleet.Certname{"web3", "web1", "web2"} {
+		r := request(name, "x")
+		r.ReceivedAt = noon.Add(time.Duration(i) * time.Second)
+		must(t, s.SaveRequest(ctx, r))
+		want = append(want, r.RequestHead)
+	}
+	heads, err := s.RequestHeads(ctx)
+	must(t, err)
+	wantSame(t, heads, want)
+	dropped, err := s.DropRequests(ctx, []fleet.Certname{"web3", "web9", "web2"})
+	must(t, err)
+	heads, err = s.RequestHeads(ctx)
+	must(t, err)
+	wantSame(t, heads, want[1:2])
+	if dropped != 2 {
+		t.Errorf("dropped %d, want 2", dropped)
+	}
 }
 
 // counter checks that numbers rise, also when many ask, and after a raise
@@ -209,161 +248,6 @@ func counter(t *testing.T, next func(context.Context) (*big.Int, error), raise f
 	}
 }
 
-func certificateRoundTrip(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	_, err := s.Certificate(ctx, "web1")
-	wantKind(t, err, fault.NotFound)
-	want := certificate("web1", 1)
-	want.Serial.Lsh(want.Serial, 155)
-	must(t, s.SaveCertificate(ctx, want))
-	got, err := s.Certificate(ctx, "web1")
-	must(t, err)
-	wantSame(t, got, want)
-}
-
-func certificateEndsRequest(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	must(t, s.SaveRequest(ctx, request("web1", "one")))
-	must(t, s.SaveRequest(ctx, request("web2", "two")))
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
-	_, err := s.Request(ctx, "web1")
-	wantKind(t, err, fault.NotFound)
-	_, err = s.Request(ctx, "web2")
-	must(t, err)
-}
-
-func certificateReplaced(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
-	must(t, s.SaveCertificate(ctx, certificate("web1", 2)))
-	got, err := s.Certificate(ctx, "web1")
-	must(t, err)
-	wantSame(t, got, certificate("web1", 2))
-	all, err := s.Certificates(ctx)
-	must(t, err)
-	wantSame(t, all, []pki.Certificate{certificate("web1", 2)})
-}
-
-func certificateOld(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	must(t, s.SaveRequest(ctx, request("web1", "one")))
-	old := certificate("web1", 1)
-	old.Current, old.RevokedAt, old.PEM = false, noon, nil
-	must(t, s.SaveCertificate(ctx, old))
-	nameless := certificate("", 2)
-	nameless.Current, nameless.RevokedAt, nameless.PEM = false, noon, nil
-	must(t, s.SaveCertificate(ctx, nameless))
-	_, err := s.Certificate(ctx, "web1")
-	wantKind(t, err, fault.NotFound)
-	_, err = s.Request(ctx, "web1")
-	must(t, err)
-	revoked, err := s.Revoked(ctx)
-	must(t, err)
-	if diff := cmp.Diff([]pki.Certificate{old, nameless}, revoked, compare, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("revoked (-want +got):\n%s", diff)
-	}
-}
-
-func certificateSerialOnce(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	must(t, s.SaveRequest(ctx, request("web2", "two")))
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
-	wantKind(t, s.SaveCertificate(ctx, certificate("web2", 1)), fault.Conflict)
-	_, err := s.Request(ctx, "web2") // a refused save leaves no trace
-	must(t, err)
-}
-
-func certificatesByName(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	for i, name := range []fleet.Certname{"web2", "db1", "web10"} {
-		must(t, s.SaveCertificate(ctx, certificate(name, int64(i+1))))
-	}
-	got, err := s.Certificates(ctx)
-	must(t, err)
-	wantSame(t, got, []pki.Certificate{certificate("db1", 2), certificate("web10", 3), certificate("web2", 1)})
-}
-
-func revokeAll(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	none, err := s.Revoke(ctx, "web1", noon)
-	must(t, err)
-	if len(none) != 0 {
-		t.Errorf("revoked %d certificates of an unknown name", len(none))
-	}
-	must(t, s.SaveCertificate(ctx, certificate("web1", 9)))
-	must(t, s.SaveCertificate(ctx, certificate("web1", 10)))
-	must(t, s.SaveCertificate(ctx, certificate("web2", 11)))
-	old, current := certificate("web1", 9), certificate("web1", 10)
-	old.Current, old.RevokedAt, current.RevokedAt = false, noon, noon
-	marked, err := s.Revoke(ctx, "web1", noon)
-	must(t, err)
-	wantSame(t, marked, []pki.Certificate{old, current})
-	again, err := s.Revoke(ctx, "web1", noon.Add(time.Hour))
-	must(t, err)
-	if len(again) != 0 {
-		t.Errorf("revoked %d certificates a second time", len(again))
-	}
-	got, err := s.Certificate(ctx, "web1") // still shown, as revoked, at the first time
-	must(t, err)
-	wantSame(t, got, current)
-	good, err := s.Certificate(ctx, "web2")
-	must(t, err)
-	wantSame(t, good, certificate("web2", 11))
-}
-
-func revokedByNumber(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	for _, serial := range []int64{10, 9, 256, 1000, 20} {
-		name := fleet.Certname("n" + big.NewInt(serial).String())
-		must(t, s.SaveCertificate(ctx, certificate(name, serial)))
-		if serial != 20 {
-			_, err := s.Revoke(ctx, name, noon)
-			must(t, err)
-		}
-	}
-	revoked, err := s.Revoked(ctx)
-	must(t, err)
-	var got []int64
-	for _, c := range revoked {
-		got = append(got, c.Serial.Int64())
-	}
-	wantSame(t, got, []int64{9, 10, 256, 1000})
-}
-
-func forget(t *testing.T, s pki.Store) {
-	t.Helper()
-	ctx := t.Context()
-	wantKind(t, s.Forget(ctx, "web1"), fault.NotFound)
-	must(t, s.SaveRequest(ctx, request("web1", "one")))
-	must(t, s.Forget(ctx, "web1"))
-	_, err := s.Request(ctx, "web1")
-	wantKind(t, err, fault.NotFound)
-
-	must(t, s.SaveCertificate(ctx, certificate("web1", 1)))
-	must(t, s.Forget(ctx, "web1"))
-	_, err = s.Certificate(ctx, "web1")
-	wantKind(t, err, fault.NotFound)
-	wantKind(t, s.Forget(ctx, "web1"), fault.NotFound)
-	must(t, s.SaveRequest(ctx, request("web1", "two")))
-
-	marked, err := s.Revoke(ctx, "web1", noon) // a forgotten one can still be revoked
-	must(t, err)
-	if len(marked) != 1 || marked[0].Serial.Int64() != 1 {
-		t.Errorf("revoked %v, want serial number 1", marked)
-	}
-	revoked, err := s.Revoked(ctx)
-	must(t, err)
-	wantSame(t, revoked, marked)
-}
-
 func token(text string, name fleet.Certname) pki.Token {
 	return pki.Token{Hash: fleet.DigestOf([]byte(text)), Certname: name, ExpiresAt: noon.Add(time.Hour)}
 }
@@ -372,8 +256,13 @@ func tokenOnce(t *testing.T, s pki.Store) {
 	t.Helper()
 	ctx := t.Context()
 	free := token("free", "")
+	_, err := s.Token(ctx, free.Hash)
+	wantKind(t, err, fault.NotFound)
 	must(t, s.SaveToken(ctx, free))
 	wantKind(t, s.SaveToken(ctx, free), fault.Conflict)
+	read, err := s.Token(ctx, free.Hash)
+	must(t, err)
+	wantSame(t, read, free)
 	must(t, s.SpendToken(ctx, free.Hash, "web1", noon))
 	wantKind(t, s.SpendToken(ctx, free.Hash, "web1", noon), fault.NotFound)
 }

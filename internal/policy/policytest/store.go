@@ -6,6 +6,7 @@ package policytest
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/memory"
@@ -69,4 +70,11 @@ func (s *Store) SaveFreeze(_ context.Context, f policy.Freeze) (policy.Freeze, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.freezes.Save(f, func(to *policy.Freeze, from policy.Freeze) { to.Freezing = from.Freezing })
+}
+
+// PruneRules implements policy.Store.
+func (s *Store) PruneRules(_ context.Context, before time.Time, keep int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.policies.Prune(before, keep) + s.freezes.Prune(before, keep), nil
 }

@@ -24,7 +24,7 @@ func RunStore(t *testing.T, open func(t *testing.T) policy.Store) {
 		}
 		b := policy.Definition{Effect: policy.Deny, Message: "no", When: "true"}
 		versions(t, kept[policy.Rule]{
-			save: s.SavePolicy, list: s.Policies, history: s.PolicyHistory,
+			prune: s.PruneRules, save: s.SavePolicy, list: s.Policies, history: s.PolicyHistory,
 			rule: func(name string, stamp fleet.Stamp, second bool) policy.Rule {
 				return policy.Rule{Name: name, Stamp: stamp, Definition: map[bool]policy.Definition{false: a, true: b}[second]}
 			},
@@ -36,7 +36,7 @@ func RunStore(t *testing.T, open func(t *testing.T) policy.Store) {
 		a := policy.Freezing{From: when(100), To: when(200), Zone: "UTC", Why: "a move"}
 		b := policy.Freezing{Environments: []fleet.Environment{"production", "test"}, Weekly: "fri 16:00-mon 06:00", Zone: "Europe/Berlin", Why: "Ünï"}
 		versions(t, kept[policy.Freeze]{
-			save: s.SaveFreeze, list: s.Freezes, history: s.FreezeHistory,
+			prune: s.PruneRules, save: s.SaveFreeze, list: s.Freezes, history: s.FreezeHistory,
 			rule: func(name string, stamp fleet.Stamp, second bool) policy.Freeze {
 				return policy.Freeze{Name: name, Stamp: stamp, Freezing: map[bool]policy.Freezing{false: a, true: b}[second]}
 			},
@@ -52,6 +52,7 @@ type kept[R any] struct {
 	save    func(context.Context, R) (R, error)
 	list    func(context.Context) ([]R, error)
 	history func(context.Context, string) ([]R, error)
+	prune   func(ctx context.Context, before time.Time, keep int) (int, error)
 	rule    func(name string, stamp fleet.Stamp, second bool) R
 }
 
@@ -102,4 +103,18 @@ func versions[R any](t *testing.T, k kept[R]) {
 	if _, err := k.save(ctx, k.rule("never", stamp(0, 7, true), false)); fault.Of(err) != fault.NotFound {
 		t.Errorf("removed what never was: %v", err)
 	}
+
+	prune := func(what string, before, keep, pruned int, left ...R) {
+		t.Helper()
+		n, err := k.prune(ctx, when(before), keep)
+		same(what, pruned, n, err)
+		got, err := k.history(ctx, "abc")
+		same(what, left, got, err)
+	}
+	prune("the newest stay", 100, 3, 1, back, gone, two)
+	prune("what is not old stays", 4, 1, 1, back, gone)
+	prune("one stays", 100, 0, 1, back)
+	again := k.rule("abc", stamp(5, 9, false), true)
+	save("numbers go on", k.rule("abc", stamp(0, 9, false), true), again)
+	list("as before", again, zed)
 }

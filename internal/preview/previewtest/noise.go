@@ -3,6 +3,7 @@ package previewtest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -65,4 +66,11 @@ func (s *Store) Acknowledgements(_ context.Context, env fleet.Environment, limit
 		}
 	}
 	return acks, nil
+}
+
+// PruneNoise implements preview.NoiseStore.
+func (s *Store) PruneNoise(_ context.Context, before time.Time, keep int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noise.Prune(before, keep), nil
 }

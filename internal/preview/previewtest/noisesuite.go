@@ -46,6 +46,10 @@ func noiseVersions(t *testing.T, s preview.Store) {
 	kind(t, "a rule that never was", fault.NotFound, err)
 	_, err = s.SaveNoise(t.Context(), preview.NoiseRule{Name: "none", Stamp: fleet.Stamp{Removed: true}})
 	kind(t, "removing what never was", fault.NotFound, err)
+	if n, err := s.PruneNoise(t.Context(), when(100), 2); err != nil || n != 2 {
+		t.Errorf("pruned %d, %v, want 2", n, err)
+	}
+	same(t, "what is left of it", []preview.NoiseRule{stamped(motd, 4), removed}, must[[]preview.NoiseRule](t)(s.NoiseHistory(t.Context(), "motd")))
 }
 
 func wholeGroups(t *testing.T, s preview.Store) {

@@ -25,6 +25,7 @@ func RunAuditStore(t *testing.T, open func(t *testing.T) rbac.AuditStore) {
 			test(t, open(t))
 		})
 	}
+	runChainStore(t, open)
 }
 
 func entryKept(t *testing.T, s rbac.AuditStore) {
@@ -32,7 +33,7 @@ func entryKept(t *testing.T, s rbac.AuditStore) {
 	ctx := t.Context()
 	want := rbac.Entry{
 		At: start, ActorKind: fleet.UserActor, Actor: "ann", Token: "t1", Operation: "node.purge", Object: "web-1",
-		Remote: "192.0.2.1", RequestID: "r1", Outcome: rbac.Started,
+		Remote: "192.0.2.1", RequestID: "r1", Outcome: rbac.Started, Mark: rbac.BreakGlass,
 	}
 	var err error
 	want.ID, err = s.RecordAct(ctx, want)
@@ -44,10 +45,12 @@ func entryKept(t *testing.T, s rbac.AuditStore) {
 		same(t, "entries", []rbac.Entry{want}, got)
 	}
 	found()
-	check(t, s.FinishAct(ctx, want.ID, rbac.Failed, "there is none"))
+	check(t, s.FinishAct(ctx, want.ID, rbac.Failed, "there is none", start.Add(time.Second)))
 	want.Outcome, want.Detail = rbac.Failed, "there is none"
 	found()
-	wantKind(t, "finish what there is not", s.FinishAct(ctx, want.ID+1, rbac.Done, ""), fault.NotFound)
+	wantKind(t, "finish what there is not", s.FinishAct(ctx, want.ID+1, rbac.Done, "", start), fault.NotFound)
+	wantKind(t, "finish it again", s.FinishAct(ctx, want.ID, rbac.Done, "", start), fault.Conflict)
+	found()
 }
 
 // fill records one entry a minute.
@@ -114,7 +117,7 @@ func entryPages(t *testing.T, s rbac.AuditStore) {
 func entryPruned(t *testing.T, s rbac.AuditStore) {
 	t.Helper()
 	fill(t, s)
-	n, err := s.PruneActs(t.Context(), start.Add(2*time.Minute))
+	n, err := s.PruneActs(t.Context(), start.Add(2*time.Minute), start.Add(time.Hour))
 	check(t, err)
 	same(t, "pruned", 2, n)
 	got, err := s.Acts(t.Context(), rbac.EntryFilter{Limit: 10})

@@ -3,7 +3,6 @@
 package rbactest
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -22,13 +21,17 @@ type Fake struct {
 	users  map[string]rbac.User
 	roles  map[string]rbac.Role
 	tokens map[string]rbac.Token // by id
+	seen   map[fleet.Digest]bool // secrets of data directories
 	acts   []rbac.Entry          // by id
+	lines  []rbac.Line
+	heads  []rbac.Head
+	end    rbac.ChainEnd
 	nextID int64
 }
 
 // New returns an empty Fake.
 func New() *Fake {
-	return &Fake{users: map[string]rbac.User{}, roles: map[string]rbac.Role{}, tokens: map[string]rbac.Token{}}
+	return &Fake{users: map[string]rbac.User{}, roles: map[string]rbac.Role{}, tokens: map[string]rbac.Token{}, seen: map[fleet.Digest]bool{}}
 }
 
 func unknown(what, name string) error {
@@ -264,6 +267,21 @@ func (s *Fake) RevokeTokens(_ context.Context, owner, exceptID string, keepLabel
 	return before - len(s.tokens), nil
 }
 
+// SeeAdminSecret implements rbac.TokenStore.
+func (s *Fake) SeeAdminSecret(_ context.Context, hash fleet.Digest, _ time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[hash] = true
+	return nil
+}
+
+// AdminSecretSeen implements rbac.TokenStore.
+func (s *Fake) AdminSecretSeen(_ context.Context, hash fleet.Digest) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[hash], nil
+}
+
 // TouchTokens implements rbac.TokenStore.
 func (s *Fake) TouchTokens(_ context.Context, used map[string]time.Time) error {
 	s.mu.Lock()
@@ -286,28 +304,6 @@ func (s *Fake) PruneTokens(_ context.Context, before time.Time) (int, error) {
 	return had - len(s.tokens), nil
 }
 
-// RecordAct implements rbac.AuditStore.
-func (s *Fake) RecordAct(_ context.Context, e rbac.Entry) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nextID++
-	e.ID = s.nextID
-	s.acts = append(s.acts, e)
-	return e.ID, nil
-}
-
-// FinishAct implements rbac.AuditStore.
-func (s *Fake) FinishAct(_ context.Context, id int64, outcome rbac.Outcome, detail string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i, there := slices.BinarySearchFunc(s.acts, id, func(e rbac.Entry, id int64) int { return cmp.Compare(e.ID, id) })
-	if !there {
-		return fault.New(fault.NotFound, "there is no entry %d", id)
-	}
-	s.acts[i].Outcome, s.acts[i].Detail = outcome, detail
-	return nil
-}
-
 // Acts implements rbac.AuditStore.
 func (s *Fake) Acts(_ context.Context, f rbac.EntryFilter) (found []rbac.Entry, err error) {
 	s.mu.Lock()
@@ -326,13 +322,4 @@ func chosen(e rbac.Entry, f rbac.EntryFilter) bool {
 		(f.Operation == "" || e.Operation == f.Operation || open && strings.HasPrefix(e.Operation, prefix)) &&
 		!e.At.Before(f.Since) && (f.Until.IsZero() || e.At.Before(f.Until)) &&
 		(!f.Failing || e.Outcome == rbac.Failed || e.Outcome == rbac.Denied) && (f.Outcome == "" || e.Outcome == f.Outcome)
-}
-
-// PruneActs implements rbac.AuditStore.
-func (s *Fake) PruneActs(_ context.Context, before time.Time) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	had := len(s.acts)
-	s.acts = slices.DeleteFunc(s.acts, func(e rbac.Entry) bool { return e.At.Before(before) })
-	return had - len(s.acts), nil
 }

@@ -30,12 +30,26 @@ func RunStore(t *testing.T, open func(t *testing.T) rbac.Store) {
 		"tokens have owners and labels":      tokenLabels,
 		"tokens are revoked":                 tokenRevoked,
 		"the last use of tokens is noted":    tokenTouched,
+		"a secret is seen for ever":          secretSeen,
 		"tokens past their time are dropped": tokenPruned,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, open(t))
 		})
+	}
+}
+
+func secretSeen(t *testing.T, s rbac.Store) {
+	t.Helper()
+	ctx, known, other := t.Context(), fleet.DigestOf([]byte("known")), fleet.DigestOf([]byte("other"))
+	for range 2 {
+		check(t, s.SeeAdminSecret(ctx, known, start))
+	}
+	for hash, want := range map[fleet.Digest]bool{known: true, other: false} {
+		seen, err := s.AdminSecretSeen(ctx, hash)
+		check(t, err)
+		same(t, "seen", want, seen)
 	}
 }
 

@@ -6,8 +6,6 @@
 #
 # Standard input gives one line of JSON, the order, and stays open: when it ends, the server is gone.
 # File descriptor 3 takes one JSON object: catalog and exported, or error.
-Process.setpriority(Process::PRIO_PROCESS, 0, 19)
-
 require 'json'
 require 'fileutils'
 require 'yaml'
@@ -39,6 +37,7 @@ require_relative 'recorded'
 # names directories that lie elsewhere on this machine, or a command for config_version, whose
 # output is no part of what is compared.
 class Place
+  BASE_MODULES = %w[/etc/puppetlabs/code/modules /opt/puppetlabs/puppet/modules].freeze
   SETTING = /^\s*(modulepath|config_version)\s*=\s*(.*?)\s*$/.freeze
 
   def initialize(order)
@@ -57,6 +56,20 @@ class Place
     File.write(File.join(path, 'environment.conf'), "modulepath = #{modules.join(':')}\n#{lines.join}")
   end
 
+  # The values of settings that name the modules' directories, and what they are on a Puppet Server
+  # whose administrator did not change them.
+  def settings(path, real)
+    conf = File.exist?(@conf) ? File.read(@conf) : ''
+    entries = (conf[/^\s*modulepath\s*=\s*(.*?)\s*$/, 1] || 'modules:$basemodulepath').split(':')
+    shown = entries.flat_map do |entry|
+      next BASE_MODULES if entry.match?(/\A\$\{?basemodulepath\}?\z/)
+      next entry if entry.start_with?('/', '$')
+
+      entry.match?(/[*?\[{]/) ? Dir.glob(File.join(path, entry)).sort : File.join(path, entry)
+    end
+    { real => shown.join(':'), base.join(':') => BASE_MODULES.join(':') }
+  end
+
   def base
     @order['modulepath'].select { |dir| dir.start_with?('.base_modules/') }.map { |dir| File.join(@root, dir) }
   end
@@ -69,6 +82,17 @@ class Place
     File.read(@conf).scan(SETTING).any? do |name, value|
       name == 'config_version' || value.split(':').any? { |dir| dir.start_with?('/') || dir.start_with?('$') && !dir.match?(/\A\$\{?basemodulepath\}?\z/) }
     end
+  end
+end
+
+# Code sees other values of a few settings.
+module Shown
+  class << self
+    attr_accessor :settings
+  end
+
+  def transform_setting(value)
+    super(Shown.settings.fetch(value, value))
   end
 end
 
@@ -173,8 +197,11 @@ catalogs.cache_class = :kept
 given = order['server_facts'] || {}
 Puppet::Resource::Catalog::Compiler.define_method(:set_server_facts) { @server_facts = given }
 
+Puppet::Parser::Scope.prepend(Shown)
+
 compile = lambda do
   environment = Puppet.lookup(:environments).get!(name)
+  Shown.settings = place.settings(File.join(dir, 'code', 'environments', name), Puppet.settings.value(:modulepath, name))
   trusted = Struct.new(:to_h).new(order['trusted'] || {})
   Puppet.override({ current_environment: environment, trusted_information: trusted }, 'second opinion') do
     Recorded.offer(environment)

@@ -212,11 +212,11 @@ module Tutti
       end
     end
 
-    # The only variable that differs between processes.
+    # The only variables that differ between processes.
     module Variables
       %i[[] fetch key].each do |name|
         define_method(name) do |key, *default, &block|
-          Outside.seen_by_code("reads the server's variables") if key == 'HOME'
+          Outside.seen_by_code("reads the server's variables") if %w[HOME TMPDIR].include?(key)
           super(key, *default, &block)
         end
       end

@@ -38,6 +38,7 @@ module Tutti
 
     def prepare
       srand
+      Privacy.adopt
       Process.singleton_class.prepend(OneGroup)
       Memory.limit(@limits['memory_bytes'])
       Thread.new { watch }.report_on_exception = false

@@ -3,6 +3,7 @@
 require 'socket'
 require 'wire'
 require 'memory'
+require 'privacy'
 
 module Tutti
   # The warm parent: it loads Puppet and a version's code, learns from samples,
@@ -18,6 +19,7 @@ module Tutti
     end
 
     def run
+      Privacy.close
       Process.setproctitle('tutti zygote')
       Thread.new { watch }.report_on_exception = false
       while (message = @wire.read)

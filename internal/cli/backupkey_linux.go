@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/tutti-project/tutti/internal/backup"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// passphraseFlags say where a passphrase comes from. It is never an argument or a variable: those
+// are seen by others.
+type passphraseFlags struct {
+	file string
+	fd   int
+}
+
+func (f *passphraseFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "passphrase-file", "", "file whose first line is the passphrase")
+	cmd.Flags().IntVar(&f.fd, "passphrase-fd", -1, "file descriptor whose first line is the passphrase")
+}
+
+// read reads the passphrase; empty: none was named.
+func (f *passphraseFlags) read() (string, error) {
+	if f.file == "" && f.fd < 0 {
+		return "", nil
+	}
+	file, name := os.NewFile(uintptr(max(f.fd, 0)), "descriptor"), fmt.Sprintf("descriptor %d", f.fd)
+	if f.file != "" {
+		opened, err := os.Open(f.file)
+		if err != nil {
+			return "", fault.Wrap(fault.Invalid, err, "the file with the passphrase cannot be read: %v", err)
+		}
+		file, name = opened, f.file
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxLine))
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, err, "no passphrase can be read from %s: %v", name, err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	if line = strings.TrimRight(line, "\r"); line == "" {
+		return "", usageError{fault.New(fault.Invalid, "the first line of %s is empty: it must be the passphrase", name)}
+	}
+	return line, nil
+}
+
+// lockFlags say to whom a backup is encrypted.
+type lockFlags struct {
+	passphraseFlags
+	recipients []string
+	file       string
+}
+
+func (f *lockFlags) add(cmd *cobra.Command) {
+	f.passphraseFlags.add(cmd)
+	cmd.Flags().StringArrayVar(&f.recipients, "recipient", nil, "age public key (age1...) that opens the backup; may be given again")
+	cmd.Flags().StringVar(&f.file, "recipients-file", "", "file with age public keys, one a line")
+}
+
+// lock asks for a passphrase when nothing else is said.
+func (a *app) lock(f lockFlags) (backup.Lock, error) {
+	keys := strings.Join(f.recipients, "\n")
+	if f.file != "" {
+		text, err := os.ReadFile(f.file)
+		if err != nil {
+			return backup.Lock{}, fault.Wrap(fault.Invalid, err, "the file with the public keys cannot be read: %v", err)
+		}
+		keys += "\n" + string(text)
+	}
+	passphrase, err := f.read()
+	if err != nil {
+		return backup.Lock{}, err
+	}
+	switch {
+	case keys != "" && passphrase != "":
+		return backup.Lock{}, usageError{fault.New(fault.Invalid, "give a passphrase or public keys, not both")}
+	case keys != "":
+		return backup.LockTo(keys)
+	case passphrase != "":
+		return backup.LockWith(passphrase)
+	}
+	secrets, err := a.asked("--passphrase-file, --passphrase-fd or --recipient", "Passphrase of the backup", "Once more")
+	if err != nil {
+		return backup.Lock{}, err
+	}
+	if secrets[0] != secrets[1] {
+		return backup.Lock{}, usageError{fault.New(fault.Invalid, "the passphrase was not the same twice")}
+	}
+	return backup.LockWith(secrets[0])
+}
+
+// asked asks at the terminal; instead names the flags that do without one.
+func (a *app) asked(instead string, prompts ...string) ([]string, error) {
+	if !a.system.Asks {
+		return nil, usageError{fault.New(fault.Invalid, "there is no terminal to ask for a passphrase at; give %s", instead)}
+	}
+	return a.passwords(false, prompts...)
+}
+
+// keyFlags say what opens a backup.
+type keyFlags struct {
+	passphraseFlags
+	file string
+}
+
+func (f *keyFlags) add(cmd *cobra.Command) {
+	f.passphraseFlags.add(cmd)
+	cmd.Flags().StringVar(&f.file, "identity-file", "", "file with the age private key (AGE-SECRET-KEY-1...)")
+}
+
+func (a *app) key(f keyFlags) (backup.Key, error) {
+	passphrase, err := f.read()
+	if err != nil {
+		return backup.Key{}, err
+	}
+	switch {
+	case f.file != "" && passphrase != "":
+		return backup.Key{}, usageError{fault.New(fault.Invalid, "give a passphrase or a private key, not both")}
+	case f.file != "":
+		text, err := os.ReadFile(f.file)
+		if err != nil {
+			return backup.Key{}, fault.Wrap(fault.Invalid, err, "the file with the private key cannot be read: %v", err)
+		}
+		return backup.KeyIn(text)
+	case passphrase != "":
+		return backup.KeyOf(passphrase), nil
+	}
+	secrets, err := a.asked("--passphrase-file, --passphrase-fd or --identity-file", "Passphrase of the backup")
+	if err != nil {
+		return backup.Key{}, err
+	}
+	return backup.KeyOf(secrets[0]), nil
+}
+
+// giveWay lets the server have the processors first. It is a courtesy: where it is refused, nothing
+// is lost.
+func giveWay() {
+	tasks, _ := filepath.Glob("/proc/self/task/*")
+	for _, task := range tasks {
+		if id, err := strconv.Atoi(filepath.Base(task)); err == nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, id, 10)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+func (a *app) serverUsage() *cobra.Command {
+	return a.withAccess(&cobra.Command{
+		Use: "usage", Short: "Say what the data takes, how fast it grows, and until when the disk lasts", Args: exactly(0),
+		Long: `Say what each part of the server's data takes, how much it grows in a day, and when the
+disk of the data directory will be full if it goes on like that. A day's growth is the
+mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
+		Example: "  tutti server usage\n  tutti server usage -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			usage, err := ask[api.Usage](cmd.Context(), a, api.ServerUsage, nil)
+			if err != nil {
+				return err
+			}
+			if a.asJSON() {
+				return a.printJSON(usage)
+			}
+			rows := append(usage.Areas, api.UsageArea{Area: "all", Bytes: usage.Bytes, Growth: usage.Growth})
+			err = printList(a, rows, table[api.UsageArea]{
+				columns: []string{"what", "size", "a day"},
+				row:     func(u api.UsageArea) []string { return []string{u.Area, bytesText(u.Bytes), growthText(u.Growth)} },
+				name:    func(u api.UsageArea) string { return u.Area },
+			})
+			a.hint("%s", diskText(usage, time.Now()))
+			return err
+		},
+	})
+}
+
+func growthText(growth *int64) string {
+	switch {
+	case growth == nil:
+		return "?"
+	case *growth < 0:
+		return "-" + bytesText(-*growth)
+	}
+	return "+" + bytesText(*growth)
+}
+
+// diskText says how long the disk lasts.
+func diskText(u api.Usage, now time.Time) string {
+	free := bytesText(u.Disk.FreeBytes) + " are free on the disk of the data directory"
+	switch {
+	case u.Disk.ReadOnly:
+		return free + ": it is full, and the server stores nothing until there is room"
+	case u.Growth == nil:
+		return free + "; how long they last is known when it was measured on another day"
+	case u.Disk.FullAt == nil:
+		return free + "; at this rate it does not fill up"
+	}
+	days := int(u.Disk.FullAt.Sub(now).Hours() / 24)
+	return fmt.Sprintf("%s; at this rate they last %d days, until %s", free, max(days, 0), u.Disk.FullAt.Local().Format(time.DateOnly))
+}

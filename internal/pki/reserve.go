@@ -1,0 +1,88 @@
+package pki
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// reservation is the names that no node may have: a node with one of them could
+// pose as the server, or as the CA. Whoever signs looks here, however it came to
+// that: a person, a token, a policy, a renewal.
+type reservation struct {
+	mu    sync.RWMutex
+	names map[string]string // as altName writes it, in small letters, to why
+}
+
+// Why a name is reserved.
+const (
+	ofCA     = "stands for the CA itself"
+	ofHost   = "stands for whatever machine it is used on"
+	ofServer = "is, or was, a name of this server"
+)
+
+func (r *reservation) add(why string, names ...altName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.names == nil {
+		r.names = map[string]string{}
+	}
+	for _, name := range names {
+		r.names[name.plain()] = why
+	}
+}
+
+// check is Denied if a node asks for one of the names.
+func (r *reservation) check(name fleet.Certname, others []altName) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if why, taken := r.names[altName{dns: string(name)}.plain()]; taken {
+		return fault.New(fault.Denied, "the certname %q %s: give the node another one (Puppet's setting certname, or --certname)", name, why)
+	}
+	for _, other := range others {
+		if why, taken := r.names[other.plain()]; taken {
+			return fault.New(fault.Denied, "the alternative name %s, which %s asks for, %s: leave it out", other, name, why)
+		}
+	}
+	return nil
+}
+
+// plain is a name as two that mean the same are equal: host names know no case,
+// and may end with a dot.
+func (a altName) plain() string {
+	if a.ip != nil {
+		return "IP:" + a.ip.String()
+	}
+	return "DNS:" + strings.ToLower(strings.TrimSuffix(a.dns, "."))
+}
+
+// reserveNames reserves what is known before the server has said its names.
+func (a *Authority) reserveNames(ctx context.Context) error {
+	a.reserved.add(ofHost, altName{dns: "localhost"})
+	a.reserveCA()
+	servers, err := a.store.ServerCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range servers {
+		certs, err := parseCertificates(c.PEM)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err, "the stored server certificate %s cannot be read", c.Serial.Text(16))
+		}
+		a.reserved.add(ofServer, altName{dns: certs[0].Subject.CommonName})
+		a.reserved.add(ofServer, altNamesOf(certs[0])...)
+	}
+	return nil
+}
+
+// reserveCA reserves the names of the CA: the one by which agents ask for its
+// certificate, and those in its certificates.
+func (a *Authority) reserveCA() {
+	a.reserved.add(ofCA, altName{dns: "ca"})
+	for _, cert := range a.current().chain {
+		a.reserved.add(ofCA, altName{dns: cert.Subject.CommonName})
+	}
+}

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/backup"
+	"github.com/tutti-project/tutti/internal/blobfs"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/sqlstore"
+)
+
+// Progress is told how far a long work is; total 0: not known.
+type Progress func(what string, done, total int64)
+
+// Backup backs up the server of a configuration, whether it runs or not. Settings is the text of
+// its configuration file; nil: it has none.
+func Backup(ctx context.Context, c Config, settings []byte, target string, lock backup.Lock, progress Progress) (backup.Result, error) {
+	dir, err := filepath.Abs(c.Data)
+	if err != nil {
+		return backup.Result{}, err
+	}
+	if err := backup.CheckDataDir(dir); err != nil {
+		return backup.Result{}, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return backup.Result{}, fault.New(fault.NotFound, "there is no data directory %s: name the server's with --data", dir)
+	}
+	return backup.Create(ctx, backup.Source{
+		Dir: dir, Settings: settings, Tutti: api.ProgramVersion(), Now: time.Now(), Progress: progress,
+		Records: func(ctx context.Context) (backup.Records, error) { return sqlstore.OpenDump(ctx, records(dir, c)) },
+		Blobs: func(ctx context.Context) (backup.Blobs, error) {
+			return blobfs.OpenBeside(ctx, filepath.Join(dir, "blobs"))
+		},
+	}, target, lock)
+}
+
+// records is where a server's records are.
+func records(dir string, c Config) sqlstore.Config {
+	return sqlstore.Config{Path: filepath.Join(dir, "tutti.db"), URL: c.Database, Version: api.ProgramVersion()}
+}
+
+// Restored is what became of a restore.
+type Restored struct {
+	backup.Result
+	Share    backup.Share `json:"only,omitempty"`
+	Data     string       `json:"data"`
+	Jobs     []int64      `json:"stopped_jobs"`
+	Releases []int64      `json:"paused_releases"`
+}
+
+// RestoreOptions says what is restored.
+type RestoreOptions struct {
+	Source   string // a file, or a directory of backups
+	ID       string // of a directory: which one; empty: the newest
+	Key      backup.Key
+	Share    backup.Share
+	Progress Progress
+	Err      io.Writer // the log
+}
+
+// Restore brings a backup back into the data directory and database of a configuration, which
+// must be empty. Jobs and releases that were under way are stopped and paused: time has passed, and
+// somebody has to say that they are still meant.
+func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err error) {
+	r = Restored{Share: o.Share, Jobs: []int64{}, Releases: []int64{}}
+	if r.Data, err = filepath.Abs(c.Data); err != nil {
+		return r, err
+	}
+	if err := backup.CheckEmpty(r.Data, o.Share); err != nil {
+		return r, err
+	}
+	data, err := openDataDir(r.Data)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, data.close()) }()
+	blobs, err := blobfs.Open(data.join("blobs"))
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, blobs.Close()) }()
+	to := backup.Destination{
+		Dir: r.Data, Share: o.Share, Blobs: blobs, Progress: o.Progress,
+		Loader: func(ctx context.Context, schema backup.Schema) (backup.Loader, error) {
+			return sqlstore.OpenLoader(ctx, records(r.Data, c), schema)
+		},
+	}
+	if o.Share == backup.Everything || o.Share == backup.OnlyRows {
+		to.Settle = func(ctx context.Context, h backup.Header) error { return r.settle(ctx, c, h, o.Err) }
+	}
+	r.Result, err = backup.Restore(ctx, o.Source, o.ID, o.Key, to)
+	return r, err
+}
+
+// settle stops jobs and pauses releases that were under way.
+func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut io.Writer) error {
+	log := newLogger(c, errOut)
+	store, err := sqlstore.Open(ctx, records(r.Data, c), log.Logger)
+	if err != nil {
+		return err
+	}
+	why := "the server was restored from the backup of " + h.Made.UTC().Format(time.RFC3339)
+	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.Close())
+}
+
+func (r *Restored) stopJobs(ctx context.Context, store *sqlstore.Store, why string) error {
+	jobs, err := store.Unended(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if _, err := store.Direct(ctx, j.ID, job.Direction{Reason: "stopped, for " + why, At: time.Now()}); err != nil {
+			return err
+		}
+		r.Jobs = append(r.Jobs, j.ID)
+	}
+	return nil
+}
+
+// pauseReleases pauses those that run, and those that a freeze would let go by itself.
+func (r *Restored) pauseReleases(ctx context.Context, store *sqlstore.Store, why string) error {
+	service := release.NewService(release.Config{Store: store})
+	actor := fleet.Actor{Kind: fleet.UserActor, Name: "restore"}
+	for page := (release.Page{Limit: 100, States: []release.State{release.Running, release.Paused}}); ; {
+		list, err := store.Releases(ctx, page)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, one := range list {
+			page.Before = one.ID
+			if one.State == release.Paused && one.Hold != release.Frozen {
+				continue
+			}
+			if _, err := service.Pause(ctx, actor, one.ID, why); err != nil {
+				return err
+			}
+			r.Releases = append(r.Releases, one.ID)
+		}
+	}
+}
+
+// AcceptDatabase makes the database file of a data directory usable that a server refuses because
+// it was copied without its log, or put in the place of another one.
+func AcceptDatabase(ctx context.Context, c Config) (path string, err error) {
+	if c.Database != "" {
+		return "", fault.New(fault.Invalid, "the records are in PostgreSQL: there is no file to accept")
+	}
+	data, err := openDataDir(c.Data)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, data.close()) }()
+	path = data.join("tutti.db")
+	return path, sqlstore.Accept(ctx, path)
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/pki"
+)
+
+// certificates is httpapi.Certificates: the CA, and the listeners that show what it made.
+type certificates struct {
+	*pki.Authority
+	parts *parts
+}
+
+// RotateServer implements httpapi.Certificates.
+func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, error) {
+	d := c.parts.door.Load()
+	if d == nil {
+		return nil, fault.New(fault.Unavailable, "the server is starting")
+	}
+	made, err := c.Authority.RotateServer(ctx, serverNames(*c.parts.config.Load()))
+	if err != nil {
+		return nil, err
+	}
+	for _, front := range d.fronts() {
+		if err := front.Reload(made, c.Pool()); err != nil {
+			return nil, err
+		}
+	}
+	return made.Leaf, c.RevokeFormerServers(ctx, made.Leaf)
+}
+
+// ImportCA takes over an existing Puppet CA's directory into a data directory
+// whose server does not run.
+func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (imported pki.Imported, err error) {
+	p, err := open(ctx, c, newLogger(c, errOut))
+	if err != nil {
+		return imported, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.ca.Import(ctx, dir)
+}
+
+// AdoptCA makes the CA directory and the database of a server that does not run
+// agree. Nothing else of the server is opened: it would refuse.
+func AdoptCA(ctx context.Context, c Config, discard bool, errOut io.Writer) (adopted pki.Adopted, err error) {
+	p := &parts{log: newLogger(c, errOut)}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if p.data, err = openDataDir(c.Data); err != nil {
+		return adopted, err
+	}
+	if err = p.openStore(ctx, c); err != nil {
+		return adopted, err
+	}
+	return pki.Adopt(ctx, pki.Config{Dir: p.data.join("ca")}, p.store, discard, p.log.Logger)
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/internal/cell"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/ruby"
+)
+
+// What is granted holds for all environments, or for the one that an entry names.
+func TestGrants(t *testing.T) {
+	t.Setenv("TUTTI_TEST_GRANTED", "the server's: own=value")
+	c := Default()
+	c.CompileRead = []string{"/etc/all", "production:/etc/puppetlabs/puppet/eyaml"}
+	c.CompileGems = []string{"production:/opt/gems", "/opt/all"}
+	c.CompileVariables = []string{"A=b:c", "production:VAULT_ADDR=https://vault:8200", "testing:TUTTI_TEST_GRANTED"}
+	c.CompileNetwork = []string{"53", "production:8200"}
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	of, all, err := grants(c)
+	if err != nil || !strings.Contains(all, "eyaml") {
+		t.Fatalf("%v, %s", err, all)
+	}
+	for name, want := range map[string]ruby.Grants{
+		"production": {
+			Read: []string{"/etc/all", "/etc/puppetlabs/puppet/eyaml"}, Gems: []string{"/opt/gems", "/opt/all"},
+			Variables: []string{"A=b:c", "VAULT_ADDR=https://vault:8200"}, Ports: []int{53, 8200},
+		},
+		"testing": {
+			Read: []string{"/etc/all"}, Gems: []string{"/opt/all"}, Variables: []string{"A=b:c", "TUTTI_TEST_GRANTED=the server's: own=value"}, Ports: []int{53},
+		},
+		"other": {Read: []string{"/etc/all"}, Gems: []string{"/opt/all"}, Variables: []string{"A=b:c"}, Ports: []int{53}},
+	} {
+		if diff := cmp.Diff(want, of(fleet.Environment(name))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Each of the operator's programs reaches what is named for it, and what is named for all.
+func TestProgramReaches(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.ProgramPaths = []string{"/etc/all", "classifier:/etc/puppetlabs/enc.yaml"}
+	c.ProgramNetwork = []string{"trusted:636", "53"}
+	reaches, err := programReaches(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]cell.Spec{
+		"autosign":   {Run: []string{"/etc/all"}, Ports: []int{53}},
+		"trusted":    {Run: []string{"/etc/all"}, Ports: []int{636, 53}},
+		"classifier": {Run: []string{"/etc/all", "/etc/puppetlabs/enc.yaml"}, Ports: []int{53}},
+	}, reaches); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.Data, c.ProgramPaths = "/var/lib/tutti", []string{"autosign:/var/lib"}
+	if err := c.Check(); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), "data directory") {
+		t.Errorf("a program that would see the data directory: %v", err)
+	}
+}
+
+// Grants that cannot be, or that would open the server's own data, are refused by name.
+func TestWrongGrants(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*Config){
+		"compile_isolation": func(c *Config) { c.CompileIsolation = "some" },
+		"compile_read":      func(c *Config) { c.CompileRead = []string{"etc"} },
+		"compile_gems":      func(c *Config) { c.CompileGems = []string{"production:/opt/../etc"} },
+		"compile_variables": func(c *Config) { c.CompileVariables = []string{"HOME=/root"} },
+		"compile_network":   func(c *Config) { c.CompileNetwork = []string{"vault.example.test:8200x"} },
+		"program_isolation": func(c *Config) { c.ProgramIsolation = "some" },
+		"program_paths":     func(c *Config) { c.ProgramPaths = []string{"signer:/etc/x"} },
+		"program_network":   func(c *Config) { c.ProgramNetwork = []string{"trusted:ldap"} },
+	} {
+		c := Default()
+		set(&c)
+		if err := c.Check(); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, path := range []string{"/", "/var/lib", "/var/lib/tutti", "/var/lib/tutti/ca", "production:/var/lib/tutti/"} {
+		c := Default()
+		c.Data, c.CompileRead = "/var/lib/tutti", []string{path}
+		if err := c.Check(); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), "data directory") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// Who checks settings is told what cells lack; a strict server that cannot have them is refused.
+func TestTellCells(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	c := Default() // this program is no guard, so there are no cells
+	if err := TellCells(t.Context(), c, &said); err != nil || !strings.Contains(said.String(), "without:\n  any cell") {
+		t.Errorf("%v, %q", err, said.String())
+	}
+	c.CompileIsolation = "strict"
+	if err := TellCells(t.Context(), c, &said); fault.Of(err) != fault.Unavailable {
+		t.Errorf("strict: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+
+	"github.com/tutti-project/tutti/internal/cell"
+	"github.com/tutti-project/tutti/internal/exechook"
+)
+
+// The operator's programs, as settings name them.
+const (
+	autosignProgram   = "autosign"
+	trustedProgram    = "trusted"
+	classifierProgram = "classifier"
+)
+
+// programReaches reads what each of the operator's programs may reach beyond itself and the system. All share what is named for no one.
+func programReaches(c Config) (map[string]cell.Spec, error) {
+	reaches := map[string]cell.Spec{autosignProgram: {}, trustedProgram: {}, classifierProgram: {}}
+	for _, setting := range []struct {
+		key     string
+		entries []string
+		add     func(s *cell.Spec, what string) error
+	}{
+		{"program_paths", c.ProgramPaths, func(s *cell.Spec, what string) error { s.Run = append(s.Run, what); return c.mayShow(what) }},
+		{"program_network", c.ProgramNetwork, func(s *cell.Spec, what string) error {
+			port, err := portOf(what)
+			s.Ports = append(s.Ports, port)
+			return err
+		}},
+	} {
+		for _, entry := range setting.entries {
+			g := narrowed(entry)
+			if _, known := reaches[string(g.environment)]; g.environment != "" && !known {
+				return nil, bad(setting.key, "%q is none of the programs autosign, trusted and classifier", g.environment)
+			}
+			for name, reach := range reaches {
+				if g.environment != "" && string(g.environment) != name {
+					continue
+				}
+				if err := setting.add(&reach, g.what); err != nil {
+					return nil, bad(setting.key, "%s", err)
+				}
+				reaches[name] = reach
+			}
+		}
+	}
+	return reaches, nil
+}
+
+// portOf reads a TCP port.
+func portOf(text string) (int, error) {
+	port, err := strconv.Atoi(text)
+	if err != nil || port < 1 || port > 65535 {
+		return 0, fmt.Errorf("%q is no TCP port, 1 to 65535; hosts cannot be told apart", text)
+	}
+	return port, nil
+}
+
+// openPrograms makes what runs the operator's programs. Each kind has turns of its own: strangers make the policy run, nodes wait for the others.
+func (p *parts) openPrograms(c Config, log *slog.Logger) error {
+	reaches, err := programReaches(c)
+	if err != nil {
+		return err
+	}
+	dir := p.data.join("programs")
+	if err := os.RemoveAll(dir); err != nil { // of a server that was killed
+		return fmt.Errorf("empty the directory of programs: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of programs: %w", err)
+	}
+	runner := func(name string) *exechook.Runner {
+		cfg := exechook.Config{Log: log}
+		if cell.Mode(c.ProgramIsolation) != cell.Off {
+			cfg.Cells, cfg.Reach, cfg.Dir = p.cells, reaches[name], dir
+			cfg.Reach.Hide = []string{p.data.path}
+		}
+		return exechook.New(cfg)
+	}
+	p.signers, p.trusters, p.programs = runner(autosignProgram), runner(trustedProgram), runner(classifierProgram)
+	return nil
+}

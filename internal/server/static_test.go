@@ -1,0 +1,123 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/truth"
+)
+
+// debianModules is where Debian's packages put modules, as links.
+const debianModules = "/usr/share/puppet/modules"
+
+// staticModules are the nodes of internal/ruby/testdata/modules, named after what they are made of.
+var staticModules = []string{
+	"alternatives", "archive", "chrony", "collectd", "corosync", "datacat", "dns", "etcd", "filebeat", "horizon", "ipaclient", "kmod",
+	"memcached", "mongodb", "openssl", "openstacklib", "oslo", "postfix", "powerdns", "redis", "ssh", "sysctl", "systemd", "vswitch", "zookeeper",
+}
+
+// Catalogs of real modules are those of plain Puppet when an agent asks for static ones, too, with the metadata of each file.
+// Modules are the environment's own: Puppet leaves files of others to the agent.
+func TestModulesAreStaticAsPuppets(t *testing.T) {
+	t.Parallel()
+	site, err := os.ReadFile("../ruby/testdata/modules/manifests/site.pp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &truth.World{Files: map[string]string{"manifests/site.pp": string(site), "environment.conf": "modulepath = modules\nmanifest = manifests\n"}}
+	addModules(t, w.Files)
+	w.Files["manifests/files.pp"] = filesOf(w.Files)
+	for _, name := range append([]string{"files"}, staticModules...) {
+		w.Nodes = append(w.Nodes, moduleNode(t, name+".example.org"))
+	}
+	s := newTruthServer(t, startPlain(t), nil).enter(t, w)
+	if difference := s.check(); difference != "" {
+		t.Error(difference)
+	}
+	if s.failed > 0 {
+		t.Errorf("%d of %d nodes have no catalog", s.failed, s.equal)
+	}
+	files := 0
+	for name, result := range s.fresh() {
+		var c struct {
+			Metadata, RecursiveMetadata map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(bytes.ReplaceAll(result.Catalog, []byte("recursive_metadata"), []byte("recursivemetadata")), &c); err != nil {
+			t.Fatal(err)
+		}
+		files += len(c.Metadata) + len(c.RecursiveMetadata)
+		t.Logf("%-16s %d files, %d directories with metadata", name, len(c.Metadata), len(c.RecursiveMetadata))
+	}
+	if files < 10 {
+		t.Errorf("only %d files and directories of modules were compared", files)
+	}
+}
+
+// filesOf is a node with all that modules have below files/.
+func filesOf(files map[string]string) string {
+	of := map[string]bool{}
+	for path := range files {
+		if parts := strings.Split(path, "/"); len(parts) > 3 && parts[2] == "files" {
+			of[parts[1]+"/"+parts[3]] = true
+		}
+	}
+	site := "node /^files\\./ {\n"
+	for _, path := range slices.Sorted(maps.Keys(of)) {
+		site += "  file { '/all/" + path + "': recurse => true, source => 'puppet:///modules/" + path + "' }\n" +
+			"  file { '/one/" + path + "': source => 'puppet:///modules/" + path + "', checksum => 'md5' }\n"
+	}
+	return site + "}\n"
+}
+
+// addModules copies the text of all installed modules.
+func addModules(t *testing.T, files map[string]string) {
+	t.Helper()
+	links, err := os.ReadDir(debianModules)
+	if err != nil {
+		t.Fatalf("no Puppet modules here: make test-deps (%v)", err)
+	}
+	for _, link := range links {
+		root, err := filepath.EvalSymlinks(filepath.Join(debianModules, link.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() || strings.Contains(path, "/spec/") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			files["modules/"+link.Name()+strings.TrimPrefix(path, root)] = string(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func moduleNode(t *testing.T, name string) *truth.Node {
+	t.Helper()
+	text, err := os.ReadFile("../ruby/testdata/facts/debian12.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, _ := strings.Cut(name, ".")
+	node := &truth.Node{Name: name}
+	for into, text := range map[*truth.Object]string{
+		&node.Facts: strings.ReplaceAll(string(text), "node1.example.org", name),
+		&node.Trusted: `{"authenticated":"remote","certname":"` + name + `","extensions":{"pp_role":"test"},"hostname":"` + host +
+			`","domain":"example.org","external":{}}`,
+	} {
+		if *into, err = truth.ParseObject([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return node
+}

@@ -1,0 +1,2 @@
+-- What one node keeps in the filebucket, counted without reading its rows.
+CREATE INDEX backups_of_node ON backups (node, blob, size);
