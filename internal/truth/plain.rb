@@ -169,9 +169,11 @@ class Plain
   end
 end
 
+3.times { GC.start } # what is old is left alone by the children
 while (line = $stdin.gets)
   reader, writer = IO.pipe
   pid = fork do
+    GC.disable # a collection would copy every page of the parent
     reader.close
     Dir.mktmpdir('plain') do |dir|
       answer = Plain.new(JSON.parse(line, max_nesting: false), File.realpath(dir)).run
