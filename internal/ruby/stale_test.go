@@ -16,7 +16,8 @@ type staleRow struct {
 	want       string // a note, or how it begins
 }
 
-// staleNodes makes a node, a function of the module rows and a template of each row.
+// staleNodes makes a node, a function of the module rows and a template of each row. The message of
+// the one resource is "ran", or what the row's Ruby failed with.
 func staleNodes(files map[string]string, rows []staleRow, before string) {
 	files["environment.conf"] = "modulepath = modules\n"
 	var site strings.Builder
@@ -25,10 +26,11 @@ func staleNodes(files map[string]string, rows []staleRow, before string) {
 		fmt.Fprintf(&site, "node 'r%d.example.org' { notify { 'x': message => String(rows::r%d()) } }\n", i, i)
 		fmt.Fprintf(&site, "node 'e%d.example.org' { notify { 'x': message => template('rows/%s.erb') } }\n", i, function)
 		files["modules/rows/lib/puppet/functions/rows/"+function+".rb"] = "Puppet::Functions.create_function(:'rows::" + function +
-			"') do\n  dispatch(:act) {}\n  def act\n    scope = closure_scope\n    " + before + "\n    " + row.ruby + "\n    1\n" +
-			"  rescue IOError, SystemCallError, ScriptError, StandardError => e\n    raise if e.is_a?(NameError) && !e.is_a?(NoMethodError)\n    2\n" +
+			"') do\n  dispatch(:act) {}\n  def act\n    scope = closure_scope\n    " + before + "\n    " + row.ruby + "\n    'ran'\n" +
+			"  rescue ScriptError, StandardError => e\n    raise if e.is_a?(NameError) && !e.is_a?(NoMethodError)\n    e.class.name\n" +
 			"  end\nend\n"
-		files["modules/rows/templates/"+function+".erb"] = "<%\n  " + before + "\n  begin\n  " + row.ruby + "\n  rescue StandardError\n  end\n-%>\nx\n"
+		files["modules/rows/templates/"+function+".erb"] = "<% x = begin\n  " + before + "\n  " + row.ruby + "\n  'ran'\n" +
+			"  rescue ScriptError, StandardError => e\n  e.class.name\n  end\n-%>\n<%= x -%>"
 	}
 	files["manifests/site.pp"] += site.String() + "node default { }\n"
 }
@@ -36,13 +38,23 @@ func staleNodes(files map[string]string, rows []staleRow, before string) {
 // staleReads compiles one node and returns what it read.
 func staleReads(t *testing.T, pool *Pool, node string) []string {
 	t.Helper()
+	notes, _ := staleRun(t, pool, node)
+	return notes
+}
+
+// staleRun also says how the row's Ruby ended.
+func staleRun(t *testing.T, pool *Pool, node string) (notes []string, ended string) {
+	t.Helper()
 	o := order(t, "production", "stale", node+".example.org")
 	o.Facts = bytes.Replace(o.Facts, []byte("{"), []byte(`{"deep": {"list": [1], "sub": {"a": 1}, "x": "y"},`), 1)
 	outcome, err := pool.Compile(t.Context(), o)
 	if err != nil {
 		t.Fatalf("%s: %v", node, err)
 	}
-	return notesOf(outcome.Reads)
+	if made := parse(t, outcome.Catalog).find("Notify[x]"); made != nil {
+		ended, _ = made.Parameters["message"].(string)
+	}
+	return notesOf(outcome.Reads), ended
 }
 
 func hasNote(notes []string, want string) bool {
@@ -72,6 +84,12 @@ var takingHashes = []staleRow{
 	{name: "other dumps", ruby: "Marshal.load(Marshal.dump({ 'a' => [1] })); JSON.generate({ 'a' => 1 }); YAML.dump([1])"},
 	{name: "held", ruby: "held = [h, { 'h' => h }]; held.size"},
 	{name: "equal?", ruby: "h.equal?({})"},
+	{name: "other MessagePack", ruby: "require 'msgpack'\n MessagePack.pack('a' => [1]); { 'a' => h['x'] }.to_msgpack"},
+	{name: "dates with a year", ruby: "Date.parse('2020-05-01'); Date.parse('2020-05'); Date.strptime('2020 12', '%Y %j'); DateTime.parse('2020-01-01T10:00Z'); " +
+		"Date.strptime('1', '%s'); Date.iso8601('2020-w03-2')"},
+	{name: "times of a zone", ruby: "Time.at(0).zone; Time.new(2020, 1, 1).utc_offset; Time.at(0).localtime.hour"},
+	{name: "a seed", ruby: "srand(5)\n x = rand(5)\n srand(6)\n x"},
+	{name: "chance with a seed", ruby: "Random.new(5).rand(9); [1, 2].shuffle(random: Random.new(1))"},
 
 	{name: "Hash#merge", ruby: "{}.merge(h)", want: wholeHash},
 	{name: "Hash#merge of several", ruby: "{}.merge({}, h)", want: wholeHash},
@@ -104,6 +122,15 @@ var takingHashes = []staleRow{
 	{name: "Hash#transform_keys!", ruby: "{ 'list' => 1 }.transform_keys!(h)", want: wholeHash},
 	{name: "a key of a hash", ruby: "{}.store(h, 1)", want: wholeHash},
 	{name: "**", ruby: "x = { 'a' => 1, **h }", want: wholeHash},
+	{name: "** alone", ruby: "x = { **h }", want: wholeHash},
+	{name: "a key of a literal", ruby: "x = { h => 1 }", want: wholeHash},
+	{name: "a key of a long literal", ruby: "x = { h => 1, 1 => 1, 2 => 1, 3 => 1, 4 => 1, 5 => 1, 6 => 1, 7 => 1, 8 => 1, 9 => 1 }", want: wholeHash},
+	{name: "MessagePack.pack", ruby: "require 'msgpack'\n MessagePack.pack(h)", want: wholeHash},
+	{name: "MessagePack.pack within", ruby: "require 'msgpack'\n MessagePack.pack('a' => [h])", want: wholeHash},
+	{name: "to_msgpack", ruby: "require 'msgpack'\n h.to_msgpack", want: wholeHash},
+	{name: "to_msgpack within", ruby: "require 'msgpack'\n [h].to_msgpack", want: wholeHash},
+	{name: "MessagePack's packer", ruby: "require 'msgpack'\n MessagePack::Packer.new.write([h]).to_s", want: wholeHash},
+	{name: "MessagePack's factory", ruby: "require 'msgpack'\n MessagePack::Factory.new.dump([h])", want: wholeHash},
 	{name: "** in a call", ruby: "f = ->(**o) { o }\n f.call(**h)", want: wholeHash},
 	{name: "String#gsub", ruby: "'list x'.gsub(/\\w+/, h)", want: wholeHash},
 	{name: "String#sub", ruby: "'list x'.sub(/\\w+/, h)", want: wholeHash},
@@ -162,10 +189,13 @@ func TestHashesOfFactsThatAreTakenWhole(t *testing.T) {
 	pool := stalePool(t, files)
 	for i, row := range takingHashes {
 		for _, kind := range []string{"r", "e"} {
-			notes := staleReads(t, pool, fmt.Sprintf("%s%d", kind, i))
+			notes, ended := staleRun(t, pool, fmt.Sprintf("%s%d", kind, i))
 			whole := hasNote(notes, "value /facts/deep") || hasNote(notes, "value /facts")
 			switch row.want {
 			case "":
+				if ended != "ran" {
+					t.Errorf("%s (%s): it ended with %s", row.name, kind, ended)
+				}
 				if whole || !hasNote(notes, "value /facts/deep/list") || hasNote(notes, "volatile ") {
 					t.Errorf("%s (%s): all is said to be read: %q", row.name, kind, append(kindOf(notes, "value "), kindOf(notes, "volatile ")...))
 				}

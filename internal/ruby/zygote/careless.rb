@@ -24,6 +24,9 @@ module Tutti
       # Whether some of it has no file that says who uses it.
       attr_reader :anywhere
 
+      # Whether some code keeps what srand returns.
+      attr_reader :seeds
+
       def install
         @splat = sends('f(**h)') & ~sends('f(h)')
         TracePoint.new(:script_compiled) { |point| compiled(point.instruction_sequence, point.eval_script) }.enable
@@ -59,9 +62,26 @@ module Tutti
         return unless inside
 
         text ||= Inputs.deaf { File.binread(path) }
-        found(inside) if text.b.match?(/\*\*|sub/) && careless?(sequence)
+        text = text.b
+        found(inside) if text.match?(/\*\*|sub/) && careless?(sequence)
+        @seeds ||= text.include?('srand') && keeps_seeds?(sequence.to_a)
       rescue SystemCallError
         found(inside)
+      end
+
+      # Whether a call of srand is followed by anything else than throwing the old seed away, or
+      # srand is called by its name.
+      def keeps_seeds?(list)
+        return list.each_cons(2).any? { |one, other| seeds?(one) && other != [:pop] } || list.grep(Array).any? { |part| keeps_seeds?(part) } if list.is_a?(Array)
+
+        false
+      end
+
+      def seeds?(instruction)
+        return false unless instruction.is_a?(Array)
+
+        name, call = instruction
+        call.is_a?(Hash) ? call[:mid] == :srand : name == :putobject && call == :srand
       end
 
       # Text without a file is the environment's if one of its lines evaluates it, or a template.

@@ -19,6 +19,11 @@ module Tutti
       def given(values)
         values.each { |value| FactReads.whole(value) if value.is_a?(FactReads::Followed) } if Inputs.heard
       end
+
+      # Somebody takes all that lies within some values.
+      def within(values)
+        values.each { |value| Dumps.look(value, {}.compare_by_identity) || Inputs.heard.everything_followed } if Inputs.heard
+      end
     end
 
     # What a hash does with another one.
@@ -70,7 +75,7 @@ module Tutti
     # A method of all hashes, used on one of facts.
     module Binding
       def bind(receiver)
-        FactReads.whole(receiver) if receiver.is_a?(FactReads::Followed)
+        FactReads.whole(receiver) if FactReads::Followed === receiver # rubocop:disable Style/CaseEquality
         super
       end
 
@@ -86,7 +91,7 @@ module Tutti
       PLAIN = [String, Symbol, Numeric, NilClass, TrueClass, FalseClass, Module, Regexp].freeze
 
       def dump(object, *)
-        Inputs.heard && (Dumps.look(object, {}.compare_by_identity) || Inputs.heard.everything_followed)
+        FactHashes.within([object])
         super
       end
 

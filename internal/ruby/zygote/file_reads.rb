@@ -16,18 +16,16 @@ module Tutti
     class << self
       def install
         prepend_to(File.singleton_class, OPENING | ASKING | CHANGING, 'file')
-        prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen copy_stream], 'file')
-        prepend_to(FileTest.singleton_class, ASKING, 'file')
+        prepend_to(IO.singleton_class, %i[read binread readlines foreach sysopen copy_stream write binwrite], 'file')
+        Outside.implicitly(ASKING, "args.each { |path| ::Tutti::FileReads.seen('file', path) }", FileTest)
         prepend_to(Dir.singleton_class, LISTING, 'list')
         prepend_to(Dir.singleton_class, %i[exist? exists? chdir mkdir rmdir unlink delete], 'file')
         [File, File::Stat].each { |kind| kind.prepend(Initialized) }
         Dir.prepend(InitializedDir)
         IO.prepend(Reopened)
         Dir.singleton_class.prepend(Globs)
-        Outside.implicitly(Requires)
-        Outside.implicitly(Autoloads)
         Module.prepend(Autoloads)
-        Outside.implicitly(Opens)
+        functions
       end
 
       def seen(kind, path)
@@ -39,9 +37,20 @@ module Tutti
 
         inside = Inputs.places.below(path)
         return seen_inside(kind, inside) if inside
+        return Outside.seen_below_code('asks for the working directory') if relative?(path)
 
         path = Places::ABSOLUTE.call(path)
-        Outside.seen("#{kind == 'file' ? 'reads' : 'lists'} #{path}") unless Inputs.places.known?(path)
+        Outside.seen("#{%w[list names].include?(kind) ? 'lists' : 'reads'} #{path}") unless Inputs.places.known?(path)
+      end
+
+      # A name that Kernel#open is given.
+      def opened(path)
+        seen('file', path) unless path.respond_to?(:to_open)
+      end
+
+      # Whether a path is one below the process's own directory, of which no code knows.
+      def relative?(path)
+        !path.empty? && !path.start_with?('/') && Inputs.places.known?(Places::ABSOLUTE.call(path))
       end
 
       # The directory that a pattern begins with, with all that is below.
@@ -54,6 +63,18 @@ module Tutti
       end
 
       private
+
+      # Kernel's own ways to files.
+      def functions
+        noted = '::Tutti::FileReads::Requires.note(args[0])'
+        Outside.implicitly(%i[require], noted, call: '%s.tap { |fresh| ::Tutti::NativeReads.loaded if fresh }')
+        Outside.implicitly(%i[require_relative], 'args[0] = ::Tutti::FileReads::Requires.beside(args[0], caller_locations(1, 4))', instead: :require)
+        Outside.implicitly(%i[load], noted)
+        # Ruby's own would take the module around our line for the one around the code's.
+        Outside.implicitly(%i[autoload], '', call: '::Tutti::FileReads::Autoloads.of(self).autoload(*args)')
+        Outside.implicitly(%i[open], '::Tutti::FileReads.opened(args[0])')
+        Outside.implicitly(%i[test], "args.drop(1).each { |path| ::Tutti::FileReads.seen('file', path) }")
+      end
 
       # What Puppet's loaders look at is noted by the names that they look up, and what
       # others read of the same directories by itself.
@@ -80,7 +101,7 @@ module Tutti
     # However a file is opened: File.open makes an object, too.
     module Initialized
       def initialize(path, *args, **options)
-        FileReads.seen('file', path)
+        path.is_a?(Integer) ? Outside.seen_in_code('reads an open file') : FileReads.seen('file', path)
         super
       end
     end
@@ -97,20 +118,6 @@ module Tutti
     module Reopened
       def reopen(other, *args, **options)
         FileReads.seen('file', other)
-        super
-      end
-    end
-
-    # Kernel's own ways to files.
-    module Opens
-      def open(path, *args, **options, &block)
-        program = path.is_a?(String) && path.start_with?('|')
-        program ? Outside.seen_below_code('runs a program') : FileReads.seen('file', path)
-        super
-      end
-
-      def test(command, *paths)
-        paths.each { |path| FileReads.seen('file', path) }
         super
       end
     end
@@ -135,6 +142,13 @@ module Tutti
 
     # Ruby that is loaded once somebody names what is in it, or was loaded by another compile.
     module Autoloads
+      CLASS = Kernel.instance_method(:class)
+
+      # The module that code of an object names its constants in.
+      def self.of(object)
+        Kernel.equal?(object) ? Object : CLASS.bind_call(object)
+      end
+
       def autoload(name, path)
         Requires.note(path)
         super
@@ -174,20 +188,10 @@ module Tutti
         nil
       end
 
-      def require(path)
-        Requires.note(path)
-        super.tap { |fresh| NativeReads.loaded if fresh }
-      end
-
-      # Ruby's own would look beside this file.
-      def require_relative(path)
-        at = caller_locations(1, 1).first
-        require(File.expand_path(path, File.dirname(at.absolute_path || at.path)))
-      end
-
-      def load(path, *)
-        Requires.note(path)
-        super
+      # Ruby's own would look beside our file.
+      def self.beside(path, lines)
+        line = lines.find { |at| !at.path.start_with?(__dir__) }
+        File.expand_path(path, File.dirname(line.absolute_path || line.path))
       end
     end
   end

@@ -12,10 +12,7 @@ module Tutti
     # Puppet's functions that pass on what they are told.
     PASSING = %r{/puppet/(?:functions|parser/functions|pops/time)/}.freeze
 
-    # Where to find what every object can do: Ruby 2 does not see modules that are
-    # prepended to one that is included already.
-    IMPLICIT = RUBY_VERSION < '3' ? Object : Kernel
-
+    KEPT = [] # functions as they were, by the number that their hooks know
     MOST_CHANCES = 1000 # of a compile that are looked up
     FACTER = "reads the server's own facts"
 
@@ -64,8 +61,10 @@ module Tutti
         seen_below_code(what) if caller.start_with?('(erb)') || Inputs.places.below(caller)
       end
 
-      def seeded
-        @seeded = true
+      # Whoever keeps what srand returns has got hold of the seed before.
+      def seed(given)
+        chance if Careless.seeds
+        given.empty? ? unseeded : @seeded = true
       end
 
       def unseeded
@@ -84,18 +83,54 @@ module Tutti
         seen_by_code('uses random numbers')
       end
 
+      # A date is taken from the clock as far as its text does not say it.
+      def completed(read, name, args, options)
+        given = name == :strptime ? args.first(2) : args.first(name == :parse ? 2 : 1)
+        parts = read.call(*given, **options)
+        seen_by_code('reads the clock') unless parts.nil? || parts.empty? || complete?(parts)
+      rescue StandardError # Ruby says it better
+        nil
+      end
+
       # Whether a file is Puppet's own, or ours.
       def puppet?(path)
         path.start_with?(@puppet, __dir__, '<internal:') && !path.match?(PASSING)
       end
 
-      # Hooks functions that every object has as private methods, and Kernel as public ones.
-      def implicitly(hooks)
-        Kernel.singleton_class.prepend(hooks)
-        IMPLICIT.prepend(hooks.dup.tap { |copy| copy.send(:private, *copy.instance_methods(false)) })
+      # Hooks functions that a module has, and whoever includes it as private methods. The text of
+      # a hook is run first; it finds the arguments in args. Another function may be called instead.
+      #
+      # Hooks take the place of functions: super would find nothing for an object that does not
+      # include the module and only borrows its methods, as each Delegator borrows Kernel's.
+      def implicitly(names, hook, target = Kernel, instead: nil, call: '%s')
+        [target, target.singleton_class].each do |there|
+          names.each do |name|
+            hidden = there.private_method_defined?(name)
+            next unless hidden || there.method_defined?(name)
+
+            KEPT << there.instance_method(instead || name)
+            kept = "::Tutti::Outside::KEPT[#{KEPT.size - 1}].bind_call(self, *args, **options, &block)"
+            there.send(:alias_method, name, name) # Ruby then does not warn that it is defined again
+            there.class_eval("def #{name}(*args, **options, &block); #{hook}; #{format(call, kept)}; end", __FILE__, __LINE__)
+            there.send(:private, name) if hidden
+          end
+        end
+      end
+
+      # The hook that notes what is done when seen by one of the methods above.
+      def hook(what, report = 'seen_by_code')
+        "::Tutti::Outside.#{report}(#{what.dump})"
       end
 
       private
+
+      # A year is enough: what is smaller begins at 1. But years of weeks are others.
+      def complete?(parts)
+        return true if parts.key?(:jd) || parts.key?(:seconds)
+        return !parts.key?(:cweek) && !parts.key?(:cwday) if parts.key?(:year)
+
+        parts.key?(:cwyear) && (parts.keys & %i[mon mday yday]).empty?
+      end
 
       # The line of the environment's code that is running; empty when there is none;
       # nil when what runs can only matter to nodes.
@@ -115,7 +150,7 @@ module Tutti
         names.each do |name|
           next unless target.method_defined?(name) || target.private_method_defined?(name)
 
-          hooks.class_eval("def #{name}(*args, **options, &block); ::Tutti::Outside.#{report}(#{what.dump}); super; end", __FILE__, __LINE__)
+          hooks.class_eval("def #{name}(*args, **options, &block); #{hook(what, report)}; super; end", __FILE__, __LINE__)
           hooks.send(:private, name) if target.private_method_defined?(name)
         end
         target.prepend(hooks)
@@ -126,7 +161,8 @@ module Tutti
         watch(Time.singleton_class, %i[now], 'reads the clock')
         watch(Date.singleton_class, %i[today], 'reads the clock')
         watch(DateTime.singleton_class, %i[now], 'reads the clock')
-        watch(Process.singleton_class, %i[clock_gettime pid ppid times], 'reads the clock or the process')
+        implicitly(%i[clock_gettime pid ppid times], hook('reads the clock or the process'), Process)
+        partial_dates
         watch(Dir.singleton_class, %i[pwd getwd home], 'asks for the working directory', 'seen_in_code')
         # What another thread reads is not noted.
         watch(Thread.singleton_class, %i[new start fork], 'starts a thread')
@@ -144,9 +180,25 @@ module Tutti
         end)
       end
 
+      # Dates that are made of texts which may not name a year.
+      def partial_dates
+        kinds = %i[parse strptime iso8601 rfc3339 xmlschema rfc2822 rfc822 httpdate jisx0301]
+        [Date, DateTime].each do |kind|
+          hooks = Module.new
+          kinds.each do |name|
+            read = Date.method("_#{name}")
+            hooks.define_method(name) do |*args, **options, &block|
+              Outside.completed(read, name, args, options) if Inputs.listening? && Inputs.places
+              super(*args, **options, &block)
+            end
+          end
+          kind.singleton_class.prepend(hooks)
+        end
+      end
+
       def chances
         require 'securerandom'
-        implicitly(Dice)
+        Dice::HOOKS.each { |name, hook| implicitly([name], hook) }
         Random.singleton_class.prepend(Dice)
         watch(Random.singleton_class, %i[bytes random_number new_seed urandom seed], 'uses random numbers', 'seen_by_code')
         watch(SecureRandom.singleton_class, %i[gen_random bytes], 'uses random numbers', 'seen_by_code')
@@ -169,8 +221,8 @@ module Tutti
       end
 
       def programs
-        [IMPLICIT, Kernel.singleton_class].each { |target| watch(target, %i[` system spawn exec fork], 'runs a program', 'seen_below_code') }
-        watch(Process.singleton_class, %i[spawn exec fork], 'runs a program', 'seen_below_code')
+        implicitly(%i[` system spawn exec fork], hook('runs a program', 'seen_below_code'))
+        implicitly(%i[spawn exec fork], hook('runs a program', 'seen_below_code'), Process)
         watch(IO.singleton_class, %i[popen], 'runs a program', 'seen_below_code')
       end
 
@@ -183,7 +235,8 @@ module Tutti
 
       def surroundings
         require 'etc'
-        watch(Etc.singleton_class, %i[getlogin getpwnam getpwuid getpwent getgrnam getgrgid getgrent passwd group uname nprocessors sysconf confstr], "asks the server's system", 'seen_below_code')
+        implicitly(%i[getlogin getpwnam getpwuid getpwent getgrnam getgrgid getgrent passwd group uname nprocessors sysconf confstr],
+                   hook("asks the server's system", 'seen_below_code'), Etc)
         # The server gives every process the same variables, but for the directory.
         ENV.singleton_class.prepend(Variables)
         watch(ENV.singleton_class, %i[to_h to_hash to_a inspect each each_pair values select select! filter filter! filter_map reject reject! slice
@@ -224,14 +277,10 @@ module Tutti
 
     # Random numbers without a seed of the code's own.
     module Dice
-      def rand(*)
-        Outside.chance
-        super
-      end
+      HOOKS = { rand: '::Tutti::Outside.chance', srand: '::Tutti::Outside.seed(args)' }.freeze
 
-      def srand(*seed)
-        seed.empty? ? Outside.unseeded : Outside.seeded
-        super
+      HOOKS.each do |name, hook|
+        class_eval("def #{name}(*args); #{hook}; super; end", __FILE__, __LINE__)
       end
     end
 
