@@ -50,14 +50,17 @@ func paths(list []string) []string {
 func engine(ctx context.Context, interpreter string, settings Settings, granted string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL`
+	const ask = `require "puppet/version"; print "puppet ", Puppet.version, ", ruby ", RUBY_VERSION, " ", RUBY_PATCHLEVEL, "\n"
+		1700.times { |month| time = Time.at(month * 2_629_746); print time.utc_offset, time.zone, "\n" }`
 	cmd := exec.CommandContext(ctx, interpreter, "-e", ask)
 	cmd.Env = environ(os.TempDir())
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s for Puppet's version: %w", interpreter, err)
 	}
+	versions, zone, _ := strings.Cut(string(out), "\n")
 	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, zone)
 	if err := settings.write(sum); err != nil {
 		return "", err
 	}
@@ -73,7 +76,7 @@ func engine(ctx context.Context, interpreter string, settings Settings, granted 
 		_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(text), text)
 		return err
 	})
-	return fmt.Sprintf("%s, %s", out, hex.EncodeToString(sum.Sum(nil))[:12]), err
+	return fmt.Sprintf("%s, %s", versions, hex.EncodeToString(sum.Sum(nil))[:12]), err
 }
 
 // write writes all that compilers take from s. Processes read a global hiera.yaml once.

@@ -67,6 +67,7 @@ module Tutti
                                dir: message['dir'], limit: @limits['catalog_bytes'], answers: @limits['answer_bytes'],
                                settings: message['settings'] || {})
       @compiler.load
+      Time.at(0).zone # the time zone is read once: all workers have the same
       settle
       { 'puppet' => Puppet.version, 'ruby' => RUBY_VERSION, 'resident_bytes' => Memory.resident }
     rescue Puppet::Error => e # environment.conf cannot be used
