@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
@@ -83,6 +84,9 @@ func TestNoop(t *testing.T) {
 	} {
 		contains(t, a.server.tutti(t, args...), "unchanged, 4 would change")
 	}
+	eventually(t, patience, "the events of the run are made from its report", func() bool {
+		return strings.Contains(a.server.tutti(t, "event", "list", "--node", a.name, "--kind", "end"), "run ends, 4 would change (")
+	})
 }
 
 // --use_cached_catalog applies the catalog of the run before, even when the code has changed.
