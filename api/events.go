@@ -77,6 +77,7 @@ type Event struct {
 	File        string          `json:"file,omitempty"`
 	Line        int             `json:"line,omitempty"`
 	Containment []string        `json:"containment,omitempty"`
+	Pending     int             `json:"pending,omitempty"`  // of end: how many resources noop kept from changing
 	Missing     int             `json:"missing,omitempty"`  // of missing: how many events the node had to drop
 	Version     string          `json:"version,omitempty"`  // of end: the version that was applied
 	Reported    bool            `json:"reported,omitempty"` // it was made from the run's report

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
@@ -83,6 +84,9 @@ func TestNoop(t *testing.T) {
 	} {
 		contains(t, a.server.tutti(t, args...), "unchanged, 4 would change")
 	}
+	eventually(t, patience, "the events of the run are made from its report", func() bool {
+		return strings.Contains(a.server.tutti(t, "event", "list", "--node", a.name, "--kind", "end"), "run ends, 4 would change (")
+	})
 }
 
 // --use_cached_catalog applies the catalog of the run before, even when the code has changed.
@@ -151,11 +155,14 @@ func TestPluginsync(t *testing.T) {
 				t.Fatalf("agents cannot speak MessagePack here: make test-deps (%v)", err)
 			}
 			a := newAgent(t, theHouse(t), c.name+".test", "story=plugins")
+			a.csrAttributes(t, "extension_requests:\n  pp_zone: z\n  pp_role: r\n  1.3.6.1.4.1.34380.1.2.7: own\n  pp_application: a\n")
 			a.run(t, 2, c.args...)
 			same(t, "files", map[string]string{
 				"facts.txt": "a custom fact and an external fact\n",
 				"line.txt":  "written by a synced provider\n",
 				"order.txt": "zebra=y,b ant=c,a\n",
+				"trusted.txt": "pp_zone=z pp_role=r 1.3.6.1.4.1.34380.1.2.7=own pp_application=a\n" +
+					`{"pp_zone":"z","pp_role":"r","1.3.6.1.4.1.34380.1.2.7":"own","pp_application":"a"}` + "\n",
 			}, a.tree(t, "."))
 			_, err := os.Stat(filepath.Join(a.home, "vardir/locales/de/tutti-story.po"))
 			if got := err == nil; got != c.locales {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -187,9 +188,15 @@ func TestScheduledRunsThatOnlyShow(t *testing.T) {
 	n := joinScheduled(t, s, "shown.test", "plugins", "--run-noop")
 	n.start(t)
 	status := n.ran(t, "runs from what it keeps", func(s agentpkg.Status) bool { return s.Runs.Last.Catalog != "" })
-	if status.Runs.Last.Status != "unchanged" || !status.Runs.Noop {
+	if status.Runs.Last.Status != "unchanged" || !status.Runs.Noop || status.Runs.Last.Pending == 0 {
 		t.Errorf("the noop run: %+v", status.Runs)
 	}
+	would := fmt.Sprintf("unchanged, %d would change", status.Runs.Last.Pending)
+	contains(t, s.tutti(t, "agent", "status", "--dir", n.dir), would+", ")
+	contains(t, s.tutti(t, "report", "list", "--node", "shown.test"), would)
+	eventually(t, patience, "the end of the run says so", func() bool {
+		return strings.Contains(s.tutti(t, "event", "list", "--node", "shown.test", "--kind", "end"), strings.Replace(would, "unchanged", "run ends", 1)+" (")
+	})
 	same(t, "files", map[string]string{}, n.tree(t, "."))
 	for _, r := range n.reports(t) {
 		if !r.Noop || !r.NoopPending {

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
@@ -51,14 +52,25 @@ func count(t *testing.T, db *sql.DB, query string) int {
 	return n
 }
 
-// words is the one text that a query gives.
-func words(t *testing.T, db *sql.DB, query string) string {
+// texts are the texts that a query gives.
+func texts(t *testing.T, db *sql.DB, query string) (all []string) {
 	t.Helper()
-	var text string
-	if err := db.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return text
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return all
 }
 
 // judge compares what the server has with what was done.
@@ -150,8 +162,30 @@ func (s *storm) judgeCompilations(t *testing.T) {
 	if compiled > reasons+s.lost || compiled < stormNodes {
 		t.Errorf("%d compilations were begun, want %d to %d", compiled, stormNodes, reasons+s.lost)
 	}
-	if failed := count(t, db, "SELECT COUNT(*) FROM compilations WHERE state = 'failed' AND certname LIKE 'sim-%'"); failed > 0 {
-		t.Errorf("%d compilations failed, one of them: %s", failed,
-			words(t, db, "SELECT MIN(certname || ': ' || error) FROM compilations WHERE state = 'failed' AND certname LIKE 'sim-%'"))
+	if failed := failures(t, db); len(failed) > 0 {
+		t.Errorf("compilations failed, for each error how many, and one of them:\n%s", strings.Join(failed, "\n"))
 	}
+}
+
+// failures are the different errors of compilations of the storm's nodes, the most frequent first.
+func failures(t *testing.T, db *sql.DB) []string {
+	t.Helper()
+	return texts(t, db, `SELECT COUNT(*) || ' times, ' || MIN(certname) || ': ' || error FROM compilations
+		WHERE state = 'failed' AND certname LIKE 'sim-%' GROUP BY error ORDER BY COUNT(*) DESC, error`)
+}
+
+// Each error of a storm is told, not the first by name alone.
+func TestEachFailureOfAStormIsTold(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE compilations (certname TEXT, state TEXT, error TEXT);
+		INSERT INTO compilations VALUES ('sim-1', 'failed', 'a'), ('sim-2', 'failed', 'b'), ('sim-3', 'failed', 'b'), ('sim-4', 'done', ''), ('web', 'failed', 'c')`); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "failures", []string{"2 times, sim-2: b", "1 times, sim-1: a"}, failures(t, db))
 }

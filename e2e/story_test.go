@@ -20,7 +20,7 @@ import (
 // The stories in testdata/stories are told at the command line alone. `serve` starts a server
 // for the rest of the story, and TUTTI_DATA and SERVER point to it. `reap FILE` ends, with the story, the process whose number will be in FILE. `checkin NODE [FACTS]` is a node
 // that gets its certificate, sends these facts (a JSON object, or a file of one) and
-// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment.
+// fetches its catalog. `fleet NODE...` is simulated nodes whose agents are connected, `! fleet` takes them away. `agent NODE...` is real agents. `documented PAGE` runs what a page of docs/ shows. FACTS may name the environment it asks for, as story_environment; with story_noop it reports a noop run that would change one file.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -149,5 +149,19 @@ func (s *server) checkIn(name string, facts map[string]any) error {
 	if err == nil && answer.status != http.StatusOK {
 		err = fmt.Errorf("catalog of %s: %d %s", name, answer.status, answer.body)
 	}
+	if err != nil || facts["story_noop"] != true {
+		return err
+	}
+	answer, err = n.patient(http.MethodPut, "/puppet/v3/report/"+name+"?environment="+environment, "application/json", noopReport(name))
+	if err == nil && answer.status != http.StatusOK {
+		err = fmt.Errorf("report of %s: %d %s", name, answer.status, answer.body)
+	}
 	return err
+}
+
+// noopReport is the report of a run that would have changed one file.
+func noopReport(name string) []byte {
+	only := strings.NewReplacer(`"noop":false`, `"noop":true`, `"noop_pending":false`, `"noop_pending":true`, `"status":"changed"`, `"status":"unchanged"`,
+		`"status":"success"`, `"status":"noop"`)
+	return []byte(only.Replace(string(reportJSON(name, newUUID()))))
 }

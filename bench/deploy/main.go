@@ -1,5 +1,5 @@
 // Deploy measures what the check of a deploy costs besides compiling: a repository of many files of which some changed. There are no nodes, so that
-// nothing is compiled. Method and figures: docs/benchmarks.md.
+// nothing is compiled.
 //
 //	go run ./bench/deploy [-files 5000] [-changed 20] [-runs 5]
 package main

@@ -100,7 +100,7 @@ func outcomeOf(r errand.Record, o errand.Output) routine.Outcome {
 	}
 	switch s := routine.Status(results.Status); s {
 	case routine.Changed, routine.Unchanged, routine.Failed:
-		out.Status, out.UUID = s, results.TransactionUUID
+		out.Status, out.UUID, out.Pending = s, results.TransactionUUID, results.Pending
 		if results.ErrorType == pxp.OtherCatalog {
 			out.Status = routine.Failed
 		}
@@ -204,7 +204,7 @@ func (d *daemon) standing(s *Status) {
 		s.Runs.Next = &next.At
 	}
 	if l := state.Last; l.Status != "" {
-		s.Runs.Last = &ScheduledRun{Status: string(l.Status), Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, Begin: l.Began, End: state.Ended}
+		s.Runs.Last = &ScheduledRun{Status: string(l.Status), Pending: l.Pending, Detail: l.Detail, Catalog: l.Catalog, Report: l.UUID, Begin: l.Began, End: state.Ended}
 	}
 }
 

@@ -133,6 +133,7 @@ func TestOutcomes(t *testing.T) {
 		want   routine.Outcome
 	}{
 		"unchanged":         {errand.Record{}, `{"status":"unchanged","transaction_uuid":"u","catalog":"d"}`, routine.Outcome{Status: routine.Unchanged, UUID: "u", Catalog: "d"}},
+		"noop":              {errand.Record{}, `{"status":"unchanged","transaction_uuid":"u","pending":3}`, routine.Outcome{Status: routine.Unchanged, UUID: "u", Pending: 3}},
 		"failed":            {errand.Record{Status: errand.Failure}, `{"status":"failed","transaction_uuid":"u","error_type":"agent_exit_non_zero","error":"code 1"}`, routine.Outcome{Status: routine.Failed, UUID: "u", Detail: "code 1"}},
 		"another catalog":   {errand.Record{}, `{"status":"changed","transaction_uuid":"u","error_type":"other_catalog","error":"other"}`, routine.Outcome{Status: routine.Failed, UUID: "u", Detail: "other"}},
 		"disabled":          {errand.Record{}, `{"status":"unknown","error_type":"agent_disabled","error":"disabled"}`, routine.Outcome{Status: routine.Disabled, Detail: "disabled"}},

@@ -86,7 +86,8 @@ type Runs struct {
 
 // ScheduledRun is the last run of the schedule that is over.
 type ScheduledRun struct {
-	Status  string    `json:"status"` // changed, unchanged, failed, disabled, not done
+	Status  string    `json:"status"`            // changed, unchanged, failed, disabled, not done
+	Pending int       `json:"pending,omitempty"` // resources that noop kept from changing
 	Detail  string    `json:"detail,omitempty"`
 	Catalog string    `json:"catalog,omitempty"` // empty: what the server gave it then
 	Report  string    `json:"report,omitempty"`  // its transaction_uuid

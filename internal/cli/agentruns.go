@@ -15,16 +15,25 @@ func catalogRows(s agent.Status, now time.Time) [][]string {
 	}
 	rows = append(rows, []string{"Scheduled runs", scheduleText(s.Runs, now)})
 	if last := s.Runs.Last; last != nil {
-		text := last.Status + ", " + ago(last.End, now)
-		if last.Detail != "" {
-			text += ": " + last.Detail
-		}
-		rows = append(rows, []string{"Last scheduled", text})
+		rows = append(rows, []string{"Last scheduled", lastRunText(*last, now)})
 	}
 	if s.UndeliveredReports > 0 {
 		rows = append(rows, []string{"Reports", fmt.Sprintf("%d to be delivered", s.UndeliveredReports)})
 	}
 	return rows
+}
+
+// lastRunText is what the last run of the schedule did.
+func lastRunText(r agent.ScheduledRun, now time.Time) string {
+	text := r.Status
+	if r.Pending > 0 {
+		text += ", " + wouldChange(r.Pending)
+	}
+	text += ", " + ago(r.End, now)
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	return text
 }
 
 func catalogText(c agent.Kept, now time.Time) string {

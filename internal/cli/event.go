@@ -198,7 +198,14 @@ func eventText(e api.Event) string {
 		}
 		return text + " (" + e.Environment + ")"
 	case "end":
-		return "run ends (" + e.Environment + ")"
+		text := "run ends"
+		switch {
+		case e.Pending > 0:
+			text += ", " + wouldChange(e.Pending)
+		case e.Noop:
+			text += ", noop"
+		}
+		return text + " (" + e.Environment + ")"
 	case "alarm":
 		return "ALARM: " + oneLine(e.Message)
 	case "missing":
@@ -228,6 +235,9 @@ func coloured(line string, e api.Event, colours bool) string {
 		colour = "36"
 	case "skipped", "unchanged", "begin":
 		colour = "2"
+	}
+	if e.Pending > 0 && colour == "2" {
+		colour = "36"
 	}
 	if !colours || colour == "" {
 		return line

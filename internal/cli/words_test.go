@@ -2,8 +2,10 @@ package cli
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/agent"
 )
 
 // TestWordsForRuns holds that a run which would change something, or which had no catalog of its own, is never shown as one that had nothing to do.
@@ -30,6 +32,12 @@ func TestWordsForRuns(t *testing.T) {
 			Node: "web-1", State: "failed", Reason: "its catalog does not compile (web.pp:12: x); it applied the one it had",
 			Puppet: &api.JobRunPuppet{Status: "unchanged"},
 		}),
+		"run ends, 3 would change (production)": eventText(api.Event{Kind: "end", Status: "unchanged", Environment: "production", Noop: true, Pending: 3}),
+		"run ends, 1 would change (production)": eventText(api.Event{Kind: "end", Status: "changed", Environment: "production", Pending: 1}),
+		"run ends, noop (production)":           eventText(api.Event{Kind: "end", Status: "unchanged", Environment: "production", Noop: true}),
+		"run ends (production)":                 eventText(api.Event{Kind: "end", Status: "changed", Environment: "production"}),
+		"unchanged, 2 would change, never":      lastRunText(agent.ScheduledRun{Status: "unchanged", Pending: 2}, time.Time{}),
+		"not done, never: locked":               lastRunText(agent.ScheduledRun{Status: "not done", Detail: "locked"}, time.Time{}),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

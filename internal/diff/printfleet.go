@@ -120,6 +120,8 @@ func familyText(f family) string {
 	switch {
 	case f.Change == "error":
 		return text + firstLine(f.Message)
+	case strings.HasPrefix(f.Change, "lost-"):
+		text += f.Change + ": " + clean(f.Title)
 	case f.Type != "":
 		text += nameText(f.Type, f.Title, f.Exported)
 	default:

@@ -68,7 +68,19 @@ func Settle(u Unsettled) Settlement {
 }
 
 func (r Report) end() pxp.RunEvent {
-	return pxp.RunEvent{Kind: pxp.RunEnded, At: r.Ended, Environment: r.Environment, Status: r.Status, Version: r.Version, Noop: r.Noop}.Fit()
+	return pxp.RunEvent{Kind: pxp.RunEnded, At: r.Ended, Environment: r.Environment, Status: r.Status, Version: r.Version, Noop: r.Noop, Pending: r.pending()}.Fit()
+}
+
+// pending is how many resources would have been changed.
+func (r Report) pending() int {
+	type resource struct{ kind, title string }
+	resources := map[resource]bool{}
+	for _, e := range r.Events {
+		if e.Status == Noop {
+			resources[resource{e.Type, e.Title}] = true
+		}
+	}
+	return len(resources)
 }
 
 // fitted is a report's events as a node would have sent them.

@@ -184,6 +184,6 @@ func eventOf(e event.Event) api.Event {
 		Number: e.Number, Node: string(e.Node), Run: e.Run, Job: job, N: e.N, Kind: e.Kind, Time: e.At.UTC(), StoredAt: e.StoredAt.UTC(), Environment: e.Environment,
 		Noop: e.Noop, Status: e.Status, Type: e.Type, Title: e.Title, Property: e.Property, Name: e.Name, Message: e.Message,
 		Old: json.RawMessage(e.Old), New: json.RawMessage(e.New), Redacted: e.Redacted, Corrective: e.Corrective, File: e.File, Line: e.Line,
-		Containment: e.Containment, Missing: e.Missing, Version: e.Version, Reported: e.Reported,
+		Containment: e.Containment, Missing: e.Missing, Pending: e.Pending, Version: e.Version, Reported: e.Reported,
 	}
 }

@@ -49,6 +49,7 @@ type Change struct {
 // Verdict is what rules and freezes say.
 type Verdict struct {
 	Findings []Finding // in the order of the rules
+	Losses   []Finding // what catalogs lose, whatever rules say of it: their Rule is the kind of the change
 	Frozen   *Frozen   // nil: something may begin now
 }
 
@@ -68,6 +69,7 @@ type Finding struct {
 
 const (
 	maxKeys = 100
+	losses  = "lost-" // how kinds of changes begin that say what a catalog loses
 	// maxSeen is how much of a text an expression sees, in bytes: changes have texts of people.
 	maxSeen = 4000
 )
@@ -91,6 +93,11 @@ func Judge(ctx context.Context, rules []Compiled, freezes []Freeze, s Subject, c
 		}
 		if ctx.Err() != nil {
 			return Verdict{}, fault.Wrap(fault.Unavailable, ctx.Err(), "judging takes too long; are there rules with costly patterns?")
+		}
+		if strings.HasPrefix(change.Kind, losses) {
+			v.Losses = append(v.Losses, Finding{
+				Rule: change.Kind, Effect: Warn, Message: change.Title, Nodes: len(change.Nodes), Changes: []string{change.Key}, Found: 1,
+			})
 		}
 		for _, a := range asked {
 			if a.rule.each {

@@ -191,6 +191,18 @@ func TestJudgingEnds(t *testing.T) {
 	}
 }
 
+// TestLossesAreFound: what catalogs lose is named, whether a rule looks at it or not, when a node of the subject loses it.
+func TestLossesAreFound(t *testing.T) {
+	t.Parallel()
+	none := policy.Change{Kind: "lost-most"}
+	lost := policy.Change{Key: "k", Kind: "lost-all", Title: "no resource is left", Nodes: []uint32{1, 2}}
+	v, err := policy.Judge(t.Context(), nil, nil, policy.Subject{}, seqOf(append(someChanges(), lost, none)...))
+	want := policy.Verdict{Losses: []policy.Finding{{Rule: "lost-all", Effect: policy.Warn, Message: "no resource is left", Nodes: 2, Changes: []string{"k"}, Found: 1}}}
+	if err != nil || !cmp.Equal(want, v) {
+		t.Errorf("what is lost (-want +got), %v:\n%s", err, cmp.Diff(want, v))
+	}
+}
+
 // TestNodesAreCountedOnce compares with sets.
 func TestNodesAreCountedOnce(t *testing.T) {
 	t.Parallel()

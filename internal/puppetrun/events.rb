@@ -120,7 +120,7 @@ module TuttiEvents
 
       guard do
         @writer.write('kind' => 'end', 'at' => now, 'environment' => text(report.environment), 'status' => report.status.to_s,
-                      'version' => text(report.configuration_version), 'noop' => report.noop ? true : false)
+                      'version' => text(report.configuration_version), 'noop' => report.noop ? true : false, 'pending' => pending(report))
         @writer.close
         @writer = nil
       end
@@ -149,6 +149,11 @@ module TuttiEvents
         'old' => value(event['previous_value']), 'new' => value(event['desired_value'])
       }
       @writer.write(line.reject { |_, part| part.nil? })
+    end
+
+    # pending is how many resources noop kept from changing: those for which a report says noop_pending.
+    def pending(report)
+      report.resource_statuses.count { |_, status| status && status.events.any? { |event| event.status.to_s == 'noop' } }
     end
 
     def now

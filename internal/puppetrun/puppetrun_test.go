@@ -196,6 +196,38 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// What noop kept from changing is counted as reports count it: by resources, not by events, and those that were only to be refreshed are among them.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, "report")
+	s.write("new-report", someReport+`    events:
+    - !ruby/object:Puppet::Transaction::Event
+      property: ensure
+      status: noop
+    - !ruby/object:Puppet::Transaction::Event
+      property: mode
+      status: noop
+  Service[x]: !ruby/object:Puppet::Resource::Status
+    events:
+    - !ruby/object:Puppet::Transaction::Event
+      name: :refresh
+      status: noop
+  Exec[done]: !ruby/object:Puppet::Resource::Status
+    events:
+    - !ruby/object:Puppet::Transaction::Event
+      status: success
+`)
+	want := changed()
+	want.Pending = 2
+	if results, _, _ := s.run(t.Context(), "--noop"); !cmp.Equal(want, results) {
+		t.Errorf("results (-want +got):\n%s", cmp.Diff(want, results))
+	}
+	s.write("new-report", strings.Replace(someReport, "resource_statuses:", "resource_statuses: gone\nothers:", 1))
+	if results, _, _ := s.run(t.Context(), "--noop"); !cmp.Equal(changed(), results) {
+		t.Errorf("a report without resources (-want +got):\n%s", cmp.Diff(changed(), results))
+	}
+}
+
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	failed := changed()

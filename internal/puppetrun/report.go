@@ -17,12 +17,13 @@ const maxReportBytes = 64 << 20
 
 // report is what is read of a run's report. Its Ruby types mean nothing here.
 type report struct {
-	Time            string `yaml:"time"`
-	TransactionUUID string `yaml:"transaction_uuid"`
-	CatalogUUID     string `yaml:"catalog_uuid"`
-	CodeID          string `yaml:"code_id"`
-	Environment     string `yaml:"environment"`
-	Status          string `yaml:"status"`
+	Time            string    `yaml:"time"`
+	TransactionUUID string    `yaml:"transaction_uuid"`
+	CatalogUUID     string    `yaml:"catalog_uuid"`
+	CodeID          string    `yaml:"code_id"`
+	Environment     string    `yaml:"environment"`
+	Status          string    `yaml:"status"`
+	Resources       yaml.Node `yaml:"resource_statuses"`
 	Metrics         struct {
 		Resources struct {
 			Values [][]yaml.Node `yaml:"values"` // name, label, number
@@ -64,6 +65,27 @@ func (r report) fill(to *pxp.PuppetResults) {
 			to.Metrics[name] = int(number)
 		}
 	}
+	to.Pending = r.pending()
+}
+
+// pending is how many resources noop kept from changing.
+func (r report) pending() int {
+	var resources map[string]struct {
+		Events []struct {
+			Status string `yaml:"status"`
+		} `yaml:"events"`
+	}
+	_ = r.Resources.Decode(&resources) // what cannot be read counts for nothing
+	pending := 0
+	for _, resource := range resources {
+		for _, e := range resource.Events {
+			if e.Status == "noop" {
+				pending++
+				break
+			}
+		}
+	}
+	return pending
 }
 
 // modified is when a file was written; zero when it is not there.

@@ -28,6 +28,7 @@ type line struct {
 	Transaction string          `json:"transaction_id"`
 	Status      string          `json:"status"`
 	Noop        bool            `json:"noop"`
+	Pending     int             `json:"pending"`
 	Type        string          `json:"type"`
 	Title       string          `json:"title"`
 	Property    string          `json:"property"`
@@ -215,7 +216,7 @@ func TestHookWritesWhatTheReportSays(t *testing.T) {
 	})
 	lines := a.lines(t)
 	first, last := lines[0], lines[len(lines)-1]
-	if first.Kind != "begin" || first.Transaction != "order-7" || first.At.IsZero() || last.Kind != "end" || last.Status != "failed" || last.Environment != "production" {
+	if first.Kind != "begin" || first.Transaction != "order-7" || first.At.IsZero() || last.Kind != "end" || last.Status != "failed" || last.Pending != 1 || last.Environment != "production" {
 		t.Errorf("the run is %+v to %+v", first, last)
 	}
 	var got []line

@@ -49,6 +49,7 @@ type RunEvent struct {
 	Transaction string    `json:"transaction_id,omitzero"` // of begin: the PXP transaction that ordered the run
 	Missing     int       `json:"missing,omitzero"`        // of missing: how many, the first of them is N
 	Version     string    `json:"version,omitzero"`        // of end: config_version
+	Pending     int       `json:"pending,omitzero"`        // of end: resources that noop kept from changing
 
 	// What happened; Status is also that of a run that ended: changed, unchanged, failed, interrupted.
 	Status      string         `json:"status,omitzero"` // success, failure, noop, audit, skipped
@@ -131,6 +132,9 @@ func (e RunEvent) check() error {
 	if e.N < 1 || e.Missing > MaxEventNumber || e.Last() > MaxEventNumber {
 		return fault.New(fault.Invalid, "field n: it is a number from 1 to %d", MaxEventNumber)
 	}
+	if e.Pending < 0 || e.Pending > MaxEventNumber {
+		return fault.New(fault.Invalid, "field pending: it is the number of resources that would have been changed")
+	}
 	if year := e.At.UTC().Year(); year < firstYear || year > lastYear {
 		return fault.New(fault.Invalid, "field at: it is a time of the years %d to %d", firstYear, lastYear)
 	}
@@ -197,6 +201,7 @@ func (e RunEvent) Fit() RunEvent {
 	if e.Line < 0 || e.Line > 1<<31 {
 		e.Line = 0
 	}
+	e.Pending = min(max(0, e.Pending), MaxEventNumber)
 	if CheckTransaction(e.Transaction) != nil {
 		e.Transaction = ""
 	}

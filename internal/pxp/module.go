@@ -144,6 +144,7 @@ type PuppetResults struct {
 	ErrorType       string         `json:"error_type,omitzero"`
 	Error           string         `json:"error,omitzero"`
 	Catalog         string         `json:"catalog,omitzero"` // Tutti's own: digest of the kept catalog that was applied
+	Pending         int            `json:"pending,omitzero"` // Tutti's own: resources that noop kept from changing
 }
 
 // PuppetOrder is what the program gets on standard input that does a Puppet run,

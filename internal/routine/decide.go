@@ -43,6 +43,7 @@ type State struct {
 type Outcome struct {
 	Began   time.Time `json:"began,omitzero"` // set by End
 	Status  Status    `json:"status,omitzero"`
+	Pending int       `json:"pending,omitzero"`     // resources that noop kept from changing
 	Detail  string    `json:"detail,omitzero"`      // why it was not done, for people
 	Catalog string    `json:"catalog,omitzero"`     // digest of the catalog that it applied; empty: the one the server gave then
 	Run     string    `json:"transaction,omitzero"` // its name on the node

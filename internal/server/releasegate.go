@@ -56,7 +56,7 @@ func (g releaseGate) rollBack(ctx context.Context, q release.Question) (all rele
 
 // verdictFor says a verdict in the words of releases.
 func verdictFor(v policy.Verdict) (verdict release.Verdict) {
-	for _, f := range v.Findings {
+	for _, f := range slices.Concat(v.Losses, v.Findings) {
 		message := f.Message
 		if f.Broken != "" {
 			message += " (the policy could not be judged, and so counts as found: " + f.Broken + ")"

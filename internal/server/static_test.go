@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,11 +18,8 @@ import (
 // debianModules is where Debian's packages put modules, as links.
 const debianModules = "/usr/share/puppet/modules"
 
-// staticModules are the nodes of internal/ruby/testdata/modules, named after what they are made of.
-var staticModules = []string{
-	"alternatives", "archive", "chrony", "collectd", "corosync", "datacat", "dns", "etcd", "filebeat", "horizon", "ipaclient", "kmod",
-	"memcached", "mongodb", "openssl", "openstacklib", "oslo", "postfix", "powerdns", "redis", "ssh", "sysctl", "systemd", "vswitch", "zookeeper",
-}
+// moduleNodes are the nodes of internal/ruby/testdata/modules, each of which is named after a module.
+var moduleNodes = regexp.MustCompile(`(?m)^node /\^(\w+)\\\.`)
 
 // Catalogs of real modules are those of plain Puppet when an agent asks for static ones, too, with the metadata of each file.
 // Modules are the environment's own: Puppet leaves files of others to the agent.
@@ -34,8 +32,12 @@ func TestModulesAreStaticAsPuppets(t *testing.T) {
 	w := &truth.World{Files: map[string]string{"manifests/site.pp": string(site), "environment.conf": "modulepath = modules\nmanifest = manifests\n"}}
 	addModules(t, w.Files)
 	w.Files["manifests/files.pp"] = filesOf(w.Files)
-	for _, name := range append([]string{"files"}, staticModules...) {
-		w.Nodes = append(w.Nodes, moduleNode(t, name+".example.org"))
+	w.Nodes = append(w.Nodes, moduleNode(t, "files.example.org"))
+	for _, node := range moduleNodes.FindAllSubmatch(site, -1) {
+		w.Nodes = append(w.Nodes, moduleNode(t, string(node[1])+".example.org"))
+	}
+	if len(w.Nodes) < 26 {
+		t.Fatalf("%d nodes, want one for each of 25 modules and one with all files", len(w.Nodes))
 	}
 	s := newTruthServer(t, startPlain(t), nil).enter(t, w)
 	if difference := s.check(); difference != "" {

@@ -14,16 +14,16 @@ import (
 // ofOneCompilation differ between two compilations of the same.
 var ofOneCompilation = []string{"version", "catalog_uuid", "code_id"}
 
-// moment is when a directory was made, which is told of directories instead of a checksum of content.
-var moment = regexp.MustCompile(`\{[cm]time\}[^"]*`)
+// moment is when a directory was made, which metadata tells of directories instead of a checksum of content.
+var moment = regexp.MustCompile(`^\{[cm]time\}`)
 
-// address is where an object is in a process's memory: Ruby's inspect shows it.
+// address is where an object is in a process's memory: Ruby's inspect shows it, wherever code puts such text, in contents of files too.
 var address = regexp.MustCompile(`(#(?:<|\\u003c)[A-Z][A-Za-z:]*:0x)[0-9a-f]{16}`)
 
 // binary is a value of the type Binary: text in base64.
 var binary = regexp.MustCompile(`("__ptype":"Binary","__pvalue":")([A-Za-z0-9+/]+=*)"`)
 
-// withoutChance is a text without what depends on the process and on the moment.
+// withoutChance is a text without what depends on the process.
 func withoutChance(text []byte) []byte {
 	text = binary.ReplaceAllFunc(text, func(value []byte) []byte {
 		parts := binary.FindSubmatch(value)
@@ -33,7 +33,7 @@ func withoutChance(text []byte) []byte {
 		}
 		return fmt.Appendf(nil, `%s%s"`, parts[1], base64.StdEncoding.EncodeToString(address.ReplaceAll(within, []byte("${1}"))))
 	})
-	return moment.ReplaceAll(address.ReplaceAll(text, []byte("${1}")), []byte("then"))
+	return address.ReplaceAll(text, []byte("${1}"))
 }
 
 // Difference tells how a catalog differs from the one that plain Puppet gave: the
@@ -74,7 +74,7 @@ func withoutMeaningless(catalog Object) Object {
 		if metadata, ok := m.Value.(Object); ok && (m.Key == "metadata" || m.Key == "recursive_metadata") {
 			out[i].Value = nil
 			if files := ofFiles(metadata, catalog); len(files) > 0 {
-				out[i].Value = allSorted(files)
+				out[i].Value = metadataSorted(files)
 			}
 			continue
 		}
@@ -124,24 +124,37 @@ func ofFiles(metadata, catalog Object) Object {
 	return slices.DeleteFunc(slices.Clone(metadata), func(m Member) bool { return !files[m.Key] })
 }
 
-// allSorted sorts the keys of all objects within a value, and the lists: the files of a directory come as its file system has them.
-func allSorted(value any) any {
+// metadataSorted sorts metadata: the keys of its objects, and the files of a directory, which come as its file system has them. The
+// moment that stands for a directory's content is left out.
+func metadataSorted(value any) any {
 	switch value := value.(type) {
 	case Object:
 		out := byKey(value)
 		for i, m := range out {
-			out[i].Value = allSorted(m.Value)
+			out[i].Value = metadataSorted(m.Value)
 		}
 		return out
 	case []any:
 		out := make([]any, len(value))
 		for i, item := range value {
-			out[i] = allSorted(item)
+			out[i] = metadataSorted(item)
 		}
-		slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(show(a), show(b)) })
+		if !slices.ContainsFunc(out, func(item any) bool { return pathOf(item) == nil }) {
+			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(show(pathOf(a)), show(pathOf(b))) })
+		}
 		return out
+	case string:
+		if moment.MatchString(value) {
+			return "then"
+		}
 	}
 	return value
+}
+
+// pathOf is where in its directory the file is that an item of recursive_metadata tells of; nil: it is no such item.
+func pathOf(item any) any {
+	file, _ := item.(Object)
+	return file.get("relative_path")
 }
 
 func byKey(o Object) Object {

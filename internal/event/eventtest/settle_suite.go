@@ -42,7 +42,10 @@ func reported(events ...pxp.RunEvent) []pxp.RunEvent {
 
 func madeFromReports(t *testing.T, b Backend) {
 	id := b.Job("a", "x")
-	r := report(reported(Resource(3, event.Failure, "Service", "ntp"), Resource(2, event.Success, "File", "/etc/motd"))...)
+	again := Resource(6, event.Noop, "File", "/b")
+	again.Property = "mode"
+	r := report(reported(Resource(3, event.Failure, "Service", "ntp"), Resource(2, event.Success, "File", "/etc/motd"),
+		Resource(4, event.Noop, "File", "/a"), Resource(5, event.Noop, "File", "/b"), again)...)
 	r.Job, r.Noop = "1", true
 	b.Report("a", "r", r, At(31))
 	b.Report("b", "q", r, At(32)) // the job is a's
@@ -55,7 +58,10 @@ func madeFromReports(t *testing.T, b Backend) {
 		{N: 1, Kind: pxp.RunBegan, At: At(1), Environment: "production", Noop: true},
 		Resource(2, event.Success, "File", "/etc/motd"),
 		Resource(3, event.Failure, "Service", "ntp"),
-		{N: 4, Kind: pxp.RunEnded, At: At(30), Environment: "production", Status: event.Changed, Version: "v1", Noop: true},
+		Resource(4, event.Noop, "File", "/a"),
+		Resource(5, event.Noop, "File", "/b"),
+		again,
+		{N: 7, Kind: pxp.RunEnded, At: At(30), Environment: "production", Status: event.Changed, Version: "v1", Noop: true, Pending: 2},
 	}
 	var got []pxp.RunEvent
 	for _, e := range rows {
@@ -65,7 +71,7 @@ func madeFromReports(t *testing.T, b Backend) {
 		}
 	}
 	same(t, "made from the report", want, got)
-	if rows := read(t, b.Store, event.Filter{Node: "b"}); len(rows) != 4 || rows[0].Job != 0 {
+	if rows := read(t, b.Store, event.Filter{Node: "b"}); len(rows) != 7 || rows[0].Job != 0 {
 		t.Errorf("another node's job: %+v", rows)
 	}
 	if taken := take(t, b.Store, 60, batch("a", "r", Begin(1), Resource(2, event.Success, "File", "/etc/motd"))); taken[0].Last < 2 || taken[0].New > 0 {

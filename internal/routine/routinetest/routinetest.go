@@ -105,7 +105,7 @@ func StoreSuite(t *testing.T, open func() routine.Store) {
 	}
 	want := routine.State{
 		Running: "run", Began: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Ended: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC),
-		Last: routine.Outcome{Status: routine.NotDone, Detail: "why \"not\"\n", Catalog: "abc", Run: "before", UUID: "u"}, Failures: 3,
+		Last: routine.Outcome{Status: routine.NotDone, Pending: 3, Detail: "why \"not\"\n", Catalog: "abc", Run: "before", UUID: "u"}, Failures: 3,
 		Told: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC),
 	}
 	for _, state := range []routine.State{{Running: "other"}, want} {
