@@ -19,7 +19,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // catalogs keeps what this node may apply: a directory with

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/truth"
+	"github.com/tutti-project/tutti/e2e/truth"
 )
 
 // debianModules is where Debian's packages put modules, as links.
 const debianModules = "/usr/share/puppet/modules"
 
-// staticModules are the nodes of internal/ruby/testdata/modules, named after what they are made of.
+// staticModules are the nodes of internal/compiler/ruby/testdata/modules, named after what they are made of.
 var staticModules = []string{
 	"alternatives", "archive", "chrony", "collectd", "corosync", "datacat", "dns", "etcd", "filebeat", "horizon", "ipaclient", "kmod",
 	"memcached", "mongodb", "openssl", "openstacklib", "oslo", "postfix", "powerdns", "redis", "ssh", "sysctl", "systemd", "vswitch", "zookeeper",
@@ -27,7 +27,7 @@ var staticModules = []string{
 // Modules are the environment's own: Puppet leaves files of others to the agent.
 func TestModulesAreStaticAsPuppets(t *testing.T) {
 	t.Parallel()
-	site, err := os.ReadFile("../ruby/testdata/modules/manifests/site.pp")
+	site, err := os.ReadFile("../compiler/ruby/testdata/modules/manifests/site.pp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func addModules(t *testing.T, files map[string]string) {
 
 func moduleNode(t *testing.T, name string) *truth.Node {
 	t.Helper()
-	text, err := os.ReadFile("../ruby/testdata/facts/debian12.json")
+	text, err := os.ReadFile("../compiler/ruby/testdata/facts/debian12.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
+	agentorders "github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Application is a catalog that a node applied.
@@ -283,8 +283,8 @@ func (n *node) report(ctx context.Context, client *http.Client) error {
 }
 
 // hints is the module by which a server tells of catalogs.
-func (n *node) hints(ctx context.Context, a *agent) errand.Module {
-	return errand.Catalog(func(c pxp.CatalogChange) { n.told(ctx, a, c.Apply == pxp.ApplyNow) })
+func (n *node) hints(ctx context.Context, a *agent) agentorders.Module {
+	return agentorders.Catalog(func(c pxp.CatalogChange) { n.told(ctx, a, c.Apply == pxp.ApplyNow) })
 }
 
 // places bounds how many do something at the same time.

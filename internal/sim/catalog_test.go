@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // desk gives every node one catalog, and takes reports, but not the first one. As a server it knows a report that it has: an agent
