@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
@@ -76,7 +77,7 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all[node], _, err = compile.Normalise(outcome); err != nil {
+		if all[node], _, err = catalog.Normalise(outcome.Catalog, outcome.Exported); err != nil {
 			return nil, err
 		}
 	}

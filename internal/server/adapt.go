@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -63,7 +64,7 @@ func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
 
 // show makes a catalog its node's newest in the inventory, in the place of over; nil: of any.
 func (a adapter) show(ctx context.Context, r compile.Result, over *fleet.Digest) error {
-	exported, catalog, err := compile.Split(r.Document)
+	exported, catalog, err := catalog.Split(r.Document)
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppet.Ask) (puppet.Answer, 
 		return puppet.Answer{}, err
 	}
 	if ok {
-		return d.released(ctx, held, compile.Stamp{Static: static}, ask.Packed)
+		return d.released(ctx, held, catalog.Stamp{Static: static}, ask.Packed)
 	}
 	question := compile.Ask{
 		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static, Packed: ask.Packed,

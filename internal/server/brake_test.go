@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -278,7 +279,7 @@ func TestFindingsOfLosses(t *testing.T) {
 		for i := range resources {
 			text += fmt.Sprintf(`,{"type":"Notify","title":"%d"}`, i)
 		}
-		normal, _, err := compile.Normalise(compile.Outcome{Catalog: []byte(text + "]}")})
+		normal, _, err := catalog.Normalise([]byte(text+"]}"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

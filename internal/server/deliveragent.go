@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -12,7 +12,7 @@ import (
 
 // released answers a stock agent with what was released to its node. Nothing is
 // compiled. An agent that is told no goes on with the catalog that it has kept.
-func (d agentDoor) released(ctx context.Context, held deliver.Standing, stamp compile.Stamp, packed bool) (puppet.Answer, error) {
+func (d agentDoor) released(ctx context.Context, held deliver.Standing, stamp catalog.Stamp, packed bool) (puppet.Answer, error) {
 	pointer, err := d.deliver.PointerOf(ctx, held)
 	if err != nil {
 		if fault.Of(err) == fault.NotFound {
@@ -27,8 +27,8 @@ func (d agentDoor) released(ctx context.Context, held deliver.Standing, stamp co
 	} else {
 		var document []byte
 		if document, err = adapter(d).Document(ctx, pointer.Catalog); err == nil {
-			answer.Document, err = compile.Render(document, stamp)
-			answer.Rich = compile.Rich(answer.Document)
+			answer.Document, err = catalog.Render(document, stamp)
+			answer.Rich = catalog.Rich(answer.Document)
 		}
 	}
 	if err != nil {

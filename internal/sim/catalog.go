@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	agentorders "github.com/tutti-project/tutti/internal/agent/orders"
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -168,7 +168,7 @@ func (n *node) fetch(ctx context.Context, client *http.Client) error {
 		if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != pointer.Catalog {
 			return fmt.Errorf("the document %s has another digest", pointer.Catalog)
 		}
-		catalog, err := compile.Render(document, compile.Stamp{UUID: pointer.UUID, Static: true})
+		catalog, err := catalog.Render(document, catalog.Stamp{UUID: pointer.UUID, Static: true})
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -75,7 +75,7 @@ func (d *desk) answer(w http.ResponseWriter, r *http.Request) {
 
 func (d *desk) give(t *testing.T, nth int) pxp.CatalogPointer {
 	t.Helper()
-	document, digest, err := compile.Normalise(compile.Outcome{Catalog: fmt.Appendf(nil, `{"resources":[{"title":"%d"}]}`, nth)})
+	document, digest, err := catalog.Normalise(fmt.Appendf(nil, `{"resources":[{"title":"%d"}]}`, nth), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -53,7 +53,7 @@ func (c cached) put() error {
 	if err != nil {
 		return err
 	}
-	text, err := compile.Render(document, compile.Stamp{Version: fleet.Digest(c.Version), UUID: c.UUID, Static: true})
+	text, err := catalog.Render(document, catalog.Stamp{Version: fleet.Digest(c.Version), UUID: c.UUID, Static: true})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -27,7 +27,7 @@ report
 // keep keeps a catalog as an agent does, and returns the configuration for it.
 func (s *stub) keep() pxp.PuppetConfiguration {
 	s.t.Helper()
-	document, digest, err := compile.Normalise(compile.Outcome{Catalog: []byte(`{"resources":[],"metadata":{"/f":{}},"name":"web1"}`)})
+	document, digest, err := catalog.Normalise([]byte(`{"resources":[],"metadata":{"/f":{}},"name":"web1"}`), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	form "github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -63,7 +64,7 @@ func opinions(t *testing.T, pool *Pool, plain *Plain, o compile.Order) []compile
 	if failed != nil {
 		t.Fatalf("%s: %v", o.Node, failed)
 	}
-	document, _, err := compile.Normalise(outcome)
+	document, _, err := form.Normalise(outcome.Catalog, outcome.Exported)
 	if err != nil {
 		t.Fatal(err)
 	}

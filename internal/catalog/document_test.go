@@ -1,4 +1,4 @@
-package compile_test
+package catalog_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -58,7 +58,7 @@ func TestNormalise(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, digest, err := compile.Normalise(outcome(tt.catalog, tt.exported))
+			got, digest, err := catalog.Normalise(outcome(tt.catalog, tt.exported))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,19 +87,19 @@ func TestNormaliseRefuses(t *testing.T) {
 		{`{"resources":[]}`, `{}`},
 		{`{"resources":[]}`, `["x"]`},
 	} {
-		if _, _, err := compile.Normalise(outcome(tt.catalog, tt.exported)); fault.Of(err) != fault.Invalid {
+		if _, _, err := catalog.Normalise(outcome(tt.catalog, tt.exported)); fault.Of(err) != fault.Invalid {
 			t.Errorf("Normalise(%s, %s): %v, want Invalid", tt.catalog, tt.exported, err)
 		}
 	}
 }
 
-func outcome(catalog, exported string) compile.Outcome {
-	return compile.Outcome{Catalog: json.RawMessage(catalog), Exported: json.RawMessage(exported)}
+func outcome(catalog, exported string) (_, _ json.RawMessage) {
+	return json.RawMessage(catalog), json.RawMessage(exported)
 }
 
 func TestRender(t *testing.T) {
 	t.Parallel()
-	doc, _, err := compile.Normalise(outcome(
+	doc, _, err := catalog.Normalise(outcome(
 		`{"name":"n","version":1,"resources":[{"title":"t"}],"metadata":{"/a":{}},"recursive_metadata":{}}`, `[{"title":"}\""}]`))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestRender(t *testing.T) {
 		{true, stamp + `"metadata":{"/a":{}},"name":"n","recursive_metadata":{},"resources":[{"title":"t"}]}`},
 		{false, stamp + `"name":"n","resources":[{"title":"t"}]}`},
 	} {
-		got, err := compile.Render(doc, compile.Stamp{Version: version1, UUID: uuid1, Static: tt.static})
+		got, err := catalog.Render(doc, catalog.Stamp{Version: version1, UUID: uuid1, Static: tt.static})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("static %t (-want +got):\n%s", tt.static, diff)
 		}
 	}
-	exported, catalog, err := compile.Split(doc)
+	exported, catalog, err := catalog.Split(doc)
 	if err != nil || string(exported) != `[{"title":"}\""}]` || !json.Valid(catalog) {
 		t.Errorf("Split: %s, %s, %v", exported, catalog, err)
 	}
@@ -129,7 +129,7 @@ func TestRender(t *testing.T) {
 func TestRenderRefusesWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{``, `{"exported":`, `{"exported":[]}`, `{"exported":[],"catalog":{}}`, `{"exported":[],"catalog":[1,2,3,4,5,6,7,8]}`, `{"name":"n"}`} {
-		if _, err := compile.Render([]byte(doc), compile.Stamp{}); fault.Of(err) != fault.Internal || err == nil {
+		if _, err := catalog.Render([]byte(doc), catalog.Stamp{}); fault.Of(err) != fault.Internal || err == nil {
 			t.Errorf("Render(%s): %v, want Internal", doc, err)
 		}
 	}
@@ -144,11 +144,11 @@ func TestRich(t *testing.T) {
 		`{"content":"{\"__ptype\":\"Sensitive\"}"}`:               false,
 		`{"content":"__ptype","__ptypes":"\u0022__ptype\u0022:"}`: false,
 	} {
-		doc, _, err := compile.Normalise(outcome(`{"resources":[{"parameters":`+parameters+`}]}`, ""))
+		doc, _, err := catalog.Normalise(outcome(`{"resources":[{"parameters":`+parameters+`}]}`, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := compile.Rich(doc); got != want {
+		if got := catalog.Rich(doc); got != want {
 			t.Errorf("Rich(%s) = %t, want %t", parameters, got, want)
 		}
 	}
@@ -160,27 +160,27 @@ func FuzzDocument(f *testing.F) {
 	f.Add([]byte(`{"version":17,"tags":["b","a"],"resources":[{"type":"B","parameters":{"b":{"z":1},"a":[3,1.0]}}]}`), []byte(`[{"a":"\u0022"}]`))
 	f.Add([]byte("{\"resources\":[{\"\\\\\":\"\xff\\\"\"}],\"metadata\":{\"/x\":[]},\"classes\":[]}"), []byte(``))
 	f.Add([]byte(` {"resources" : [ ] } `), []byte(`null`))
-	f.Fuzz(func(t *testing.T, catalog, exported []byte) {
-		doc, digest, err := compile.Normalise(compile.Outcome{Catalog: catalog, Exported: exported})
+	f.Fuzz(func(t *testing.T, given, exported []byte) {
+		doc, digest, err := catalog.Normalise(given, exported)
 		if err != nil {
 			return
 		}
 		if !json.Valid(doc) || bytes.Contains(doc, []byte("\n")) {
 			t.Fatalf("the document is not compact JSON: %q", doc)
 		}
-		wire, err := compile.Render(doc, compile.Stamp{Version: version1, UUID: uuid1, Static: true})
+		wire, err := catalog.Render(doc, catalog.Stamp{Version: version1, UUID: uuid1, Static: true})
 		if err != nil || !jsontext.Value(wire).IsValid() {
 			t.Fatalf("Render(%q) = %q, %v", doc, wire, err)
 		}
-		bare, err := compile.Render(doc, compile.Stamp{})
+		bare, err := catalog.Render(doc, catalog.Stamp{})
 		if err != nil || !jsontext.Value(bare).IsValid() {
 			t.Fatalf("Render(%q) without metadata = %q, %v", doc, bare, err)
 		}
-		list, _, err := compile.Split(doc)
+		list, _, err := catalog.Split(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, same, err := compile.Normalise(compile.Outcome{Catalog: wire, Exported: list})
+		again, same, err := catalog.Normalise(wire, list)
 		if err != nil || same != digest {
 			t.Fatalf("%q came back as %q, %v", doc, again, err)
 		}
@@ -193,8 +193,8 @@ func FuzzRender(f *testing.F) {
 	f.Add([]byte(`{"exported":[{"\\":"\"],"catalog":{"resources":[]`))
 	f.Add([]byte(`{"exported":[],"catalog":{"`))
 	f.Fuzz(func(_ *testing.T, doc []byte) {
-		_, _ = compile.Render(doc, compile.Stamp{})
-		_, _ = compile.Render(doc, compile.Stamp{Static: true})
+		_, _ = catalog.Render(doc, catalog.Stamp{})
+		_, _ = catalog.Render(doc, catalog.Stamp{Static: true})
 	})
 }
 
@@ -224,17 +224,17 @@ func largeCatalog(resources int) json.RawMessage {
 }
 
 func BenchmarkNormalise(b *testing.B) {
-	o := compile.Outcome{Catalog: largeCatalog(2000)}
-	b.SetBytes(int64(len(o.Catalog)))
+	large := largeCatalog(2000)
+	b.SetBytes(int64(len(large)))
 	for b.Loop() {
-		if _, _, err := compile.Normalise(o); err != nil {
+		if _, _, err := catalog.Normalise(large, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkRender(b *testing.B) {
-	doc, _, err := compile.Normalise(compile.Outcome{Catalog: largeCatalog(2000)})
+	doc, _, err := catalog.Normalise(largeCatalog(2000), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(fmt.Sprintf("static=%t", static), func(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			for b.Loop() {
-				if _, err := compile.Render(doc, compile.Stamp{Version: version1, UUID: uuid1, Static: static}); err != nil {
+				if _, err := catalog.Render(doc, catalog.Stamp{Version: version1, UUID: uuid1, Static: static}); err != nil {
 					b.Fatal(err)
 				}
 			}

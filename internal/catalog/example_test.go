@@ -1,22 +1,20 @@
-package compile_test
+package catalog_test
 
 import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 )
 
 // A catalog is stored without its stamp and served with the stamp of the
 // compilation that it comes from.
 func ExampleRender() {
-	document, _, err := compile.Normalise(compile.Outcome{
-		Catalog: json.RawMessage(`{"version": 1767225600, "name": "web-1", "resources": [ {"type":"Notify", "title":"hello"} ]}`),
-	})
+	document, _, err := catalog.Normalise(json.RawMessage(`{"version": 1767225600, "name": "web-1", "resources": [ {"type":"Notify", "title":"hello"} ]}`), nil)
 	if err != nil {
 		panic(err)
 	}
-	wire, err := compile.Render(document, compile.Stamp{Version: "0a1b2c3d", UUID: "6d5e9f0a-1111-4222-8333-444455556666", Static: true})
+	wire, err := catalog.Render(document, catalog.Stamp{Version: "0a1b2c3d", UUID: "6d5e9f0a-1111-4222-8333-444455556666", Static: true})
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package compile
+package catalog
 
 import "github.com/tutti-project/tutti/internal/fault"
 
@@ -9,11 +9,11 @@ func CountResources(document []byte) (n int, err error) {
 	if err != nil {
 		return 0, fault.Wrap(fault.Internal, err, "count a catalog's resources")
 	}
-	for m := range members(catalog) {
-		if string(m.name) != `"resources"` {
+	for m := range Members(catalog) {
+		if string(m.Name) != `"resources"` {
 			continue
 		}
-		for _, resource := range elements(m.value) {
+		for _, resource := range Elements(m.Value) {
 			if counts(resource) {
 				n++
 			}
@@ -23,8 +23,8 @@ func CountResources(document []byte) (n int, err error) {
 }
 
 func counts(resource []byte) bool {
-	for m := range members(resource) {
-		switch name, value := string(m.name), string(m.value); {
+	for m := range Members(resource) {
+		switch name, value := string(m.Name), string(m.Value); {
 		case name == `"type"` && (value == `"Stage"` || value == `"Class"`), (name == `"exported"` || name == `"virtual"`) && value == "true":
 			return false
 		}

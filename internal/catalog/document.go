@@ -1,7 +1,18 @@
-package compile
+// Package catalog is the form in which a catalog is stored, served and kept by its node.
+//
+// A catalog is stored once, under the digest of its normalised form: Normalise makes it of what a compiler gave. Agents are served by
+// Render, which puts the stamp of one compilation before the stored bytes; nothing is decoded. Split takes a document apart.
+//
+// Errors: Invalid for what is no catalog, Internal for bytes that are no stored document.
+//
+// Concurrency: functions without state.
+//
+// Sources: catalog wire format 2 as Puppet 7 and 8 write and read it; RFC 8259.
+package catalog
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,19 +41,19 @@ type Stamp struct {
 	Static bool
 }
 
-// Normalise brings what a compiler gave into the stored form and names it by its
+// Normalise brings what a compiler gave, a catalog and its exported resources, into the stored form and names it by its
 // digest. Equal compilations give the same bytes: the stamp is dropped; keys of
 // the catalog, of resources and of parameters are sorted, tags and classes too;
 // strings are escaped in one way only. What has meaning is kept as it came: the
 // order of resources and edges, the order of keys inside parameter values, every
 // digit of a number. Bytes that are no UTF-8 become U+FFFD, as an agent would
 // refuse them. Invalid for anything that is not a catalog.
-func Normalise(o Outcome) (document []byte, digest fleet.Digest, err error) {
-	catalog, err := compact("catalog", o.Catalog)
+func Normalise(catalog, exports json.RawMessage) (document []byte, digest fleet.Digest, err error) {
+	catalog, err = Compact("catalog", catalog)
 	if err != nil {
 		return nil, "", err
 	}
-	exported, err := compact("list of exported resources", orEmpty(o.Exported))
+	exported, err := Compact("list of exported resources", OrEmpty(exports))
 	if err != nil {
 		return nil, "", err
 	}
@@ -59,14 +70,16 @@ func Normalise(o Outcome) (document []byte, digest fleet.Digest, err error) {
 	return out, fleet.DigestOf(out), nil
 }
 
-func orEmpty(list []byte) []byte {
+// OrEmpty is a list, also where a compiler gave none.
+func OrEmpty(list []byte) []byte {
 	if trimmed := bytes.TrimSpace(list); len(trimmed) == 0 || string(trimmed) == "null" {
 		return []byte("[]")
 	}
 	return list
 }
 
-func compact(what string, raw []byte) ([]byte, error) {
+// Compact is valid JSON without spaces; Invalid, with the name of what it is, for anything else.
+func Compact(what string, raw []byte) ([]byte, error) {
 	out, err := jsontext.AppendFormat(make([]byte, 0, len(raw)), raw, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the compiler's %s is not JSON", what)
@@ -82,19 +95,19 @@ func appendCatalog(out, catalog []byte) ([]byte, error) {
 	out = append(out, '{')
 	for _, m := range slices.DeleteFunc(all, isStamp) {
 		out = appendName(out, m)
-		switch string(m.name) {
+		switch string(m.Name) {
 		case `"resources"`:
 			found = true
 			var err error
-			if out, err = appendResources(out, m.value); err != nil {
+			if out, err = appendResources(out, m.Value); err != nil {
 				return nil, err
 			}
 		case `"tags"`, `"classes"`:
-			out = appendSet(out, m.value)
+			out = appendSet(out, m.Value)
 		case `"metadata"`, `"recursive_metadata"`:
-			out = appendSorted(out, m.value)
+			out = appendSorted(out, m.Value)
 		default:
-			out = append(out, m.value...)
+			out = append(out, m.Value...)
 		}
 	}
 	if !found {
@@ -103,8 +116,8 @@ func appendCatalog(out, catalog []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-func isStamp(m member) bool {
-	switch string(m.name) {
+func isStamp(m Member) bool {
+	switch string(m.Name) {
 	case `"version"`, `"code_id"`, `"catalog_uuid"`:
 		return true
 	}
@@ -116,7 +129,7 @@ func appendResources(out, list []byte) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "the compiler's resources are not a JSON array")
 	}
 	out = append(out, '[')
-	for i, resource := range elements(list) {
+	for i, resource := range Elements(list) {
 		if resource[0] != '{' {
 			return nil, fault.New(fault.Invalid, "the compiler's resource %d is not a JSON object", i)
 		}
@@ -129,13 +142,13 @@ func appendResource(out, resource []byte) []byte {
 	out = append(out, '{')
 	for _, m := range sorted(resource) {
 		out = appendName(out, m)
-		switch string(m.name) {
+		switch string(m.Name) {
 		case `"tags"`:
-			out = appendSet(out, m.value)
+			out = appendSet(out, m.Value)
 		case `"parameters"`:
-			out = appendSorted(out, m.value)
+			out = appendSorted(out, m.Value)
 		default:
-			out = append(out, m.value...)
+			out = append(out, m.Value...)
 		}
 	}
 	return append(out, '}')
@@ -148,7 +161,7 @@ func appendSorted(out, object []byte) []byte {
 	}
 	out = append(out, '{')
 	for _, m := range sorted(object) {
-		out = append(appendName(out, m), m.value...)
+		out = append(appendName(out, m), m.Value...)
 	}
 	return append(out, '}')
 }
@@ -159,7 +172,7 @@ func appendSet(out, list []byte) []byte {
 		return append(out, list...)
 	}
 	var items [][]byte
-	for _, item := range elements(list) {
+	for _, item := range Elements(list) {
 		items = append(items, item)
 	}
 	slices.SortFunc(items, bytes.Compare)
@@ -171,9 +184,9 @@ func appendSet(out, list []byte) []byte {
 }
 
 // appendName writes a member's name, with a comma where one is due.
-func appendName(out []byte, m member) []byte {
+func appendName(out []byte, m Member) []byte {
 	out = append(out, comma(out)...)
-	return append(append(out, m.name...), ':')
+	return append(append(out, m.Name...), ':')
 }
 
 // comma is what must stand before the next item of the list or object that out
@@ -208,13 +221,13 @@ func Render(document []byte, s Stamp) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, 0, len(catalog)+256)
-	out = appendStamp(out, s)
+	out = AppendStamp(out, s)
 	if s.Static {
 		return append(out, catalog[1:]...), nil
 	}
-	for m := range members(catalog) {
-		if string(m.name) != `"metadata"` && string(m.name) != `"recursive_metadata"` {
-			out = append(append(append(out, m.name...), ':'), m.value...)
+	for m := range Members(catalog) {
+		if string(m.Name) != `"metadata"` && string(m.Name) != `"recursive_metadata"` {
+			out = append(append(append(out, m.Name...), ':'), m.Value...)
 			out = append(out, ',')
 		}
 	}
@@ -222,9 +235,9 @@ func Render(document []byte, s Stamp) ([]byte, error) {
 	return out, nil
 }
 
-// appendStamp begins an object with the stamp; a catalog has at least one more
+// AppendStamp begins an object with the stamp; a catalog has at least one more
 // key, so it ends in a comma.
-func appendStamp(out []byte, s Stamp) []byte {
+func AppendStamp(out []byte, s Stamp) []byte {
 	out = append(out, `{"version":`...)
 	out = appendString(out, string(s.Version))
 	out = append(out, `,"code_id":`...)

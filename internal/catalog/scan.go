@@ -1,28 +1,32 @@
-package compile
+package catalog
 
 import (
 	"bytes"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // These helpers walk JSON that is known to be valid and to hold no spaces: what
 // compact gave. They cut, and never copy. On other bytes they end early but do
 // not panic.
 
-// member is one name and value of an object; the name keeps its quotes.
-type member struct{ name, value []byte }
+// Member is one name and value of an object; the name keeps its quotes.
+type Member struct{ Name, Value []byte }
 
-// members walks an object.
-func members(object []byte) iter.Seq[member] {
-	return func(yield func(member) bool) {
+// Members walks an object.
+func Members(object []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
 		for i := 1; i < len(object) && object[i] == '"'; i++ {
 			n := i + end(object[i:])
 			if n+1 >= len(object) {
 				return
 			}
 			v := n + 1 + end(object[n+1:])
-			if !yield(member{object[i:n:n], object[n+1 : v : v]}) {
+			if !yield(Member{object[i:n:n], object[n+1 : v : v]}) {
 				return
 			}
 			i = v
@@ -31,14 +35,14 @@ func members(object []byte) iter.Seq[member] {
 }
 
 // sorted is an object's members by name.
-func sorted(object []byte) []member {
-	all := slices.Collect(members(object))
-	slices.SortFunc(all, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+func sorted(object []byte) []Member {
+	all := slices.Collect(Members(object))
+	slices.SortFunc(all, func(a, b Member) int { return bytes.Compare(a.Name, b.Name) })
 	return all
 }
 
-// elements walks an array.
-func elements(array []byte) iter.Seq2[int, []byte] {
+// Elements walks an array.
+func Elements(array []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		count := 0
 		for i := 1; i < len(array)-1; i++ {
@@ -105,4 +109,15 @@ func endNested(b []byte) int {
 		}
 	}
 	return len(b)
+}
+
+// Unquoted is a name or a text without quotes and escapes.
+func Unquoted(quoted []byte) string {
+	if name, err := jsontext.AppendUnquote(nil, quoted); err == nil {
+		return string(name)
+	}
+	if name, err := strconv.Unquote(string(quoted)); err == nil {
+		return name
+	}
+	return strings.Trim(string(quoted), `"`)
 }
