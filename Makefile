@@ -23,7 +23,7 @@ deps: ## install Debian's packages that the demo uses
 	@tools/install-packages tools/packages.txt
 
 test-deps: ## install Debian's packages that the tests use
-	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/ruby/testdata/modules.txt
+	@tools/install-packages tools/packages.txt tools/packages-test.txt internal/compiler/ruby/testdata/modules.txt
 
 demo: deps build ## a server, real nodes and a simulated fleet; a change is released, stopped, taken back; cleaned up
 	$(BIN)/tutti demo
@@ -51,7 +51,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
-	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/ruby/testdata/modules.txt
+	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/compiler/ruby/testdata/modules.txt
 
 bench-compile: bench-deps build ## catalogs per CPU second, against puppetserver
 	$(GO) run ./bench/compile

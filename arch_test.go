@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,86 +19,89 @@ const module = "github.com/tutti-project/tutti/"
 // fails the test: decide where it belongs first.
 var ranks = map[string]int{
 	// words
-	"internal/fault": 0,
-	"internal/graph": 0,
-	"internal/bell":  0,
-	"internal/crew":  0,
-	"internal/fleet": 1,
-	"internal/rate":  1,
-	"internal/pql":   1,
-	"internal/wire":  1,
-	"internal/pxp":   1,
-	"api":            2,
-	// for the tests of every package
-	"internal/programtest": 0,
-	"internal/memory":      2,
+	"internal/fault":    0,
+	"internal/graph":    0,
+	"internal/hint":     0,
+	"internal/parallel": 0,
+	"internal/yamljson": 0,
+	"internal/fleet":    1,
+	"internal/pql":      1,
+	"internal/rate":     1,
+	"internal/wire":     1,
+	"internal/wire/pxp": 1,
+	"api":               2,
+	// forms: what server and agent both read and write
+	"internal/catalog": 3,
 	// cores: own their ports, import no core
-	"internal/appgraph":  10,
-	"internal/backup":    10,
-	"internal/broker":    10,
-	"internal/bucket":    10,
-	"internal/cas":       9, // the others stand on it
-	"internal/classify":  10,
-	"internal/code":      10,
-	"internal/datatype":  9, // tasks are checked with it
-	"internal/compile":   10,
-	"internal/deliver":   10,
-	"internal/diff":      10,
-	"internal/errand":    10,
-	"internal/event":     10,
-	"internal/intake":    10,
-	"internal/inventory": 10,
-	"internal/job":       10,
-	"internal/pki":       10,
-	"internal/policy":    10,
-	"internal/preview":   10,
-	"internal/release":   10,
-	"internal/rbac":      10,
-	"internal/relay":     10,
-	"internal/routine":   10,
-	"internal/task":      10,
-	"internal/usage":     10,
+	"internal/appgraph":      10,
+	"internal/broker":        10,
+	"internal/cas":           9, // the others stand on it
+	"internal/classify":      10,
+	"internal/code":          10,
+	"internal/compile":       10,
+	"internal/deliver":       10,
+	"internal/diff":          10,
+	"internal/event":         10,
+	"internal/factqueue":     10,
+	"internal/filebucket":    10,
+	"internal/inventory":     10,
+	"internal/job":           10,
+	"internal/pki":           10,
+	"internal/policy":        10,
+	"internal/rbac":          10,
+	"internal/store/backup":  10,
+	"internal/store/usage":   10,
+	"internal/task":          10,
+	"internal/task/datatype": 9, // tasks are checked with it
 	// flows: may import cores
 	"internal/codecheck": 12,
+	"internal/preview":   12,
+	"internal/release":   12,
 	// edges: implement ports, import no edge
-	"internal/blobfs":        20,
-	"internal/cell":          19, // edges run programs in it
-	"internal/yamljson":      19, // edges read with it
-	"internal/caapi":         20,
-	"internal/classifierapi": 20,
-	"internal/eventlog":      20,
-	"internal/exechook":      20,
-	"internal/gitsource":     20,
-	"internal/httpapi":       20,
-	"internal/nodeapi":       20,
-	"internal/fetch":         20,
-	"internal/pcp":           20,
-	"internal/pdbapi":        20,
-	"internal/process":       20,
-	"internal/external":      20,
-	"internal/facter":        20,
-	"internal/puppetrun":     20,
-	"internal/puppetenv":     19, // edges run Puppet with it
-	"internal/puppetapi":     20,
-	"internal/ruby":          20,
-	"internal/spool":         20,
-	"internal/sqlstore":      20,
-	"internal/tlsfront":      20,
-	"internal/worktree":      20,
-	"internal/ws":            20,
+	"internal/compiler/ruby":       20,
+	"internal/compiler/worktree":   20,
+	"internal/program/cell":        19, // edges run programs in it
+	"internal/program/git":         20,
+	"internal/program/hook":        20,
+	"internal/protocol/classifier": 20,
+	"internal/protocol/node":       20,
+	"internal/protocol/puppet":     20,
+	"internal/protocol/puppetca":   20,
+	"internal/protocol/puppetdb":   20,
+	"internal/protocol/rest":       20,
+	"internal/protocol/tls":        20,
+	"internal/protocol/websocket":  20,
+	"internal/store/blobdir":       20,
+	"internal/store/sql":           20,
+	// an island: only a node has it
+	"internal/agent":                   30, // its door
+	"internal/agent/orders":            10,
+	"internal/agent/events":            10,
+	"internal/agent/schedule":          10,
+	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
+	"internal/agent/puppetenv":         19,
+	"internal/agent/connection":        20,
+	"internal/agent/eventlog":          20,
+	"internal/agent/facter":            20,
+	"internal/agent/files":             20,
+	"internal/agent/modules":           20,
+	"internal/agent/process":           20,
+	"internal/agent/puppetrun":         20,
+	"internal/agent/spool":             20,
 	// wholes: wire parts together, decide nothing
-	"internal/agent":  30,
-	"internal/server": 30,
-	"internal/sim":    30,
-	// they start servers as processes, for the benchmarks and e2e
-	"internal/peers":         30,
-	"internal/peers/load":    29,
-	"internal/peers/measure": 29,
-	"internal/truth":         30, // only tests import it
-	"internal/cli":           32,
-	"internal/demo":          31,
-	"cmd/tutti":              40,
+	"internal/server":      30,
+	"internal/sim":         30,
+	"internal/sim/machine": 11, // a node in memory: tests and the simulator run on it
+	"internal/sim/demo":    31,
+	"internal/cli":         32,
+	"cmd/tutti":            40,
+	// for the tests of every package
+	"internal/program/programtest": 0,
+	"internal/store/memory":        2,
 }
+
+// rooms is how many folders internal may have: more cannot be seen in one look.
+const rooms = 40
 
 // testRank lets conformance suites and fakes (package xtest) import the core
 // they serve and its neighbours, and nothing above.
@@ -105,9 +109,9 @@ const testRank = 11
 
 // coreForbids names what belongs to an edge.
 var coreForbids = map[string]string{
-	"net/http":     "see puppetapi, httpapi",
-	"database/sql": "see sqlstore",
-	"os/exec":      "see ruby, exechook",
+	"net/http":     "see protocol",
+	"database/sql": "see store/sql",
+	"os/exec":      "see compiler, program",
 }
 
 func TestImportsPointDown(t *testing.T) {
@@ -139,15 +143,71 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// What makes random repositories is for tests.
-func TestOnlyTestsImportTruth(t *testing.T) {
+func TestInternalIsSeenInOneLook(t *testing.T) {
 	t.Parallel()
+	entries, err := os.ReadDir("internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) > rooms {
+		t.Errorf("internal has %d folders, and %d may be: find the island to which the new one belongs", len(entries), rooms)
+	}
+}
+
+// The agent is an island: the server never enters it, others enter by its door. The simulator exercises its parts one by one.
+func TestTheAgentIsAnIsland(t *testing.T) {
+	t.Parallel()
+	const island = "internal/agent"
 	for path, file := range goFiles(t) {
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		inside := pkg == island || strings.HasPrefix(pkg, island+"/")
+		outside := strings.HasPrefix(pkg, "bench") || strings.HasPrefix(pkg, "e2e") || strings.HasPrefix(pkg, "internal/sim")
+		if inside || outside || strings.HasSuffix(path, "_test.go") {
+			continue
+		}
 		for _, spec := range file.Imports {
-			if imp, _ := strconv.Unquote(spec.Path.Value); imp == module+"internal/truth" && !strings.HasSuffix(path, "_test.go") {
-				t.Errorf("%s imports %s", path, imp)
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			to := strings.TrimPrefix(imp, module)
+			door := to == island && !strings.HasPrefix(pkg, "internal/server")
+			if (to == island || strings.HasPrefix(to, island+"/")) && !door {
+				t.Errorf("%s imports %s: the agent is entered through %s, and never by the server", path, imp, island)
 			}
 		}
+	}
+}
+
+// What is shipped holds nothing that only tests need.
+func TestTheBinaryHoldsNoTests(t *testing.T) {
+	t.Parallel()
+	files := goFiles(t)
+	imports := map[string][]string{}
+	for path, file := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		for _, spec := range file.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			imports[pkg] = append(imports[pkg], strings.TrimPrefix(imp, module))
+		}
+	}
+	seen := map[string]bool{}
+	var visit func(pkg string)
+	visit = func(pkg string) {
+		if seen[pkg] {
+			return
+		}
+		seen[pkg] = true
+		for _, imp := range imports[pkg] {
+			if imp == "testing" || strings.HasPrefix(imp, "testing/") || strings.Contains(imp, "go-cmp") || strings.HasPrefix(imp, "internal/") && strings.HasSuffix(imp, "test") {
+				t.Errorf("%s, which is shipped, imports %s", pkg, imp)
+			}
+			visit(imp)
+		}
+	}
+	visit("cmd/tutti")
+	if len(seen) < 50 {
+		t.Errorf("%d packages are looked at: this test has lost its eyes", len(seen))
 	}
 }
 

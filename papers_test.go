@@ -1,6 +1,9 @@
 package tutti_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,4 +63,93 @@ func there(all []string, name string, beginning bool) bool {
 		}
 	}
 	return false
+}
+
+var (
+	placeName = regexp.MustCompile("(?:`|\\()((?:internal|bench|e2e|docs|cmd|decisions|packaging)/[A-Za-z0-9_./-]+)")
+	identName = regexp.MustCompile(`\b([a-z][a-z0-9]+)\.([A-Z][A-Za-z0-9]+)`)
+)
+
+// The pages that lead through the code name folders, files and declarations that are there.
+func TestPagesNamePlacesThatExist(t *testing.T) {
+	t.Parallel()
+	declared := declarations(t)
+	places, names := 0, 0
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/finding-your-way.md", "docs/adding-an-operation.md", "docs/threat-model.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range placeName.FindAllStringSubmatch(string(text), -1) {
+			places++
+			if _, err := os.Stat(found[1]); err != nil {
+				t.Errorf("%s names %s, and there is no such file or folder", page, found[1])
+			}
+		}
+		for _, found := range identName.FindAllStringSubmatch(string(text), -1) {
+			in, ours := declared[found[1]]
+			if !ours {
+				continue
+			}
+			names++
+			if !in[found[2]] {
+				t.Errorf("%s names %s, and package %s declares no %s", page, found[0], found[1], found[2])
+			}
+		}
+	}
+	if places < 30 || names < 30 {
+		t.Errorf("pages name %d places and %d declarations: this test has lost its eyes", places, names)
+	}
+}
+
+// declarations are the exported names of each package of ours, by its last name: functions, types, methods, values.
+func declarations(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	all := map[string]map[string]bool{}
+	err := filepath.WalkDir("internal", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(filepath.Dir(path))
+		if all[name] == nil {
+			all[name] = map[string]bool{}
+		}
+		for _, declaration := range file.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				all[name][d.Name.Name] = true
+			case *ast.GenDecl:
+				declare(all[name], d)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func declare(in map[string]bool, d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			in[s.Name.Name] = true
+			if port, ok := s.Type.(*ast.InterfaceType); ok {
+				for _, method := range port.Methods.List {
+					for _, name := range method.Names {
+						in[name.Name] = true
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				in[name.Name] = true
+			}
+		}
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // Code of a branch that is only previewed gets at nothing of the server, whoever that runs as, and honest code

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/backup"
+	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
 // A server is backed up while a job runs; then its machine is lost. Restored elsewhere, into PostgreSQL, it goes on: agents notice

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // to look into the database
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
@@ -96,7 +96,7 @@ func newChaos(t *testing.T) *chaos {
 // steadyAddress is an address for a server that goes and comes.
 func steadyAddress(t *testing.T) string {
 	t.Helper()
-	port, err := peers.FreePort(t.Context())
+	port, err := rivals.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

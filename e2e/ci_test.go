@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // The page about previews in CI: its script, every command, and the jobs for GitLab and GitHub, run as these servers run them, with a

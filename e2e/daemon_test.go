@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	agentpkg "github.com/tutti-project/tutti/internal/agent"
-	"github.com/tutti-project/tutti/internal/programtest"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // daemon is one `tutti agent run`.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // A site manifest is emptied by mistake, with a file that it served. A stock agent and one that Tutti's agent runs go on with the catalog and the

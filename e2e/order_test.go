@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // tiersCode is an application of three tiers. Its web tier fails where the file "ok" is missing.

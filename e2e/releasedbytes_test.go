@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	fleetpkg "github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -186,7 +186,7 @@ func (r *releasing) isReleased(t *testing.T, a *agent, target api.ReleaseTarget)
 	if err := json.Unmarshal([]byte(given.body), &stamp); err != nil {
 		t.Fatal(err)
 	}
-	want, err := compile.Render([]byte(document.body), compile.Stamp{Version: stamp.Version, UUID: stamp.UUID, Static: true})
+	want, err := catalog.Render([]byte(document.body), catalog.Stamp{Version: stamp.Version, UUID: stamp.UUID, Static: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	agentpkg "github.com/tutti-project/tutti/internal/agent"
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // scheduled is a node whose Puppet and whose Tutti agent are one: it applies its catalog by itself.

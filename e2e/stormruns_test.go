@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/sim"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // seenEvents is what somebody has seen who follows the stream of events from its beginning, whatever becomes of the server.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 )
 
 // puppetserverTimeout is how long Puppet Server may take to start: half a minute on a
@@ -24,7 +24,7 @@ var quickStart = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djrub
 
 // terminus is Debian's Puppet Server with Debian's PuppetDB terminus, whose PuppetDB is Tutti.
 type terminus struct {
-	*peers.Puppetserver
+	*rivals.Puppetserver
 	store    *server
 	identity *agent // the Puppet Server's own machine, whose certificate it shows
 	log      string // the Puppet Server's
@@ -48,7 +48,7 @@ func startTerminus(t *testing.T) *terminus {
 	ctx, cancel := context.WithTimeout(t.Context(), puppetserverTimeout)
 	defer cancel()
 	dir := t.TempDir()
-	ps, err := peers.StartPuppetserver(ctx, peers.PuppetserverConfig{
+	ps, err := rivals.StartPuppetserver(ctx, rivals.PuppetserverConfig{
 		Dir: dir, EnvironmentPath: environments, BaseModulePath: filepath.Join(dir, "no-modules"), JRubies: 1, Heap: "512m", JavaArgs: quickStart,
 		SSLDir: filepath.Join(identity.home, "ssldir"), Certname: name, PuppetDB: s.url,
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // The tutorial, command by command, on three nodes whose Puppet is real: one goes first, one fails, and one is never touched. In

@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
 // bench takes one server through the cases.
 type bench struct {
 	settings
-	tutti *peers.Tutti
+	tutti *rivals.Tutti
 	fleet *fleet
 	base  measure.Usage // before the first agent came
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/authority"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -49,7 +49,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("broker", s.limit, s.keep, s.run)
+	rivals.Main("broker", s.limit, s.keep, s.run)
 }
 
 var columns = []string{
@@ -69,12 +69,12 @@ func (s settings) check() error {
 	if s.TLS != "1.2" && s.TLS != "1.3" || s.Targets > s.Agents || s.Targets < 1 || s.ByKey < 1 {
 		return fmt.Errorf("-tls is 1.2 or 1.3, -targets at most -agents, -by-key at least 1")
 	}
-	return peers.AllowOpenFiles(s.Agents)
+	return rivals.AllowOpenFiles(s.Agents)
 }
 
 // measure starts a server and takes it through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return peers.Alone(ctx, dir, []string{"--broker-controllers", "controller"}, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+	return rivals.Alone(ctx, dir, []string{"--broker-controllers", "controller"}, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		ca, err := authority.Open(filepath.Join(dir, "server", "data"))
 		if err != nil {
 			return nil, err

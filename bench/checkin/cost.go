@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 var sizes = []string{"small", "medium", "large"}
@@ -18,7 +18,7 @@ var columns = []string{"requests", "cpu_ms_each", "p50_ms", "p99_ms", "per_s", "
 
 // client is one node that asks for its catalog.
 type client struct {
-	target peers.Target
+	target rivals.Target
 	facts  catalogrequest.Facts
 	node   string
 	conn   *load.Conn
@@ -26,7 +26,7 @@ type client struct {
 }
 
 // cost measures what a catalog costs, compiled and unchanged.
-func (s settings) cost(ctx context.Context, target peers.Target, facts catalogrequest.Facts) (rows []measure.Row, err error) {
+func (s settings) cost(ctx context.Context, target rivals.Target, facts catalogrequest.Facts) (rows []measure.Row, err error) {
 	warm := s.WarmTutti
 	if target.Name() == "puppetserver" {
 		warm = s.WarmPeer

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -55,8 +55,8 @@ func main() {
 	}
 	var s settings
 	flag.StringVar(&s.Only, "only", "tutti,puppetserver,storm", "what to measure")
-	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory to compile")
-	flag.StringVar(&s.Facts, "facts", "internal/ruby/testdata/facts/debian12.json", "facts of a node")
+	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
+	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.IntVar(&s.CheckIns, "check-ins", 400, "check-ins of each size to measure")
 	flag.IntVar(&s.Compiles, "compiles", 20, "compilations of each size to measure")
 	flag.IntVar(&s.WarmTutti, "warm-tutti", 6, "compilations of each size before Tutti is measured")
@@ -73,7 +73,7 @@ func main() {
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
 	s.Within = s.within.String()
-	peers.Main("checkin", s.limit, s.keep, s.run)
+	rivals.Main("checkin", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -101,7 +101,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 // makeEnvironment is the one of bench/compile, and nodes of the storm, which have
 // plain files.
 func (s settings) makeEnvironment(environment string) error {
-	if err := peers.CopyTree(s.Environment, environment); err != nil {
+	if err := rivals.CopyTree(s.Environment, environment); err != nil {
 		return fmt.Errorf("copy the environment: %w", err)
 	}
 	storm := fmt.Sprintf("node /^storm-/ {\n  Integer[1, %d].each |$n| {\n    file { \"/srv/${n}\": content => \"${facts['os']['release']['full']} ${n}\" }\n  }\n}\n", s.Resources)
@@ -129,32 +129,32 @@ func (s settings) part(ctx context.Context, name, dir, environment string, facts
 	note = fmt.Sprintf("%s: version %s", name, target.Version(ctx))
 	var rows []measure.Row
 	if name == "storm" {
-		rows, err = s.storm(ctx, target.(*peers.Tutti), filepath.Join(dir, "data"), facts)
+		rows, err = s.storm(ctx, target.(*rivals.Tutti), filepath.Join(dir, "data"), facts)
 	} else {
 		rows, err = s.cost(ctx, target, facts)
 	}
 	return rows, note, err
 }
 
-func (s settings) start(ctx context.Context, name, dir, environment string) (peers.Target, error) {
+func (s settings) start(ctx context.Context, name, dir, environment string) (rivals.Target, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, err
 	}
 	if name == "puppetserver" {
-		return peers.StartPuppetserver(ctx, peers.PuppetserverConfig{
+		return rivals.StartPuppetserver(ctx, rivals.PuppetserverConfig{
 			Dir: dir, EnvironmentPath: filepath.Dir(environment), BaseModulePath: moduleDir, JRubies: 1, Heap: s.Heap,
 		})
 	}
 	if name != "tutti" && name != "storm" {
 		return nil, fmt.Errorf("no such part; have tutti, puppetserver, storm")
 	}
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	target, err := peers.StartTutti(ctx, binary, dir, peers.AsFastAsItCan...)
+	target, err := rivals.StartTutti(ctx, binary, dir, rivals.AsFastAsItCan...)
 	if err != nil {
 		return nil, err
 	}

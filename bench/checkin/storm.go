@@ -15,16 +15,16 @@ import (
 
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // fleet is the nodes of the storm: a certificate and a connection each. All
 // certificates have one key, which costs the server the same.
 type fleet struct {
 	settings
-	tutti    *peers.Tutti
+	tutti    *rivals.Tutti
 	data     string
 	conns    []*load.Conn
 	requests []load.Request
@@ -43,8 +43,8 @@ var stockCurves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP521, tls.Cu
 // idleFor is how long files are fetched with nobody else there.
 const idleFor = 5 * time.Second
 
-func (s settings) storm(ctx context.Context, tutti *peers.Tutti, data string, facts catalogrequest.Facts) (rows []measure.Row, err error) {
-	if err := peers.AllowOpenFiles(s.Agents + 100); err != nil {
+func (s settings) storm(ctx context.Context, tutti *rivals.Tutti, data string, facts catalogrequest.Facts) (rows []measure.Row, err error) {
+	if err := rivals.AllowOpenFiles(s.Agents + 100); err != nil {
 		return nil, err
 	}
 	ca, err := authority.Open(data)

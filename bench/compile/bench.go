@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // sizes are the roles of the environment; factor scales how many are measured.
@@ -29,7 +29,7 @@ var columns = []string{
 
 // bench measures one server.
 type bench struct {
-	target      peers.Target
+	target      rivals.Target
 	facts       catalogrequest.Facts
 	concurrency int
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -41,8 +41,8 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking", "servers to measure, and what noting inputs costs")
-	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory to compile")
-	flag.StringVar(&s.Facts, "facts", "internal/ruby/testdata/facts/debian12.json", "facts of a node")
+	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
+	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.IntVar(&s.Concurrency, "concurrency", 2, "requests under way at a time")
 	flag.IntVar(&s.JRubies, "jrubies", 2, "Puppet Server's interpreters")
 	flag.StringVar(&s.Heap, "heap", "1g", "Puppet Server's Java heap (Debian's default is 1g)")
@@ -54,7 +54,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("compile", s.limit, s.keep, s.run)
+	rivals.Main("compile", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -63,11 +63,11 @@ func (s settings) run(ctx context.Context, dir string) error {
 		return err
 	}
 	environment := filepath.Join(dir, "environments", "production")
-	if err := peers.CopyTree(s.Environment, environment); err != nil {
+	if err := rivals.CopyTree(s.Environment, environment); err != nil {
 		return fmt.Errorf("copy the environment: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(moduleDir, "apache")); err != nil {
-		return &peers.MissingError{
+		return &rivals.MissingError{
 			Program: "the Puppet module apache",
 			Install: "apt-get install --no-install-recommends puppet-module-puppetlabs-apache puppet-module-puppetlabs-mysql " +
 				"puppet-module-puppetlabs-ntp puppet-module-puppetlabs-concat puppet-module-puppetlabs-stdlib",
@@ -110,7 +110,7 @@ func (s settings) server(ctx context.Context, name, dir, environment string, fac
 	return rows, note, err
 }
 
-func (s settings) start(ctx context.Context, name, dir, environment string) (peers.Target, int, error) {
+func (s settings) start(ctx context.Context, name, dir, environment string) (rivals.Target, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -118,16 +118,16 @@ func (s settings) start(ctx context.Context, name, dir, environment string) (pee
 	}
 	switch name {
 	case "puppetserver":
-		target, err := peers.StartPuppetserver(ctx, peers.PuppetserverConfig{
+		target, err := rivals.StartPuppetserver(ctx, rivals.PuppetserverConfig{
 			Dir: dir, EnvironmentPath: filepath.Dir(environment), BaseModulePath: moduleDir, JRubies: s.JRubies, Heap: s.Heap,
 		})
 		return target, s.WarmPeer, err
 	case "tutti":
-		binary, err := peers.BuildTutti(ctx, dir)
+		binary, err := rivals.BuildTutti(ctx, dir)
 		if err != nil {
 			return nil, 0, err
 		}
-		target, err := peers.StartTutti(ctx, binary, dir, "--reuse-catalogs=false", "--verify-share=off", "--verify-after-deploy=0") // see bench-verify
+		target, err := rivals.StartTutti(ctx, binary, dir, "--reuse-catalogs=false", "--verify-share=off", "--verify-after-deploy=0") // see bench-verify
 		if err != nil {
 			return nil, 0, err
 		}

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // trackingAim is how much more CPU a compilation may take because its inputs are
@@ -38,7 +38,7 @@ type tracked struct {
 // pairs'; half of the pairs are between lower and upper.
 func (s settings) tracking(ctx context.Context, dir, environment string) (rows []measure.Row, notes []string, err error) {
 	root := filepath.Join(dir, "environment")
-	if err := peers.CopyTree(environment, root); err != nil {
+	if err := rivals.CopyTree(environment, root); err != nil {
 		return nil, nil, err
 	}
 	if err := os.Mkdir(filepath.Join(root, ".base_modules"), 0o750); err != nil {
@@ -47,7 +47,7 @@ func (s settings) tracking(ctx context.Context, dir, environment string) (rows [
 	if err := os.Symlink(moduleDir, filepath.Join(root, ".base_modules", "0")); err != nil {
 		return nil, nil, err
 	}
-	args := []string{"bench/compile/tracking.rb", "internal/ruby/zygote", root, s.Facts, strconv.Itoa(s.Tracked)}
+	args := []string{"bench/compile/tracking.rb", "internal/compiler/ruby/zygote", root, s.Facts, strconv.Itoa(s.Tracked)}
 	for _, size := range sizes {
 		args = append(args, size.name)
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -39,7 +39,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("deploy", s.limit, s.keep, s.run)
+	rivals.Main("deploy", s.limit, s.keep, s.run)
 }
 
 var columns = []string{"deploys", "read", "check_p50_ms", "check_max_ms", "command_p50_ms", "cpu_ms", "others_cores"}
@@ -52,7 +52,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 }
 
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return peers.Alone(ctx, dir, nil, func(tutti *peers.Tutti, _ string) ([]measure.Row, error) {
+	return rivals.Alone(ctx, dir, nil, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
 		b := &bench{settings: s, tutti: tutti, repo: filepath.Join(dir, "control")}
 		for i := range s.Files {
 			if err := b.write(i, 0); err != nil {
@@ -66,7 +66,7 @@ func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error
 // bench is a server and a repository.
 type bench struct {
 	settings
-	tutti *peers.Tutti
+	tutti *rivals.Tutti
 	repo  string
 	turn  int
 }

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tutti-project/tutti/bench/internal/authority"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
 // bench is a server, a real node, simulated ones, and who watches.
 type bench struct {
 	settings
-	tutti       *peers.Tutti
+	tutti       *rivals.Tutti
 	binary, dir string
 	node        *node
 	streams     []*stream

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
 	s.Every = s.every.String()
-	peers.Main("events", s.limit, s.keep, s.run)
+	rivals.Main("events", s.limit, s.keep, s.run)
 }
 
 var columns = []string{"events", "runs", "p50_ms", "p99_ms", "max_ms", "per_s", "server_cores", "client_cores", "others_cores"}
@@ -55,7 +55,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 
 // measure starts a server, a real agent and simulated ones, and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return peers.Alone(ctx, dir, []string{"--max-load=0"}, func(tutti *peers.Tutti, binary string) (rows []measure.Row, err error) {
+	return rivals.Alone(ctx, dir, []string{"--max-load=0"}, func(tutti *rivals.Tutti, binary string) (rows []measure.Row, err error) {
 		b := &bench{settings: s, tutti: tutti, binary: binary, dir: dir}
 		if err := b.open(ctx); err != nil {
 			return nil, err

@@ -11,14 +11,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // node is a real one: Debian's puppet in directories of its own, and `tutti agent` beside it.
 type node struct {
 	name, home, binary string
-	tutti              *peers.Tutti
+	tutti              *rivals.Tutti
 	cmd                *exec.Cmd
 }
 

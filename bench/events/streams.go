@@ -12,32 +12,32 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/peers/measure"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/relay"
-	"github.com/tutti-project/tutti/internal/relay/relaytest"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
+	"github.com/tutti-project/tutti/internal/agent/connection"
+	"github.com/tutti-project/tutti/internal/agent/events"
+	"github.com/tutti-project/tutti/internal/sim/machine"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // stream is a node whose runs are made up: what brings their events to the server is the agent's own.
 type stream struct {
 	name      string
-	link      *pcp.Link
-	relay     *relay.Relay
-	log       *relaytest.Log
+	link      *connection.Link
+	sender    *events.Sender
+	log       *machine.Log
 	connected chan struct{}
 }
 
 func newStream(name, url string, identity *tls.Config) (*stream, error) {
-	s := &stream{name: name, log: relaytest.NewLog(), connected: make(chan struct{}, 1)}
+	s := &stream{name: name, log: machine.NewLog(), connected: make(chan struct{}, 1)}
 	quiet := slog.New(slog.DiscardHandler)
 	var err error
-	s.link, err = pcp.New(pcp.Config{
+	s.link, err = connection.New(connection.Config{
 		URLs: []string{url}, URI: wire.NewURI(name, "agent"), TLS: func() (*tls.Config, error) { return identity, nil }, UserAgent: "tutti-agent/bench", Log: quiet,
 		Receive: s.receive,
 		Connected: func() {
-			s.relay.Connected()
+			s.sender.Connected()
 			select {
 			case s.connected <- struct{}{}:
 			default:
@@ -47,7 +47,7 @@ func newStream(name, url string, identity *tls.Config) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.relay = relay.New(relay.Config{Log: s.log, Send: s.link.Send, Slog: quiet})
+	s.sender = events.New(events.Config{Log: s.log, Send: s.link.Send, Slog: quiet})
 	return s, nil
 }
 
@@ -56,7 +56,7 @@ func (s *stream) receive(m wire.Message) {
 		return
 	}
 	if taken, err := pxp.ParseRunEventsTaken(m.Data); err == nil {
-		s.relay.Taken(taken)
+		s.sender.Taken(taken)
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *stream) receive(m wire.Message) {
 func (s *stream) live(ctx context.Context) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error { return s.link.Run(ctx) })
-	work.Go(func() error { return s.relay.Run(ctx) })
+	work.Go(func() error { return s.sender.Run(ctx) })
 	return work.Wait()
 }
 

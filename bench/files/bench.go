@@ -14,9 +14,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 var columns = []string{
@@ -69,7 +69,7 @@ func (s settings) content(i int) []byte {
 // bench measures one server.
 type bench struct {
 	settings
-	target peers.Target
+	target rivals.Target
 	cipher string
 }
 
@@ -186,12 +186,12 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // startTutti deploys the environment and finds the version it became: a
 // catalog of any node names it as its code_id.
-func startTutti(ctx context.Context, dir, environment string) (*peers.Tutti, string, error) {
-	binary, err := peers.BuildTutti(ctx, dir)
+func startTutti(ctx context.Context, dir, environment string) (*rivals.Tutti, string, error) {
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, "", err
 	}
-	target, err := peers.StartTutti(ctx, binary, dir)
+	target, err := rivals.StartTutti(ctx, binary, dir)
 	if err != nil {
 		return nil, "", err
 	}
@@ -205,7 +205,7 @@ func startTutti(ctx context.Context, dir, environment string) (*peers.Tutti, str
 	return target, codeID, nil
 }
 
-func findCodeID(ctx context.Context, target *peers.Tutti) (string, error) {
+func findCodeID(ctx context.Context, target *rivals.Tutti) (string, error) {
 	const node = "client-1.example.org"
 	config, err := target.Client(ctx, node)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 var small = settings{BigBytes: 5000, Files: 3, FileBytes: 100, RandomSeed: 1}

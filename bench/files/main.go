@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -56,7 +56,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("files", s.limit, s.keep, s.run)
+	rivals.Main("files", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -116,18 +116,18 @@ type measurement func(context.Context, route) (measure.Row, error)
 
 const contentPrefix = "/puppet/v3/file_content/modules/blobs/"
 
-func (s settings) start(ctx context.Context, name, dir, environment string) (peers.Target, []route, error) {
+func (s settings) start(ctx context.Context, name, dir, environment string) (rivals.Target, []route, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	content := route{before: contentPrefix, after: "?environment=production"}
 	switch name {
 	case "puppetserver":
-		target, err := peers.StartPuppetserver(ctx, peers.PuppetserverConfig{
+		target, err := rivals.StartPuppetserver(ctx, rivals.PuppetserverConfig{
 			Dir: dir, EnvironmentPath: filepath.Dir(environment), BaseModulePath: moduleDir, JRubies: s.JRubies, Heap: s.Heap,
 		})
 		return target, []route{content}, err
 	case "nginx":
-		target, err := peers.StartNginx(ctx, dir, contentPrefix, filepath.Join(environment, "modules/blobs/files")+"/")
+		target, err := rivals.StartNginx(ctx, dir, contentPrefix, filepath.Join(environment, "modules/blobs/files")+"/")
 		return target, []route{content}, err
 	case "tutti":
 		target, codeID, err := startTutti(ctx, dir, environment)

@@ -15,9 +15,9 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // The cases.
@@ -37,7 +37,7 @@ const (
 
 type bench struct {
 	settings
-	tutti   *peers.Tutti
+	tutti   *rivals.Tutti
 	code    environment
 	data    string
 	metrics *load.Conn

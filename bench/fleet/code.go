@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 )
 
 // environment is real code, and roles that add a template and a file of their own to it.
@@ -26,7 +26,7 @@ func roleName(n int) string { return fmt.Sprintf("role%02d", n) }
 
 // make copies the environment and adds the roles.
 func (e environment) make(from string) error {
-	if err := peers.CopyTree(from, e.dir); err != nil {
+	if err := rivals.CopyTree(from, e.dir); err != nil {
 		return fmt.Errorf("copy the environment: %w", err)
 	}
 	if err := e.write("manifests/site.pp", siteManifest); err != nil {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // kept is a fleet that has its first catalogs, in a directory that stays: the next run goes on from there.

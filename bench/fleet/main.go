@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -40,17 +40,17 @@ func main() {
 	var s settings
 	flag.IntVar(&s.Nodes, "nodes", 10_000, "made-up nodes")
 	flag.IntVar(&s.Roles, "roles", 50, "roles, as many nodes of each; a commit touches one")
-	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory that roles are added to")
+	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory that roles are added to")
 	flag.IntVar(&s.Senders, "senders", 4, "nodes that send their facts at the same time")
 	flag.DurationVar(&s.limit, "limit", 90*time.Minute, "time for all of it")
 	flag.StringVar(&s.keep, "keep", "", "keep the fleet with its first catalogs in this directory, and use what is there")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
 	if s.keep != "" {
-		peers.MainIn("fleet", s.limit, s.keep, s.run)
+		rivals.MainIn("fleet", s.limit, s.keep, s.run)
 		return
 	}
-	peers.Main("fleet", s.limit, false, s.run)
+	rivals.Main("fleet", s.limit, false, s.run)
 }
 
 var columns = []string{
@@ -83,7 +83,7 @@ func (s settings) measure(ctx context.Context, dir string, kept kept) ([]measure
 	if err := code.make(s.Environment); err != nil {
 		return nil, err
 	}
-	return peers.Alone(ctx, dir, peers.AsFastAsItCan, func(tutti *peers.Tutti, _ string) ([]measure.Row, error) {
+	return rivals.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) ([]measure.Row, error) {
 		b := &bench{settings: s, tutti: tutti, code: code, data: filepath.Join(dir, "server", "data")}
 		if err := b.open(); err != nil {
 			return nil, err

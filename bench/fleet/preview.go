@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // The cases of previews. Nothing of them is deployed.

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // closeLimit is by when a half-open login has to be closed: ten seconds for the body of a stranger, and what the machine needs.
@@ -26,7 +26,7 @@ const closeLimit = 20 * time.Second
 const password = "correct horse battery staple"
 
 // halfOpen begins logins and sends no more than a byte a second of every second one's body. A real login must work meanwhile.
-func (s settings) halfOpen(ctx context.Context, server *peers.Tutti) (row measure.Row, note string, err error) {
+func (s settings) halfOpen(ctx context.Context, server *rivals.Tutti) (row measure.Row, note string, err error) {
 	client, err := server.API()
 	if err != nil {
 		return row, "", err
@@ -95,7 +95,7 @@ func (s settings) halfOpen(ctx context.Context, server *peers.Tutti) (row measur
 }
 
 // openLogin sends the head of a login and the first byte of its body.
-func openLogin(ctx context.Context, server *peers.Tutti, from netip.Addr) (*tls.Conn, error) {
+func openLogin(ctx context.Context, server *rivals.Tutti, from netip.Addr) (*tls.Conn, error) {
 	dialer := tls.Dialer{
 		NetDialer: &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: 30 * time.Second},
 		Config:    server.Trust(),
@@ -146,7 +146,7 @@ func outlast(conn *tls.Conn, trickles bool) (time.Duration, error) {
 }
 
 // login logs the real user in and says how long that took.
-func login(ctx context.Context, server *peers.Tutti) (time.Duration, error) {
+func login(ctx context.Context, server *rivals.Tutti) (time.Duration, error) {
 	from := stranger(server, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	defer from.CloseIdleConnections()
 	body, err := json.Marshal(api.LoginRequest{Name: "ann", Password: password})

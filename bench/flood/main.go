@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -56,11 +56,11 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("flood", s.limit, s.keep, s.run)
+	rivals.Main("flood", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 
 // part starts a server, floods it, and stops it. Loopback has the limits that other addresses have.
 func (s settings) part(ctx context.Context, name, binary, dir string) (row measure.Row, note string, err error) {
-	server, err := peers.StartTutti(ctx, binary, dir, "--autosign", "off", "--connection-limit-exempt", "192.0.2.0/24", "--access-log=false")
+	server, err := rivals.StartTutti(ctx, binary, dir, "--autosign", "off", "--connection-limit-exempt", "192.0.2.0/24", "--access-log=false")
 	if err != nil {
 		return row, "", err
 	}

@@ -24,13 +24,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // flood sends requests from all addresses at once, as fast as they are answered. Meanwhile holders of tokens join,
 // one after the other, each over a connection of its own.
-func (s settings) flood(ctx context.Context, server *peers.Tutti) (row measure.Row, note string, err error) {
+func (s settings) flood(ctx context.Context, server *rivals.Tutti) (row measure.Row, note string, err error) {
 	client, err := server.API()
 	if err != nil {
 		return row, "", err
@@ -100,7 +100,7 @@ func (s settings) flood(ctx context.Context, server *peers.Tutti) (row measure.R
 }
 
 // joins has holders of tokens join until over, and one at least.
-func (s settings) joins(ctx context.Context, server *peers.Tutti, client *api.Client, over <-chan struct{}) (took []time.Duration, err error) {
+func (s settings) joins(ctx context.Context, server *rivals.Tutti, client *api.Client, over <-chan struct{}) (took []time.Duration, err error) {
 	for n := 0; ; n++ {
 		select {
 		case <-over:
@@ -129,7 +129,7 @@ func (s settings) joins(ctx context.Context, server *peers.Tutti, client *api.Cl
 }
 
 // join sends a request and fetches the certificate, from an address that sends nothing else.
-func join(ctx context.Context, server *peers.Tutti, name string, body []byte) error {
+func join(ctx context.Context, server *rivals.Tutti, name string, body []byte) error {
 	from := stranger(server, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	defer from.CloseIdleConnections()
 	base := server.LocalhostURL() + "/puppet-ca/v1/certificate"
@@ -157,7 +157,7 @@ func floodName(n int) string { return fmt.Sprintf("flood-%d.test", n) }
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // stranger is a client without a certificate that connects from an address.
-func stranger(server *peers.Tutti, from netip.Addr) *http.Transport {
+func stranger(server *rivals.Tutti, from netip.Addr) *http.Transport {
 	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: 30 * time.Second}
 	port := server.URL()[len("https://127.0.0.1"):]
 	return &http.Transport{

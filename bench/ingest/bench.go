@@ -6,9 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // The cases, in the order in which they are run.
@@ -32,7 +32,7 @@ const (
 // store is a server that takes facts and reports. Its methods may be called by
 // many workers, each with its own number.
 type store interface {
-	target() peers.Target
+	target() rivals.Target
 	// prepare does what is not to be timed, such as connecting.
 	prepare(ctx context.Context, worker, node int) error
 	// body writes what a node sends in a generation; it is not timed either.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // acknowledged is what the server answered 200 to.

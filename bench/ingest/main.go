@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -47,7 +47,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("ingest", s.limit, s.keep, s.run)
+	rivals.Main("ingest", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -100,7 +100,7 @@ func (s settings) start(ctx context.Context, name, dir string, fleet fleetgen.Fl
 	case "puppetdb":
 		started, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
-		target, err := peers.StartPuppetDB(started, dir, s.Heap)
+		target, err := rivals.StartPuppetDB(started, dir, s.Heap)
 		if err != nil {
 			return nil, 0, err
 		}

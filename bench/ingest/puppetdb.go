@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // puppetDB is the peer: commands are accepted into a queue and processed by
 // and by; stored means processed.
 type puppetDB struct {
-	db    *peers.PuppetDB
+	db    *rivals.PuppetDB
 	fleet fleetgen.Fleet
 	conns []*load.Conn // one a worker
 
 	sent, reportsSent atomic.Int64
 }
 
-func newPuppetDB(db *peers.PuppetDB, fleet fleetgen.Fleet, workers int) (*puppetDB, error) {
+func newPuppetDB(db *rivals.PuppetDB, fleet fleetgen.Fleet, workers int) (*puppetDB, error) {
 	p := &puppetDB{db: db, fleet: fleet, conns: make([]*load.Conn, workers)}
 	for w := range p.conns {
 		conn, err := load.NewConn(db.URL(), nil)
@@ -33,7 +33,7 @@ func newPuppetDB(db *peers.PuppetDB, fleet fleetgen.Fleet, workers int) (*puppet
 	return p, nil
 }
 
-func (p *puppetDB) target() peers.Target { return p.db }
+func (p *puppetDB) target() rivals.Target { return p.db }
 
 func (p *puppetDB) prepare(context.Context, int, int) error { return nil }
 
@@ -51,7 +51,7 @@ func (p *puppetDB) send(ctx context.Context, k kind, worker, node int, body []by
 		p.reportsSent.Add(1)
 	}
 	p.sent.Add(1)
-	return peers.Command(ctx, p.conns[worker], command, version, p.fleet.Certname(node), body)
+	return rivals.Command(ctx, p.conns[worker], command, version, p.fleet.Certname(node), body)
 }
 
 func (p *puppetDB) stored(ctx context.Context) error { return p.db.Drain(ctx, int(p.sent.Load())) }

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // tutti is our side. Each node has its own certificate and its own connection,
 // opened before the clock starts; an answer means committed.
 type tutti struct {
-	server *peers.Tutti
+	server *rivals.Tutti
 	fleet  fleetgen.Fleet
 	conns  []*load.Conn // one a node
 
@@ -24,11 +24,11 @@ type tutti struct {
 }
 
 func (s settings) startTutti(ctx context.Context, dir string, fleet fleetgen.Fleet) (*tutti, error) {
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	server, err := peers.StartTutti(ctx, binary, dir)
+	server, err := rivals.StartTutti(ctx, binary, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s settings) startTutti(ctx context.Context, dir string, fleet fleetgen.Fle
 	}, nil
 }
 
-func (t *tutti) target() peers.Target { return t.server }
+func (t *tutti) target() rivals.Target { return t.server }
 
 // prepare enrols a node and opens its connection.
 func (t *tutti) prepare(ctx context.Context, _, node int) error {

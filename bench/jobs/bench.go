@@ -10,15 +10,15 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/bench/internal/simfleet"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
 // bench is a server, a fleet, and somebody who orders it.
 type bench struct {
 	settings
-	tutti *peers.Tutti
+	tutti *rivals.Tutti
 	ca    *authority.Authority
 	api   *api.Client
 	names []string
@@ -29,7 +29,7 @@ type bench struct {
 const controllerName = "controller"
 
 // open makes the fleet; nobody is connected yet.
-func (s settings) open(ctx context.Context, tutti *peers.Tutti, dir string) (*bench, error) {
+func (s settings) open(ctx context.Context, tutti *rivals.Tutti, dir string) (*bench, error) {
 	b := &bench{settings: s, tutti: tutti, names: sim.Names(s.Agents, "bench.test")}
 	var err error
 	if b.ca, err = authority.Open(filepath.Join(dir, "server", "data")); err != nil {

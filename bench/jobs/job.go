@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
@@ -128,7 +128,7 @@ func (b *bench) complete(ctx context.Context, id string, names []string) error {
 const taskName = "bench::output"
 
 // deployTask gives the server code with that task.
-func deployTask(ctx context.Context, tutti *peers.Tutti, dir string) error {
+func deployTask(ctx context.Context, tutti *rivals.Tutti, dir string) error {
 	tasks := filepath.Join(dir, "modules", "bench", "tasks")
 	if err := os.MkdirAll(tasks, 0o750); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -48,7 +48,7 @@ func main() {
 	flag.StringVar(&s.only, "only", "", "idle, ping, job, output or storm: these cases alone")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("jobs", s.limit, s.keep, s.run)
+	rivals.Main("jobs", s.limit, s.keep, s.run)
 }
 
 var columns = []string{
@@ -68,12 +68,12 @@ func (s settings) check() error {
 	if s.Targets > s.Agents || s.Writers > s.Agents || s.Targets < 1 || s.Writers < 1 {
 		return fmt.Errorf("-targets and -writers are at most -agents")
 	}
-	return peers.AllowOpenFiles(s.Agents)
+	return rivals.AllowOpenFiles(s.Agents)
 }
 
 // measure starts a server and a fleet and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return peers.Alone(ctx, dir, []string{"--broker-controllers", controllerName}, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+	return rivals.Alone(ctx, dir, []string{"--broker-controllers", controllerName}, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		b, err := s.open(ctx, tutti, dir)
 		if err != nil {
 			return nil, err

@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/bench/internal/simfleet"
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/peers/measure"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
+	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 func pingCase(targets int) string { return fmt.Sprintf("ping of %d", targets) }
@@ -44,7 +44,7 @@ func (b *bench) ping(targets int) func(context.Context) (measure.Row, error) {
 
 // controller is a client that may order agents.
 type controller struct {
-	link    *pcp.Link
+	link    *connection.Link
 	answers chan wire.Message
 	stop    context.CancelFunc
 	ended   chan error
@@ -57,7 +57,7 @@ func (b *bench) controller(ctx context.Context) (*controller, error) {
 	}
 	c := &controller{answers: make(chan wire.Message, b.Agents), ended: make(chan error, 1)}
 	connected := make(chan struct{}, 1)
-	c.link, err = pcp.New(pcp.Config{
+	c.link, err = connection.New(connection.Config{
 		URLs: []string{simfleet.Broker(b.tutti)}, URI: wire.NewURI(controllerName, "controller"), TLS: sim.Fixed(identity), Log: slog.New(slog.DiscardHandler),
 		Receive: func(m wire.Message) { c.answers <- m }, Connected: func() { connected <- struct{}{} }, FirstPause: time.Millisecond,
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/fleetgen"
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // command is one piece of data as it goes through a server's door.

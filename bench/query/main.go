@@ -13,7 +13,7 @@ import (
 	"flag"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -49,10 +49,10 @@ func main() {
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
 	if s.keep != "" {
-		peers.MainIn("query", s.limit, s.keep, s.run)
+		rivals.MainIn("query", s.limit, s.keep, s.run)
 		return
 	}
-	peers.Main("query", s.limit, false, s.run)
+	rivals.Main("query", s.limit, false, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // postgresSettings are what an administrator of a PuppetDB of this size would set
@@ -23,7 +23,7 @@ var postgresSettings = []string{
 func (s settings) startPuppetDB(ctx context.Context, dir string) (*puppetDB, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	db, err := peers.StartPuppetDBWith(ctx, dir, peers.PuppetDBConfig{Heap: s.Heap, Threads: 2, Keep: true, Postgres: postgresSettings})
+	db, err := rivals.StartPuppetDBWith(ctx, dir, rivals.PuppetDBConfig{Heap: s.Heap, Threads: 2, Keep: true, Postgres: postgresSettings})
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s settings) startPuppetDB(ctx context.Context, dir string) (*puppetDB, err
 
 // puppetDB is the peer. A command is accepted first and stored by and by.
 type puppetDB struct {
-	*peers.PuppetDB
+	*rivals.PuppetDB
 	conns []*load.Conn // one a worker
 	sent  atomic.Int64
 
@@ -47,7 +47,7 @@ type puppetDB struct {
 
 func (p *puppetDB) send(ctx context.Context, worker int, c command) error {
 	p.sent.Add(1)
-	return peers.Command(ctx, p.conns[worker], c.name, c.version, c.node, c.body)
+	return rivals.Command(ctx, p.conns[worker], c.name, c.version, c.node, c.body)
 }
 
 func (p *puppetDB) drain(ctx context.Context, few int) error {

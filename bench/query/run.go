@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // server is a peer that is loaded and can be asked.
 type server interface {
-	peers.Target
+	rivals.Target
 	conn(ctx context.Context) (*load.Conn, http.Header, error)
 }
 

@@ -10,16 +10,16 @@ import (
 	"os"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // tutti is our side, on SQLite or on a PostgreSQL of its own.
 type tutti struct {
-	*peers.Tutti
+	*rivals.Tutti
 	name     string
-	postgres *peers.Postgres // nil for SQLite
+	postgres *rivals.Postgres // nil for SQLite
 
 	conns  []*load.Conn // one a worker
 	header http.Header
@@ -35,7 +35,7 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 	}()
 	var args []string
 	if name == tuttiPostgres {
-		if t.postgres, err = peers.StartPostgres(ctx, dir, postgresSettings...); err != nil {
+		if t.postgres, err = rivals.StartPostgres(ctx, dir, postgresSettings...); err != nil {
 			return t, err
 		}
 		if err := t.postgres.MakeDatabase(ctx, "tutti"); err != nil {
@@ -43,11 +43,11 @@ func (s settings) startTutti(ctx context.Context, name, dir string, l *loaded) (
 		}
 		args = append(args, "--database", t.postgres.URL("tutti"))
 	}
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return t, err
 	}
-	if t.Tutti, err = peers.StartTutti(ctx, binary, dir, args...); err != nil {
+	if t.Tutti, err = rivals.StartTutti(ctx, binary, dir, args...); err != nil {
 		return t, err
 	}
 	for range s.Workers {

@@ -12,15 +12,15 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/bench/internal/authority"
 	"github.com/tutti-project/tutti/bench/internal/simfleet"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
 // bench is a server and its fleet.
 type bench struct {
 	settings
-	tutti *peers.Tutti
+	tutti *rivals.Tutti
 	api   *api.Client
 	dir   string
 	names []string
@@ -30,7 +30,7 @@ type bench struct {
 }
 
 // open makes the fleet; nobody is connected yet.
-func (s settings) open(tutti *peers.Tutti, dir string) (*bench, error) {
+func (s settings) open(tutti *rivals.Tutti, dir string) (*bench, error) {
 	b := &bench{settings: s, tutti: tutti, dir: dir, names: sim.Names(s.Nodes, "bench.test")}
 	ca, err := authority.Open(b.data())
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // settings are the knobs; they go into the report as they were.
@@ -39,7 +39,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("release", s.limit, s.keep, s.run)
+	rivals.Main("release", s.limit, s.keep, s.run)
 }
 
 var columns = []string{
@@ -50,7 +50,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Nodes < 1 || s.Resources < 1 || s.Enrolling < 1 {
 		return errors.New("-nodes, -resources and -enrolling are at least 1")
 	}
-	if err := peers.AllowOpenFiles(s.Nodes); err != nil {
+	if err := rivals.AllowOpenFiles(s.Nodes); err != nil {
 		return err
 	}
 	return measure.Run(measure.Report{Name: "release", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
@@ -67,7 +67,7 @@ func judge(rows []measure.Row) (notes []string) {
 
 // measure starts a server and a fleet and takes them through every case.
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {
-	return peers.Alone(ctx, dir, peers.AsFastAsItCan, func(tutti *peers.Tutti, _ string) (rows []measure.Row, err error) {
+	return rivals.Alone(ctx, dir, rivals.AsFastAsItCan, func(tutti *rivals.Tutti, _ string) (rows []measure.Row, err error) {
 		b, err := s.open(tutti, dir)
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 // wholeCase is all waves together, from the release's order on.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
-	"github.com/tutti-project/tutti/internal/peers"
-	"github.com/tutti-project/tutti/internal/peers/load"
-	"github.com/tutti-project/tutti/internal/peers/measure"
+	"github.com/tutti-project/tutti/bench/rivals"
+	"github.com/tutti-project/tutti/bench/rivals/load"
+	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -41,8 +41,8 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.Environment, "environment", "internal/ruby/testdata/bench", "environment directory to compile")
-	flag.StringVar(&s.Facts, "facts", "internal/ruby/testdata/facts/debian12.json", "facts of a node")
+	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
+	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.StringVar(&s.Node, "node", "medium", "which catalog: small, medium or large")
 	flag.StringVar(&s.Shares, "shares", "off,1%,100%", "values of verify_share, the one to compare with first")
 	flag.IntVar(&s.Warm, "warm", 10, "compiles before anything is measured")
@@ -52,7 +52,7 @@ func main() {
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	peers.Main("verify", s.limit, s.keep, s.run)
+	rivals.Main("verify", s.limit, s.keep, s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -60,7 +60,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 
 // share measures compiles while a share of them is verified.
 func (s settings) share(ctx context.Context, binary, dir, share string, facts catalogrequest.Facts) (row measure.Row, err error) {
-	target, err := peers.StartTutti(ctx, binary, dir, "--verify-share", share, "--verify-after-deploy", "0", "--max-load", "0")
+	target, err := rivals.StartTutti(ctx, binary, dir, "--verify-share", share, "--verify-after-deploy", "0", "--max-load", "0")
 	if err != nil {
 		return row, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/cli"
+	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 )
 
 // While questions are written one PuppetDB can serve many runs:
@@ -50,7 +50,7 @@ func start(ctx context.Context, t *testing.T) (theirs *server, ours []*server) {
 	t.Helper()
 	dir := t.TempDir()
 	open(t, dir)
-	binary, err := peers.BuildTutti(ctx, dir)
+	binary, err := rivals.BuildTutti(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func start(ctx context.Context, t *testing.T) (theirs *server, ours []*server) {
 		theirs = existing(*running)
 		group.Go(func() error { return theirs.learnHashes(ctx) })
 	} else {
-		var db *peers.PuppetDB
+		var db *rivals.PuppetDB
 		theirs, db = startPuppetDB(ctx, t, filepath.Join(dir, "puppetdb"))
 		group.Go(func() error { return theirs.fill(ctx) })
 		if err := db.Postgres().MakeDatabase(ctx, "tutti"); err != nil {

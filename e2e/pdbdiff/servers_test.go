@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 )
 
 // server is one that is asked.
@@ -184,9 +184,9 @@ func (s *server) learnHashes(ctx context.Context) error {
 // startPuppetDB starts Debian's with its PostgreSQL. Nothing in it grows too old,
 // and nothing in it must survive the machine; Java is told that it will not live
 // long, which saves a third of its start.
-func startPuppetDB(ctx context.Context, t *testing.T, dir string) (*server, *peers.PuppetDB) {
+func startPuppetDB(ctx context.Context, t *testing.T, dir string) (*server, *rivals.PuppetDB) {
 	t.Helper()
-	db, err := peers.StartPuppetDBWith(ctx, dir, peers.PuppetDBConfig{
+	db, err := rivals.StartPuppetDBWith(ctx, dir, rivals.PuppetDBConfig{
 		Heap: "1g", Keep: true, Threads: 2, Java: []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"},
 		Postgres: []string{"fsync=off", "full_page_writes=off", "max_wal_size=2GB"},
 	})
@@ -209,7 +209,7 @@ func existing(address string) *server {
 // startTutti starts Tutti as an operator would. Nothing in it grows too old.
 func startTutti(ctx context.Context, t *testing.T, binary, dir string, flags ...string) *server {
 	t.Helper()
-	tutti, err := peers.StartTutti(ctx, binary, dir, append(flags, "--report-retention", "876000h", "--node-ttl", "0", "--node-purge-ttl", "0")...)
+	tutti, err := rivals.StartTutti(ctx, binary, dir, append(flags, "--report-retention", "876000h", "--node-ttl", "0", "--node-purge-ttl", "0")...)
 	if err != nil {
 		t.Fatal(err)
 	}

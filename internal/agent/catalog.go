@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // catalogs keeps what this node may apply: a directory with
@@ -209,7 +209,7 @@ func checkDocument(document []byte, digest string) error {
 	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != digest {
 		return fault.New(fault.Invalid, "what came for the catalog %s has another digest; it is refused", digest)
 	}
-	if _, _, err := compile.Split(document); err != nil {
+	if _, _, err := catalog.Split(document); err != nil {
 		return fault.New(fault.Invalid, "what came for the catalog %s is no catalog; it is refused", digest)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -66,7 +66,7 @@ func (h *hub) answer(w http.ResponseWriter, r *http.Request) {
 // give lets the node have a catalog with a class of that name.
 func (h *hub) give(t *testing.T, name string, generation int) (digest string) {
 	t.Helper()
-	document, sum, err := compile.Normalise(compile.Outcome{Catalog: []byte(`{"name":"web1","resources":[{"type":"Class","title":"` + name + `"}]}`)})
+	document, sum, err := catalog.Normalise([]byte(`{"name":"web1","resources":[{"type":"Class","title":"`+name+`"}]}`), nil)
 	must(t, err)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Where a server answers a node about itself.

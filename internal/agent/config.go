@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -141,7 +141,7 @@ func (c Config) Check() error {
 		}
 	}
 	for _, text := range c.BrokerURIs {
-		if err := pcp.CheckURL(text); err != nil {
+		if err := connection.CheckURL(text); err != nil {
 			return bad("broker_uris", "%s", fault.Detail(err))
 		}
 		if !strings.HasPrefix(text, "wss://") {

@@ -2,7 +2,7 @@
 // done what it is told.
 //
 // Join gets a node's certificate and writes agent.yaml. Run keeps a pcp.Link to one of the
-// servers and hands its messages to an errand.Engine, which decides and remembers; programs
+// servers and hands its messages to an orders.Engine, which decides and remembers; programs
 // run through package process, their files come through package fetch, and what became of
 // them is kept by package spool. AskStatus asks an agent that runs how it stands; Doctor looks
 // for what keeps one from its work.
@@ -10,8 +10,8 @@
 // # Catalogs and runs
 //
 // The node's catalog is fetched when a server tells of another one, after connecting, and from time to time; it
-// is held against its digest whenever it comes or is used, and stays when no server is there. Package routine
-// decides when it is applied; the runs are errands as those that are ordered, in the same lane, so that there is one at a time.
+// is held against its digest whenever it comes or is used, and stays when no server is there. Package schedule
+// decides when it is applied; the runs are orders like those of the server, in the same lane, so that there is one at a time.
 // Reports that no server took are delivered later.
 //
 // # Files

@@ -14,9 +14,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/agent/connection"
+	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pcp"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -64,7 +64,7 @@ func (d Doctor) Examine(ctx context.Context) []Finding {
 
 // house is what is there without a certificate.
 func (d Doctor) house(ctx context.Context) []Finding {
-	return append([]Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}, d.routine(ctx)...)
+	return append([]Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}, d.schedule(ctx)...)
 }
 
 func good(check, format string, args ...any) Finding {
@@ -162,7 +162,7 @@ const examiner = "doctor"
 
 func (d Doctor) broker(ctx context.Context, id *Identity, address string) Finding {
 	check := "server " + address
-	link, err := pcp.New(pcp.Config{
+	link, err := connection.New(connection.Config{
 		URLs: []string{address}, Version: wire.Version(d.Config.PCPVersion), URI: wire.NewURI(string(id.Name()), examiner),
 		TLS: id.TLS, UserAgent: userAgent(d.Version), ConnectTimeout: d.Config.ConnectTimeout, Log: slog.New(slog.DiscardHandler),
 	})
@@ -267,7 +267,7 @@ func (d Doctor) policy() Finding {
 	case path == "":
 		return good("policy", "none: this node does what the server lets be done")
 	}
-	if _, err := errand.ParsePolicy(path, text); err != nil {
+	if _, err := orders.ParsePolicy(path, text); err != nil {
 		return Finding{Check: "policy", State: Broken, Found: fault.Detail(err), Mend: "mend the file: the agent does not start with it"}
 	}
 	return good("policy", "%s", path)

@@ -13,8 +13,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// routine looks at the catalog that is kept, at what else lets Puppet run, and at reports that wait.
-func (d Doctor) routine(ctx context.Context) []Finding {
+// schedule looks at the catalog that is kept, at what else lets Puppet run, and at reports that wait.
+func (d Doctor) schedule(ctx context.Context) []Finding {
 	all := []Finding{d.runs(ctx)}
 	kept := catalogs{dir: filepath.Join(d.Config.Data, "catalogs"), node: d.name, log: slog.New(slog.DiscardHandler)}
 	if there, _ := exists(kept.path(currentName)); there {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/tutti-project/tutti/internal/eventlog"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/relay"
+	"github.com/tutti-project/tutti/internal/agent/eventlog"
+	"github.com/tutti-project/tutti/internal/agent/events"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // eventsDir is where Puppet runs write what happens.
@@ -31,8 +31,8 @@ func (d *daemon) keepEvents(ctx context.Context) error {
 		return nil
 	}
 	defer func() { _ = kept.Close() }() // it only watches
-	r := relay.New(relay.Config{Log: kept, Send: d.link.Send, Slog: d.log})
-	d.relay.Store(r)
+	r := events.New(events.Config{Log: kept, Send: d.link.Send, Slog: d.log})
+	d.sender.Store(r)
 	ctx, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -56,7 +56,7 @@ func (d *daemon) receive(ctx context.Context, m wire.Message) {
 		d.log.WarnContext(ctx, "an answer to events cannot be read, they are sent again", "err", err)
 		return
 	}
-	if r := d.relay.Load(); r != nil {
+	if r := d.sender.Load(); r != nil {
 		r.Taken(taken)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/facter"
+	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 )

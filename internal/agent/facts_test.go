@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/facter"
+	"github.com/tutti-project/tutti/internal/agent/facter"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/intake"
-	"github.com/tutti-project/tutti/internal/intake/intaketest"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/nodeapi"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/protocol/node"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // sampled is a node whose facts a test changes.
@@ -75,7 +75,7 @@ func (m *sampled) Some(_ context.Context, names []string) (json.RawMessage, erro
 
 // office is a server: its intake, and what came over the wire.
 type office struct {
-	store   *intaketest.Fake
+	store   *factqueuetest.Fake
 	handler http.Handler
 	mu      sync.Mutex
 	watched []string
@@ -131,10 +131,10 @@ func (o *office) stored(t *testing.T) string {
 
 func openOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{store: intaketest.NewFake()}
-	service, err := intake.New(t.Context(), intake.Parts{Store: o.store, Inventory: o.store, Watch: o}, intake.Config{})
+	o := &office{store: factqueuetest.NewFake()}
+	service, err := factqueue.New(t.Context(), factqueue.Parts{Store: o.store, Inventory: o.store, Watch: o}, factqueue.Config{})
 	must(t, err)
-	o.handler = nodeapi.New(nodeapi.Config{Facts: service, RequestID: func(context.Context) string { return "" }, Log: discard})
+	o.handler = node.New(node.Config{Facts: service, RequestID: func(context.Context) string { return "" }, Log: discard})
 	return o
 }
 
@@ -205,7 +205,7 @@ func TestFactsAreSubmittedInTheirTime(t *testing.T) {
 		same(t, "when asked", []string{"PATCH"}, o.seen())
 		// A run brings facts of its own: the difference does not fit any more.
 		run := []byte(`{"a":3}`)
-		_, err := o.store.SaveFacts(t.Context(), intake.Set{Node: "web-1", Values: run, Digest: fleet.DigestOf(run), AcceptedAt: time.Now()})
+		_, err := o.store.SaveFacts(t.Context(), factqueue.Set{Node: "web-1", Values: run, Digest: fleet.DigestOf(run), AcceptedAt: time.Now()})
 		must(t, err)
 		m.set("a", "4")
 		f.wanted.give()
@@ -327,7 +327,7 @@ func TestAnAgentRemembersWhatItSubmitted(t *testing.T) {
 		f.submit(t.Context(), &a)
 		kept := f.keeping()
 		kept.Number += int64(24 * time.Hour / time.Microsecond)
-		_, err := o.store.SaveFacts(t.Context(), intake.Set{Node: "web-1", Number: kept.Number, Values: kept.Values, Digest: kept.Digest})
+		_, err := o.store.SaveFacts(t.Context(), factqueue.Set{Node: "web-1", Number: kept.Number, Values: kept.Values, Digest: kept.Digest})
 		must(t, err)
 		again := newTestFacts(t, o, m, dir)
 		if due := again.firstDue(time.Now()); time.Until(due) < 29*time.Minute {
@@ -355,31 +355,31 @@ func TestAnAgentRemembersWhatItSubmitted(t *testing.T) {
 
 // outputs is a spool with the output of one run.
 type outputs struct {
-	errand.Spool
+	orders.Spool
 	stdout string
 }
 
-func (outputs) Save(errand.Record) error { return nil }
+func (outputs) Save(orders.Record) error { return nil }
 
-func (o outputs) Output(string) (errand.Output, error) {
-	return errand.Output{Stdout: []byte(o.stdout)}, nil
+func (o outputs) Output(string) (orders.Output, error) {
+	return orders.Output{Stdout: []byte(o.stdout)}, nil
 }
 
 func TestFactsFollowRunsThatChangedSomething(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		record errand.Record
+		record orders.Record
 		stdout string
 		want   bool
 	}{
-		"changed":    {errand.Record{Module: pxp.Puppet, Status: errand.Success}, `{"status":"changed"}`, true},
-		"failed":     {errand.Record{Module: pxp.Puppet, Status: errand.Failure}, `{"status":"failed"}`, true},
-		"unchanged":  {errand.Record{Module: pxp.Puppet, Status: errand.Success}, `{"status":"unchanged"}`, false},
-		"running":    {errand.Record{Module: pxp.Puppet, Status: errand.Running}, "", false},
-		"delivered":  {errand.Record{Module: pxp.Puppet, Status: errand.Success, Notify: true, Delivered: true}, `{"status":"changed"}`, false},
-		"no run":     {errand.Record{Module: pxp.Task, Status: errand.Success}, "", false},
-		"not known":  {errand.Record{Module: pxp.Puppet, Status: errand.Undetermined}, "", true},
-		"not wanted": {errand.Record{Module: pxp.Puppet, Status: errand.Success, Delivered: true}, `{"status":"changed"}`, true},
+		"changed":    {orders.Record{Module: pxp.Puppet, Status: orders.Success}, `{"status":"changed"}`, true},
+		"failed":     {orders.Record{Module: pxp.Puppet, Status: orders.Failure}, `{"status":"failed"}`, true},
+		"unchanged":  {orders.Record{Module: pxp.Puppet, Status: orders.Success}, `{"status":"unchanged"}`, false},
+		"running":    {orders.Record{Module: pxp.Puppet, Status: orders.Running}, "", false},
+		"delivered":  {orders.Record{Module: pxp.Puppet, Status: orders.Success, Notify: true, Delivered: true}, `{"status":"changed"}`, false},
+		"no run":     {orders.Record{Module: pxp.Task, Status: orders.Success}, "", false},
+		"not known":  {orders.Record{Module: pxp.Puppet, Status: orders.Undetermined}, "", true},
+		"not wanted": {orders.Record{Module: pxp.Puppet, Status: orders.Success, Delivered: true}, `{"status":"changed"}`, true},
 	} {
 		s := afterRuns{outputs{stdout: c.stdout}, newSignal()}
 		must(t, s.Save(c.record))

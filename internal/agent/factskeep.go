@@ -10,12 +10,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/facter"
+	"github.com/tutti-project/tutti/internal/agent/facter"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/agent/schedule"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/routine"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // keptFacts is what a server has of this node's facts, kept in facts.json of the data directory.
@@ -81,12 +81,12 @@ func (d *daemon) newFacts() *facts {
 
 // afterRuns is a spool that tells of Puppet runs that may have changed facts.
 type afterRuns struct {
-	errand.Spool
+	orders.Spool
 	changed signal
 }
 
-// Save implements errand.Spool.
-func (s afterRuns) Save(r errand.Record) error {
+// Save implements orders.Spool.
+func (s afterRuns) Save(r orders.Record) error {
 	if err := s.Spool.Save(r); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s afterRuns) Save(r errand.Record) error {
 		return nil
 	}
 	output, err := s.Output(r.Transaction)
-	if err != nil || outcomeOf(r, output).Status == routine.Unchanged {
+	if err != nil || outcomeOf(r, output).Status == schedule.Unchanged {
 		return nil //nolint:nilerr // the record was saved: that counts
 	}
 	s.changed.give()

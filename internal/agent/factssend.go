@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/facter"
+	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"

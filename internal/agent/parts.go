@@ -11,12 +11,12 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/external"
-	"github.com/tutti-project/tutti/internal/fetch"
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/process"
-	"github.com/tutti-project/tutti/internal/spool"
+	"github.com/tutti-project/tutti/internal/agent/connection"
+	"github.com/tutti-project/tutti/internal/agent/files"
+	"github.com/tutti-project/tutti/internal/agent/modules"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/agent/process"
+	"github.com/tutti-project/tutti/internal/agent/spool"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -35,21 +35,21 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	if err := d.openCatalogs(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	d.cache = fetch.New(fetch.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
+	d.cache = files.New(files.Config{Dir: filepath.Join(d.Data, "cache"), Servers: d.primaries(), Client: d.filesClient(), Log: d.log})
 	modules, err := d.modules(ctx)
 	if err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
-	d.engine = errand.New(errand.Config{
+	d.engine = orders.New(orders.Config{
 		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
-	if d.routine, err = d.newRoutine(); err != nil {
+	if d.schedule, err = d.newSchedule(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
 	life := context.WithoutCancel(ctx) // orders go on while the agent ends
-	d.link, err = pcp.New(pcp.Config{
+	d.link, err = connection.New(connection.Config{
 		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
 		Receive: func(m wire.Message) { d.receive(life, m) }, Connected: d.connected,
 		ConnectTimeout: d.ConnectTimeout, PingInterval: d.PingInterval, ReturnAfter: d.ReturnAfter, MaxMessageBytes: d.MaxMessageBytes, Log: d.log,
@@ -64,8 +64,8 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 
 // modules are what this node can do: the agent's own, and an administrator's executables.
-func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
-	n := errand.Node{
+func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
+	n := orders.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
 		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"), Events: d.eventsDir(), Shebang: shebang,
 	}
@@ -77,11 +77,11 @@ func (d *daemon) modules(ctx context.Context) ([]errand.Module, error) {
 	} else {
 		n.Puppet = d.Puppet // it may be installed later
 	}
-	own := append(errand.Modules(n), errand.Catalog(d.told))
+	own := append(orders.Modules(n), orders.Catalog(d.told))
 	if d.ModulesDir == "" {
 		return own, nil
 	}
-	more, err := external.Load(ctx, external.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
+	more, err := modules.Load(ctx, modules.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
 	return append(own, more...), err
 }
 

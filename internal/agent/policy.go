@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -39,10 +39,10 @@ func (c Config) policy() (path string, text []byte, err error) {
 }
 
 // policyOf is the policy in force.
-func policyOf(c Config) (errand.Policy, error) {
+func policyOf(c Config) (orders.Policy, error) {
 	path, text, err := c.policy()
 	if err != nil || path == "" {
-		return errand.Policy{}, err
+		return orders.Policy{}, err
 	}
-	return errand.ParsePolicy(path, text)
+	return orders.ParsePolicy(path, text)
 }

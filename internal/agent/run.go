@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/errand"
+	"github.com/tutti-project/tutti/internal/agent/connection"
+	"github.com/tutti-project/tutti/internal/agent/events"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/agent/schedule"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/relay"
-	"github.com/tutti-project/tutti/internal/routine"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Options is what an agent gets from its caller besides its settings.
@@ -40,21 +40,21 @@ type daemon struct {
 	log     *slog.Logger
 	id      *Identity
 	uri     wire.URI
-	spool   errand.Spool
-	runner  errand.Runner
-	cache   errand.Cache
-	engine  *errand.Engine
-	link    *pcp.Link
+	spool   orders.Spool
+	runner  orders.Runner
+	cache   orders.Cache
+	engine  *orders.Engine
+	link    *connection.Link
 	started time.Time
-	relay   atomic.Pointer[relay.Relay] // nil until events can be sent
+	sender  atomic.Pointer[events.Sender] // nil until events can be sent
 
 	catalogs *catalogs
 	reports  *reports
 	facts    *facts
-	routine  *routine.Engine // nil: runs are off
-	changed  signal          // there may be another catalog
-	applyNow atomic.Bool     // and it shall be applied at once
-	unsent   signal          // there may be reports to deliver, and somebody to take them
+	schedule *schedule.Engine // nil: runs are off
+	changed  signal           // there may be another catalog
+	applyNow atomic.Bool      // and it shall be applied at once
+	unsent   signal           // there may be reports to deliver, and somebody to take them
 }
 
 // Run is the life of an agent: until ctx is done.
@@ -108,8 +108,8 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 	start(ending, d.keepReports)
 	start(ending, d.facts.Run)
 	start(ending, d.keepEvents)
-	if d.routine != nil {
-		start(ending, d.routine.Run)
+	if d.schedule != nil {
+		start(ending, d.schedule.Run)
 	}
 	<-ending.Done()
 	d.log.Info("agent ends; programs that run go on")
@@ -132,7 +132,7 @@ func (d *daemon) connected() {
 	d.unsent.give()
 	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), d.changed.give) //nolint:gosec // no secret
 	d.facts.back.give()
-	if r := d.relay.Load(); r != nil {
+	if r := d.sender.Load(); r != nil {
 		r.Connected()
 	}
 }
@@ -196,12 +196,12 @@ func (d *daemon) status() (Status, error) {
 		s.Connection.Since = &since
 	}
 	s.Facts = d.facts.status()
-	s.count(records, func(r errand.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
+	s.count(records, func(r orders.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
 	return s, nil
 }
 
 // count looks through what is kept.
-func (s *Status) count(records []errand.Record, alive func(errand.Record) bool) {
+func (s *Status) count(records []orders.Record, alive func(orders.Record) bool) {
 	s.Transactions.Kept = len(records)
 	for _, r := range records {
 		switch {

@@ -4,8 +4,8 @@
 // Groups form a tree under one root, All Nodes. A group has a rule over a node's
 // facts, trusted data and name, and may pin nodes. A node is in a group when the
 // group's rule matches or the node is pinned, and the same holds for every group
-// above it. A group without rule and pins has no nodes of its own and narrows
-// nothing: it only hands down what it gives.
+// above it. A group without rule and pins matches no node by itself and
+// restricts nothing: the groups below it inherit its values.
 //
 // A group that matches and has a matching group below it gives through that one.
 // What remains are leaves. A leaf inherits from the groups above it, the nearer

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tutti-project/tutti/internal/backup"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
+	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
 func (a *app) backupCommand() *cobra.Command {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/tutti-project/tutti/internal/backup"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
 // passphraseFlags say where a passphrase comes from. It is never an argument or a variable: those

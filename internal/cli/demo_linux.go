@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tutti-project/tutti/internal/demo"
+	"github.com/tutti-project/tutti/internal/sim/demo"
 )
 
 func (a *app) demoCommand() *cobra.Command {

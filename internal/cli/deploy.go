@@ -11,7 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/gitsource"
+	"github.com/tutti-project/tutti/internal/program/git"
 )
 
 // source is a directory to deploy and where it came from.
@@ -24,9 +24,9 @@ type source struct {
 func openSource(ctx context.Context, text string) (source, error) {
 	if isDir(text) {
 		dir, err := filepath.Abs(text)
-		return source{dir: dir, origin: dir, commit: gitsource.Head(ctx, dir), close: func() {}}, err
+		return source{dir: dir, origin: dir, commit: git.Head(ctx, dir), close: func() {}}, err
 	}
-	repository, err := gitsource.Parse(text)
+	repository, err := git.Parse(text)
 	if err != nil {
 		return source{}, fault.New(fault.Invalid, "%.200q is neither a directory here nor a git repository: %s", text, fault.Detail(err))
 	}
@@ -35,7 +35,7 @@ func openSource(ctx context.Context, text string) (source, error) {
 		return source{}, err
 	}
 	remove := func() { _ = os.RemoveAll(dir) }
-	commit, err := gitsource.Clone(ctx, repository.URL, repository.Ref, dir)
+	commit, err := git.Clone(ctx, repository.URL, repository.Ref, dir)
 	if err != nil {
 		remove()
 		return source{}, err

@@ -31,7 +31,7 @@ catalog, but stay on the node as they are. They are counted.
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			request.Nodes = args
 			if (of == "") == (len(args) == 0) {
-				return usageError{fault.New(fault.Invalid, "give back what was before which release, or to which nodes? give --release or nodes")}
+				return usageError{fault.New(fault.Invalid, "name what is taken back: --release N for a whole release, or the nodes")}
 			}
 			if of != "" {
 				if request.Release, err = strconv.ParseInt(of, 10, 64); err != nil || request.Release < 1 {

@@ -108,7 +108,7 @@ From another machine, give the address and the CA's certificate, and log in:
 	root.AddCommand(a.agentCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(), a.previewCommand(), a.appCommand(), a.releaseCommand(), a.rollbackCommand(), a.policyCommand(),
 		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.eventCommand(), a.queryCommand(),
 		a.runCommand(), a.taskCommand(), a.commandCommand(), a.scriptCommand(), a.fileCommand(), a.jobCommand(),
-		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand(), a.errandCommand())
+		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand(), a.agentChildren())
 	return root
 }
 

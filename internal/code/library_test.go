@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/blobfs"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/cas/castest"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/code/codetest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/blobdir"
 )
 
 // shelf is a library and what is under it.
@@ -61,7 +61,7 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 
 func newDiskShelf(tb testing.TB) shelf {
 	tb.Helper()
-	disk, err := blobfs.Open(tb.TempDir())
+	disk, err := blobdir.Open(tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -219,7 +220,7 @@ func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) (do
 		}
 		o.Catalog = json.RawMessage(inlined)
 	}
-	document, _, err = Normalise(o)
+	document, _, err = catalog.Normalise(o.Catalog, o.Exported)
 	if err != nil {
 		return nil, used, &Error{Cause: CauseCrash, Message: fault.Detail(err), Logs: o.Logs}
 	}

@@ -144,7 +144,7 @@ func TestDispatcherFailsWhatIsNoCatalog(t *testing.T) {
 	for name, script := range map[string]compiletest.Script{
 		"nothing": func(context.Context, compile.Order) (compile.Outcome, error) { return compile.Outcome{}, nil },
 		"too large": func(context.Context, compile.Order) (compile.Outcome, error) {
-			return compile.Outcome{Catalog: largeCatalog(100)}, nil
+			return compile.Outcome{Catalog: json.RawMessage(`{"resources":["` + strings.Repeat("x", 20000) + `"]}`)}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,12 +92,6 @@
 // first request restates it. Nodes that only get what is released are compiled staged. Catalogs
 // that follow each other's exports in a circle are stopped after Rounds, and said to be.
 //
-// # Documents
-//
-// A catalog is stored once, under the digest of its normalised form: see
-// Normalise and Render. Agents are served by putting the stamp of their
-// compilation before the stored bytes; nothing is decoded.
-//
 // # Errors
 //
 // *Error is a compilation that gave no catalog; it is stored and shown. NotFound

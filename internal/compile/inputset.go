@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -196,7 +197,7 @@ func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet
 func givenDigest(o Order) fleet.Digest {
 	var text []byte
 	for _, part := range []json.RawMessage{o.Classes, o.Parameters, o.Data} {
-		compacted, err := compact("classification", orNull(part))
+		compacted, err := catalog.Compact("classification", orNull(part))
 		if err != nil || string(compacted) == "{}" {
 			compacted = []byte("null")
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -34,16 +35,16 @@ func CompareOpinion(document []byte, plain Opinion) (found []Difference, count i
 		return nil, 0, fault.Wrap(fault.Invalid, err, "the stored catalog is not JSON")
 	}
 	whole, _ := stored.(*jsonObject)
-	catalog, err := readJSON(plain.Catalog)
+	fresh, err := readJSON(plain.Catalog)
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.Invalid, err, "plain Puppet's catalog is not JSON")
 	}
-	exported, err := readJSON(orEmpty(plain.Exported))
+	exported, err := readJSON(catalog.OrEmpty(plain.Exported))
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.Invalid, err, "plain Puppet's exported resources are not JSON")
 	}
 	ours, theirs := whole.object("catalog"), (*jsonObject)(nil)
-	theirs, _ = catalog.(*jsonObject)
+	theirs, _ = fresh.(*jsonObject)
 	if ours == nil || theirs == nil {
 		return nil, 0, fault.New(fault.Invalid, "one of the catalogs is no JSON object")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 )
 
@@ -22,7 +23,7 @@ const (
 
 func TestCompareOpinion(t *testing.T) {
 	t.Parallel()
-	document, _, err := compile.Normalise(compile.Outcome{Catalog: json.RawMessage(compared), Exported: json.RawMessage(comparedExports)})
+	document, _, err := catalog.Normalise(json.RawMessage(compared), json.RawMessage(comparedExports))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestCompareOpinion(t *testing.T) {
 
 func TestCompareOpinionRefusesWhatIsNoCatalog(t *testing.T) {
 	t.Parallel()
-	document, _, err := compile.Normalise(compile.Outcome{Catalog: json.RawMessage(compared)})
+	document, _, err := catalog.Normalise(json.RawMessage(compared), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

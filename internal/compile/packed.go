@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -52,7 +53,7 @@ func NewPacks(documents Documents, most int) *Packs {
 }
 
 // Packed is Render of a stored document, packed, and whether it is Rich.
-func (p *Packs) Packed(ctx context.Context, digest fleet.Digest, s Stamp) (packed []byte, rich bool, err error) {
+func (p *Packs) Packed(ctx context.Context, digest fleet.Digest, s catalog.Stamp) (packed []byte, rich bool, err error) {
 	key := packKey{digest, s.Static}
 	p.mu.Lock()
 	rest := p.known[key]
@@ -63,7 +64,7 @@ func (p *Packs) Packed(ctx context.Context, digest fleet.Digest, s Stamp) (packe
 		}
 		p.remember(key, rest)
 	}
-	return rest.behind(appendStamp(nil, s)), rest.rich, nil
+	return rest.behind(catalog.AppendStamp(nil, s)), rest.rich, nil
 }
 
 // remember makes room by forgetting any: of nodes that come one after the other, the one
@@ -96,12 +97,12 @@ func (p *Packs) pack(ctx context.Context, key packKey) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := Stamp{Static: key.static}
-	wire, err := Render(document, none)
+	none := catalog.Stamp{Static: key.static}
+	wire, err := catalog.Render(document, none)
 	if err != nil {
 		return nil, err
 	}
-	rest := wire[len(appendStamp(nil, none)):]
+	rest := wire[len(catalog.AppendStamp(nil, none)):]
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *Packs) pack(ctx context.Context, key packKey) (*pack, error) {
 	_, _ = w.Write(rest) // a buffer takes everything
 	_ = w.Close()
 	return &pack{
-		deflated: bytes.Clone(out.Bytes()), crc: crc32.ChecksumIEEE(rest), size: uint32(len(rest)), shift: crcShift(len(rest)), rich: Rich(rest), //nolint:gosec // gzip counts like that
+		deflated: bytes.Clone(out.Bytes()), crc: crc32.ChecksumIEEE(rest), size: uint32(len(rest)), shift: crcShift(len(rest)), rich: catalog.Rich(rest), //nolint:gosec // gzip counts like that
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -45,8 +46,8 @@ func (s *shelf) add(t *testing.T, resources int, more string) fleet.Digest {
 	for n := range resources {
 		list = append(list, fmt.Sprintf(`{"type":"File","title":"/srv/%d","parameters":{"content":"%x"%s}}`, n, rand.Uint64(), more))
 	}
-	document, digest, err := compile.Normalise(compile.Outcome{Catalog: []byte(
-		`{"name":"n","metadata":{"/srv/1":{"checksum":"x"}},"resources":[` + strings.Join(list, ",") + `],"tags":[]}`)})
+	document, digest, err := catalog.Normalise([]byte(
+		`{"name":"n","metadata":{"/srv/1":{"checksum":"x"}},"resources":[`+strings.Join(list, ",")+`],"tags":[]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +78,10 @@ func TestPackedIsRendered(t *testing.T) {
 	for _, resources := range []int{0, 1, 2, 77, 3000} {
 		for _, more := range []string{"", `,"x":{"__ptype":"Sensitive","__pvalue":1}`} {
 			digest := s.add(t, resources, more)
-			for _, stamp := range []compile.Stamp{
+			for _, stamp := range []catalog.Stamp{
 				{}, {Static: true}, {Version: fleet.DigestOf([]byte("v")), UUID: "u-1", Static: true}, {Version: fleet.DigestOf([]byte("w")), UUID: strings.Repeat("u", 300)},
 			} {
-				want, err := compile.Render(s.documents[digest], stamp)
+				want, err := catalog.Render(s.documents[digest], stamp)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,7 +93,7 @@ func TestPackedIsRendered(t *testing.T) {
 					if diff := cmp.Diff(string(want), unpack(t, packed)); diff != "" {
 						t.Fatalf("%d resources (-want +got):\n%s", resources, diff)
 					}
-					if rich != compile.Rich(want) {
+					if rich != catalog.Rich(want) {
 						t.Errorf("%d resources%s: rich is %t", resources, more, rich)
 					}
 				}
@@ -114,14 +115,14 @@ func TestPacksRememberSoMuch(t *testing.T) {
 	}
 	large := s.add(t, 5000, "")
 	for _, digest := range append(digests, large, large, digests[99], digests[99]) {
-		if _, _, err := packs.Packed(t.Context(), digest, compile.Stamp{}); err != nil {
+		if _, _, err := packs.Packed(t.Context(), digest, catalog.Stamp{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if s.reads < 102 || s.reads > 103 { // the large one twice
 		t.Errorf("%d documents were read", s.reads)
 	}
-	if _, _, err := packs.Packed(t.Context(), fleet.DigestOf(nil), compile.Stamp{}); fault.Of(err) != fault.NotFound {
+	if _, _, err := packs.Packed(t.Context(), fleet.DigestOf(nil), catalog.Stamp{}); fault.Of(err) != fault.NotFound {
 		t.Errorf("a document that is not there: %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func BenchmarkPacked(b *testing.B) {
 	digest := s.add(&testing.T{}, 500, "")
 	packs := compile.NewPacks(s, 1<<20)
 	for b.Loop() {
-		if _, _, err := packs.Packed(b.Context(), digest, compile.Stamp{UUID: "u"}); err != nil {
+		if _, _, err := packs.Packed(b.Context(), digest, catalog.Stamp{UUID: "u"}); err != nil {
 			b.Fatal(err)
 		}
 	}

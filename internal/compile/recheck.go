@@ -1,9 +1,8 @@
 package compile
 
 import (
-	"bytes"
 	"context"
-	"slices"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"time"
 )
 
@@ -52,7 +51,7 @@ func (k *recheck) compare(ctx context.Context, order Order, fresh Compilation, d
 		Reused: k.before.Catalog, Fresh: fresh.Catalog, Inputs: k.before.Inputs.Digest(),
 	}
 	if old, err := r.Documents.Document(ctx, k.before.Catalog); err == nil {
-		stop.Differs = differing(old, document)
+		stop.Differs = catalog.Differing(old, document, maxDiffers)
 	}
 	r.Log.ErrorContext(ctx, "a catalog that was used again is not what a fresh compilation gives: no catalog of this node and version is used again",
 		"node", stop.Node, "environment", stop.Environment, "version", stop.Version.Short(), "reused", stop.Reused.Short(), "fresh", stop.Fresh.Short(),
@@ -61,56 +60,4 @@ func (k *recheck) compare(ctx context.Context, order Order, fresh Compilation, d
 	if err := r.Store.StopReuse(ctx, stop); err != nil {
 		r.Log.ErrorContext(ctx, "that its catalogs must not be used again could not be stored", "node", stop.Node, "err", err)
 	}
-}
-
-// differing names the resources in which two stored documents differ.
-func differing(a, b []byte) []string {
-	was, is := resourcesOf(a), resourcesOf(b)
-	var names []string
-	for name, text := range was {
-		if !bytes.Equal(text, is[name]) {
-			names = append(names, name)
-		}
-	}
-	for name := range is {
-		if was[name] == nil {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		names = append(names, "the order of resources, or edges")
-	}
-	slices.Sort(names)
-	return names[:min(maxDiffers, len(names))]
-}
-
-// resourcesOf is a document's resources by their references; exported ones begin
-// with @@.
-func resourcesOf(document []byte) map[string][]byte {
-	found := map[string][]byte{}
-	exported, catalog, err := Split(document)
-	if err != nil {
-		return found
-	}
-	add := func(prefix string, list []byte) {
-		for _, resource := range elements(list) {
-			var kind, title string
-			for m := range members(resource) {
-				switch string(m.name) {
-				case `"type"`:
-					kind = nameOf(m.value)
-				case `"title"`:
-					title = nameOf(m.value)
-				}
-			}
-			found[prefix+kind+"["+title+"]"] = resource
-		}
-	}
-	add("@@", exported)
-	for m := range members(catalog) {
-		if string(m.name) == `"resources"` {
-			add("", m.value)
-		}
-	}
-	return found
 }

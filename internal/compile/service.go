@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -229,7 +230,7 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 		answer.Compilation, answer.Held = c, true
 		s.count.held.Add(1)
 	}
-	stamp := Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static}
+	stamp := catalog.Stamp{Version: c.Version, UUID: c.UUID, Static: a.Static}
 	if a.Packed && s.Packs != nil {
 		answer.Packed = true
 		answer.Catalog, answer.Rich, err = s.Packs.Packed(ctx, c.Catalog, stamp)
@@ -243,13 +244,13 @@ func (s *Service) answer(ctx context.Context, a Ask, c Compilation) (Answer, err
 	return answer, nil
 }
 
-func (s *Service) rendered(ctx context.Context, catalog fleet.Digest, stamp Stamp) (wire []byte, rich bool, err error) {
-	document, err := s.Documents.Document(ctx, catalog)
+func (s *Service) rendered(ctx context.Context, digest fleet.Digest, stamp catalog.Stamp) (wire []byte, rich bool, err error) {
+	document, err := s.Documents.Document(ctx, digest)
 	if err != nil {
 		return nil, false, err
 	}
-	wire, err = Render(document, stamp)
-	return wire, Rich(wire), err
+	wire, err = catalog.Render(document, stamp)
+	return wire, catalog.Rich(wire), err
 }
 
 // Finished is a hint that a row has ended. It never blocks.

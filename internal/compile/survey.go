@@ -3,8 +3,8 @@ package compile
 import (
 	"context"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // surveyors is how many nodes are judged at the same time by what is not files.
@@ -111,7 +111,7 @@ func (s *Survey) Judge(ctx context.Context, nodes []fleet.Certname) ([]Verdict, 
 		return nil, err
 	}
 	verdicts := make([]Verdict, len(left))
-	err = crew.Each(len(left), surveyors, func(i int) error {
+	err = parallel.Each(len(left), surveyors, func(i int) error {
 		verdicts[i] = s.judgeRest(ctx, left[i])
 		return ctx.Err()
 	})

@@ -2,11 +2,9 @@ package compile
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -52,7 +50,7 @@ func (v *values) find(pointer string) []byte {
 		if !known {
 			return nil
 		}
-		compacted, err := compact("value", root)
+		compacted, err := catalog.Compact("value", root)
 		if err != nil {
 			return nil
 		}
@@ -68,8 +66,8 @@ func (v *values) members(pointer string) map[string][]byte {
 	}
 	object, found := v.find(pointer), map[string][]byte{}
 	if len(object) > 0 && object[0] == '{' {
-		for m := range members(object) {
-			found[nameOf(m.name)] = m.value // of two with one name the last one counts, as for Ruby
+		for m := range catalog.Members(object) {
+			found[catalog.Unquoted(m.Name)] = m.Value // of two with one name the last one counts, as for Ruby
 		}
 	}
 	v.known[pointer] = found
@@ -80,22 +78,11 @@ func (v *values) members(pointer string) map[string][]byte {
 func (v *values) names(pointer string) []string {
 	object, names := v.find(pointer), []string(nil)
 	if len(object) > 0 && object[0] == '{' {
-		for m := range members(object) {
-			names = append(names, nameOf(m.name))
+		for m := range catalog.Members(object) {
+			names = append(names, catalog.Unquoted(m.Name))
 		}
 	}
 	return names
-}
-
-// nameOf is a member's name without quotes and escapes.
-func nameOf(quoted []byte) string {
-	if name, err := jsontext.AppendUnquote(nil, quoted); err == nil {
-		return string(name)
-	}
-	if name, err := strconv.Unquote(string(quoted)); err == nil {
-		return name
-	}
-	return strings.Trim(string(quoted), `"`)
 }
 
 func unescape(part string) string {

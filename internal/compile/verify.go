@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -161,6 +162,6 @@ func sameOpinion(a, b Opinion) bool {
 	if a.Err != nil || b.Err != nil {
 		return len(CompareErrors(a.Err, b.Err)) == 0
 	}
-	found, _, err := CompareOpinion(fmt.Appendf(nil, `{"exported":%s,"catalog":%s}`, orEmpty(a.Exported), a.Catalog), b)
+	found, _, err := CompareOpinion(fmt.Appendf(nil, `{"exported":%s,"catalog":%s}`, catalog.OrEmpty(a.Exported), a.Catalog), b)
 	return err == nil && len(found) == 0
 }

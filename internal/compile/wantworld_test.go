@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -253,7 +254,7 @@ func (w *fleetWorld) newestOf(node fleet.Certname) string {
 
 // SaveCatalog implements compile.Results.
 func (w *fleetWorld) SaveCatalog(_ context.Context, r compile.Result) error {
-	exported, catalog, err := compile.Split(r.Document)
+	exported, catalog, err := catalog.Split(r.Document)
 	if err != nil {
 		return err
 	}

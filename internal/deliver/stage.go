@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // Stager has catalogs compiled that nobody is given yet.
@@ -60,7 +60,7 @@ const atOnce = 16
 // what is missing.
 func (s *Service) Prepare(ctx context.Context, stager Stager, wishes []Wish) ([]Prepared, error) {
 	prepared := make([]Prepared, len(wishes))
-	err := crew.Each(len(wishes), atOnce, func(i int) (err error) {
+	err := parallel.Each(len(wishes), atOnce, func(i int) (err error) {
 		prepared[i], err = s.prepare(ctx, stager, wishes[i])
 		return err
 	})
@@ -104,7 +104,7 @@ type Outcome struct {
 // refuse it meanwhile is refused; only a store that does not answer ends it early.
 func (s *Service) ReleaseAll(ctx context.Context, all []Prepared, o Order, apply Apply) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(all))
-	err := crew.Each(len(all), atOnce, func(i int) error {
+	err := parallel.Each(len(all), atOnce, func(i int) error {
 		outcomes[i] = Outcome{Prepared: all[i], Generation: all[i].Standing.base()}
 		if all[i].State != Ready {
 			return nil

@@ -23,7 +23,7 @@ const benchNodes = 10_000
 // hundred resources whose declaration moved. Both documents are read anew for each node; making
 // them (a copy) is part of the time. Memory is the process's highest resident size.
 func BenchmarkFleet(b *testing.B) {
-	all, err := compileReal("../ruby/testdata/bench", []string{"medium-9"})
+	all, err := compileReal("../compiler/ruby/testdata/bench", []string{"medium-9"})
 	if err != nil {
 		b.Fatal(err)
 	}

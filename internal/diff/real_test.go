@@ -11,11 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/ruby"
 )
 
 // realNodes are catalogs of Debian's modules: virtual hosts, databases, templates,
@@ -24,7 +25,7 @@ var realNodes = []string{"apache", "mysql", "concat", "rich", "defines", "virtua
 
 // realCatalogs compiles them once, with the real compiler, into the stored form.
 var realCatalogs = sync.OnceValues(func() (map[string][]byte, error) {
-	return compileReal("../ruby/testdata/equality", realNodes)
+	return compileReal("../compiler/ruby/testdata/equality", realNodes)
 })
 
 func realCatalog(tb testing.TB, node string) []byte {
@@ -52,7 +53,7 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 	if err := os.Symlink("/usr/share/puppet/modules", filepath.Join(code, ".base_modules", "0")); err != nil {
 		return nil, err
 	}
-	facts, err := os.ReadFile("../ruby/testdata/facts/debian12.json")
+	facts, err := os.ReadFile("../compiler/ruby/testdata/facts/debian12.json")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func compileReal(fixture string, nodes []string) (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all[node], _, err = compile.Normalise(outcome); err != nil {
+		if all[node], _, err = catalog.Normalise(outcome.Catalog, outcome.Exported); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ var wholeNodes = []string{
 // TestPairsOfWholeCatalogs compares each of these catalogs with each other one, as they came from the compiler: 552 pairs.
 func TestPairsOfWholeCatalogs(t *testing.T) {
 	t.Parallel()
-	all, err := compileReal("../ruby/testdata/equality", wholeNodes)
+	all, err := compileReal("../compiler/ruby/testdata/equality", wholeNodes)
 	if err != nil {
 		t.Fatalf("%v; the real compiler and Debian's modules are needed: make test-deps", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Report is what a run's report says of it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // The bounds of an order.

@@ -39,7 +39,7 @@ func (s *Service) Stats() Stats {
 	defer f.mu.Unlock()
 	st := Stats{
 		Sent: f.sent.Load(), Resent: f.resent.Load(), Asked: f.asked.Load(), Open: Counts{}, Ended: Counts{}, Jobs: f.jobs,
-		Answers: s.intake.waits.Load(), AnswerBytes: s.intake.bytes.Load(),
+		Answers: s.arrivals.waits.Load(), AnswerBytes: s.arrivals.bytes.Load(),
 	}
 	for _, state := range States() {
 		st.Open[state], st.Ended[state] = f.open[state], f.ended[state]
@@ -94,7 +94,7 @@ func (s *Service) apply(ctx context.Context, events []Event) ([]Applied, error) 
 		}
 	}
 	for id, j := range changed {
-		s.bells.Ring(id)
+		s.changes.Tell(id)
 		if j.Status.Final() {
 			s.Log.InfoContext(ctx, "job ended", "job", id, "status", j.Status, "succeeded", j.Counts[Succeeded], "runs", j.Counts.Total())
 		}

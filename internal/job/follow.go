@@ -26,11 +26,11 @@ func (d *dispatcher) miss(ctx context.Context) error {
 
 // greet looks at the runs of nodes that have connected.
 func (d *dispatcher) greet(ctx context.Context) error {
-	nodes := d.hints.take()
+	nodes := d.came.take()
 	for part := range slices.Chunk(nodes, d.settings.Batch) {
 		runs, err := d.Store.UnfinishedOf(ctx, part)
 		if err != nil {
-			d.hints.add(nodes) // they are looked at again
+			d.came.add(nodes) // they are looked at again
 			return err
 		}
 		if err := d.greetRuns(ctx, runs); err != nil {

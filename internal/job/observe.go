@@ -17,9 +17,9 @@ const (
 	answersWaiting = 4096
 )
 
-// intake is answers on their way into the store. Who brings one waits until it is
+// arrivals is answers on their way into the store. Who brings one waits until it is
 // stored; while AnswerBytes are on their way, others wait before they come in.
-type intake struct {
+type arrivals struct {
 	room   *semaphore.Weighted
 	limit  int64
 	queue  chan *delivery
@@ -37,8 +37,8 @@ type delivery struct {
 	done    chan struct{}
 }
 
-func newIntake(limit int64) *intake {
-	return &intake{
+func newArrivals(limit int64) *arrivals {
+	return &arrivals{
 		room: semaphore.NewWeighted(limit), limit: limit, queue: make(chan *delivery, answersWaiting), closed: make(chan struct{}),
 	}
 }
@@ -49,16 +49,16 @@ var errClosed = fault.Later(time.Second, "the server is stopping")
 // twice changes nothing. Denied for a run of another node; an answer that nobody can
 // place is passed over. While much is on its way it waits, so that its node does.
 func (s *Service) Observe(ctx context.Context, a Answer) error {
-	weight := min(a.bytes(), s.intake.limit)
-	s.intake.waits.Add(1)
-	defer s.intake.waits.Add(-1)
-	if err := s.intake.room.Acquire(ctx, weight); err != nil {
+	weight := min(a.bytes(), s.arrivals.limit)
+	s.arrivals.waits.Add(1)
+	defer s.arrivals.waits.Add(-1)
+	if err := s.arrivals.room.Acquire(ctx, weight); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server has too many answers to store")
 	}
-	s.intake.bytes.Add(weight)
+	s.arrivals.bytes.Add(weight)
 	defer func() {
-		s.intake.bytes.Add(-weight)
-		s.intake.room.Release(weight)
+		s.arrivals.bytes.Add(-weight)
+		s.arrivals.room.Release(weight)
 	}()
 	e, known, err := s.understand(ctx, a)
 	if err != nil || !known {
@@ -66,8 +66,8 @@ func (s *Service) Observe(ctx context.Context, a Answer) error {
 	}
 	d := &delivery{event: e, bytes: weight, done: make(chan struct{})}
 	select {
-	case s.intake.queue <- d:
-	case <-s.intake.closed:
+	case s.arrivals.queue <- d:
+	case <-s.arrivals.closed:
 		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -75,7 +75,7 @@ func (s *Service) Observe(ctx context.Context, a Answer) error {
 	select {
 	case <-d.done:
 		return s.heard(ctx, a, d)
-	case <-s.intake.closed:
+	case <-s.arrivals.closed:
 		return errClosed
 	}
 }
@@ -130,19 +130,19 @@ func (s *Service) heard(ctx context.Context, a Answer, d *delivery) error {
 
 // takeIn stores answers in batches until ctx is done.
 func (s *Service) takeIn(ctx context.Context) {
-	defer close(s.intake.closed)
+	defer close(s.arrivals.closed)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case d := <-s.intake.queue:
-			s.storeBatch(ctx, s.intake.batch(d))
+		case d := <-s.arrivals.queue:
+			s.storeBatch(ctx, s.arrivals.batch(d))
 		}
 	}
 }
 
 // batch is a delivery and what else is there, up to the bounds.
-func (q *intake) batch(first *delivery) []*delivery {
+func (q *arrivals) batch(first *delivery) []*delivery {
 	batch, bytes := []*delivery{first}, first.bytes
 	for len(batch) < answersInBatch && bytes < bytesInBatch {
 		select {

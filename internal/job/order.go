@@ -140,7 +140,7 @@ func (s *Service) Stop(ctx context.Context, actor fleet.Actor, id int64, kill bo
 		return Job{}, err
 	}
 	s.Log.InfoContext(ctx, "job stopped", "job", id, "kill", kill, "actor", actor.Name)
-	s.bells.Ring(id)
+	s.changes.Tell(id)
 	s.nudge()
 	return j, nil
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/bell"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Settings sets a Service up. Start from DefaultSettings.
@@ -68,12 +68,12 @@ type Parts struct {
 type Service struct {
 	Parts
 	settings Settings
-	bells    bell.Tower
+	changes  hint.Board    // of jobs
 	wake     chan struct{} // something may be there to dispatch
-	hints    hints
-	gone     hints // nodes whose connection ended
+	came     nodeSet       // nodes that connected
+	gone     nodeSet       // nodes whose connection ended
 	silence  silence
-	intake   *intake
+	arrivals *arrivals
 	figures  figures
 	briefs   briefs
 }
@@ -85,13 +85,13 @@ func New(parts Parts, settings Settings) (*Service, error) {
 	}
 	return &Service{
 		Parts: parts, settings: settings, wake: make(chan struct{}, 1),
-		intake: newIntake(settings.AnswerBytes),
+		arrivals: newArrivals(settings.AnswerBytes),
 	}, nil
 }
 
 // Came hints that nodes have connected. It never blocks.
 func (s *Service) Came(nodes ...fleet.Certname) {
-	s.hints.add(nodes)
+	s.came.add(nodes)
 	s.nudge()
 }
 
@@ -113,13 +113,13 @@ func (s *Service) nudge() {
 // know: the next look finds them.
 const maxHints = 200_000
 
-// hints is nodes that connected, or whose connection ended, and that were not looked at yet.
-type hints struct {
+// nodeSet is nodes that connected, or whose connection ended, and that were not looked at yet.
+type nodeSet struct {
 	mu    sync.Mutex
 	nodes map[fleet.Certname]struct{}
 }
 
-func (h *hints) add(nodes []fleet.Certname) {
+func (h *nodeSet) add(nodes []fleet.Certname) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.nodes == nil {
@@ -133,7 +133,7 @@ func (h *hints) add(nodes []fleet.Certname) {
 }
 
 // take is all of them, once.
-func (h *hints) take() []fleet.Certname {
+func (h *nodeSet) take() []fleet.Certname {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	nodes := make([]fleet.Certname, 0, len(h.nodes))
@@ -147,7 +147,7 @@ func (h *hints) take() []fleet.Certname {
 // Wait returns when a job has changed since the change with a number, or after
 // about a second: what it waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	return s.bells.Wait(ctx, id, func() (bool, error) {
+	return s.changes.Wait(ctx, id, func() (bool, error) {
 		j, _, err := s.Store.Changes(ctx, id, math.MaxInt64, 1) // the job alone, without its bulk
 		return j.Change > after || j.Status.Final(), err
 	})

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // comparers is how many nodes' catalogs are compared at the same time: two of them are in memory for each.
@@ -29,7 +29,7 @@ func (w *work) takeIn(ctx context.Context, s Share) (Verdict, error) {
 
 // takeInAgain takes in all shares that are final, after a restart.
 func (w *work) takeInAgain(ctx context.Context) error {
-	return crew.Each(len(w.shares), comparers, func(i int) error {
+	return parallel.Each(len(w.shares), comparers, func(i int) error {
 		_, err := w.takeIn(ctx, w.shares[i])
 		return err
 	})
@@ -66,7 +66,7 @@ func (w *work) settle(ctx context.Context, answers []Answer, numbers []uint32) e
 		w.known(s)
 	}
 	w.knowing.Unlock()
-	w.bells.Ring(w.id)
+	w.changes.Tell(w.id)
 	return failed
 }
 
@@ -84,7 +84,7 @@ func (w *work) compareAll(ctx context.Context, compiled []Share) (judged []Share
 		return nil, err
 	}
 	var mu sync.Mutex
-	err = crew.Each(len(compiled), comparers, func(i int) error {
+	err = parallel.Each(len(compiled), comparers, func(i int) error {
 		s := compiled[i]
 		s.Base = bases[s.Node]
 		s, err := w.compare(ctx, s)

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/bell"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Config sets a service up.
@@ -29,8 +29,8 @@ type Config struct {
 // Service makes previews.
 type Service struct {
 	Config
-	wake  chan struct{}
-	bells bell.Tower // for those who follow a preview
+	wake    chan struct{}
+	changes hint.Board // for those who follow a preview
 
 	mu    sync.Mutex
 	live  map[int64]*work   // what is worked on here
@@ -112,7 +112,7 @@ func (s *Service) Preview(ctx context.Context, id int64) (Preview, error) {
 // Wait returns when more of a preview is known than of so many shares, or when it has ended, or after about a second: what it
 // waits for is a hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id int64, after int) error {
-	return s.bells.Wait(ctx, id, func() (bool, error) {
+	return s.changes.Wait(ctx, id, func() (bool, error) {
 		p, err := s.Store.Preview(ctx, id)
 		return p.State != Compiling || p.Counts.Known() > after, err
 	})
@@ -196,7 +196,7 @@ func (s *Service) Cancel(ctx context.Context, actor fleet.Actor, id int64) (Prev
 	p.State, p.Reason, p.EndedAt = Cancelled, "cancelled by "+actor.Name, time.Now()
 	p, err = s.Store.CancelPreview(ctx, p)
 	s.Wake()
-	s.bells.Ring(id)
+	s.changes.Tell(id)
 	return p, err
 }
 

@@ -273,7 +273,7 @@ func (w *work) lookAfter(ctx context.Context, ids []int64) error {
 func (w *work) finish(ctx context.Context) error {
 	_, err := w.Store.FinishPreview(ctx, Preview{ID: w.id, State: Ready, Unseen: unseen(w.shares), EndedAt: time.Now()}, w.comparing.Groups(w.nameOf))
 	if err == nil {
-		w.bells.Ring(w.id)
+		w.changes.Tell(w.id)
 	}
 	return err
 }

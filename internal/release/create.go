@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // MaxDescription is how many bytes a description has at most.
@@ -204,7 +204,7 @@ func (s *Service) forward(ctx context.Context, o Order, p Preview, plan *Plan) e
 		}
 	}
 	plan.Targets = make([]Target, len(shares))
-	return crew.Each(len(shares), atOnce, func(i int) (err error) {
+	return parallel.Each(len(shares), atOnce, func(i int) (err error) {
 		plan.Targets[i], err = s.shareTarget(ctx, p, shares[i])
 		plan.Targets[i].Number = i + 1
 		return err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // restore gives a node back what it had before a release whose job has not run it: else its next run by schedule would apply what has just
@@ -44,7 +44,7 @@ func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, err
 
 // restoreAll restores the nodes of targets that have ended without a run.
 func (s *Service) restoreAll(ctx context.Context, r Release, targets []Target) error {
-	return crew.Each(len(targets), atOnce, func(i int) (err error) {
+	return parallel.Each(len(targets), atOnce, func(i int) (err error) {
 		targets[i], err = s.restore(ctx, r, targets[i])
 		return err
 	})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // backward finds the targets of a roll back: of a release, the nodes that it gave a generation; or those that are named.
@@ -24,7 +24,7 @@ func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
 	}
 	targets := make([]Target, len(nodes))
 	already := make([]bool, len(nodes))
-	err = crew.Each(len(nodes), atOnce, func(i int) (err error) {
+	err = parallel.Each(len(nodes), atOnce, func(i int) (err error) {
 		targets[i], already[i], err = s.earlier(ctx, o, nodes[i])
 		return err
 	})

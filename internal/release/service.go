@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/bell"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/hint"
 )
 
 // Config is what a service works with.
@@ -29,10 +29,10 @@ type Config struct {
 // Service makes releases and brings them to their end.
 type Service struct {
 	Config
-	wake  chan struct{}
-	bells bell.Tower
-	seen  map[int64]int64     // of Run alone, as asked: up to which change a job's results were taken in
-	asked map[int64]time.Time // when the gate was asked about a release that waits for it
+	wake    chan struct{}
+	changes hint.Board
+	seen    map[int64]int64     // of Run alone, as asked: up to which change a job's results were taken in
+	asked   map[int64]time.Time // when the gate was asked about a release that waits for it
 }
 
 // NewService returns a service; Run does the work.
@@ -91,7 +91,7 @@ func (s *Service) Approvals(ctx context.Context, id int64) ([]Approval, error) {
 // Wait returns when a release has another revision than after, or has ended, or after about a second: what it waits for is a
 // hint. NotFound.
 func (s *Service) Wait(ctx context.Context, id, after int64) error {
-	return s.bells.Wait(ctx, id, func() (bool, error) {
+	return s.changes.Wait(ctx, id, func() (bool, error) {
 		r, err := s.Store.Release(ctx, id)
 		return r.Revision > after || r.State.Final(), err
 	})
@@ -202,7 +202,7 @@ func (s *Service) change(ctx context.Context, id int64, decide func(Release) (Ch
 		c.Base, c.Release.ID = r.Revision, r.ID
 		now, err := s.Store.SaveRelease(ctx, c)
 		if err == nil {
-			s.bells.Ring(id)
+			s.changes.Tell(id)
 			return now, nil
 		}
 		if fault.Of(err) != fault.Conflict {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/crew"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/parallel"
 )
 
 // batch is how many targets are given their catalogs in one step.
@@ -52,7 +52,7 @@ func (s *Service) give(ctx context.Context, r Release, w Wave) (Release, error) 
 			return r.with(w)
 		})
 	}
-	err = crew.Each(len(targets), atOnce, func(i int) (err error) {
+	err = parallel.Each(len(targets), atOnce, func(i int) (err error) {
 		targets[i], err = s.giveOne(ctx, r, targets[i])
 		return err
 	})
@@ -95,7 +95,7 @@ func (s *Service) giveOne(ctx context.Context, r Release, t Target) (Target, err
 // them something else, or the server was stopped while it spared them.
 func (s *Service) lost(ctx context.Context, r Release, targets []Target) (changed []Target, err error) {
 	now := make([]Target, len(targets))
-	err = crew.Each(len(targets), atOnce, func(i int) error {
+	err = parallel.Each(len(targets), atOnce, func(i int) error {
 		has, err := s.Delivery.Has(ctx, targets[i].Node)
 		if now[i] = targets[i]; err == nil && (has.Generation != targets[i].Generation || has.Catalog != targets[i].Catalog.Digest) {
 			now[i], err = s.giveOne(ctx, r, targets[i])
@@ -261,7 +261,7 @@ func (s *Service) applied(ctx context.Context, r Release, w Wave) (Release, erro
 		return s.endWave(ctx, r, w)
 	}
 	stepped := make([]Target, len(open))
-	err = crew.Each(len(open), atOnce, func(i int) (err error) {
+	err = parallel.Each(len(open), atOnce, func(i int) (err error) {
 		stepped[i], err = s.judge1(ctx, r, open[i], results, over)
 		return err
 	})

@@ -248,7 +248,7 @@ func (s *Service) save(ctx context.Context, r Release, step func(Release) Releas
 		return s.Store.Release(ctx, r.ID)
 	}
 	if err == nil {
-		s.bells.Ring(r.ID)
+		s.changes.Tell(r.ID)
 		if now.State != r.State {
 			s.Log.InfoContext(ctx, "release "+string(now.State), "release", r.ID, "reason", now.Reason)
 		}

@@ -19,10 +19,10 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/nodeapi"
-	"github.com/tutti-project/tutti/internal/puppetapi"
-	"github.com/tutti-project/tutti/internal/tlsfront"
-	"github.com/tutti-project/tutti/internal/ws"
+	"github.com/tutti-project/tutti/internal/protocol/node"
+	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/protocol/tls"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 )
 
 type requestKey struct{}
@@ -82,7 +82,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer req.body.release()
 	}
 	f.forBrowsers(w.Header(), r.URL.Path)
-	seen := &answer{ResponseWriter: w, r: r, body: req.body, id: req.id, status: http.StatusOK, comesBack: puppetapi.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	seen := &answer{ResponseWriter: w, r: r, body: req.body, id: req.id, status: http.StatusOK, comesBack: puppet.ComesBack(r.Header.Get("X-Puppet-Version"))}
 	if f.refused != nil {
 		seen.refused = func() { f.refused(r.Context(), req, r.Method+" "+r.Pattern, r.URL.Path) } //nolint:contextcheck // the request carries its context
 	}
@@ -115,7 +115,7 @@ func (f front) done(r *http.Request, seen *answer, req *request, took time.Durat
 }
 
 // notForBrowsers is where only programs of nodes come.
-var notForBrowsers = []string{"/puppet/", nodeapi.Prefix + "/", ws.PathV1, ws.PathV2}
+var notForBrowsers = []string{"/puppet/", node.Prefix + "/", websocket.PathV1, websocket.PathV2}
 
 // forBrowsers says to browsers what else they would guess: that nothing here is another type than it says, and
 // that this host is spoken to by TLS only.
@@ -215,7 +215,7 @@ func (a *answer) isWhole(p []byte) bool {
 }
 
 func (a *answer) writeWhole(p []byte) (int, error) {
-	return tlsfront.WriteWhole(a.ResponseWriter, a.r, p)
+	return tls.WriteWhole(a.ResponseWriter, a.r, p)
 }
 
 // Hijack hands over the connection, as to a websocket.

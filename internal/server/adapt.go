@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/puppetapi"
-	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // adapter gives the cores and edges each other in the shape that each asks for.
@@ -63,7 +64,7 @@ func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
 
 // show makes a catalog its node's newest in the inventory, in the place of over; nil: of any.
 func (a adapter) show(ctx context.Context, r compile.Result, over *fleet.Digest) error {
-	exported, catalog, err := compile.Split(r.Document)
+	exported, catalog, err := catalog.Split(r.Document)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment, mode c
 	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
 	if report != nil {
-		if err := (sqlstore.CodeChecks{Store: d.store}).SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
+		if err := (sql.CodeChecks{Store: d.store}).SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
 			d.log.WarnContext(ctx, "what was found in the code could not be kept", "environment", version.Environment, "version", version.ID.Short(), "err", err)
 		}
 	}
@@ -205,15 +206,15 @@ const longPatience = 9 * time.Minute
 // agentDoor is what the Puppet API asks for.
 type agentDoor struct{ *parts }
 
-// Catalog is puppetapi.Catalogs.
-func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.Answer, error) {
+// Catalog is puppet.Catalogs.
+func (d agentDoor) Catalog(ctx context.Context, ask puppet.Ask) (puppet.Answer, error) {
 	static := ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum))
 	held, ok, err := d.deliver.Held(ctx, ask.Node)
 	if err != nil {
-		return puppetapi.Answer{}, err
+		return puppet.Answer{}, err
 	}
 	if ok {
-		return d.released(ctx, held, compile.Stamp{Static: static}, ask.Packed)
+		return d.released(ctx, held, catalog.Stamp{Static: static}, ask.Packed)
 	}
 	question := compile.Ask{
 		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static, Packed: ask.Packed,
@@ -226,15 +227,15 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 	}
 	answer, err := d.catalogs.Catalog(ctx, question)
 	if err != nil {
-		return puppetapi.Answer{}, err
+		return puppet.Answer{}, err
 	}
 	env := ask.Environment
 	if answer.Held {
 		env = answer.Compilation.Environment
 	} else if err := d.deliver.GivenAgain(ctx, ask.Node, answer.Compilation.Catalog); err != nil {
-		return puppetapi.Answer{}, err
+		return puppet.Answer{}, err
 	}
-	return puppetapi.Answer{
+	return puppet.Answer{
 		Document: answer.Catalog, Packed: answer.Packed, Rich: answer.Rich, Environment: env, CodeID: string(answer.Compilation.Version),
 	}, nil
 }
@@ -242,7 +243,7 @@ func (d agentDoor) Catalog(ctx context.Context, ask puppetapi.Ask) (puppetapi.An
 // defaultEnvironment is what a node gets that does not ask for one.
 const defaultEnvironment fleet.Environment = "production"
 
-// NodeEnvironment is puppetapi.Environments: groups decide; where they say nothing,
+// NodeEnvironment is puppet.Environments: groups decide; where they say nothing,
 // or leave it to the agent, a node gets the environment that it asks for.
 func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
 	if release, ok, err := d.deliver.Held(ctx, node); err != nil || ok && release.Head != nil {
@@ -266,13 +267,13 @@ func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, req
 	return "", fault.New(fault.NotFound, "Could not find environment '%s'", env)
 }
 
-// ListEnvironments is puppetapi.Environments.
-func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.EnvironmentSettings, error) {
+// ListEnvironments is puppet.Environments.
+func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppet.EnvironmentSettings, error) {
 	versions, err := d.store.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	settings := make([]puppetapi.EnvironmentSettings, 0, len(versions))
+	settings := make([]puppet.EnvironmentSettings, 0, len(versions))
 	for _, v := range versions {
 		tree, err := d.library.Tree(ctx, v.Environment, v.ID)
 		if err != nil {
@@ -282,7 +283,7 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppetapi.Environmen
 		if err != nil {
 			return nil, err
 		}
-		settings = append(settings, puppetapi.EnvironmentSettings{
+		settings = append(settings, puppet.EnvironmentSettings{
 			Name: v.Environment, ModulePath: tree.Manifest().ModulePath, Manifest: start, ConfigVersion: string(v.ID),
 		})
 	}

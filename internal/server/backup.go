@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/backup"
-	"github.com/tutti-project/tutti/internal/blobfs"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/release"
-	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/store/backup"
+	"github.com/tutti-project/tutti/internal/store/blobdir"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // Progress is told how far a long work is; total 0: not known.
@@ -36,16 +36,16 @@ func Backup(ctx context.Context, c Config, settings []byte, target string, lock 
 	}
 	return backup.Create(ctx, backup.Source{
 		Dir: dir, Settings: settings, Tutti: api.ProgramVersion(), Now: time.Now(), Progress: progress,
-		Records: func(ctx context.Context) (backup.Records, error) { return sqlstore.OpenDump(ctx, records(dir, c)) },
+		Records: func(ctx context.Context) (backup.Records, error) { return sql.OpenDump(ctx, records(dir, c)) },
 		Blobs: func(ctx context.Context) (backup.Blobs, error) {
-			return blobfs.OpenBeside(ctx, filepath.Join(dir, "blobs"))
+			return blobdir.OpenBeside(ctx, filepath.Join(dir, "blobs"))
 		},
 	}, target, lock)
 }
 
 // records is where a server's records are.
-func records(dir string, c Config) sqlstore.Config {
-	return sqlstore.Config{Path: filepath.Join(dir, "tutti.db"), URL: c.Database, Version: api.ProgramVersion()}
+func records(dir string, c Config) sql.Config {
+	return sql.Config{Path: filepath.Join(dir, "tutti.db"), URL: c.Database, Version: api.ProgramVersion()}
 }
 
 // Restored is what became of a restore.
@@ -83,7 +83,7 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
-	blobs, err := blobfs.Open(data.join("blobs"))
+	blobs, err := blobdir.Open(data.join("blobs"))
 	if err != nil {
 		return r, err
 	}
@@ -91,7 +91,7 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 	to := backup.Destination{
 		Dir: r.Data, Share: o.Share, Blobs: blobs, Progress: o.Progress,
 		Loader: func(ctx context.Context, schema backup.Schema) (backup.Loader, error) {
-			return sqlstore.OpenLoader(ctx, records(r.Data, c), schema)
+			return sql.OpenLoader(ctx, records(r.Data, c), schema)
 		},
 	}
 	if o.Share == backup.Everything || o.Share == backup.OnlyRows {
@@ -104,7 +104,7 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 // settle stops jobs and pauses releases that were under way.
 func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut io.Writer) error {
 	log := newLogger(c, errOut)
-	store, err := sqlstore.Open(ctx, records(r.Data, c), log.Logger)
+	store, err := sql.Open(ctx, records(r.Data, c), log.Logger)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut
 	return errors.Join(r.stopJobs(ctx, store, why), r.pauseReleases(ctx, store, why), store.Close())
 }
 
-func (r *Restored) stopJobs(ctx context.Context, store *sqlstore.Store, why string) error {
+func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) error {
 	jobs, err := store.Unended(ctx)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *Restored) stopJobs(ctx context.Context, store *sqlstore.Store, why stri
 }
 
 // pauseReleases pauses those that run, and those that a freeze would let go by itself.
-func (r *Restored) pauseReleases(ctx context.Context, store *sqlstore.Store, why string) error {
+func (r *Restored) pauseReleases(ctx context.Context, store *sql.Store, why string) error {
 	service := release.NewService(release.Config{Store: store})
 	actor := fleet.Actor{Kind: fleet.UserActor, Name: "restore"}
 	for page := (release.Page{Limit: 100, States: []release.State{release.Running, release.Paused}}); ; {
@@ -160,5 +160,5 @@ func AcceptDatabase(ctx context.Context, c Config) (path string, err error) {
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
 	path = data.join("tutti.db")
-	return path, sqlstore.Accept(ctx, path)
+	return path, sql.Accept(ctx, path)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -30,7 +31,7 @@ func (a adapter) SaveCatalog(ctx context.Context, r compile.Result) error {
 		return err
 	}
 	for range 3 { // another catalog may be given meanwhile: then the brake has another one to compare with
-		ruled, err := a.rule(ctx, r.Compilation, func() (int, error) { return compile.CountResources(r.Document) })
+		ruled, err := a.rule(ctx, r.Compilation, func() (int, error) { return catalog.CountResources(r.Document) })
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (a adapter) Held(ctx context.Context, c compile.Compilation) (bool, error) 
 		if err != nil {
 			return 0, err
 		}
-		return compile.CountResources(document)
+		return catalog.CountResources(document)
 	})
 	return ruled.Ruling == deliver.Hold, err
 }

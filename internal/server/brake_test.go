@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/blobfs"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/policy"
-	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/store/blobdir"
 )
 
 const (
@@ -181,7 +182,7 @@ func TestAHoldOverAnEnvironment(t *testing.T) {
 	w := newDeliverWorld(t)
 	w.deploy(fourNotifies)
 	w.gives("at first", heldNode, "four")
-	moved := puppetapi.Ask{Node: heldNode, Environment: "testing", Requested: "testing", Trusted: []byte(`{}`), Stays: true, Static: true}
+	moved := puppet.Ask{Node: heldNode, Environment: "testing", Requested: "testing", Trusted: []byte(`{}`), Stays: true, Static: true}
 	w.deployTo("testing", map[string]string{"manifests/site.pp": nothing})
 	answer, err := agentDoor{w.p}.Catalog(t.Context(), moved)
 	if err != nil || answer.Environment != "production" {
@@ -268,7 +269,7 @@ func TestTheBrakeAndReleasedMode(t *testing.T) {
 // Previews and releases name what loses all or most, and policies see it.
 func TestFindingsOfLosses(t *testing.T) {
 	t.Parallel()
-	blobs, err := blobfs.Open(t.TempDir())
+	blobs, err := blobdir.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestFindingsOfLosses(t *testing.T) {
 		for i := range resources {
 			text += fmt.Sprintf(`,{"type":"Notify","title":"%d"}`, i)
 		}
-		normal, _, err := compile.Normalise(compile.Outcome{Catalog: []byte(text + "]}")})
+		normal, _, err := catalog.Normalise([]byte(text+"]}"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

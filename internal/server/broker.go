@@ -10,8 +10,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/wire"
-	"github.com/tutti-project/tutti/internal/ws"
 )
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -35,7 +35,7 @@ func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	if err != nil {
 		return err
 	}
-	p.sockets, err = ws.New(ws.Config{
+	p.sockets, err = websocket.New(websocket.Config{
 		Broker: p.broker, MaxMessageBytes: c.BrokerMaxMessageBytes, IdleTimeout: c.BrokerIdleTimeout, Log: p.log.Logger,
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ type presences struct{ *parts }
 
 // Presence is inventory.Presences.
 func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
-	who, there := p.broker.Presence(wire.NewURI(string(node), ws.DefaultType))
+	who, there := p.broker.Presence(wire.NewURI(string(node), websocket.DefaultType))
 	if !there {
 		return inventory.Presence{}, false
 	}

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/cell"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/ruby"
+	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 // openCells finds out what cells there are, by a test in dir, and says what is missing.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/cell"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/ruby"
+	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 // What is granted holds for all environments, or for the one that an entry names.

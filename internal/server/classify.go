@@ -9,7 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/httpapi"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
 )
 
 // classifier classifies nodes by the groups that are stored. The tree is kept
@@ -145,17 +145,17 @@ func (c *classifier) environment(ctx context.Context, name fleet.Certname) (flee
 	return fleet.Environment(result.Environment), nil
 }
 
-// Explain is httpapi.Classifier.
-func (c *classifier) Explain(ctx context.Context, name fleet.Certname) (httpapi.Explained, error) {
+// Explain is rest.Classifier.
+func (c *classifier) Explain(ctx context.Context, name fleet.Certname) (rest.Explained, error) {
 	tree, err := c.treeFor(ctx, name)
 	if err != nil {
-		return httpapi.Explained{}, err
+		return rest.Explained{}, err
 	}
 	known, err := c.known(ctx, name, classify.Needs{Facts: true, Trusted: true})
 	if err != nil {
-		return httpapi.Explained{}, err
+		return rest.Explained{}, err
 	}
-	return httpapi.Explained{Explanation: tree.Explain(known.node), FactsKnown: known.facts, TrustedKnown: known.trusted}, nil
+	return rest.Explained{Explanation: tree.Explain(known.node), FactsKnown: known.facts, TrustedKnown: known.trusted}, nil
 }
 
 // knownNode is a node and what is known of it.

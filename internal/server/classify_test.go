@@ -9,7 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 func openParts(tb testing.TB, change func(*Config)) *parts {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -24,13 +25,10 @@ func TestSaveCatalogKeepsWhatIsExportedAndCollected(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.close() })
-	document, digest, err := compile.Normalise(compile.Outcome{
-		Catalog: json.RawMessage(`{"resources":[
+	document, digest, err := catalog.Normalise(json.RawMessage(`{"resources":[
 			{"type":"Notify","title":"own","exported":true,"parameters":{"message":{"__ptype":"Timestamp","__pvalue":"2020"}}},
-			{"type":"Notify","title":"theirs","exported":false,"parameters":{}}],"edges":[]}`),
-		Exported: json.RawMessage(`[{"type":"Notify","title":"own","exported":true,"parameters":{"message":"2020"}},
-			{"type":"Notify","title":"for others","exported":true}]`),
-	})
+			{"type":"Notify","title":"theirs","exported":false,"parameters":{}}],"edges":[]}`), json.RawMessage(`[{"type":"Notify","title":"own","exported":true,"parameters":{"message":"2020"}},
+			{"type":"Notify","title":"for others","exported":true}]`))
 	if err != nil {
 		t.Fatal(err)
 	}

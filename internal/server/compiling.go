@@ -11,12 +11,12 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // compileDoor is httpapi.Compiling.
 type compileDoor struct {
-	*sqlstore.Store
+	*sql.Store
 	p *parts
 }
 

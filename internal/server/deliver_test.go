@@ -20,7 +20,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/protocol/puppet"
 )
 
 // deliverWorld is a server without its doors that compiles one small manifest.
@@ -109,10 +109,10 @@ func manifest(word string) string {
 }
 
 // asks is what a stock agent is answered; text is the whole catalog, or the error.
-func (w *deliverWorld) asks(node fleet.Certname) (answer puppetapi.Answer, text string) {
+func (w *deliverWorld) asks(node fleet.Certname) (answer puppet.Answer, text string) {
 	w.Helper()
 	trusted := fmt.Appendf(nil, `{"authenticated":"remote","certname":%q,"extensions":{},"external":{},"hostname":"web-1","domain":"example"}`, node)
-	answer, err := agentDoor{w.p}.Catalog(w.Context(), puppetapi.Ask{
+	answer, err := agentDoor{w.p}.Catalog(w.Context(), puppet.Ask{
 		Node: node, Environment: "production", Requested: "production", Transaction: uuid.NewString(), Trusted: trusted, Stays: true, Static: true,
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ func (w *deliverWorld) asks(node fleet.Certname) (answer puppetapi.Answer, text 
 	return answer, string(answer.Document)
 }
 
-func (w *deliverWorld) gives(what string, node fleet.Certname, want string) puppetapi.Answer {
+func (w *deliverWorld) gives(what string, node fleet.Certname, want string) puppet.Answer {
 	w.Helper()
 	answer, text := w.asks(node)
 	if !strings.Contains(text, want) {
@@ -175,7 +175,7 @@ func TestReleasedMode(t *testing.T) {
 		t.Errorf("not what it had, or something was compiled: %s\n%s", again.Document, first.Document)
 	}
 	release, ok, err := agentDoor{w.p}.Released(t.Context(), heldNode)
-	if err != nil || !ok || release != (puppetapi.Release{Environment: "production", Version: one}) {
+	if err != nil || !ok || release != (puppet.Release{Environment: "production", Version: one}) {
 		t.Errorf("files: %+v %v %v", release, ok, err)
 	}
 	if env, err := (agentDoor{w.p}).NodeEnvironment(t.Context(), heldNode, "elsewhere"); err != nil || env != "production" {

@@ -12,32 +12,32 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
 )
 
-// deliveryDoor is httpapi.Deliveries.
+// deliveryDoor is rest.Deliveries.
 type deliveryDoor struct {
 	*parts
 	*deliver.Service
 }
 
-// Generations implements httpapi.Deliveries.
+// Generations implements rest.Deliveries.
 func (d deliveryDoor) Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error) {
 	return d.store.Generations(ctx, node)
 }
 
-// ModesSet implements httpapi.Deliveries.
+// ModesSet implements rest.Deliveries.
 func (d deliveryDoor) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
 	return d.store.ModesSet(ctx)
 }
 
-// Targets implements httpapi.Deliveries.
+// Targets implements rest.Deliveries.
 func (d deliveryDoor) Targets(ctx context.Context, wanted job.Targets) ([]fleet.Certname, error) {
 	return targets{d.parts}.Resolve(ctx, wanted)
 }
 
-// Stage implements httpapi.Deliveries: it prepares a version for nodes. An environment
+// Stage implements rest.Deliveries: it prepares a version for nodes. An environment
 // that is not given is each node's own. A node whose environment has no such version
 // cannot be released to, and says so.
 func (d deliveryDoor) Stage(ctx context.Context, nodes []fleet.Certname, env fleet.Environment, version, ticket string) ([]deliver.Prepared, error) {
@@ -148,8 +148,8 @@ func (s stager) Stage(ctx context.Context, w deliver.Wish) (staged deliver.Stage
 	return staged, nil
 }
 
-// Changes implements httpapi.Deliveries.
-func (d deliveryDoor) Changes(ctx context.Context, steps []httpapi.CatalogStep) (changes api.FleetDifference, compared int, err error) {
+// Changes implements rest.Deliveries.
+func (d deliveryDoor) Changes(ctx context.Context, steps []rest.CatalogStep) (changes api.FleetDifference, compared int, err error) {
 	groups, err := d.previews.Comparing()
 	if err != nil {
 		return changes, 0, err

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/deliver"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // TestHintsAreWhatAgentsRead: what a server tells is what an agent takes.

@@ -21,5 +21,5 @@
 //	ruby/         scratch of the compile workers
 //
 // Small files and directories that are new here are in a backup by themselves; what is not to be in it
-// is named in internal/backup/datadir.go.
+// is named in internal/store/backup/datadir.go.
 package server

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/tutti-project/tutti/internal/classifierapi"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
 )
 
 // fleetDoor is what the classifier's API asks for.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/httpapi"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -16,7 +16,7 @@ type jobGate struct{ *parts }
 
 // Refused implements job.Gate.
 func (g jobGate) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
-	permission := httpapi.JobPermissions()[s.Kind]
+	permission := rest.JobPermissions()[s.Kind]
 	refused := map[fleet.Certname]string{}
 	if !rbac.Scoped(actor, permission) {
 		if err := rbac.Allow(actor, permission, fleet.Object{}); err != nil {

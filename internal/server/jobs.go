@@ -11,9 +11,9 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/wire"
-	"github.com/tutti-project/tutti/internal/ws"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // openJobs wires the job core to its neighbours.
@@ -42,7 +42,7 @@ func (p *parts) openJobs(c Config) error {
 type sender struct{ *parts }
 
 // agentOf is where a node's agent listens.
-func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), ws.DefaultType) }
+func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), websocket.DefaultType) }
 
 // Order implements job.Sender.
 func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {

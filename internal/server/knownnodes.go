@@ -8,8 +8,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/wire"
-	"github.com/tutti-project/tutti/internal/ws"
 )
 
 // knownNodes is the inventory's nodes and those that are connected. A node is one as soon as its agent is connected, though nothing is
@@ -66,7 +66,7 @@ func (k knownNodes) connectedNames() []fleet.Certname {
 	if k.broker == nil {
 		return nil
 	}
-	uris := k.broker.Connected(wire.NewURI("*", ws.DefaultType))
+	uris := k.broker.Connected(wire.NewURI("*", websocket.DefaultType))
 	names := make([]fleet.Certname, len(uris))
 	for i, uri := range uris {
 		names[i] = fleet.Certname(uri.Name())

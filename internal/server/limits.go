@@ -4,15 +4,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/bucket"
-	"github.com/tutti-project/tutti/internal/puppetapi"
+	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/rate"
 )
 
 // backupRules are the settings of the filebucket.
-func (p *parts) backupRules() puppetapi.BackupRules {
+func (p *parts) backupRules() puppet.BackupRules {
 	c := p.config.Load()
-	return puppetapi.BackupRules{Open: c.FilebucketOpen, Quota: bucket.Quota{Files: c.BackupFilesNode, Bytes: c.BackupBytesNode}}
+	return puppet.BackupRules{Open: c.FilebucketOpen, Quota: filebucket.Quota{Files: c.BackupFilesNode, Bytes: c.BackupBytesNode}}
 }
 
 func factsRate(c *Config) *rate.Rule {

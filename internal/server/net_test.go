@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tutti-project/tutti/e2e/truth"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/truth"
 )
 
 // netStory is a mistake of the past, and code that it serves a wrong catalog of.

@@ -11,71 +11,71 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/backup"
-	"github.com/tutti-project/tutti/internal/blobfs"
 	"github.com/tutti-project/tutti/internal/broker"
-	"github.com/tutti-project/tutti/internal/cell"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
+	"github.com/tutti-project/tutti/internal/compiler/worktree"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/exechook"
+	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/intake"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/program/hook"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
-	"github.com/tutti-project/tutti/internal/ruby"
-	"github.com/tutti-project/tutti/internal/sqlstore"
-	"github.com/tutti-project/tutti/internal/worktree"
-	"github.com/tutti-project/tutti/internal/ws"
+	"github.com/tutti-project/tutti/internal/store/backup"
+	"github.com/tutti-project/tutti/internal/store/blobdir"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config   atomic.Pointer[Config] // as it is now; SIGHUP replaces it
-	data     *dataDir
-	disk     *disk // of the data directory
-	log      logger
-	metrics  *metrics
-	store    *sqlstore.Store
-	blobs    *blobfs.Store
-	library  *code.Library
-	trees    *worktree.Worktree
-	ca       *pki.Authority
-	door     atomic.Pointer[door] // the listeners, from when they are open
-	groups   *classifier
-	signers  *exechook.Runner // of the autosign policy; strangers make it run
-	trusters *exechook.Runner // of external trusted data; nodes wait for it
-	programs *exechook.Runner // of the external node classifier
-	cells    *cell.Keeper     // that code is run in
-	ruby     *ruby.Pool
-	dispatch *compile.Dispatcher
-	catalogs *compile.Service
-	packs    *compile.Packs
-	warmer   *compile.Warmer
-	checks   *codecheck.Service
-	reuser   *compile.Reuser
-	verifier *compile.Verifier
-	intake   *intake.Service
-	deliver  *deliver.Service
-	wanter   *compile.Wanter
-	hinter   *deliver.Hinter
-	access   *rbac.Access
-	audit    *rbac.Audit
-	chain    *rbac.Chain
-	bodies   *budget
-	jobs     *job.Service
-	previews *preview.Service
-	releases *release.Service
-	policies *policy.Service
-	events   *event.Service
-	broker   *broker.Broker // these two: see openBroker
-	sockets  *ws.Server
+	config    atomic.Pointer[Config] // as it is now; SIGHUP replaces it
+	data      *dataDir
+	disk      *disk // of the data directory
+	log       logger
+	metrics   *metrics
+	store     *sql.Store
+	blobs     *blobdir.Store
+	library   *code.Library
+	trees     *worktree.Worktree
+	ca        *pki.Authority
+	door      atomic.Pointer[door] // the listeners, from when they are open
+	groups    *classifier
+	signers   *hook.Runner // of the autosign policy; strangers make it run
+	trusters  *hook.Runner // of external trusted data; nodes wait for it
+	programs  *hook.Runner // of the external node classifier
+	cells     *cell.Keeper // that code is run in
+	ruby      *ruby.Pool
+	dispatch  *compile.Dispatcher
+	catalogs  *compile.Service
+	packs     *compile.Packs
+	warmer    *compile.Warmer
+	checks    *codecheck.Service
+	reuser    *compile.Reuser
+	verifier  *compile.Verifier
+	factqueue *factqueue.Service
+	deliver   *deliver.Service
+	wanter    *compile.Wanter
+	hinter    *deliver.Hinter
+	access    *rbac.Access
+	audit     *rbac.Audit
+	chain     *rbac.Chain
+	bodies    *budget
+	jobs      *job.Service
+	previews  *preview.Service
+	releases  *release.Service
+	policies  *policy.Service
+	events    *event.Service
+	broker    *broker.Broker // these two: see openBroker
+	sockets   *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
@@ -103,7 +103,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openAccess()
-	if p.blobs, err = blobfs.Open(p.data.join("blobs")); err != nil {
+	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
 		return p, err
 	}
 	p.library = code.NewLibrary(p.store, p.blobs)
@@ -142,7 +142,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openReleases()
-	p.intakeFigures()
+	p.factqueueFigures()
 	p.openEvents()
 	p.figures() //nolint:contextcheck // they are asked for later
 	return p, nil
@@ -150,7 +150,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 
 // openStore opens the store and starts it: the other parts write while they open.
 func (p *parts) openStore(ctx context.Context, c Config) (err error) {
-	p.store, err = sqlstore.Open(ctx, records(p.data.path, c), p.log.Logger)
+	p.store, err = sql.Open(ctx, records(p.data.path, c), p.log.Logger)
 	if err != nil {
 		return atTerminal(err)
 	}

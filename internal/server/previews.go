@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/diff"
@@ -262,16 +263,16 @@ func (c *comparing) Add(ctx context.Context, number uint32, node fleet.Certname,
 }
 
 // document reads a catalog, and counts what an agent would apply of it.
-func (c *comparing) document(ctx context.Context, d fleet.Digest) (catalog *diff.Catalog, resources int, err error) {
+func (c *comparing) document(ctx context.Context, d fleet.Digest) (parsed *diff.Catalog, resources int, err error) {
 	text, err := cas.Bytes(ctx, c.blobs, d, diff.MaxCatalogBytes)
 	if err != nil {
 		return nil, 0, err
 	}
-	if catalog, err = diff.Parse(text); err != nil {
+	if parsed, err = diff.Parse(text); err != nil {
 		return nil, 0, err
 	}
-	resources, err = compile.CountResources(text)
-	return catalog, resources, err
+	resources, err = catalog.CountResources(text)
+	return parsed, resources, err
 }
 
 // AddSame implements preview.Comparing.

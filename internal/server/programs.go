@@ -6,8 +6,8 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/tutti-project/tutti/internal/cell"
-	"github.com/tutti-project/tutti/internal/exechook"
+	"github.com/tutti-project/tutti/internal/program/cell"
+	"github.com/tutti-project/tutti/internal/program/hook"
 )
 
 // The operator's programs, as settings name them.
@@ -73,13 +73,13 @@ func (p *parts) openPrograms(c Config, log *slog.Logger) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the directory of programs: %w", err)
 	}
-	runner := func(name string) *exechook.Runner {
-		cfg := exechook.Config{Log: log}
+	runner := func(name string) *hook.Runner {
+		cfg := hook.Config{Log: log}
 		if cell.Mode(c.ProgramIsolation) != cell.Off {
 			cfg.Cells, cfg.Reach, cfg.Dir = p.cells, reaches[name], dir
 			cfg.Reach.Hide = []string{p.data.path}
 		}
-		return exechook.New(cfg)
+		return hook.New(cfg)
 	}
 	p.signers, p.trusters, p.programs = runner(autosignProgram), runner(trustedProgram), runner(classifierProgram)
 	return nil

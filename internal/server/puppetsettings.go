@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os"
 
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/ruby"
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 

@@ -18,8 +18,8 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/pxp"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // TestJobsOfPxpAgent orders again what pxp-agent was ordered when testdata's tapes were recorded, and

@@ -10,7 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/sqlstore"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 func TestCompilesAskTheStore(t *testing.T) {
@@ -45,10 +45,10 @@ func TestCompilesAskTheStore(t *testing.T) {
 }
 
 // openStore opens a store and closes it with the test.
-func openStore(t *testing.T) *sqlstore.Store {
+func openStore(t *testing.T) *sql.Store {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Path: filepath.Join(t.TempDir(), "tutti.db")}, log)
+	store, err := sql.Open(t.Context(), sql.Config{Path: filepath.Join(t.TempDir(), "tutti.db")}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func newFreshCompiler(t *testing.T, known compile.Inventory) *freshCompiler {
 	if _, err := exec.LookPath("puppet"); err != nil {
 		t.Fatal("no puppet here: make test-deps")
 	}
-	code, err := filepath.Abs("../ruby/zygote")
+	code, err := filepath.Abs("../compiler/ruby/zygote")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -215,7 +216,7 @@ func (w *reuseWorld) compiledFresh() (catalogs map[fleet.Certname]string, docume
 		inlined, _, err := w.known.Inline(w.t.Context(), "production", w.version, result.outcome.Catalog)
 		w.must(err)
 		result.outcome.Catalog = inlined
-		document, digest, err := compile.Normalise(result.outcome)
+		document, digest, err := catalog.Normalise(result.outcome.Catalog, result.outcome.Exported)
 		w.must(err)
 		catalogs[reuseNodes[i]], documents[reuseNodes[i]] = string(digest), document
 	}

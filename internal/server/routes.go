@@ -9,14 +9,14 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/appgraph"
-	"github.com/tutti-project/tutti/internal/caapi"
-	"github.com/tutti-project/tutti/internal/classifierapi"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/httpapi"
-	"github.com/tutti-project/tutti/internal/nodeapi"
-	"github.com/tutti-project/tutti/internal/pdbapi"
-	"github.com/tutti-project/tutti/internal/puppetapi"
-	"github.com/tutti-project/tutti/internal/ws"
+	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
+	"github.com/tutti-project/tutti/internal/protocol/node"
+	puppetapi "github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/protocol/puppetca"
+	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
 )
 
 // routes serves the table.
@@ -36,7 +36,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // known before (tlsfront); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c := p.config.Load()
-	own, err := httpapi.New(httpapi.Config{
+	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
 		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
@@ -55,14 +55,14 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
-	pdb := pdbapi.New(pdbapi.Config{
+	pdb := puppetdb.New(puppetdb.Config{
 		Asker: p.store, Store: p.store, Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{
 		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
-	ca := caapi.New(caapi.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
+	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 
 	asked := bodiless(puppet)
 	facts := route{Handler: puppet, bytes: puppetapi.CatalogRequestBytes(c.MaxFactsBytes), drained: true}
@@ -81,24 +81,24 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/puppet/v3/status/":              asked,
 		"/puppet/":                        asked, // what there is not
 	}
-	agents[ws.PathV1+"/"], agents[ws.PathV2+"/"] = channel, channel // a client type may follow
+	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
 	questions := route{Handler: p.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
 	others = map[string]route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
-		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: caapi.MaxBodyBytes},
+		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: puppetca.MaxBodyBytes},
 
 		// The channel to agents: PCP 1 and 2 over websockets.
-		ws.PathV1: channel,
-		ws.PathV2: channel,
+		websocket.PathV1: channel,
+		websocket.PathV2: channel,
 
 		// What nodes may have, and their facts apart from their runs, for tutti agent.
-		nodeapi.Prefix + "/": {Handler: nodeapi.New(nodeapi.Config{
-			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.intake, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
+		node.Prefix + "/": {Handler: node.New(node.Config{
+			Deliveries: p.deliver, Blobs: p.blobs, Facts: p.factqueue, FactsRate: factsRate, MaxFactsBytes: c.MaxFactsBytes,
 			RequestID: requestID, Log: p.log.Logger,
 		}), bytes: c.MaxFactsBytes, drained: true},
 
 		// The files of jobs, for the nodes that they send them to.
-		httpapi.JobFilePath: bodiless(own.JobFileRoute()),
+		rest.JobFilePath: bodiless(own.JobFileRoute()),
 
 		// What PuppetDB answers and takes.
 		"/pdb/query/v4":  questions,

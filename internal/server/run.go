@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/pdbapi"
 	"github.com/tutti-project/tutti/internal/pki"
-	"github.com/tutti-project/tutti/internal/tlsfront"
+	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
+	tuttitls "github.com/tutti-project/tutti/internal/protocol/tls"
 )
 
 // Options is what a server gets from its caller besides its settings.
@@ -51,8 +51,8 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 
 // door is the listener and what is needed to change its certificate.
 type door struct {
-	front   *tlsfront.Front
-	second  *tlsfront.Front // the same on broker_listen; may be nil
+	front   *tuttitls.Front
+	second  *tuttitls.Front // the same on broker_listen; may be nil
 	server  *http.Server
 	health  *health
 	access  *atomic.Bool
@@ -97,7 +97,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 }
 
 // listenOn opens one address of the listener; flag is what it is called on the command line.
-func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, certificate tls.Certificate) (*tlsfront.Front, error) {
+func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, certificate tls.Certificate) (*tuttitls.Front, error) {
 	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --%s", address, err, flag)
@@ -106,9 +106,9 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 	if err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
-	front, err := tlsfront.New(socket, tlsfront.Config{
+	front, err := tuttitls.New(socket, tuttitls.Config{
 		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
-		Limits: tlsfront.Limits{
+		Limits: tuttitls.Limits{
 			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
 		},
 	})
@@ -119,11 +119,11 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 }
 
 // fronts is the one or two addresses.
-func (d *door) fronts() []*tlsfront.Front {
+func (d *door) fronts() []*tuttitls.Front {
 	if d.second == nil {
-		return []*tlsfront.Front{d.front}
+		return []*tuttitls.Front{d.front}
 	}
-	return []*tlsfront.Front{d.front, d.second}
+	return []*tuttitls.Front{d.front, d.second}
 }
 
 func (d *door) close() error {
@@ -169,7 +169,7 @@ func (p *parts) health() *health {
 	return &health{version: puppetVersion, services: []service{
 		{name: "server", check: reads},
 		{name: "ca", check: reads},
-		{name: puppetDBStatus, version: pdbapi.Version, check: reads, more: asPuppetDB},
+		{name: puppetDBStatus, version: puppetdb.Version, check: reads, more: asPuppetDB},
 		{name: "storage", check: p.storing, more: p.storage},
 		{name: "compile-cells", check: func(context.Context) error { return nil }, more: p.isolation},
 	}}
@@ -196,7 +196,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"verified catalogs":  p.verifier.Run,
 			"jobs":               p.jobs.Run,
 			"events of runs":     p.events.Run,
-			"facts":              p.intake.Run,
+			"facts":              p.factqueue.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
 			"previews":           p.previews.Run,

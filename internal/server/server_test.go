@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/exechook"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/programtest"
+	"github.com/tutti-project/tutti/internal/program/hook"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 func TestDefaultsAreGood(t *testing.T) {
@@ -174,8 +174,8 @@ func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
 	if p.signers == p.trusters {
 		t.Error("they wait for the same turns")
 	}
-	patient := exechook.Config{Timeout: 10 * time.Minute, Log: slog.New(slog.DiscardHandler)} // which counts while one waits for a turn, too
-	p.signers, p.trusters = exechook.New(patient), exechook.New(patient)
+	patient := hook.Config{Timeout: 10 * time.Minute, Log: slog.New(slog.DiscardHandler)} // which counts while one waits for a turn, too
+	p.signers, p.trusters = hook.New(patient), hook.New(patient)
 	var strangers sync.WaitGroup
 	var ended atomic.Int64
 	ctx, leave := context.WithCancel(t.Context())

@@ -12,20 +12,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/truth"
+	"github.com/tutti-project/tutti/e2e/truth"
 )
 
 // debianModules is where Debian's packages put modules, as links.
 const debianModules = "/usr/share/puppet/modules"
 
-// moduleNodes are the nodes of internal/ruby/testdata/modules, each of which is named after a module.
+// moduleNodes are the nodes of internal/compiler/ruby/testdata/modules, each of which is named after a module.
 var moduleNodes = regexp.MustCompile(`(?m)^node /\^(\w+)\\\.`)
 
 // Catalogs of real modules are those of plain Puppet when an agent asks for static ones, too, with the metadata of each file.
 // Modules are the environment's own: Puppet leaves files of others to the agent.
 func TestModulesAreStaticAsPuppets(t *testing.T) {
 	t.Parallel()
-	site, err := os.ReadFile("../ruby/testdata/modules/manifests/site.pp")
+	site, err := os.ReadFile("../compiler/ruby/testdata/modules/manifests/site.pp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func addModules(t *testing.T, files map[string]string) {
 
 func moduleNode(t *testing.T, name string) *truth.Node {
 	t.Helper()
-	text, err := os.ReadFile("../ruby/testdata/facts/debian12.json")
+	text, err := os.ReadFile("../compiler/ruby/testdata/facts/debian12.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/truth"
+	"github.com/tutti-project/tutti/e2e/truth"
 )
 
 // mistakenWorlds is how many of the worlds below have a mistake that was put in, suiteWorlds how many there are.

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/e2e/truth"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/truth"
 )
 
 // truthServer is a server without its doors that serves one world, and plain Puppet
@@ -101,7 +101,7 @@ func (s *truthServer) enter(t *testing.T, w *truth.World) *truthServer {
 func (s *truthServer) rubyCode() string {
 	s.t.Helper()
 	dir := filepath.Join(s.p.data.join("ruby"), "ruby")
-	last, err := os.Stat("../ruby/zygote/zygote.rb") // the last to be written
+	last, err := os.Stat("../compiler/ruby/zygote/zygote.rb") // the last to be written
 	s.must(err)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/usage"
+	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
 // The parts of the data that are no tables.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/ruby"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // newVerifier wires what compares catalogs with those of plain Puppet.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/pxp"
+	agentorders "github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/catalog"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Application is a catalog that a node applied.
@@ -168,7 +168,7 @@ func (n *node) fetch(ctx context.Context, client *http.Client) error {
 		if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != pointer.Catalog {
 			return fmt.Errorf("the document %s has another digest", pointer.Catalog)
 		}
-		catalog, err := compile.Render(document, compile.Stamp{UUID: pointer.UUID, Static: true})
+		catalog, err := catalog.Render(document, catalog.Stamp{UUID: pointer.UUID, Static: true})
 		if err != nil {
 			return err
 		}
@@ -283,8 +283,8 @@ func (n *node) report(ctx context.Context, client *http.Client) error {
 }
 
 // hints is the module by which a server tells of catalogs.
-func (n *node) hints(ctx context.Context, a *agent) errand.Module {
-	return errand.Catalog(func(c pxp.CatalogChange) { n.told(ctx, a, c.Apply == pxp.ApplyNow) })
+func (n *node) hints(ctx context.Context, a *agent) agentorders.Module {
+	return agentorders.Catalog(func(c pxp.CatalogChange) { n.told(ctx, a, c.Apply == pxp.ApplyNow) })
 }
 
 // places bounds how many do something at the same time.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // desk gives every node one catalog, and takes reports, but not the first one. As a server it knows a report that it has: an agent
@@ -75,7 +75,7 @@ func (d *desk) answer(w http.ResponseWriter, r *http.Request) {
 
 func (d *desk) give(t *testing.T, nth int) pxp.CatalogPointer {
 	t.Helper()
-	document, digest, err := compile.Normalise(compile.Outcome{Catalog: fmt.Appendf(nil, `{"resources":[{"title":"%d"}]}`, nth)})
+	document, digest, err := catalog.Normalise(fmt.Appendf(nil, `{"resources":[{"title":"%d"}]}`, nth), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,8 @@
 //
 // Each node has a certificate of its own and a TLS connection to a real server
 // (pcp.Link), and decides what to do with requests as an agent does
-// (errand.Engine with all its modules). What is made up is the machine below: the
-// disk and the programs are errandtest's, in memory. A command is answered by a
+// (orders.Engine with all its modules). What is made up is the machine below: the
+// disk and the programs are package machine's, in memory. A command is answered by a
 // small made-up shell, a task by its parameters, a Puppet run by plausible results; files are never fetched.
 // A node that has nothing to do costs two goroutines and its connection, so that
 // ten thousand fit into one process.
@@ -15,7 +15,7 @@
 // against its digest, and "applies" it when the server says so (or always: ApplyAtOnce): the Recorder knows, and a report is sent, again and
 // again until the server takes it, also by the next agent. An ordered Puppet run applies it, too.
 // With Config.Events applying takes a while, whatever becomes of the agent;
-// what happens to the catalog's resources is in the node's log and streamed by an agent's own code (relay.Relay). A node that starts again
+// what happens to the catalog's resources is in the node's log and streamed by an agent's own code (events.Sender). A node that starts again
 // (Reboot) ends the run without a word, and the next agent begins anew.
 //
 // # Faults

@@ -19,18 +19,18 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/server"
 	"github.com/tutti-project/tutti/internal/sim"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // house is a whole server in this process, and somebody who gives orders over its broker.
 type house struct {
 	url   string // https://localhost:PORT
 	roots *x509.CertPool
-	link  *pcp.Link
+	link  *connection.Link
 
 	mu   sync.Mutex
 	seen map[string]wire.Message // the last answer by transaction
@@ -122,7 +122,7 @@ func (h *house) controller(t *testing.T, enroller *sim.Enroller) {
 		t.Fatal(err)
 	}
 	connected := make(chan struct{}, 100)
-	h.link, err = pcp.New(pcp.Config{
+	h.link, err = connection.New(connection.Config{
 		URLs: []string{h.broker()}, URI: "pcp://ctl/controller", TLS: sim.Fixed(identity), Log: slog.New(slog.DiscardHandler),
 		Receive: h.receive, Connected: func() { connected <- struct{}{} },
 	})

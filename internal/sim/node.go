@@ -9,13 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/errand/errandtest"
-	"github.com/tutti-project/tutti/internal/pcp"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/relay"
-	"github.com/tutti-project/tutti/internal/relay/relaytest"
+	"github.com/tutti-project/tutti/internal/agent/connection"
+	"github.com/tutti-project/tutti/internal/agent/events"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/sim/machine"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // node is a simulated node: a machine, and an agent on it that dies and starts again.
@@ -23,11 +22,11 @@ type node struct {
 	fleet    *Fleet
 	name     string
 	identity *tls.Config
-	machine  errandtest.Machine
+	machine  machine.Machine
 
 	in, out traffic
 	shelf   shelf
-	log     *relaytest.Log // of what runs say; nil: they say nothing
+	log     *machine.Log   // of what runs say; nil: they say nothing
 	runs    sync.WaitGroup // that go on
 
 	mu    sync.Mutex // for what is here
@@ -37,9 +36,9 @@ type node struct {
 
 // agent is one process of a node's agent.
 type agent struct {
-	engine *errand.Engine
-	link   *pcp.Link
-	relay  *relay.Relay // nil: there is nothing to tell
+	engine *orders.Engine
+	link   *connection.Link
+	sender *events.Sender // nil: there is nothing to tell
 	stop   context.CancelFunc
 	look   func()         // for a catalog
 	works  sync.WaitGroup // on catalogs and events
@@ -63,7 +62,7 @@ func newNode(f *Fleet, index int, name string) *node {
 	n.machine.Program = n.program
 	n.machine.Vanished = func(place string) { f.cfg.Recorder.vanished(Execution{name, path.Base(place)}) }
 	if f.cfg.Events {
-		n.log = relaytest.NewLog()
+		n.log = machine.NewLog()
 	}
 	n.in.fates = newFates(f.cfg.Faults, f.cfg.Seed, index, toNode)
 	n.out.fates = newFates(f.cfg.Faults, f.cfg.Seed, index, fromNode)
@@ -101,8 +100,8 @@ func (n *node) runAgent(ctx context.Context) error {
 		}
 		return fmt.Errorf("start the agent of %s: %w", n.name, err)
 	}
-	if a.relay != nil {
-		a.works.Go(func() { _ = a.relay.Run(ctx) }) // it ends with ctx
+	if a.sender != nil {
+		a.works.Go(func() { _ = a.sender.Run(ctx) }) // it ends with ctx
 	}
 	if n.fleet.cfg.CatalogPoll > 0 {
 		a.works.Go(func() { n.poll(ctx, a) })
@@ -118,20 +117,20 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 	c := &n.fleet.cfg
 	a := &agent{stop: stop}
 	a.look = func() { n.told(ctx, a, false) }
-	a.engine = errand.New(errand.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
+	a.engine = orders.New(orders.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
 	if n.log != nil {
-		a.relay = n.newRelay(a)
+		a.sender = n.newSender(a)
 	}
 	var err error
-	a.link, err = pcp.New(pcp.Config{
+	a.link, err = connection.New(connection.Config{
 		URLs: c.URLs, URI: wire.NewURI(n.name, "agent"), TLS: Fixed(n.identity),
 		Dial: n.dial, UserAgent: c.UserAgent, Log: c.Log,
 		Receive: func(m wire.Message) { n.receive(ctx, a, m) },
 		Connected: func() {
 			a.engine.Connected(func(m wire.Message) error { return n.send(a, m) })
 			n.told(ctx, a, false)
-			if a.relay != nil {
-				a.relay.Connected()
+			if a.sender != nil {
+				a.sender.Connected()
 			}
 		},
 		ConnectTimeout: c.ConnectTimeout, FirstPause: c.FirstPause, LongestPause: c.LongestPause,
@@ -179,9 +178,9 @@ func (n *node) receive(ctx context.Context, a *agent, m wire.Message) {
 func (n *node) handle(ctx context.Context, a *agent, m wire.Message) {
 	switch {
 	case ctx.Err() != nil:
-	case m.Type == wire.RunEventsTaken && a.relay != nil:
+	case m.Type == wire.RunEventsTaken && a.sender != nil:
 		if taken, err := pxp.ParseRunEventsTaken(m.Data); err == nil { // else what was sent is sent again
-			a.relay.Taken(taken)
+			a.sender.Taken(taken)
 		}
 	default:
 		a.engine.Handle(ctx, m)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/errand/errandtest"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/sim/machine"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // input is what every simulated task understands, whatever it is called.
@@ -53,13 +53,13 @@ func script(host, name string, args []string) effect {
 }
 
 // program is what a program does on a node: its path tells what it is.
-func (n *node) program(place string, c errand.Command) errandtest.Ending {
+func (n *node) program(place string, c orders.Command) machine.Ending {
 	e := n.effect(path.Base(place), c)
 	n.fleet.cfg.Recorder.begin(Execution{n.name, path.Base(place)}, e.exitCode)
-	return errandtest.Ending{After: e.takes, Exit: e.exitCode, Stdout: e.stdout, Stderr: e.stderr}
+	return machine.Ending{After: e.takes, Exit: e.exitCode, Stdout: e.stdout, Stderr: e.stderr}
 }
 
-func (n *node) effect(transaction string, c errand.Command) effect {
+func (n *node) effect(transaction string, c orders.Command) effect {
 	switch {
 	case c.Path == puppetPath && n.fleet.cfg.Catalogs != "":
 		return n.puppetRun(transaction, c)
@@ -81,8 +81,8 @@ const (
 )
 
 // modules are the very modules of an agent, on programs that are made up.
-func modules() []errand.Module {
-	return errand.Modules(errand.Node{OS: "linux", Shell: []string{shellPath, "-c"}, PuppetRun: []string{puppetPath}, Cache: &errandtest.Cache{}})
+func modules() []orders.Module {
+	return orders.Modules(orders.Node{OS: "linux", Shell: []string{shellPath, "-c"}, PuppetRun: []string{puppetPath}, Cache: &machine.Cache{}})
 }
 
 // puppetRun prints the results of a Puppet run. What comes of it depends on its transaction: most

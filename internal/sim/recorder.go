@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Recorder remembers what every simulated node executed. No fault reaches it: it is the

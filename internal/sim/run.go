@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/errand"
-	"github.com/tutti-project/tutti/internal/pxp"
-	"github.com/tutti-project/tutti/internal/relay"
+	"github.com/tutti-project/tutti/internal/agent/events"
+	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // run is an application that takes its time, and says what it does. Agents come and go meanwhile.
@@ -43,7 +43,7 @@ type order struct {
 
 // puppetRun is an ordered run of a node that gets catalogs: it applies what the node may have then. Its results are printed
 // before, as if nothing could go wrong with it; Config.Fails and Ends say with whose it does.
-func (n *node) puppetRun(transaction string, c errand.Command) effect {
+func (n *node) puppetRun(transaction string, c orders.Command) effect {
 	e, o := puppetRun(transaction), order{report: uuid.NewString()}
 	var input struct{ Input pxp.PuppetParams }
 	if err := json.Unmarshal(c.Input, &input); err == nil {
@@ -178,9 +178,9 @@ func (n *node) halt() {
 	s.run, s.applied, s.now = nil, "", true
 }
 
-// newRelay is what brings what runs say to the server, as long as an agent lives.
-func (n *node) newRelay(a *agent) *relay.Relay {
-	return relay.New(relay.Config{Log: n.log, Send: func(m wire.Message) error { return n.send(a, m) }, Slog: n.fleet.cfg.Log})
+// newSender is what brings what runs say to the server, as long as an agent lives.
+func (n *node) newSender(a *agent) *events.Sender {
+	return events.New(events.Config{Log: n.log, Send: func(m wire.Message) error { return n.send(a, m) }, Slog: n.fleet.cfg.Log})
 }
 
 // poll asks for a catalog from time to time: hints get lost.

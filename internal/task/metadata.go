@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/datatype"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/task/datatype"
 )
 
 // maxMetadata is how long a metadata file may be, in bytes.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/datatype"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/task/datatype"
 )
 
 // maxParameters is how long parameters may be as JSON, in bytes.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tutti-project/tutti/internal/peers/load"
+	"github.com/tutti-project/tutti/bench/rivals/load"
 )
 
 // Facts are those that all made-up nodes have in common.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/bench/internal/authority"
-	"github.com/tutti-project/tutti/internal/peers"
+	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/internal/sim"
 )
 
@@ -26,14 +26,14 @@ type Fleet struct {
 
 // New makes the fleet of a configuration that says what the agents are; how they reach the server, and as whom, is
 // added. Nobody is connected yet.
-func New(tutti *peers.Tutti, ca *authority.Authority, c sim.Config) *Fleet {
+func New(tutti *rivals.Tutti, ca *authority.Authority, c sim.Config) *Fleet {
 	c.URLs, c.Dial, c.ConnectTimeout = []string{Broker(tutti)}, sim.FromManyAddresses(), connectTimeout
 	c.Identity = func(_ context.Context, name string) (*tls.Config, error) { return ca.Client(name) }
 	return &Fleet{Fleet: sim.New(c)}
 }
 
 // Broker is where agents connect to.
-func Broker(tutti *peers.Tutti) string {
+func Broker(tutti *rivals.Tutti) string {
 	return "wss" + strings.TrimPrefix(tutti.LocalhostURL(), "https")
 }
 

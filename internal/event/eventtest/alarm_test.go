@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // An alarm is an event that readers see at once, and once.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // report is what the report of a run says.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Backend is a store, and what stands beside it.

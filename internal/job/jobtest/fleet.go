@@ -15,7 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/graph"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/pxp"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Manner is how a node treats what it is sent. The zero value is a good node.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/memory"
 	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/store/memory"
 )
 
 // Store is policy.Store in memory.

@@ -16,8 +16,8 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/memory"
 	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/store/memory"
 )
 
 // Store is preview.Store in memory.

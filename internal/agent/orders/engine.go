@@ -1,0 +1,154 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/wire"
+)
+
+// Config is what an Engine is made of. Zero limits mean the defaults.
+type Config struct {
+	URI     wire.URI // who sends the answers; empty: who owns the connection
+	Spool   Spool
+	Runner  Runner
+	Cache   Cache // what was not used for long is thrown away; nil: there is none
+	Modules []Module
+	Policy  Policy // zero: everything is allowed
+	Log     *slog.Logger
+	Audit   *slog.Logger // a line for each order, without its parameters; nil: Log
+
+	MaxConcurrent    int           // programs at a time beside a Puppet run; 8
+	MaxWaiting       int           // orders that wait for their turn; 100
+	MaxPuppetWaiting int           // Puppet runs that wait for theirs; 5
+	MaxRun           time.Duration // of one order, from its turn to its end; 24 hours
+	MaxMessageBytes  int           // of the data of an answer; 64 MB
+	Retention        time.Duration // of what is over; 14 days
+	CacheRetention   time.Duration // of files since they were used; 14 days
+}
+
+func (c *Config) fill() {
+	for _, limit := range []struct {
+		value *int
+		usual int
+	}{{&c.MaxConcurrent, 8}, {&c.MaxWaiting, 100}, {&c.MaxPuppetWaiting, 5}, {&c.MaxMessageBytes, 64 << 20}} {
+		if *limit.value <= 0 {
+			*limit.value = limit.usual
+		}
+	}
+	if c.MaxRun <= 0 {
+		c.MaxRun = 24 * time.Hour
+	}
+	if c.Retention <= 0 {
+		c.Retention = 14 * 24 * time.Hour
+	}
+	if c.CacheRetention <= 0 {
+		c.CacheRetention = 14 * 24 * time.Hour
+	}
+	if c.Audit == nil {
+		c.Audit = c.Log
+	}
+}
+
+// Engine handles the requests to one node.
+type Engine struct {
+	cfg     Config
+	modules map[string]Module
+
+	mu      sync.Mutex // for what is here; nothing else is called with it held
+	closed  bool
+	active  map[string]*active // what is not over, by transaction in the spool
+	lanes   [lanes]lane
+	refused refusals
+
+	ended  chan struct{} // closed with the engine
+	outbox outbox
+	works  sync.WaitGroup
+}
+
+// New returns an engine. Of two modules with one name the first counts.
+func New(cfg Config) *Engine {
+	cfg.fill()
+	e := &Engine{cfg: cfg, modules: map[string]Module{}, active: map[string]*active{}, ended: make(chan struct{})}
+	for _, m := range append(e.ownModules(), cfg.Modules...) {
+		if _, there := e.modules[m.Name]; !there {
+			e.modules[m.Name] = m
+		}
+	}
+	e.lanes[General] = lane{places: cfg.MaxConcurrent, most: cfg.MaxWaiting}
+	e.lanes[PuppetRun] = lane{places: 1, most: cfg.MaxPuppetWaiting}
+	return e
+}
+
+// purging is how often Run looks for what is too old.
+const purging = time.Hour
+
+// Run is the life of an agent's engine: Start, then throw away what is too old from
+// time to time, and Close when ctx is done.
+func (e *Engine) Run(ctx context.Context) error {
+	defer e.Close()
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	tick := time.NewTicker(purging)
+	defer tick.Stop()
+	for {
+		e.Purge(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Purge throws away what ended, or was used, longer ago than its retention. Run does
+// it by itself.
+func (e *Engine) Purge(ctx context.Context) {
+	now := time.Now()
+	transactions, err := e.cfg.Spool.Purge(now.Add(-e.cfg.Retention), e.isActive)
+	if err != nil {
+		e.cfg.Log.ErrorContext(ctx, "spool not purged, will retry", "err", err)
+	}
+	files := 0
+	if e.cfg.Cache != nil {
+		if files, err = e.cfg.Cache.Purge(ctx, now.Add(-e.cfg.CacheRetention)); err != nil {
+			e.cfg.Log.ErrorContext(ctx, "cache not purged, will retry", "err", err)
+		}
+	}
+	if transactions+files > 0 {
+		e.cfg.Log.InfoContext(ctx, "old transactions and files thrown away", "transactions", transactions, "files", files)
+	}
+}
+
+// errClosing ends the work of an engine that is closed: another one goes on.
+var errClosing = errors.New("the agent ends")
+
+// Close ends all work inside the agent, and waits for it. Programs go on: the
+// next engine on the same spool adopts them. Handle does nothing from then on.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	if !e.closed {
+		close(e.ended)
+	}
+	e.closed = true
+	var cancels []context.CancelCauseFunc
+	for _, a := range e.active {
+		cancels = append(cancels, a.cancel)
+	}
+	e.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(errClosing)
+	}
+	e.outbox.close()
+	e.works.Wait()
+}
+
+func (e *Engine) isActive(transaction string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active[transaction] != nil
+}

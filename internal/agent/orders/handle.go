@@ -1,0 +1,270 @@
+package orders
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// Handle takes a message that came for this node. Answers go out through the
+// connection; what takes time goes on after Handle returned, and after ctx is done.
+func (e *Engine) Handle(ctx context.Context, m wire.Message) {
+	if e.isClosed() {
+		return // who asked asks again, and the next agent answers
+	}
+	if m.Sender == "" {
+		m.Sender = wire.Broker
+	}
+	switch m.Type {
+	case wire.BlockingRequest:
+		e.request(ctx, m, true)
+	case wire.NonBlockingRequest:
+		e.request(ctx, m, false)
+	case wire.ErrorMessage:
+		text, _ := wire.ParseError(m.Data)
+		e.cfg.Log.WarnContext(ctx, "the broker reports an error", "text", text, "in_reply_to", m.InReplyTo)
+	default:
+		e.cfg.Log.InfoContext(ctx, "message of an unknown type dropped", "type", m.Type, "sender", m.Sender)
+	}
+}
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
+	if len(m.Data) == 0 || m.Data.Kind() == 'n' {
+		e.problem(ctx, m, "no data")
+		return
+	}
+	parse := pxp.ParseNonBlockingRequest
+	if blocking {
+		parse = pxp.ParseRequest
+	}
+	req, err := parse(m.Data)
+	if err != nil {
+		e.cfg.Log.WarnContext(ctx, "request refused", "requester", m.Sender, "err", err)
+		e.problem(ctx, m, "invalid data")
+		return
+	}
+	if len(req.Params) == 0 {
+		req.Params = []byte("{}")
+	}
+	o := Order{Transaction: req.Transaction, Blocking: blocking, Notify: req.NotifyOutcome, Requester: m.Sender, Message: m.ID, Module: req.Module, Action: req.Action, Params: req.Params}
+	if !blocking && e.repeated(ctx, o) {
+		return
+	}
+	e.order(ctx, o)
+}
+
+// repeated answers a request whose transaction is known.
+func (e *Engine) repeated(ctx context.Context, o Order) bool {
+	if why := e.wasRefused(o.Transaction); why != "" {
+		e.fail(ctx, o, why)
+		return true
+	}
+	if !e.isActive(o.Transaction) {
+		if _, err := e.cfg.Spool.Load(o.Transaction); fault.Of(err) == fault.NotFound {
+			return false // any other error means that there is something
+		}
+	}
+	e.again(ctx, o)
+	return true
+}
+
+func (e *Engine) again(ctx context.Context, o Order) {
+	e.audit(ctx, o, "", "repeated", "")
+	e.provide(ctx, o)
+}
+
+// order decides about a request that is new, and begins what it asks for.
+func (e *Engine) order(ctx context.Context, o Order) {
+	action, subject, err := e.decide(o)
+	if err != nil {
+		e.audit(ctx, o, subject, "refused", fault.Detail(err))
+		e.fail(ctx, o, fault.Detail(err))
+		return
+	}
+	if action.Answer == nil {
+		e.accept(ctx, o, action, subject)
+		return
+	}
+	e.audit(ctx, o, subject, "answered", "")
+	results, err := action.Answer(o)
+	if err != nil {
+		e.fail(ctx, o, e.failed(ctx, o.label(), err))
+		return
+	}
+	e.respond(ctx, o, results)
+}
+
+// decide finds the action, or says in the original's words why there is none. Authority
+// comes before parameters.
+func (e *Engine) decide(o Order) (a Action, subject string, err error) {
+	if a, err = e.find(o); err != nil {
+		return a, "", err
+	}
+	if a.Answer != nil && !o.Blocking {
+		return a, "", fault.New(fault.Invalid, "the module '%s' supports only blocking PXP requests", o.Module)
+	}
+	if a.Subject != nil {
+		subject = a.Subject(o.Params)
+	}
+	if err := e.cfg.Policy.Allow(o, subject); err != nil {
+		return a, subject, err
+	}
+	return a, subject, a.check(o)
+}
+
+func (e *Engine) find(o Order) (a Action, err error) {
+	m, ok := e.modules[o.Module]
+	if !ok {
+		return a, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
+	}
+	if a, ok = m.Actions[o.Action]; !ok {
+		return a, fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, o.Action, o.Module)
+	}
+	return a, nil
+}
+
+// check holds an order's parameters to what the action takes.
+func (a Action) check(o Order) error {
+	if a.Check == nil {
+		return nil
+	}
+	if err := a.Check(o.Params); err != nil {
+		return fault.New(fault.Invalid, "invalid input for %s: %s", o.label(), fault.Detail(err))
+	}
+	return nil
+}
+
+// accept keeps an order and puts it into its lane.
+func (e *Engine) accept(ctx context.Context, o Order, action Action, subject string) {
+	r := Record{
+		Transaction: o.Transaction, Requester: string(o.Requester), RequestID: o.Message, Module: o.Module, Action: o.Action,
+		Blocking: o.Blocking, Notify: o.Notify, Start: time.Now().UTC(), Status: Running, Delivered: !o.Notify,
+	}
+	if o.Blocking {
+		r.Transaction = "blocking-" + uuid.NewString()
+	}
+	place, err := e.cfg.Spool.Begin(r)
+	switch {
+	case fault.Of(err) == fault.Conflict && !o.Blocking:
+		e.again(ctx, o)
+		return
+	case err != nil:
+		e.refuse(ctx, o, subject, err)
+		return
+	}
+	o.Place = place
+	a, life := e.newActive(ctx, o, action, r)
+	start, ok := e.enter(a)
+	if !ok {
+		e.audit(ctx, o, subject, "refused", pxp.Full)
+		e.overfull(life, a)
+		return
+	}
+	e.audit(ctx, o, subject, "accepted", "")
+	if !o.Blocking {
+		e.provide(ctx, o)
+	}
+	close(a.told)
+	if start {
+		e.begin(a)
+	}
+}
+
+// newActive is an order that is kept, and its life: longer than ctx.
+func (e *Engine) newActive(ctx context.Context, o Order, action Action, r Record) (*active, context.Context) {
+	a := &active{order: o, action: action, record: r, told: make(chan struct{}), over: make(chan struct{})}
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	a.cancel = cancel
+	a.start = func() { e.perform(life, a) }
+	return a, life
+}
+
+// enter makes a known, and says whether it can start now; not ok: its lane is full.
+func (e *Engine) enter(a *active) (start, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if start, ok = e.lanes[a.action.Lane].admit(a); ok {
+		e.active[a.record.Transaction] = a
+	}
+	return start, ok
+}
+
+// overfull ends a transaction for which there is no room. It stays known: a
+// copy of the request that is still on its way must not run.
+func (e *Engine) overfull(ctx context.Context, a *active) {
+	a.record.Delivered = false // nobody was told that it is there, so the error is the answer
+	e.finish(ctx, a, e.full(a.action.Lane))
+}
+
+// full is the error that a lane has no room.
+func (e *Engine) full(l Lane) error {
+	most, of := e.cfg.MaxWaiting, "orders wait"
+	if l == PuppetRun {
+		most, of = e.cfg.MaxPuppetWaiting, "Puppet runs wait for the one that is running"
+	}
+	return fault.New(fault.Unavailable, "%s: %d %s; order it again later", pxp.Full, most, of)
+}
+
+// refuse answers that an order cannot be kept, and so not be run.
+func (e *Engine) refuse(ctx context.Context, o Order, subject string, err error) {
+	e.cfg.Log.ErrorContext(ctx, "transaction not kept", "transaction", o.Transaction, "err", err)
+	text := e.failed(ctx, o.label(), err)
+	e.audit(ctx, o, subject, "refused", text)
+	if !o.Blocking {
+		e.mu.Lock()
+		e.refused.add(o.Transaction, text)
+		e.mu.Unlock()
+	}
+	e.fail(ctx, o, text)
+}
+
+func (e *Engine) wasRefused(transaction string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused.why[transaction]
+}
+
+// refusals remembers the newest transactions that could not be kept, so that a
+// copy of the request is not run after the requester was told that it is not.
+type refusals struct {
+	why   map[string]string
+	order []string
+}
+
+// maxRefusals bounds what is remembered.
+const maxRefusals = 1000
+
+func (r *refusals) add(transaction, text string) {
+	if r.why == nil {
+		r.why = map[string]string{}
+	}
+	if len(r.order) == maxRefusals {
+		delete(r.why, r.order[0])
+		r.order = r.order[1:]
+	}
+	r.why[transaction] = text
+	r.order = append(r.order, transaction)
+}
+
+// audit writes what was asked for, by whom, and what was decided: never its parameters.
+func (e *Engine) audit(ctx context.Context, o Order, subject, decision, reason string) {
+	args := []any{"decision", decision, "requester", o.Requester, "module", o.Module, "action", o.Action, "transaction", o.Transaction, "blocking", o.Blocking}
+	if subject != "" {
+		args = append(args, "subject", subject)
+	}
+	if reason != "" {
+		args = append(args, "reason", reason)
+	}
+	e.cfg.Audit.InfoContext(ctx, "order", args...)
+}

@@ -1,0 +1,81 @@
+package orders
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// Module is actions under a name.
+type Module struct {
+	Name    string
+	Actions map[string]Action
+}
+
+// Action is one thing that an agent can be asked to do. Exactly one of Answer,
+// Prepare and Do is there. Only actions with Answer are blocking only.
+type Action struct {
+	Lane Lane
+	// Check says what is wrong with parameters, which are an object.
+	Check func(params jsontext.Value) error
+	// Subject names what the action is about, for policy and audit log: a task's name.
+	Subject func(params jsontext.Value) string
+
+	// Answer gives the results at once.
+	Answer func(Order) (jsontext.Value, error)
+	// Prepare gets what a program needs, and returns the program.
+	Prepare func(context.Context, Order) (Command, error)
+	// Do does the work inside the agent.
+	Do func(context.Context, Order) (Output, error)
+
+	// Results makes results of what a program left; nil: a pxp.Outcome. An error's
+	// text is what the requester is told after "The task executed for ... ".
+	Results func(Output) (jsontext.Value, error)
+}
+
+// Order is a request, checked as far as one can without its module.
+type Order struct {
+	Transaction string
+	Blocking    bool
+	Notify      bool
+	Requester   wire.URI
+	Message     string // the request's ID
+	Module      string
+	Action      string
+	Params      jsontext.Value // an object
+	Place       string         // where its files go; only for Prepare and Do
+}
+
+// mode is how requests are called in messages for people.
+func (o Order) mode() string {
+	if o.Blocking {
+		return "blocking"
+	}
+	return "non blocking"
+}
+
+// label names the request as the original does.
+func (o Order) label() string {
+	return o.mode() + " '" + o.Module + " " + o.Action + "' request (transaction " + o.Transaction + ")"
+}
+
+// Lane is which queue an action waits in.
+type Lane uint8
+
+// The lanes.
+const (
+	General   Lane = iota // as many at a time as the agent allows
+	PuppetRun             // one at a time
+	lanes
+)
+
+// nothing is the results of an action that has none to give.
+var nothing = jsontext.Value("null")
+
+// outcome is the results of actions that run a program of somebody's own, which writes what it likes: what is no text becomes U+FFFD.
+func outcome(o Output) (jsontext.Value, error) {
+	return pxp.Data(pxp.Outcome{ExitCode: *o.Exit, Stdout: readable(o.Stdout), Stderr: readable(o.Stderr), Ended: o.Ended}), nil
+}

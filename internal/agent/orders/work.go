@@ -1,0 +1,142 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// What ended an order's context.
+var (
+	errStopped = errors.New("it was cancelled")
+	errTooLong = errors.New("it took too long")
+)
+
+// begin lets a's work start; the engine waits for it when it is closed.
+func (e *Engine) begin(a *active) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		a.state = max(a.state, preparing)
+		e.works.Go(a.start)
+	}
+}
+
+// perform is the life of an order that has its turn.
+func (e *Engine) perform(ctx context.Context, a *active) {
+	<-a.told
+	err := e.work(ctx, a)
+	if errors.Is(context.Cause(ctx), errClosing) {
+		return // the next engine sees what there is
+	}
+	e.finish(ctx, a, err)
+	if next := e.leave(a.action.Lane); next != nil {
+		e.begin(next)
+	}
+}
+
+func (e *Engine) leave(l Lane) *active {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lanes[l].leave()
+}
+
+// work does what was ordered; what a program left is in the spool then.
+func (e *Engine) work(ctx context.Context, a *active) error {
+	limited, stop := context.WithTimeoutCause(ctx, e.cfg.MaxRun, errTooLong)
+	defer stop()
+	end := time.Now().Add(e.cfg.MaxRun)
+	o := a.order
+	o.Params = a.drop()
+	if a.action.Do != nil {
+		output, err := a.action.Do(limited, o)
+		if err != nil {
+			return because(limited, err)
+		}
+		return e.cfg.Spool.Write(a.record.Transaction, output)
+	}
+	c, err := a.action.Prepare(limited, o)
+	if err != nil {
+		return because(limited, err)
+	}
+	if !e.commit(a) {
+		return errStopped
+	}
+	c.Timeout = max(time.Until(end), time.Second)
+	if err := e.cfg.Runner.Start(ctx, o.Place, c); err != nil {
+		return because(ctx, err)
+	}
+	return e.watch(ctx, a)
+}
+
+// commit marks that a program is about to start; false: the order was cancelled.
+// After that, whoever cancels stops the program.
+func (e *Engine) commit(a *active) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a.stopping {
+		return false
+	}
+	a.state = running
+	return true
+}
+
+// watch waits for a program to end.
+func (e *Engine) watch(ctx context.Context, a *active) error {
+	if e.isStopping(a) { // while it was being started
+		if err := e.cfg.Runner.Stop(a.order.Place); err != nil {
+			e.cfg.Log.ErrorContext(ctx, "program not stopped", "transaction", a.record.Transaction, "err", err)
+		}
+	}
+	return e.cfg.Runner.Wait(ctx, a.order.Place)
+}
+
+func (e *Engine) isStopping(a *active) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return a.stopping
+}
+
+// because prefers the reason why a context ended over what came of that.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// finish concludes a transaction: its record says how it ended from here on.
+func (e *Engine) finish(ctx context.Context, a *active, err error) {
+	defer a.cancel(nil)
+	output, readErr := e.cfg.Spool.Output(a.record.Transaction)
+	if err == nil {
+		err = readErr
+	}
+	if err != nil && fault.Detail(err) == "" && !errors.Is(err, errStopped) && !errors.Is(err, errTooLong) {
+		e.cfg.Log.ErrorContext(ctx, "order failed", "transaction", a.record.Transaction, "err", err)
+	}
+	saveErr := a.save(e.cfg.Spool, func(r *Record) { conclude(r, a.order.label(), a.action, output, err) })
+	if saveErr != nil { // its outcome is sent all the same; after a restart it is concluded, and sent, again
+		e.cfg.Log.ErrorContext(ctx, "end of a transaction not kept", "transaction", a.record.Transaction, "err", saveErr)
+	}
+	e.cfg.Log.InfoContext(ctx, "order ended", "transaction", a.order.Transaction, "status", string(a.record.Status), "reason", a.record.Error)
+	if a.record.Blocking {
+		e.answer(ctx, e.outcome(a.order, a.record, a.action, output))
+		if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {
+			e.cfg.Log.ErrorContext(ctx, "transaction not removed", "transaction", a.record.Transaction, "err", err)
+		}
+	}
+	e.forget(a)
+	if !a.record.Blocking && !a.record.Delivered {
+		e.post(a.record)
+	}
+}
+
+func (e *Engine) forget(a *active) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.active, a.record.Transaction)
+	close(a.over)
+}

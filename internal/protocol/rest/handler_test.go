@@ -1,0 +1,470 @@
+package rest_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/classify/classifytest"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/codecheck"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/event/eventtest"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/jobtest"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/policy/policytest"
+	"github.com/tutti-project/tutti/internal/preview/previewtest"
+	"github.com/tutti-project/tutti/internal/protocol/rest"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+	"github.com/tutti-project/tutti/internal/release/releasetest"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// codeParts is rest.Code over fakes.
+type codeParts struct {
+	*code.Library
+	*codetest.Store
+}
+
+// Deploy finds a mistake in whatever comes from a directory called broken.
+func (c codeParts) Deploy(ctx context.Context, d code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
+	if mode == codecheck.Unchecked || d.Origin != "broken" {
+		version, err := c.Library.Deploy(ctx, d)
+		return version, nil, err
+	}
+	wrong := codecheck.Finding{Level: codecheck.Mistake, File: "site.pp", Line: 3, Message: "wrong"}
+	report := codecheck.Report{Environment: d.Environment, Files: 2, Findings: []codecheck.Finding{wrong}}
+	if mode == codecheck.Forced {
+		report.Forced = true
+		version, err := c.Library.Deploy(ctx, d)
+		return version, &report, err
+	}
+	return code.Version{}, nil, fault.Wrap(fault.Conflict, &codecheck.Refused{Report: report}, "a mistake")
+}
+
+// Inspect finds nothing.
+func (codeParts) Inspect(_ context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
+	return codecheck.Report{Environment: env, Version: version}, nil
+}
+
+// Found says that nothing was checked.
+func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codecheck.Report, error) {
+	return nil, nil
+}
+
+// Status says that one of three nodes fails.
+func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
+	version, err := c.Refresh(ctx, env)
+	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
+	return version, compile.CodeStatus{Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong}}, err
+}
+
+// asker answers every question with one node, or with the rows it has for its PQL;
+// the real one is tested in sqlstore.
+type asker struct{ rows map[string][]string }
+
+func (a asker) Ask(ctx context.Context, q inventory.Question, each func(json.RawMessage) error) error {
+	switch q.Query.Query().Entity {
+	case "edges": // longer than any buffer, and then it fails
+		if err := fill(each); err != nil {
+			return err
+		}
+		return fault.Later(time.Second, "the query took too long")
+	case "factsets": // longer than any buffer, and then nothing until the asker has gone
+		if err := fill(each); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if rows, ok := a.rows[q.Query.Query().String()]; ok {
+		for _, row := range rows {
+			if err := each(json.RawMessage(row)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if q.Counted != nil {
+		q.Counted(1)
+	}
+	return each(json.RawMessage(`{"certname":"web-1"}`))
+}
+
+// fill gives more rows than any buffer holds.
+func fill(each func(json.RawMessage) error) error {
+	for range 10_000 {
+		if err := each(json.RawMessage(`{"source_title":"/some/file/that/is/somewhere"}`)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (asker) AskEvents(context.Context, inventory.EventQuestion, func(json.RawMessage) error) error {
+	return nil
+}
+
+// asked are the answers to questions that are not about web-1 alone.
+var asked = map[string][]string{
+	`nodes[certname] { inventory { facts.os.family = "Debian" } and certname ~ "n" }`: {`{"certname":"n-3"}`, `{"certname":"n-1"}`, `{"certname":"gone"}`, `{"certname":"n-4"}`},
+}
+
+// present says that web-1's agent is connected.
+type present struct{}
+
+// broken is one node whose catalog does not compile.
+type broken struct{}
+
+func (broken) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
+	if !slices.Contains(nodes, "web-1") {
+		return nil, nil
+	}
+	return map[fleet.Certname]compile.Compilation{"web-1": {Node: "web-1", Version: "v", Err: &compile.Error{
+		Cause:   compile.CauseCode,
+		Message: "Syntax error at '}' (file: /etc/puppetlabs/code/environments/production/site.pp, line: 3, column: 2) on node web-1",
+		File:    "site.pp", Line: 3,
+	}}}, nil
+}
+
+func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
+	if node == "old-1" {
+		return inventory.Presence{Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1", Shared: "two agents share its certificate"}, true
+	}
+	if node != "web-1" {
+		return inventory.Presence{}, false
+	}
+	return inventory.Presence{Server: "tutti.test", Since: time.Date(2026, 11, 21, 20, 0, 0, 0, time.FixedZone("", 3600)), Agent: "agent/1", Protocol: "PCP 2"}, true
+}
+
+// TestNodesThatAreConnected: both ways to see a node tell of its agent.
+func TestNodesThatAreConnected(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	check(t, b.known.SaveReport(t.Context(), inventory.Report{ID: fleet.DigestOf([]byte("away")), Certname: "away", Environment: "production", Status: "changed", ReceivedAt: time.Now()}))
+	const connected = `"connected":{"server":"tutti.test",` +
+		`"since":"2026-11-21T19:00:00Z","agent":"agent/1","client":"agent","client_version":"1","protocol":"PCP 2"}`
+	for path, want := range map[string]int{"/nodes/web-1": 1, "/nodes/away": 0, "/nodes": 1} {
+		w := b.call(admin, http.MethodGet, api.Prefix+path, nil)
+		if got := strings.Count(w.Body.String(), connected); w.Code != http.StatusOK || got != want || strings.Count(w.Body.String(), `"connected"`) != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// pxp-agent gives the name of its library; which program that is, and the package that it came with, is said in its place.
+func TestPxpAgentIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, c := range []struct{ facts, version string }{{`{"a":1}`, ""}, {`{"aio_agent_version":"7.26.0"}`, "puppet-agent 7.26.0"}} {
+		_, _, err := b.known.SaveFacts(t.Context(), inventory.FactSet{Certname: "old-1", Environment: "production", Values: json.RawMessage(c.facts)})
+		check(t, err)
+		var list api.List[api.Node]
+		check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/nodes", nil).Body.Bytes(), &list))
+		var shown api.Node
+		check(t, json.Unmarshal(b.call(admin, http.MethodGet, api.Prefix+"/nodes/old-1", nil).Body.Bytes(), &shown))
+		want := &api.Connected{
+			Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1",
+			Client: "pxp-agent", ClientVersion: c.version, Shared: "two agents share its certificate",
+		}
+		if diff := cmp.Diff([]*api.Connected{want, want}, []*api.Connected{list.Items[0].Connected, shown.Connected}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.facts, diff)
+		}
+	}
+}
+
+// bench is a handler over fakes that hold one node, and some users.
+type bench struct {
+	compiling compiling
+	happened  *eventtest.Store
+	events    *event.Service
+	handler   http.Handler
+	store     *rbactest.Fake
+	access    *rbac.Access
+	report    string // of web-1
+	known     *inventorytest.Fake
+	held      *deliveries
+	jobs      *job.Service
+	records   *jobtest.Store // of jobs
+	preview   *previewtest.Store
+	stored    *releasetest.Store
+	policies  *policy.Service
+	blobs     *castest.Store
+	stop      chan struct{}
+}
+
+// fakeScopes holds one condition to be true of the nodes whose names begin with web.
+type fakeScopes struct{}
+
+const webCondition = `facts.role = "web"`
+
+func (fakeScopes) Inside(_ context.Context, condition string, nodes []fleet.Certname) (map[fleet.Certname]bool, error) {
+	inside := map[fleet.Certname]bool{}
+	for _, node := range nodes {
+		inside[node] = condition == webCondition && strings.HasPrefix(string(node), "web")
+	}
+	return inside, nil
+}
+
+// rotating is a CA without listeners.
+type rotating struct{ *pki.Authority }
+
+func (r rotating) RotateServer(ctx context.Context) (*x509.Certificate, error) {
+	made, err := r.Authority.RotateServer(ctx, []string{"tutti.test"})
+	return made.Leaf, err
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
+	return newBenchWith(t, func(log rbac.AuditStore) rbac.AuditStore { return log })
+}
+
+// newBenchWith is newBench with an audit log that something was done to.
+func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) bench {
+	t.Helper()
+	ctx := t.Context()
+	blobs, versions, known := castest.New(), codetest.New(), inventorytest.New()
+	groups := classifytest.New()
+	log := slog.New(slog.DiscardHandler)
+	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
+	check(t, err)
+	b := bench{store: people(t), blobs: blobs, stop: make(chan struct{})}
+	b.compiling = newCompiling(t)
+	b.jobs, b.records = newJobs(t)
+	b.held = newDeliveries()
+	b.preview = previewtest.NewStore()
+	b.stored = releasetest.NewStore()
+	b.policies = &policy.Service{Store: policytest.NewStore()}
+	b.access = rbac.NewAccess(rbac.AccessParts{
+		Store: b.store, Hasher: rbac.NewHasher(rbac.Cost{Passes: 1, MemoryKiB: 8, Threads: 1}, 2), Config: rbac.DefaultConfig,
+		CheckScope: func(string) error { return nil }, Now: time.Now, Log: log,
+	})
+	b.known = known
+	b.happened = eventtest.NewStore()
+	settings := event.DefaultSettings()
+	settings.Poll = 10 * time.Millisecond
+	b.events = event.New(event.Parts{Store: b.happened, Now: time.Now, Log: log}, settings)
+	b.report = b.seed(t, "web-1", "production")
+	b.handler, err = rest.New(rest.Config{
+		Certificates: rotating{ca}, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
+		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
+		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Applications: appgraph.Service{Store: shop}, Releases: newReleases(b.stored), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
+		Compiling: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{},
+		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditChain: rbac.NewChain(b.store, rbactest.Seal{}, log),
+		AuditReads: func() bool { return false }, Scopes: fakeScopes{},
+		Entry: func(context.Context) rbac.Entry {
+			return rbac.Entry{At: time.Now(), Remote: "192.0.2.7", RequestID: "req-1"}
+		},
+		RequestID: func(context.Context) string { return "req-1" }, NoteActor: func(context.Context, fleet.Actor) {}, Streams: func(context.Context) {}, Log: log,
+	})
+	check(t, err)
+	return b
+}
+
+// seed makes a node known and returns the id of its report.
+func (b bench) seed(t *testing.T, name fleet.Certname, env fleet.Environment) string {
+	t.Helper()
+	ctx := t.Context()
+	_, _, err := b.known.SaveFacts(ctx, inventory.FactSet{Certname: name, Environment: env, Values: json.RawMessage(`{"os":{"family":"Debian"},"cores":4}`)})
+	check(t, err)
+	_, err = b.happened.TakeEvents(ctx, []event.Batch{{Node: name, Run: "run-of-" + string(name), Events: []pxp.RunEvent{
+		{N: 1, Kind: pxp.RunBegan, At: time.Now(), Environment: string(env)}, {N: 2, Kind: pxp.RunEnded, At: time.Now(), Environment: string(env), Status: event.Unchanged},
+	}}}, time.Now())
+	check(t, err)
+	report := inventory.Report{ID: fleet.DigestOf([]byte(name)), Certname: name, Environment: env, Status: "changed", ReceivedAt: time.Now()}
+	check(t, b.known.SaveReport(ctx, report))
+	check(t, b.known.SaveCatalog(ctx, inventory.Catalog{
+		Certname: name, Environment: env, Digest: fleet.DigestOf([]byte("c")), Resources: []inventory.Resource{{Type: "File", Title: "/x"}},
+	}))
+	return string(report.ID)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b bench) call(caller who, method, path string, body []byte) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, bytes.NewReader(body))
+	r = r.WithContext(fleet.WithActor(r.Context(), caller.actor))
+	if caller.token != "" {
+		r.Header.Set("Authorization", "Bearer "+secret(caller.token))
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	return w
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		check(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	check(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// Clients of Puppet Enterprise show a token in a header of their own.
+func TestTheOtherTokenHeader(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for token, want := range map[string]int{secret("admin"): 200, " " + secret("admin") + "\n": 200, "guess": 401, "": 401} {
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/nodes", nil)
+		r.Header.Set("X-Authentication", token)
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%q: %d %s", token, w.Code, w.Body)
+		}
+	}
+}
+
+func TestOperationsAnswer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     string
+	}{
+		{"list nodes", "GET", "/nodes", "", 200, `"name":"web-1"`},
+		{"next page", "GET", "/nodes?limit=1", "", 200, `"next":"web-1"`},
+		{"limit too large", "GET", "/nodes?limit=1001", "", 400, "limit must be 1 to 1000"},
+		{"unknown filter", "GET", "/nodes?were=x", "", 400, "unknown query field"},
+		{"nodes where nothing is asked", "GET", "/nodes?where=x", "", 400, "(line 1, column 2)"},
+		{"nodes of no group", "GET", "/nodes?group=none", "", 404, `there is no group \"none\"`},
+		{"nodes of an odd status", "GET", "/nodes?status=odd", "", 400, "status must be failed, changed, unchanged or none"},
+		{"nodes of an odd environment", "GET", "/nodes?environment=a-b", "", 400, "environment"},
+		{"nodes of an unknown group", "GET", "/groups/none/nodes", "", 404, "there is no group"},
+		{"show node", "GET", "/nodes/web-1", "", 200, `"status":"changed"`},
+		{"unknown node", "GET", "/nodes/web-9", "", 404, `"kind":"not_found"`},
+		{"bad name", "GET", "/nodes/WEB", "", 400, "holds a character other than"},
+		{"path in name", "GET", "/nodes/..%2Fetc", "", 400, "two dots"},
+		{"facts", "GET", "/nodes/web-1/facts", "", 200, `"family":"Debian"`},
+		{"catalog", "GET", "/nodes/web-1/catalog", "", 200, `"title":"/x"`},
+		{"deactivate", "POST", "/nodes/web-1/deactivate", "", 204, ""},
+		{"deactivate an unknown node", "POST", "/nodes/web-9/deactivate", "", 404, `"kind":"not_found"`},
+		{"reports", "GET", "/reports?status=changed&name=web-1", "", 200, `"status":"changed"`},
+		{"wrong status", "GET", "/reports?status=odd", "", 400, "status must be failed, changed or unchanged"},
+		{"report by prefix", "GET", "/reports/" + b.report[:8], "", 200, b.report},
+		{"query", "POST", "/query", `{"query":"nodes[certname]{}","total":true}`, 200, `{"columns":["certname"],"total":1,"rows":[{"certname":"web-1"}]}`},
+		{"query in JSON", "POST", "/query", `{"query":"[\"from\",\"fact_names\"]"}`, 200, `{"columns":["name"],"rows":[{"certname":"web-1"}]}`},
+		{"wrong query", "POST", "/query", `{"query":"nodes{x=1}"}`, 400, "'x' is not a queryable object for nodes"},
+		{"unknown operation", "GET", "/teapots", "", 404, "there is no operation GET /api/v1/teapots"},
+		{"broken body", "POST", "/join-tokens", `{"name":`, 400, "not the JSON object"},
+		{"join token", "POST", "/join-tokens", `{"name":"web-2","seconds":60}`, 200, `"token":"`},
+		{"join token for ever", "POST", "/join-tokens", `{"seconds":-1}`, 400, "seconds must be"},
+		{"nothing to sign", "POST", "/certificates/web-7/sign", "", 404, "web-7"},
+		{"unknown certificate", "DELETE", "/certificates/web-7", "", 404, "no certificate"},
+		{"certificate state", "GET", "/certificates?state=odd", "", 400, "state must be"},
+		{"missing blobs", "POST", "/blobs/missing", `{"digests":["` + b.report + `"]}`, 200, b.report},
+		{"bad digest", "POST", "/blobs/missing", `{"digests":["x"]}`, 400, "64 hexadecimal digits"},
+		{"manifest with missing blobs", "POST", "/environments/production/versions", manifestOf(b.report), 409, "not stored"},
+		{"manifest that leads outside", "POST", "/environments/production/versions", strings.Replace(manifestOf(b.report), "manifests/site.pp", "../etc/passwd", 1), 400, "passwd"},
+		{"bad environment", "POST", "/environments/a-b/versions", manifestOf(b.report), 400, "environment"},
+		{"unknown environment", "DELETE", "/environments/none", "", 404, "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := b.call(admin, c.method, api.Prefix+c.path, []byte(c.body))
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("got %d %s, want %d with %q", w.Code, w.Body, c.status, c.want)
+			}
+		})
+	}
+}
+
+// TestACatalogOfAnotherServer says where it comes from.
+func TestACatalogOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	check(t, b.known.SaveCatalog(t.Context(), inventory.Catalog{
+		Origin: inventory.Origin{Producer: "ps.example"}, Certname: "web-2", Digest: fleet.DigestOf([]byte("d")), ConfigVersion: "v7", Received: true,
+	}))
+	w := b.call(admin, "GET", "/api/v1/nodes/web-2/catalog", nil)
+	if want := `"version":"v7","uuid":"","producer":"ps.example","received":true,`; w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("got %d %s, want %s", w.Code, w.Body, want)
+	}
+}
+
+func manifestOf(digest string) string {
+	return `{"manifest":{"module_path":["modules"],"files":[{"path":"manifests/site.pp","digest":"` + digest + `","size":5}]}}`
+}
+
+func TestUploadDeployAndList(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	content := []byte("node default {}\n")
+	digest := string(fleet.DigestOf(content))
+	if w := b.call(admin, "POST", "/api/v1/blobs", archive(t, digest, content)); w.Code != 200 || !strings.Contains(w.Body.String(), `"blobs":1`) {
+		t.Fatalf("upload: %d %s", w.Code, w.Body)
+	}
+	body := strings.Replace(manifestOf(digest), `"size":5`, fmt.Sprintf(`"size":%d`, len(content)), 1)
+	if w := b.call(admin, "POST", "/api/v1/environments/production/versions", []byte(body)); w.Code != 200 || !strings.Contains(w.Body.String(), `"actor":"admin"`) {
+		t.Fatalf("deploy: %d %s", w.Code, w.Body)
+	}
+	if w := b.call(admin, "GET", "/api/v1/environments", nil); !strings.Contains(w.Body.String(), `"environment":"production"`) {
+		t.Errorf("environments: %s", w.Body)
+	}
+}
+
+func TestUploadRefusesOtherContent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	wrong := string(fleet.DigestOf([]byte("something else")))
+	for name, body := range map[string][]byte{
+		"wrong digest": archive(t, wrong, []byte("x")), "no digest": archive(t, "../x", []byte("x")), "no archive": []byte("hello, this is no archive at all"),
+		"cut short":       archive(t, string(fleet.DigestOf([]byte("x"))), []byte("x"))[:513-20],
+		"cut in an entry": archive(t, string(fleet.DigestOf([]byte("xy"))), []byte("xy"))[:513],
+	} {
+		if w := b.call(admin, "POST", "/api/v1/blobs", body); w.Code != 400 {
+			t.Errorf("%s: got %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+func archive(t *testing.T, name string, content []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	check(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content))}))
+	_, err := w.Write(content)
+	check(t, err)
+	check(t, w.Close())
+	return buffer.Bytes()
+}

@@ -1,0 +1,210 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/task"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// puppetSpec is a Puppet run.
+func (h *Handler) puppetSpec(ctx context.Context, request api.JobPuppetRequest) (job.Spec, error) {
+	s := job.Spec{Kind: job.Puppet, Puppet: &job.PuppetSpec{
+		Tags: request.Tags, SkipTags: request.SkipTags, Debug: request.Debug, Trace: request.Trace, Evaltrace: request.EvalTrace,
+		ShowDiff: request.ShowDiff, UseCachedCatalog: request.CachedCatalog,
+	}}
+	setNoop(s.Puppet, request.Noop)
+	if request.Environment == "" {
+		return s, nil
+	}
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return s, err
+	}
+	s.Environment = env
+	_, _, err = h.Tasks.TaskVersion(ctx, env)
+	return s, known("environment", err)
+}
+
+func setNoop(p *job.PuppetSpec, noop *bool) {
+	if noop != nil {
+		p.Noop, p.NoNoop = *noop, !*noop
+	}
+}
+
+// known says of a thing that an order names, and that is not there, that the order is wrong.
+func known(field string, err error) error {
+	if err != nil && fault.Of(err) == fault.NotFound {
+		return fault.Wrap(fault.Invalid, err, "field %s: %s", field, fault.Detail(err))
+	}
+	return err
+}
+
+// defaultTaskEnvironment is whose code a task is taken from when nobody says.
+const defaultTaskEnvironment = "production"
+
+func (h *Handler) taskSpec(ctx context.Context, request api.JobTaskRequest) (job.Spec, error) {
+	if request.Environment == "" {
+		request.Environment = defaultTaskEnvironment
+	}
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return job.Spec{}, err
+	}
+	id, version, err := h.Tasks.TaskVersion(ctx, env)
+	if err != nil {
+		return job.Spec{}, known("environment", err)
+	}
+	t, err := task.Find(ctx, version, request.Task)
+	if err != nil {
+		return job.Spec{}, known("task", err)
+	}
+	spec, err := taskOrder(ctx, t, version, request)
+	if err != nil {
+		return job.Spec{}, err
+	}
+	spec.Version = id
+	return job.Spec{Kind: job.Task, Environment: env, Task: spec}, nil
+}
+
+// taskOrder checks what a task is given, and completes it with what nodes need to run it.
+func taskOrder(ctx context.Context, t task.Task, v task.Version, request api.JobTaskRequest) (*job.TaskSpec, error) {
+	if request.Noop && !t.Metadata.SupportsNoop {
+		return nil, fault.New(fault.Invalid, "field noop: the task %s cannot run without changing something: its metadata does not say supports_noop", t.Name)
+	}
+	if t.Metadata.Remote {
+		return nil, fault.New(fault.Invalid, "field task: %s is for targets that no agent runs on (remote): it cannot be run on nodes", t.Name)
+	}
+	given, err := t.Typed(ctx, v, request.Params, request.Texts)
+	if err != nil {
+		return nil, err
+	}
+	if names := task.Reserved(given); len(names) > 0 {
+		return nil, fault.New(fault.Invalid, "field params: %.80s is not for people to give; for _noop there is the field noop", names[0])
+	}
+	if given, err = t.Check(ctx, v, given); err != nil {
+		return nil, err
+	}
+	spec := &job.TaskSpec{Name: t.Name, Noop: request.Noop, Metadata: metadataOf(t.Metadata)}
+	if spec.Parameters, spec.Secret, err = t.Split(given); err != nil {
+		return nil, err
+	}
+	for _, needed := range t.Needed() {
+		spec.Files = append(spec.Files, job.FileRef{Name: needed.Filename, Digest: needed.File.Digest, Bytes: needed.File.Bytes})
+	}
+	return spec, nil
+}
+
+// metadataOf is what an agent has to know of a task.
+func metadataOf(m task.Metadata) *pxp.TaskMetadata {
+	known := &pxp.TaskMetadata{InputMethod: m.InputMethod, Files: m.Files}
+	for _, i := range m.Implementations {
+		known.Implementations = append(known.Implementations, pxp.TaskImplementation{
+			Name: i.Name, Requirements: i.Requirements, Files: i.Files, InputMethod: i.InputMethod,
+		})
+	}
+	return known
+}
+
+func (h *Handler) commandSpec(_ context.Context, request api.JobCommandRequest) (job.Spec, error) {
+	return job.Spec{Kind: job.Command, Command: &job.CommandSpec{Command: request.Command}}, nil
+}
+
+func (h *Handler) scriptSpec(ctx context.Context, request api.JobScriptRequest) (job.Spec, error) {
+	if strings.ContainsAny(request.Name, `/\`) {
+		return job.Spec{}, fault.New(fault.Invalid, "field name: it is the name of a file, without its directory, not %.80q", request.Name)
+	}
+	file, err := h.uploaded(ctx, request.Name, request.Digest, request.DryRun)
+	return job.Spec{Kind: job.Script, Script: &job.ScriptSpec{Script: file, Arguments: request.Arguments}}, err
+}
+
+func (h *Handler) fileSpec(ctx context.Context, request api.JobFileRequest) (job.Spec, error) {
+	s := job.Spec{Kind: job.File, File: &job.FileSpec{}}
+	if len(request.Files) > pxp.MaxFiles {
+		return s, fault.New(fault.Invalid, "field files: at most %d can be sent at a time, these are %d", pxp.MaxFiles, len(request.Files))
+	}
+	for _, entry := range request.Files {
+		made := job.FileEntry{Kind: entry.Kind, Destination: entry.Destination, LinkSource: entry.Source}
+		if made.Kind == "" {
+			made.Kind = "file"
+		}
+		if made.Kind == "file" {
+			var err error
+			if made.File, err = h.uploaded(ctx, baseOf(entry.Destination), entry.Digest, request.DryRun); err != nil {
+				return s, err
+			}
+		}
+		s.File.Entries = append(s.File.Entries, made)
+	}
+	return s, nil
+}
+
+// baseOf is the last part of a path of any system.
+func baseOf(destination string) string {
+	return destination[strings.LastIndexAny(destination, `/\`)+1:]
+}
+
+// uploaded is a file that was uploaded before; for a plan it need not be.
+func (h *Handler) uploaded(ctx context.Context, name, text string, plan bool) (job.FileRef, error) {
+	digest, err := fleet.ParseDigest(text)
+	if err != nil {
+		return job.FileRef{}, err
+	}
+	f := job.FileRef{Name: name, Digest: digest}
+	if plan {
+		return f, nil
+	}
+	missing, err := h.Blobs.Missing(ctx, []fleet.Digest{digest}) // it is kept for a while after this question
+	if err != nil {
+		return f, err
+	}
+	if len(missing) > 0 {
+		return f, fault.New(fault.Invalid, "field digest: no file with the digest %s was uploaded; see job.upload", digest)
+	}
+	blob, err := h.Blobs.Open(ctx, digest)
+	if err != nil {
+		return f, err
+	}
+	f.Bytes = blob.Size()
+	return f, blob.Close()
+}
+
+// again is the request that would order a job's task once more, with what is to be changed.
+func again(old job.Job, request api.JobRerunRequest) (api.JobTaskRequest, error) {
+	t := old.Spec.Task
+	fresh := api.JobTaskRequest{Environment: string(old.Spec.Environment), Task: t.Name, Noop: t.Noop, Texts: request.Texts}
+	values, changes := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if len(t.Parameters) > 0 {
+		if err := json.Unmarshal(t.Parameters, &values); err != nil {
+			return fresh, err
+		}
+	}
+	if len(request.Params) > 0 {
+		if json.Unmarshal(request.Params, &changes) != nil || changes == nil {
+			return fresh, fault.New(fault.Invalid, "field params: it must be an object")
+		}
+	}
+	maps.Copy(values, changes)
+	for name := range request.Texts {
+		delete(values, name)
+	}
+	for _, name := range t.Hidden {
+		_, typed := request.Texts[name]
+		if _, given := changes[name]; !given && !typed {
+			return fresh, fault.New(fault.Invalid, "field params: %s was hidden and is forgotten; give it again", name)
+		}
+	}
+	if request.Noop != nil {
+		fresh.Noop = *request.Noop
+	}
+	text, err := json.Marshal(values)
+	fresh.Params = text
+	return fresh, err
+}

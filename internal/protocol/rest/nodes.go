@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// defaultLimit is how many rows a page has when nobody says.
+const defaultLimit = 100
+
+// pageOf checks the paging fields of a request.
+func pageOf(after string, limit int) (inventory.Page, error) {
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	if limit < 1 || limit > 1000 {
+		return inventory.Page{}, fault.New(fault.Invalid, "limit must be 1 to 1000, not %d", limit)
+	}
+	return inventory.Page{After: after, Limit: limit}, nil
+}
+
+func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.Node, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Node{}, err
+	}
+	node, err := h.Nodes.Node(ctx, name)
+	if err != nil {
+		return api.Node{}, err
+	}
+	answers := []api.Node{h.nodeOf(node)}
+	if err := h.lastRuns(ctx, answers); err != nil {
+		return api.Node{}, err
+	}
+	if answers[0].Delivery, err = h.delivered(ctx, name); err != nil {
+		return api.Node{}, err
+	}
+	return answers[0], h.nameClients(ctx, []*api.Connected{answers[0].Connected}, []fleet.Certname{name})
+}
+
+// lastRuns adds to nodes, of one page, what their last runs were given and would have done.
+func (h *Handler) lastRuns(ctx context.Context, nodes []api.Node) error {
+	names := make([]fleet.Certname, len(nodes))
+	for i, node := range nodes {
+		names[i] = fleet.Certname(node.Name)
+	}
+	reports, err := h.Runs.LatestReports(ctx, names)
+	if err != nil {
+		return err
+	}
+	broken, err := h.Breakages.Broken(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		if r, there := reports[names[i]]; there {
+			nodes[i].CachedCatalog = r.CachedCatalog == inventory.OnFailure
+			if r.NoopPending {
+				nodes[i].Pending = r.Counts.Noop
+			}
+		}
+		if c, there := broken[names[i]]; there && c.Err != nil {
+			nodes[i].CompileError = &api.NodeError{
+				Cause: string(c.Err.Cause), Message: c.Err.Plain(), File: c.Err.File, Line: c.Err.Line, Version: string(c.Version), At: c.FinishedAt.UTC(),
+			}
+		}
+	}
+	return nil
+}
+
+// delivered is what a node may have, in short.
+func (h *Handler) delivered(ctx context.Context, name fleet.Certname) (*api.Delivered, error) {
+	d, err := h.delivery(ctx, name)
+	short := &api.Delivered{Mode: d.Mode, ModeFrom: d.ModeFrom, ModeGroup: d.ModeGroup, State: d.State, Pinned: d.Pin != nil}
+	if d.Pointer != nil {
+		short.Generation = d.Pointer.Generation
+	}
+	if err != nil || d.Mode != string(deliver.Live) {
+		return short, err
+	}
+	short.Loss, err = h.lossNow(ctx, name)
+	return short, err
+}
+
+func (h *Handler) nodeOf(n inventory.Node) api.Node {
+	return api.Node{
+		Name: string(n.Certname), Environment: string(n.Environment),
+		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
+		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
+		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
+		Connected: h.connected(n.Certname),
+	}
+}
+
+// connected is nil for a node whose agent is not connected.
+func (h *Handler) connected(node fleet.Certname) *api.Connected {
+	p, there := h.Presences.Presence(node)
+	if !there {
+		return nil
+	}
+	return &api.Connected{Server: p.Server, Since: p.Since.UTC(), Agent: p.Agent, Protocol: p.Protocol, Shared: p.Shared}
+}
+
+// timeOf is nil for a time that never was.
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func (h *Handler) showFacts(ctx context.Context, request api.NameRequest) (api.Facts, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Facts{}, err
+	}
+	facts, err := h.Facts.Facts(ctx, name)
+	if err != nil {
+		return api.Facts{}, err
+	}
+	return api.Facts{
+		Name: string(facts.Certname), Environment: string(facts.Environment), Timestamp: facts.Timestamp.UTC(),
+		ReceivedAt: facts.ReceivedAt.UTC(), Digest: string(facts.Digest), Values: facts.Values,
+	}, nil
+}
+
+func (h *Handler) deactivateNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return nothing{}, err
+	}
+	if _, err := h.Nodes.Node(ctx, name); err != nil {
+		return nothing{}, err // only a command makes a node that is gone
+	}
+	return nothing{}, h.Nodes.DeactivateNode(ctx, name, time.Now())
+}
+
+func (h *Handler) purgeNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, h.Nodes.PurgeNode(ctx, name)
+}
+
+func (h *Handler) showCatalog(ctx context.Context, request api.NameRequest) (api.Catalog, error) {
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return api.Catalog{}, err
+	}
+	catalog, err := h.Catalogs.Catalog(ctx, name)
+	if err != nil {
+		return api.Catalog{}, err
+	}
+	answer := api.Catalog{
+		Name: string(catalog.Certname), Environment: string(catalog.Environment), Digest: string(catalog.Digest),
+		Version: catalog.ConfigVersion, UUID: catalog.UUID, Producer: catalog.Producer, Received: catalog.Received, CompiledAt: catalog.CompiledAt.UTC(),
+		Resources: make([]api.Resource, len(catalog.Resources)), Edges: make([]api.Edge, len(catalog.Edges)),
+	}
+	for i, r := range catalog.Resources {
+		answer.Resources[i] = api.Resource(r)
+	}
+	for i, e := range catalog.Edges {
+		answer.Edges[i] = api.Edge(e)
+	}
+	return answer, nil
+}

@@ -1,0 +1,396 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/diff"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/preview"
+)
+
+// Previews makes and knows previews: preview.Service.
+type Previews interface {
+	Create(ctx context.Context, actor fleet.Actor, o preview.Order) (preview.Preview, error)
+	Preview(ctx context.Context, id int64) (preview.Preview, error)
+	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)
+	Wait(ctx context.Context, id int64, after int) error
+	Shares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error)
+	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
+	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
+	Say(ctx context.Context, actor fleet.Actor, id int64, say preview.Saying) ([]preview.Remark, error)
+	Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
+	Cancel(ctx context.Context, actor fleet.Actor, id int64) (preview.Preview, error)
+	Noise
+}
+
+func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRequest) (api.Preview, error) {
+	env, err := fleet.ParseEnvironment(request.Environment)
+	if err != nil {
+		return api.Preview{}, err
+	}
+	if _, err := targetsOf(request.Targets); err != nil {
+		return api.Preview{}, err
+	}
+	version, err := h.previewed(ctx, env, request)
+	if err != nil {
+		return api.Preview{}, err
+	}
+	p, err := h.Previews.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
+		Environment: env, Version: version.ID, Commit: version.Commit, Description: request.Description,
+		Targets: request.Targets, InWords: inWords(env, request.Targets),
+		Allowed: func(ctx context.Context, nodes []fleet.Certname) error {
+			return h.allowEach(ctx, fleet.PreviewCreate, nodes)
+		},
+	})
+	shown := previewOf(p)
+	if err == nil && len(request.Manifest) > 0 {
+		shown.Check = h.inspected(ctx, env, version.ID)
+	}
+	return shown, err
+}
+
+// inspected is what is wrong with files of a previewed version. The preview compiles it anyway: without this it says less.
+func (h *Handler) inspected(ctx context.Context, env fleet.Environment, version fleet.Digest) *api.CodeCheck {
+	report, err := h.Code.Inspect(ctx, env, version)
+	if err != nil {
+		h.Log.WarnContext(ctx, "the files of a preview could not be checked", "environment", env, "version", version.Short(), "err", err)
+		return nil
+	}
+	return checkOf(&report)
+}
+
+// previewed is the version that a request is about.
+func (h *Handler) previewed(ctx context.Context, env fleet.Environment, request api.PreviewCreateRequest) (code.Version, error) {
+	if len(request.Manifest) > 0 {
+		if request.Version != "" {
+			return code.Version{}, fault.New(fault.Invalid, "field version: a manifest is one already; give one of them")
+		}
+		manifest, err := code.ParseManifest(request.Manifest)
+		if err != nil {
+			return code.Version{}, err
+		}
+		return h.Code.Stage(ctx, code.Deployment{
+			Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin, Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
+		})
+	}
+	versions, err := h.Code.Versions(ctx, env, maxVersions)
+	if err != nil {
+		return code.Version{}, err
+	}
+	for _, v := range versions {
+		if request.Version == "" || strings.HasPrefix(string(v.ID), request.Version) {
+			return v, nil
+		}
+	}
+	if len(versions) == 0 {
+		return code.Version{}, fault.New(fault.NotFound, "environment %s has no code; deploy it, or preview a directory", env)
+	}
+	return code.Version{}, fault.New(fault.NotFound, "environment %s has no version %.80q; see `tutti code versions %s`", env, request.Version, env)
+}
+
+// inWords says for people which nodes are meant.
+func inWords(env fleet.Environment, t api.JobTargets) string {
+	var parts []string
+	if n := len(t.Nodes); n > 0 {
+		parts = append(parts, strings.Join(t.Nodes[:min(n, 3)], ", "))
+		if n > 3 {
+			parts[0] += fmt.Sprintf(" and %d more", n-3)
+		}
+	}
+	if t.Group != "" {
+		parts = append(parts, "group "+t.Group)
+	}
+	if t.Query != "" {
+		parts = append(parts, "nodes where "+t.Query)
+	}
+	if t.App != "" {
+		parts = append(parts, "application "+t.App)
+	}
+	switch {
+	case t.All:
+		parts = append(parts, "all nodes")
+	case len(parts) == 0:
+		parts = append(parts, "environment "+string(env))
+	}
+	text := strings.Join(parts, "; ")
+	if n := len(t.Exclude); n > 0 {
+		text += fmt.Sprintf(", without %d", n)
+	}
+	return text
+}
+
+func (h *Handler) listPreviews(ctx context.Context, request api.PreviewListRequest) (api.List[api.Preview], error) {
+	list := api.List[api.Preview]{Items: []api.Preview{}}
+	page, err := newestOf(newestRequest(request), preview.States())
+	if err != nil {
+		return list, err
+	}
+	previews, err := h.Previews.Previews(ctx, page)
+	if err != nil {
+		return list, err
+	}
+	if len(previews) == page.Limit {
+		list.Next = strconv.FormatInt(previews[len(previews)-1].ID, 10)
+	}
+	previews, err = seen(ctx, h, fleet.PreviewRead, previews, func(p preview.Preview) fleet.Object { return fleet.Object{Environment: p.Environment} })
+	for _, p := range previews {
+		quiet, err := h.Previews.Quiet(ctx, p)
+		if err != nil {
+			return list, err
+		}
+		item := previewOf(p)
+		item.Quiet = len(quiet.Nodes)
+		list.Items = append(list.Items, item)
+	}
+	return list, err
+}
+
+// preview reads a preview that who asks may see, or act on.
+func (h *Handler) preview(ctx context.Context, permission fleet.Permission, id string) (preview.Preview, error) {
+	number, err := numberOf("preview", id)
+	if err != nil {
+		return preview.Preview{}, err
+	}
+	p, err := h.Previews.Preview(ctx, number)
+	if err != nil {
+		return p, err
+	}
+	return p, h.allow(ctx, permission, fleet.Object{Environment: p.Environment})
+}
+
+func (h *Handler) showPreview(ctx context.Context, request api.PreviewShowRequest) (api.PreviewReport, error) {
+	report := api.PreviewReport{Changes: []api.PreviewChange{}, Remarks: []api.PreviewRemark{}}
+	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
+	if err != nil {
+		return report, err
+	}
+	page, err := groupPage(request.After, request.Limit)
+	if err != nil {
+		return report, err
+	}
+	groups, err := h.Previews.Groups(ctx, p, page)
+	if err != nil {
+		return report, err
+	}
+	remarks, err := h.Previews.Remarks(ctx, p.ID)
+	if err != nil {
+		return report, err
+	}
+	said := map[string][]preview.Remark{}
+	for _, r := range remarks {
+		said[r.Group] = append(said[r.Group], r)
+	}
+	quiet, err := h.Previews.Quiet(ctx, p)
+	if err != nil {
+		return report, err
+	}
+	report.Preview, report.Hidden = previewOf(p), hiddenOf(quiet)
+	report.Quiet = len(quiet.Nodes)
+	for _, group := range groups {
+		change := previewChangeOf(group, said[group.Key])
+		change.Noise = quiet.By[group.Key]
+		report.Changes = append(report.Changes, change)
+	}
+	for _, r := range said[""] {
+		report.Remarks = append(report.Remarks, remarkOf(r))
+	}
+	if len(groups) == page.Limit {
+		report.Next = strconv.Itoa(page.From + page.Limit)
+	}
+	return report, nil
+}
+
+// groupPage is the page behind the change at a place.
+func groupPage(after string, limit int) (preview.GroupPage, error) {
+	paging, err := pageOf("", limit)
+	page := preview.GroupPage{Limit: paging.Limit}
+	if err == nil && after != "" {
+		var from int64
+		from, err = numberOf("after", after)
+		page.From = int(from)
+	}
+	return page, err
+}
+
+func previewChangeOf(group api.ChangeGroup, remarks []preview.Remark) api.PreviewChange {
+	change := api.PreviewChange{ChangeGroup: group}
+	for _, r := range remarks {
+		switch r.Kind {
+		case preview.Acknowledged:
+			change.Acknowledged = r.Author
+		case preview.Withdrawn:
+			change.Acknowledged = ""
+		case preview.Comment:
+		}
+		change.Remarks = append(change.Remarks, remarkOf(r))
+	}
+	return change
+}
+
+func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodesRequest) (api.List[api.PreviewNode], error) {
+	list := api.List[api.PreviewNode]{Items: []api.PreviewNode{}}
+	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
+	if err != nil {
+		return list, err
+	}
+	paging, err := pageOf("", request.Limit)
+	if err != nil {
+		return list, err
+	}
+	page := preview.SharePage{Limit: paging.Limit}
+	if request.After != "" {
+		after, err := numberOf("after", request.After)
+		if err != nil {
+			return list, err
+		}
+		page.From = uint32(min(after, preview.MaxTargets)) + 1 //nolint:gosec // bounded
+	}
+	if request.State != "" {
+		state, err := stateOf(request.State, preview.ShareStates())
+		if err != nil {
+			return list, err
+		}
+		page.States = []preview.ShareState{state}
+	}
+	var shares []preview.Share
+	switch {
+	case request.Change != "" && request.State != "":
+		return list, fault.New(fault.Invalid, "state and change are two ways to choose nodes: give one of them")
+	case request.Change != "":
+		shares, err = h.Previews.Members(ctx, p, strings.Split(request.Change, ","), page)
+	default:
+		shares, err = h.Previews.Shares(ctx, p.ID, page)
+	}
+	if err != nil {
+		return list, err
+	}
+	quiet, err := h.Previews.Quiet(ctx, p)
+	for _, s := range shares {
+		item := previewNodeOf(s)
+		_, item.Quiet = slices.BinarySearch(quiet.Nodes, s.Number)
+		list.Items = append(list.Items, item)
+	}
+	if len(shares) == page.Limit {
+		list.Next = strconv.FormatUint(uint64(shares[len(shares)-1].Number), 10)
+	}
+	return list, err
+}
+
+func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRequest) (api.CatalogDifference, error) {
+	var none api.CatalogDifference
+	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
+	if err != nil {
+		return none, err
+	}
+	name, err := fleet.ParseCertname(request.Name)
+	if err != nil {
+		return none, err
+	}
+	shares, err := h.Previews.Shares(ctx, p.ID, preview.SharePage{Limit: 1, Node: name})
+	switch {
+	case err != nil:
+		return none, err
+	case len(shares) == 0:
+		return none, fault.New(fault.NotFound, "%s is no node of preview %d", name, p.ID)
+	}
+	switch s := shares[0]; {
+	case s.State == preview.Waiting:
+		return none, fault.Later(time.Second, "the catalog of %s is not there yet", name)
+	case s.Failure.Message != "":
+		return none, fault.New(fault.Conflict, "%s has no catalog of this version: %s", name, s.Failure.Message)
+	case s.Base == "":
+		return none, fault.New(fault.Conflict, "%s has no catalog to compare with: this version would be its first", name)
+	default:
+		d, err := h.difference(ctx, name, s.Base, s.Fresh)
+		if err == nil {
+			err = h.markNoise(ctx, p, name, d.Resources)
+		}
+		return d, err
+	}
+}
+
+// difference compares two stored catalogs of a node.
+func (h *Handler) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest) (api.CatalogDifference, error) {
+	var none api.CatalogDifference
+	done, err := h.turnToCompare(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer done()
+	before, err := h.document(ctx, base)
+	if err != nil {
+		return none, err
+	}
+	after, err := h.document(ctx, fresh)
+	if err != nil {
+		return none, err
+	}
+	difference, err := diff.Compare(before, after)
+	if err != nil {
+		return none, err
+	}
+	answer := diff.NewShower(blobReader{h.Blobs}, diff.DefaultLimits()).Show(ctx, difference)
+	side := func(c *diff.Catalog, d fleet.Digest) api.CatalogSide {
+		return api.CatalogSide{Name: string(name), Environment: c.Environment(), Digest: string(d)}
+	}
+	answer.Old, answer.New = side(before, base), side(after, fresh)
+	return answer, ctx.Err()
+}
+
+func (h *Handler) sayOnPreview(ctx context.Context, request api.PreviewSayRequest) (api.List[api.PreviewRemark], error) {
+	list := api.List[api.PreviewRemark]{Items: []api.PreviewRemark{}}
+	p, err := h.preview(ctx, fleet.PreviewCreate, request.Preview)
+	if err != nil {
+		return list, err
+	}
+	remarks, err := h.Previews.Say(ctx, fleet.ActorFrom(ctx), p.ID, preview.Saying{
+		Kind: preview.RemarkKind(request.Kind), Groups: request.Changes, All: request.All, Text: request.Text,
+	})
+	for _, r := range remarks {
+		list.Items = append(list.Items, remarkOf(r))
+	}
+	return list, err
+}
+
+func (h *Handler) cancelPreview(ctx context.Context, request api.PreviewRequest) (api.Preview, error) {
+	p, err := h.preview(ctx, fleet.PreviewCreate, request.Preview)
+	if err != nil {
+		return api.Preview{}, err
+	}
+	p, err = h.Previews.Cancel(ctx, fleet.ActorFrom(ctx), p.ID)
+	return previewOf(p), err
+}
+
+func previewOf(p preview.Preview) api.Preview {
+	counts, unseen := map[string]int{}, make([]api.Unseen, len(p.Unseen))
+	for state, n := range p.Counts {
+		counts[string(state)] = n
+	}
+	for i, u := range p.Unseen {
+		unseen[i] = api.Unseen(u)
+	}
+	return api.Preview{
+		ID: strconv.FormatInt(p.ID, 10), Environment: string(p.Environment), Version: string(p.Version), Commit: p.Commit, Description: p.Description,
+		Targets: p.Targets, Author: p.Author, State: string(p.State), Reason: p.Reason, Nodes: p.Counts.Total(), Counts: counts, Unseen: unseen,
+		CreatedAt: p.CreatedAt.UTC(), EndedAt: timeOf(p.EndedAt),
+	}
+}
+
+func previewNodeOf(s preview.Share) api.PreviewNode {
+	return api.PreviewNode{
+		Name: string(s.Node), State: string(s.State), Catalog: string(s.Fresh), Base: string(s.Base), Reused: s.Reused,
+		Message: s.Failure.Message, File: s.Failure.File, Line: s.Failure.Line, Volatile: s.Volatile,
+	}
+}
+
+func remarkOf(r preview.Remark) api.PreviewRemark {
+	return api.PreviewRemark{Change: r.Group, Kind: string(r.Kind), Text: r.Text, Author: r.Author, At: r.At.UTC()}
+}

@@ -1,0 +1,203 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pql"
+)
+
+func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (api.List[api.Node], error) {
+	list := api.List[api.Node]{Items: []api.Node{}}
+	page, err := pageOf(request.After, request.Limit)
+	if err != nil {
+		return list, err
+	}
+	s, err := h.selection(ctx, fleet.NodeRead, request)
+	if err != nil {
+		return list, err
+	}
+	list.Next, err = s.page(ctx, page, func(node inventory.Node, _ bool) { list.Items = append(list.Items, h.nodeOf(node)) })
+	if err == nil {
+		err = h.lastRuns(ctx, list.Items)
+	}
+	for i := 0; err == nil && request.Delivery && i < len(list.Items); i++ {
+		list.Items[i].Delivery, err = h.delivered(ctx, fleet.Certname(list.Items[i].Name))
+	}
+	if err != nil {
+		return list, err
+	}
+	connected, names := make([]*api.Connected, len(list.Items)), make([]fleet.Certname, len(list.Items))
+	for i, item := range list.Items {
+		connected[i], names[i] = item.Connected, fleet.Certname(item.Name)
+	}
+	return list, h.nameClients(ctx, connected, names)
+}
+
+func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequest) (api.List[api.GroupNode], error) {
+	list := api.List[api.GroupNode]{Items: []api.GroupNode{}}
+	page, err := pageOf(request.After, request.Limit)
+	if err != nil {
+		return list, err
+	}
+	s, err := h.selection(ctx, fleet.GroupRead, api.NodeListRequest{Group: request.Group})
+	if err != nil {
+		return list, err
+	}
+	list.Next, err = s.page(ctx, page, func(node inventory.Node, pinned bool) {
+		list.Items = append(list.Items, api.GroupNode{Name: string(node.Certname), Pinned: pinned})
+	})
+	return list, err
+}
+
+// selection is which nodes are wanted.
+type selection struct {
+	*Handler
+	permission  fleet.Permission // of who asks, for each node
+	chosen      bool             // names holds all that can be wanted
+	names       []fleet.Certname // sorted
+	group       classify.ID
+	environment fleet.Environment
+	status      string
+}
+
+// noReport is the status of nodes that never reported.
+const noReport = "none"
+
+func (h *Handler) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
+	s = selection{Handler: h, permission: permission, status: request.Status}
+	switch request.Status {
+	case "", "failed", "changed", "unchanged", noReport:
+	default:
+		return s, fault.New(fault.Invalid, "status must be failed, changed, unchanged or %s, not %.40q", noReport, request.Status)
+	}
+	if request.Environment != "" {
+		if s.environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
+			return s, err
+		}
+	}
+	if request.Group != "" {
+		groups, _, err := h.Groups.Groups(ctx)
+		if err != nil {
+			return s, err
+		}
+		group, err := classify.Find(groups, request.Group)
+		if err != nil {
+			return s, err
+		}
+		s.group = group.ID
+	}
+	if request.Where != "" {
+		s.chosen = true
+		s.names, err = h.nodesWhere(ctx, request.Where)
+	}
+	return s, err
+}
+
+// nodesWhere asks for the names of the nodes that a condition holds for, of
+// deactivated ones too: the whole list has them.
+func (h *Handler) nodesWhere(ctx context.Context, condition string) ([]fleet.Certname, error) {
+	where, err := pql.NodeCondition(condition)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := pql.Check(&pql.Query{Entity: "nodes", Columns: []pql.Column{{Field: pql.Field{Name: "certname"}}}, Where: where})
+	if err != nil {
+		return nil, err
+	}
+	var names []fleet.Certname
+	err = h.Inventory.Ask(ctx, inventory.Question{Query: checked, Gone: true}, func(text json.RawMessage) error {
+		var row struct{ Certname fleet.Certname }
+		err := json.Unmarshal(text, &row)
+		names = append(names, row.Certname)
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// maxExamined is how many nodes are looked at for one page, which then ends early.
+const maxExamined = 20_000
+
+// page hands out wanted nodes, at most page.Limit of those after page.After, and
+// returns where the next page begins; empty at the end.
+func (s selection) page(ctx context.Context, page inventory.Page, each func(node inventory.Node, pinned bool)) (next string, err error) {
+	found, batch := 0, inventory.MaxNamed
+	if s.group == "" && s.environment == "" && s.status == "" {
+		batch = page.Limit // all are wanted
+	}
+	for after, examined := page.After, 0; examined < maxExamined; examined += batch {
+		nodes, last, err := s.batch(ctx, inventory.Page{After: after, Limit: batch})
+		if err != nil || len(nodes) == 0 && last == "" {
+			return "", err
+		}
+		nodes, err = seen(ctx, s.Handler, s.permission, nodes, func(n inventory.Node) fleet.Object {
+			return fleet.Object{Node: n.Certname, Environment: n.Environment}
+		})
+		if err != nil {
+			return "", err
+		}
+		pinned, err := s.members(ctx, nodes)
+		if err != nil {
+			return "", err
+		}
+		for _, node := range nodes {
+			isPinned, member := pinned[node.Certname]
+			if s.group != "" && !member || !s.wants(node) {
+				continue
+			}
+			each(node, isPinned)
+			if found++; found == page.Limit {
+				return string(node.Certname), nil
+			}
+		}
+		after, next = last, last
+	}
+	return next, nil
+}
+
+// batch reads the next nodes that may be wanted, and the name of the last one that
+// was looked for; that is empty at the end.
+func (s selection) batch(ctx context.Context, page inventory.Page) (nodes []inventory.Node, last string, err error) {
+	if !s.chosen {
+		if nodes, err = s.Nodes.Nodes(ctx, page); len(nodes) > 0 {
+			last = string(nodes[len(nodes)-1].Certname)
+		}
+		return nodes, last, err
+	}
+	from, found := slices.BinarySearch(s.names, fleet.Certname(page.After))
+	if found {
+		from++
+	}
+	names := s.names[from:min(from+page.Limit, len(s.names))]
+	if len(names) == 0 {
+		return nil, "", nil
+	}
+	nodes, err = s.Nodes.NodesNamed(ctx, names)
+	return nodes, string(names[len(names)-1]), err
+}
+
+func (s selection) members(ctx context.Context, nodes []inventory.Node) (map[fleet.Certname]bool, error) {
+	if s.group == "" {
+		return nil, nil //nolint:nilnil // nobody asks
+	}
+	names := make([]fleet.Certname, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Certname
+	}
+	return s.Classifier.Members(ctx, s.group, names)
+}
+
+func (s selection) wants(node inventory.Node) bool {
+	status := node.LatestStatus
+	if status == "" {
+		status = noReport
+	}
+	return (s.environment == "" || node.Environment == s.environment) && (s.status == "" || s.status == status)
+}

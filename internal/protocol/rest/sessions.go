@@ -1,0 +1,173 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/rbac"
+)
+
+// login counts a try before it reads who tries: whoever sends many bodies is refused without them.
+func (h *Handler) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+	entry := h.entry(r.Context(), api.SessionOpen.Name, "")
+	if err := h.Access.Knock(entry.Remote); err != nil {
+		entry.ActorKind, entry.Actor, entry.Token = fleet.Anonymous, "", ""
+		h.Audit.Refused(r.Context(), entry, err)
+		return nil, err
+	}
+	return typed(h.openSession)(w, r, begin)
+}
+
+// openSession logs somebody in. It keeps its own record: the actor is who the
+// password proves, and strangers' failures are bounded.
+func (h *Handler) openSession(ctx context.Context, request api.LoginRequest) (api.IssuedToken, error) {
+	life, err := lifeOf(request.Seconds)
+	if err != nil {
+		return api.IssuedToken{}, err
+	}
+	entry := h.entry(ctx, api.SessionOpen.Name, request.Name)
+	entry.Actor = request.Name // as claimed; the kind says that it is not proven
+	issued, err := h.Access.Login(ctx, rbac.Attempt{
+		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
+	})
+	if err != nil {
+		entry.ActorKind, entry.Token = fleet.Anonymous, ""
+		h.Audit.Refused(ctx, entry, err)
+		return api.IssuedToken{}, err
+	}
+	entry.ActorKind, entry.Token = fleet.UserActor, issued.ID
+	finish, err := h.Audit.Begin(ctx, entry)
+	if err != nil { // nobody is told the token, so nobody has it
+		return api.IssuedToken{}, err
+	}
+	finish(nil)
+	return issuedOf(issued), nil
+}
+
+// maxSeconds keeps a life from overflowing a duration.
+const maxSeconds = 100 * 366 * 24 * 3600
+
+func lifeOf(seconds int64) (time.Duration, error) {
+	if seconds < 0 || seconds > maxSeconds {
+		return 0, fault.New(fault.Invalid, "seconds must be 1 or more, or 0 for the default, not %d", seconds)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+func issuedOf(issued rbac.Issued) api.IssuedToken {
+	return api.IssuedToken{AccessToken: tokenDataOf(issued.Token), Token: issued.Text}
+}
+
+func tokenDataOf(t rbac.Token) api.AccessToken {
+	return api.AccessToken{
+		ID: t.ID, User: t.Owner, Label: t.Label, Roles: t.Roles, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: timeOf(t.ExpiresAt), UsedAt: timeOf(t.UsedAt),
+	}
+}
+
+func (h *Handler) showSession(ctx context.Context, _ nothing) (api.Session, error) {
+	actor := fleet.ActorFrom(ctx)
+	session := api.Session{Kind: string(actor.Kind), Name: actor.Name, TokenID: actor.Token, Roles: []string{}, Grants: actor.Grants}
+	user, err := h.Access.Store.User(ctx, actor.Name)
+	if err != nil && fault.Of(err) != fault.NotFound { // a certificate may have rights by itself
+		return session, err
+	}
+	if (user.Kind == rbac.Person) == (actor.Kind == fleet.UserActor) {
+		session.Roles = append(session.Roles, user.Roles...)
+	}
+	if actor.Narrowed {
+		session.Grants = actor.Within
+	}
+	tokens, err := h.Access.Store.Tokens(ctx, actor.Name, rbac.Page{Limit: 1000})
+	for _, t := range tokens {
+		if t.ID == actor.Token {
+			session.ExpiresAt, session.NarrowedTo = timeOf(t.ExpiresAt), t.Roles
+		}
+	}
+	return session, err
+}
+
+func (h *Handler) closeSession(ctx context.Context, _ nothing) (nothing, error) {
+	actor := fleet.ActorFrom(ctx)
+	if actor.Kind != fleet.UserActor {
+		return nothing{}, fault.New(fault.Denied, "%s %s shows its certificate: there is no login to end", actor.Kind, actor.Name)
+	}
+	_, err := h.Access.RevokeToken(ctx, actor, actor.Name, actor.Token)
+	return nothing{}, err
+}
+
+// owner is whose tokens a request is about. Those of others need the permission.
+func (h *Handler) owner(ctx context.Context, user string, permission fleet.Permission) (string, error) {
+	actor := fleet.ActorFrom(ctx)
+	switch {
+	case actor.Kind == fleet.UserActor && (user == api.Me || user == actor.Name):
+		return actor.Name, nil
+	case user == api.Me:
+		return "", fault.New(fault.Denied, "%s %s shows its certificate: it has no tokens and no password of its own", actor.Kind, actor.Name)
+	}
+	return user, h.allow(ctx, permission, fleet.Object{})
+}
+
+func (h *Handler) listTokens(ctx context.Context, request api.TokenListRequest) (api.List[api.AccessToken], error) {
+	list := api.List[api.AccessToken]{Items: []api.AccessToken{}}
+	page, err := accessPage(request.After, request.Limit)
+	if err != nil {
+		return list, err
+	}
+	owner, err := h.owner(ctx, request.User, fleet.TokenRead)
+	if err != nil {
+		return list, err
+	}
+	if owner == api.AllUsers {
+		owner = ""
+	} else if _, err := h.Access.Store.User(ctx, owner); err != nil {
+		return list, err
+	}
+	tokens, err := h.Access.Store.Tokens(ctx, owner, page)
+	for _, t := range tokens {
+		list.Items = append(list.Items, tokenDataOf(t))
+	}
+	if len(tokens) == page.Limit {
+		list.Next = tokens[len(tokens)-1].ID
+	}
+	return list, err
+}
+
+// accessPage checks the paging fields of a request.
+func accessPage(after string, limit int) (rbac.Page, error) {
+	page, err := pageOf(after, limit)
+	return rbac.Page{After: page.After, Limit: page.Limit}, err
+}
+
+func (h *Handler) createToken(ctx context.Context, request api.TokenCreateRequest) (api.IssuedToken, error) {
+	life, err := lifeOf(request.Seconds)
+	if err != nil {
+		return api.IssuedToken{}, err
+	}
+	issued, err := h.Access.NewToken(ctx, fleet.ActorFrom(ctx), request.Label, life, request.Roles)
+	if err != nil {
+		return api.IssuedToken{}, err
+	}
+	return issuedOf(issued), nil
+}
+
+func (h *Handler) revokeToken(ctx context.Context, request api.TokenRevokeRequest) (nothing, error) {
+	owner, err := h.owner(ctx, request.User, fleet.TokenWrite)
+	if err != nil {
+		return nothing{}, err
+	}
+	_, err = h.Access.RevokeToken(ctx, fleet.ActorFrom(ctx), owner, request.Token)
+	return nothing{}, err
+}
+
+func (h *Handler) revokeTokens(ctx context.Context, request api.UserRequest) (api.RevokedTokens, error) {
+	owner, err := h.owner(ctx, request.User, fleet.TokenWrite)
+	if err != nil {
+		return api.RevokedTokens{}, err
+	}
+	n, err := h.Access.RevokeTokens(ctx, fleet.ActorFrom(ctx), owner)
+	return api.RevokedTokens{Revoked: n}, err
+}

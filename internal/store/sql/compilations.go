@@ -1,0 +1,50 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/compile"
+)
+
+// Compilations reads those of the named rows that are there, by ID; of done ones also what they read but
+// for source files, as far as that is known.
+func (s *Store) Compilations(ctx context.Context, ids []int64) (rows []compile.Compilation, err error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, explain(err, "read compilations")
+	}
+	named := "(SELECT CAST(value AS BIGINT) FROM " + strings.ReplaceAll(s.dialect.listed, "?", "$1") + " AS named)"
+	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
+		rows, err = collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE id IN "+named+" ORDER BY id", string(list))
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if rows[i].State != compile.Done {
+				continue
+			}
+			if rows[i].Inputs, err = s.valuesOf(ctx, q, rows[i].ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return rows, explain(err, "read compilations")
+}
+
+// valuesOf is inputsOf without source files; nil if nothing is known.
+func (s *Store) valuesOf(ctx context.Context, q querier, id int64) (*compile.InputSet, error) {
+	packed, err := one[[]byte](q.row(ctx, "SELECT document FROM compilation_inputs WHERE compilation = $1", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // that is the answer
+	}
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.unpackInputs(packed)
+	return &stored.InputSet, err
+}

@@ -1,0 +1,285 @@
+package sql
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+const eventRunColumns = `node, run, job_id, environment, first, last, began_at, ended_at, status, missing, report, reported_at, settled`
+
+func scanEventRun(row scanner) (r event.Run, err error) {
+	err = row.Scan(&r.Node, &r.ID, &r.Job, &r.Environment, &r.First, &r.Last, at(&r.Began), at(&r.Ended), &r.Status, &r.Missing, &r.Report, at(&r.ReportedAt), &r.Settled)
+	return r, err
+}
+
+// runKey names a run.
+type runKey struct {
+	node fleet.Certname
+	run  string
+}
+
+// TakeEvents implements event.Store. The rows of the runs are locked in order, and the numbers after them: whoever
+// holds the numbers waits for nobody.
+func (s *Store) TakeEvents(ctx context.Context, batches []event.Batch, now time.Time) ([]event.Taken, error) {
+	order := make([]int, len(batches)) // by run; the batches of one run as they came
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(batches[a].Node, batches[b].Node), cmp.Compare(batches[a].Run, batches[b].Run))
+	})
+	var taken []event.Taken
+	err := s.write(ctx, func(ctx context.Context, q querier) error {
+		fresh := make([]part, 0, len(batches))
+		result := make([]event.Taken, len(batches))
+		runs := map[runKey]event.Run{}
+		for _, i := range order {
+			b := batches[i]
+			run, known := runs[runKey{b.Node, b.Run}]
+			if !known {
+				var err error
+				if run, err = lockEventRun(ctx, q, b.Node, b.Run, now); err != nil {
+					return err
+				}
+			}
+			after, events, last := run.Take(b.Events)
+			if err := linkJob(ctx, q, &after, events); err != nil {
+				return err
+			}
+			runs[runKey{b.Node, b.Run}] = after
+			result[i] = event.Taken{Node: b.Node, Run: b.Run, Last: last, New: len(events)}
+			fresh = append(fresh, part{after, events, false})
+		}
+		if err := s.appendEvents(ctx, q, fresh, now); err != nil {
+			return err
+		}
+		taken = result
+		return nil
+	})
+	return taken, explain(err, "store events of runs")
+}
+
+// lockEventRun makes the row of a run, if there is none, and holds it.
+func lockEventRun(ctx context.Context, q querier, node fleet.Certname, run string, now time.Time) (event.Run, error) {
+	return scanEventRun(q.row(ctx, `INSERT INTO event_runs (node, run, touched_at) VALUES ($1, $2, $3)
+		ON CONFLICT (node, run) DO UPDATE SET touched_at = excluded.touched_at RETURNING `+eventRunColumns, node, run, micros(now)))
+}
+
+// linkJob finds the job of a run that has just begun: one with a run of that name on the same node.
+func linkJob(ctx context.Context, q querier, run *event.Run, events []pxp.RunEvent) error {
+	for _, e := range events {
+		if e.Kind != pxp.RunBegan || e.Transaction == "" {
+			continue
+		}
+		id, err := oneInt(q.row(ctx, "SELECT job_id FROM job_runs WHERE id = $1 AND node = $2", e.Transaction, run.Node))
+		if err != nil {
+			return err
+		}
+		run.Job = id
+	}
+	return nil
+}
+
+// part is events of one run that are to be stored; run is as it is after them.
+type part struct {
+	run      event.Run
+	events   []pxp.RunEvent
+	reported bool
+}
+
+var streamRow = []column{
+	{"number", ints},
+	{"node", texts},
+	{"run", texts},
+	{"job_id", ints},
+	{"environment", texts},
+	{"kind", texts},
+	{"status", texts},
+	{"type", texts},
+	{"reported", ints},
+	{"stored_at", ints},
+	{"detail", texts},
+}
+
+// appendEvents numbers events, stores them, and writes their runs.
+func (s *Store) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
+	count := 0
+	for _, p := range parts {
+		count += len(p.events)
+	}
+	number := int64(0)
+	if count > 0 {
+		last, err := one[int64](q.row(ctx, "UPDATE event_numbers SET last = last + $1 WHERE id = 1 RETURNING last", count))
+		if err != nil {
+			return err
+		}
+		number = last - int64(count) + 1
+	}
+	rows := make([][]any, 0, count)
+	firsts := map[runKey]int64{}
+	for _, p := range parts {
+		k := runKey{p.run.Node, p.run.ID}
+		if len(p.events) > 0 {
+			firsts[k] = cmp.Or(firsts[k], p.run.First, number)
+		}
+		for _, e := range p.run.Rows(p.events, number, p.reported, now) {
+			detail, err := json.Marshal(e.RunEvent)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, []any{
+				e.Number, string(e.Node), e.Run, e.Job, clean(e.Environment), e.Kind, clean(e.Status), clean(e.Type), bit(e.Reported), micros(e.StoredAt), clean(string(detail)),
+			})
+			number++
+		}
+		p.run.First = firsts[k]
+		if err := updateEventRun(ctx, q, p.run); err != nil {
+			return err
+		}
+	}
+	return s.dialect.insert(ctx, q, "run_events", streamRow, "", rows)
+}
+
+func updateEventRun(ctx context.Context, q querier, r event.Run) error {
+	_, err := q.exec(ctx, `UPDATE event_runs SET job_id = $1, environment = $2, first = $3, last = $4, began_at = $5, ended_at = $6, status = $7,
+		missing = $8, settled = $9 WHERE node = $10 AND run = $11`,
+		r.Job, clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
+	return err
+}
+
+// Events implements event.Store. The statement has only the conditions that are asked for, so that it can use
+// its indexes.
+func (s *Store) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+	w := filter{dialect: s.dialect}
+	w.add("number > ?", f.After)
+	if f.Before > 0 {
+		w.add("number < ?", f.Before)
+	}
+	if f.Node != "" {
+		w.add("node = ?", f.Node)
+	}
+	if f.Run != "" {
+		w.add("run = ?", f.Run)
+	}
+	if f.Job > 0 {
+		w.add("job_id > 0 AND job_id = ?", f.Job)
+	}
+	if f.Environment != "" {
+		w.add("environment = ?", f.Environment)
+	}
+	oneOf(&w, "kind", f.Kinds)
+	oneOf(&w, "status", f.Statuses)
+	oneOf(&w, "type", f.Types)
+	direction := ""
+	if f.Newest {
+		direction = " DESC"
+	}
+	events, err := collect(ctx, s.reads, scanEvent, "SELECT number, node, run, job_id, reported, stored_at, detail FROM run_events"+w.where()+
+		" ORDER BY number"+direction+" LIMIT "+w.mark(f.Limit), w.args...)
+	return events, explain(err, "read events of runs")
+}
+
+func scanEvent(row scanner) (e event.Event, err error) {
+	var detail string
+	if err = row.Scan(&e.Number, &e.Node, &e.Run, &e.Job, &e.Reported, at(&e.StoredAt), &detail); err == nil {
+		err = json.Unmarshal([]byte(detail), &e.RunEvent)
+	}
+	return e, err
+}
+
+// EventSpan implements event.Store.
+func (s *Store) EventSpan(ctx context.Context) (span event.Span, err error) {
+	err = s.reads.row(ctx, "SELECT COALESCE((SELECT MIN(number) FROM run_events), last + 1), last FROM event_numbers WHERE id = 1").Scan(&span.First, &span.Last)
+	return span, explain(err, "read which events of runs there are")
+}
+
+// EventsSince implements event.Store. Numbers and times grow together, so that it can be halved.
+func (s *Store) EventsSince(ctx context.Context, t time.Time) (int64, error) {
+	span, err := s.EventSpan(ctx)
+	if err != nil {
+		return 0, err
+	}
+	low, high := span.First, span.Last+1 // the answer is from low to high
+	for low < high {
+		middle := low + (high-low)/2
+		var number, stored int64
+		err := s.reads.row(ctx, "SELECT number, stored_at FROM run_events WHERE number >= $1 ORDER BY number LIMIT 1", middle).Scan(&number, &stored)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			high = middle
+		case err != nil:
+			return 0, explain(err, "find events of runs by time")
+		case stored >= micros(t):
+			high = middle
+		default:
+			low = number + 1
+		}
+	}
+	return low, nil
+}
+
+// PruneEvents implements event.Store.
+func (s *Store) PruneEvents(ctx context.Context, before time.Time) (int, error) {
+	end, err := s.EventsSince(ctx, before)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, some := range []struct {
+		statement string
+		bound     int64
+		counts    bool
+	}{
+		{"DELETE FROM run_events WHERE number IN (SELECT number FROM run_events WHERE number < $1 ORDER BY number LIMIT $2)", end, true},
+		{`DELETE FROM event_runs WHERE (node, run) IN (SELECT node, run FROM event_runs WHERE touched_at < $1 LIMIT $2)`, micros(before), false},
+	} {
+		for count := int64(prunedEvents); count == prunedEvents; {
+			err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
+				count, err = q.exec(ctx, some.statement, some.bound, prunedEvents)
+				return err
+			})
+			if err != nil {
+				return total, explain(err, "prune events of runs")
+			}
+			if some.counts {
+				total += int(count)
+			}
+		}
+	}
+	return total, nil
+}
+
+// prunedEvents is how many rows are forgotten at once.
+const prunedEvents = 1000
+
+// noteReport says that the report of a run is stored, in the transaction that stores it.
+func noteReport(ctx context.Context, q querier, r *inventory.Report) error {
+	if r.Type != "agent" || pxp.CheckRun(r.TransactionUUID) != nil {
+		return nil //nolint:nilerr // reports of other kinds belong to no run
+	}
+	_, err := q.exec(ctx, `INSERT INTO event_runs (node, run, report, reported_at, touched_at) VALUES ($1, $2, $3, $4, $4)
+		ON CONFLICT (node, run) DO UPDATE SET report = excluded.report, reported_at = excluded.reported_at, touched_at = excluded.touched_at
+		WHERE event_runs.report = ''`, r.Certname, r.TransactionUUID, r.ID, micros(r.ReceivedAt))
+	return err
+}
+
+// rawOf is a stored JSON value as events have it.
+func rawOf(text string) jsontext.Value {
+	value := jsontext.Value(text)
+	if text == "" || !value.IsValid() {
+		return nil
+	}
+	return value
+}

@@ -1,0 +1,106 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the schema up to date. Two servers may start at once: on
+// PostgreSQL an advisory lock makes one wait, a SQLite file has one server.
+func migrate(ctx context.Context, db *sql.DB, d dialect) error {
+	provider, err := provide(db, d)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// migrateTo brings the schema of a fresh database up to a number.
+func migrateTo(ctx context.Context, db *sql.DB, d dialect, number int64) error {
+	provider, err := provide(db, d)
+	if err != nil {
+		return err
+	}
+	_, err = provider.UpTo(ctx, number)
+	return err
+}
+
+func provide(db *sql.DB, d dialect) (*goose.Provider, error) {
+	list, err := readMigrations(d)
+	if err != nil {
+		return nil, err
+	}
+	options := []goose.ProviderOption{goose.WithGoMigrations(list...), goose.WithDisableGlobalRegistry(true)}
+	if d.postgres {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // every second, for five minutes
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	return goose.NewProvider(d.goose, db, nil, options...)
+}
+
+// readMigrations turns the numbered files into steps in the dialect's words.
+func readMigrations(d dialect) ([]*goose.Migration, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var list []*goose.Migration
+	for _, file := range files {
+		text, err := migrations.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		number, _, _ := strings.Cut(path.Base(file), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s has no number: %w", file, err)
+		}
+		up := &goose.GoFunc{RunTx: runAll(statements(d.words.Replace(string(text))))}
+		list = append(list, goose.NewGoMigration(version, up, nil))
+	}
+	return list, nil
+}
+
+func runAll(steps []string) func(context.Context, *sql.Tx) error {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		for _, step := range steps {
+			if _, err := tx.ExecContext(ctx, step); err != nil {
+				return fmt.Errorf("%.60s: %w", step, err)
+			}
+		}
+		return nil
+	}
+}
+
+// statements splits a file at semicolons that end a line; comments go.
+func statements(text string) []string {
+	var kept []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			kept = append(kept, line)
+		}
+	}
+	var out []string
+	for step := range strings.SplitSeq(strings.Join(kept, ""), ";\n") {
+		if step = strings.TrimSpace(step); step != "" {
+			out = append(out, step)
+		}
+	}
+	return out
+}

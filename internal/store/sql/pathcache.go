@@ -1,0 +1,59 @@
+package sql
+
+import (
+	"sync"
+
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// maxPaths bounds the memory of a pathCache. A fleet has a few thousand.
+const maxPaths = 100_000
+
+// knownPath is the id of a path, and a bit for each kind of value that it is known
+// to have had.
+type knownPath struct {
+	id    int64
+	kinds uint8
+}
+
+func kindBit(k inventory.Kind) uint8 { return 1 << k } // there are seven
+
+// pathCache remembers the fact paths that are committed, and their kinds. Neither
+// is ever removed, so what it knows never becomes wrong.
+type pathCache struct {
+	mu    sync.RWMutex
+	paths map[string]knownPath
+}
+
+// find fills ids for the changes whose paths it knows, and returns the positions
+// of the others, and of all whose kind it does not know.
+func (c *pathCache) find(changes []inventory.Change, ids []int64) (unknown, unseen []int) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for i := range changes {
+		path, ok := c.paths[changes[i].Path]
+		if !ok {
+			unknown = append(unknown, i)
+		}
+		if !changes[i].Removed && path.kinds&kindBit(changes[i].Kind) == 0 {
+			unseen = append(unseen, i)
+		}
+		ids[i] = path.id
+	}
+	return unknown, unseen
+}
+
+func (c *pathCache) add(fresh map[string]knownPath) {
+	if len(fresh) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paths == nil || len(c.paths)+len(fresh) > maxPaths {
+		c.paths = map[string]knownPath{}
+	}
+	for text, path := range fresh {
+		path.kinds |= c.paths[text].kinds
+		c.paths[text] = path
+	}
+}

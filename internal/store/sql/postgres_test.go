@@ -1,0 +1,245 @@
+package sql
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// cluster is a private PostgreSQL in a temporary directory, reachable over a
+// socket only. Every test gets a database of its own.
+type cluster struct {
+	dir   string
+	admin *sql.DB
+	count atomic.Int64
+	model sync.Once
+	fail  error
+}
+
+var postgres cluster
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("SQLSTORE_CHILD"); dir != "" {
+		childMain(dir)
+		return
+	}
+	postgres.fail = postgres.start()
+	code := m.Run()
+	postgres.stop()
+	os.Exit(code)
+}
+
+const postgresBin = "/usr/lib/postgresql/15/bin"
+
+func (c *cluster) start() error {
+	if _, err := os.Stat(postgresBin + "/initdb"); err != nil {
+		return fmt.Errorf("PostgreSQL 15 is missing, install it with: apt-get install postgresql (%w)", err)
+	}
+	dir, err := os.MkdirTemp("", "sqlstore")
+	if err != nil {
+		return err
+	}
+	c.dir = dir
+	attr, err := c.owner()
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(dir, "data")
+	if err := c.run(attr, "initdb", "-D", data, "-U", "tutti", "-A", "trust", "--no-sync", "-E", "UTF8"); err != nil {
+		return err
+	}
+	options := "-c listen_addresses='' -c unix_socket_directories=" + dir +
+		" -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 -c shared_buffers=64MB"
+	if err := c.run(attr, "pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", options, "start"); err != nil {
+		return err
+	}
+	c.admin, err = sql.Open("pgx", c.url("postgres"))
+	return err
+}
+
+// owner gives the directory to somebody who is not root: initdb refuses root.
+func (c *cluster) owner() (*syscall.SysProcAttr, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("the user postgres is missing, install it with: apt-get install postgresql (%w)", err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	attr := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return attr, os.Chown(c.dir, uid, gid)
+}
+
+func (c *cluster) run(attr *syscall.SysProcAttr, name string, args ...string) error {
+	cmd := exec.Command(filepath.Join(postgresBin, name), args...)
+	var out bytes.Buffer
+	log, err := os.Create(filepath.Join(os.TempDir(), filepath.Base(c.dir)+"."+name+".log"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(log.Name()) }()
+	cmd.Dir, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = c.dir, attr, log, log // the server inherits it: no pipe to wait for
+	err = cmd.Run()
+	_, _ = log.Seek(0, 0)
+	_, _ = out.ReadFrom(log)
+	_ = log.Close()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out.String())
+	}
+	return nil
+}
+
+func (c *cluster) url(database string) string {
+	return "postgres:///" + database + "?user=tutti&host=" + c.dir
+}
+
+func (c *cluster) stop() {
+	if c.admin != nil {
+		_ = c.admin.Close()
+	}
+	if c.dir == "" {
+		return
+	}
+	attr, err := c.owner()
+	if err == nil {
+		_ = c.run(attr, "pg_ctl", "-D", filepath.Join(c.dir, "data"), "-m", "immediate", "-w", "stop")
+	}
+	_ = os.RemoveAll(c.dir)
+}
+
+// database makes an empty database.
+func (c *cluster) database(tb testing.TB) string {
+	tb.Helper()
+	return c.create(tb, "t"+strconv.FormatInt(c.count.Add(1), 10), "template1")
+}
+
+// migrated makes a database that has the schema already: a copy of a model is made
+// faster than it is migrated.
+func (c *cluster) migrated(tb testing.TB) string {
+	tb.Helper()
+	c.model.Do(func() {
+		s, err := Open(tb.Context(), Config{URL: c.create(tb, "model", "template1")}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	})
+	return c.create(tb, "t"+strconv.FormatInt(c.count.Add(1), 10), "model")
+}
+
+func (c *cluster) create(tb testing.TB, name, template string) string {
+	tb.Helper()
+	if c.fail != nil {
+		tb.Fatal(c.fail)
+	}
+	if _, err := c.admin.ExecContext(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		tb.Fatal(err)
+	}
+	return c.url(name)
+}
+
+// engines opens a store of each kind; tests run on both.
+var engines = map[string]func(tb testing.TB) *Store{
+	"sqlite": func(tb testing.TB) *Store {
+		tb.Helper()
+		return openTest(tb, Config{Path: filepath.Join(tb.TempDir(), "tutti.db")})
+	},
+	"postgres": func(tb testing.TB) *Store {
+		tb.Helper()
+		return openTest(tb, Config{URL: postgres.migrated(tb)})
+	},
+}
+
+func openTest(tb testing.TB, config Config) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// The blobs and the CA of a server are not in its database: a second one would
+// sign and clean up with others.
+func TestADatabaseHasOneServer(t *testing.T) {
+	t.Parallel()
+	url := postgres.migrated(t)
+	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
+	if err := first.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Claim(t.Context()); err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+// A claim ends with its connection: who notices first has it.
+func TestAClaimIsHeld(t *testing.T) {
+	t.Parallel()
+	url := postgres.migrated(t)
+	first, second := openTest(t, Config{URL: url}), openTest(t, Config{URL: url})
+	if err := first.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cut(t, first)
+	if err := first.renewClaim(t.Context()); err != nil {
+		t.Errorf("after the connection was cut: %v", err)
+	}
+	wantKind(t, second.Claim(t.Context()), fault.Conflict)
+
+	cut(t, first)
+	if err := second.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, first.renewClaim(t.Context()), fault.Conflict)
+}
+
+// cut ends the session that holds the store's claim, as a restart of the database does.
+func cut(t *testing.T, s *Store) {
+	t.Helper()
+	var session int
+	if err := s.claimed.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&session); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := postgres.admin.ExecContext(t.Context(), "SELECT pg_terminate_backend($1, 5000)", session); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onBoth runs a test on both databases.
+func onBoth(t *testing.T, test func(t *testing.T, open func(tb testing.TB) *Store)) {
+	t.Helper()
+	for name, open := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open)
+		})
+	}
+}

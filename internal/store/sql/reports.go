@@ -1,0 +1,268 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/inventory"
+)
+
+// errKnown ends a write whose report is stored already.
+var errKnown = errors.New("the report is known")
+
+// SaveReport implements inventory.ReportStore.
+func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
+	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
+	err := s.write(ctx, func(ctx context.Context, q querier) error { return s.putReport(ctx, q, &r, document) })
+	if errors.Is(err, errKnown) {
+		return nil
+	}
+	return explain(err, "save a report of %s", r.Certname)
+}
+
+func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
+	r = produced(r)
+	node, err := putReportNode(ctx, q, r)
+	if err != nil {
+		return err
+	}
+	ids, err := collect(ctx, q, one[int64], `INSERT INTO reports (digest, node_id, environment, status, noop, noop_pending, corrective, completed,
+		puppet_version, report_format, config_version, transaction_uuid, catalog_uuid, code_id, job_id, cached_catalog, server,
+		started_at, ended_at, received_at, resources, changed, failed, skipped, unchanged, noops, correctives, produced_at, producer, kind)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
+		ON CONFLICT (digest) DO NOTHING RETURNING id`,
+		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
+		clean(r.PuppetVersion), r.ReportFormat, clean(r.ConfigVersion), clean(r.TransactionUUID), clean(r.CatalogUUID), clean(r.CodeID), clean(r.JobID),
+		clean(r.CachedCatalog), clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
+		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
+		micros(r.ProducedAt), clean(r.Producer), r.Type)
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return errKnown // and the savepoint takes the node's change back
+	}
+	if _, err := q.exec(ctx, "INSERT INTO report_documents (report_id, document) VALUES ($1, $2)", ids[0], document); err != nil {
+		return err
+	}
+	if err := noteReport(ctx, q, r); err != nil {
+		return err
+	}
+	return s.dialect.insert(ctx, q, "events", eventRow, "", eventRows(ids[0], r))
+}
+
+// produced fills what a report of this server leaves open.
+func produced(r *inventory.Report) *inventory.Report {
+	whole := *r
+	if whole.ProducedAt.IsZero() {
+		whole.ProducedAt = r.ReceivedAt
+	}
+	if whole.Type == "" {
+		whole.Type = "agent"
+	}
+	return &whole
+}
+
+// putReportNode makes the report its node's latest one, if it was produced last.
+func putReportNode(ctx context.Context, q querier, r *inventory.Report) (int64, error) {
+	if r.Type != "agent" {
+		return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at) VALUES ($1, $2, $3)
+			ON CONFLICT (certname) DO UPDATE SET `+activate("$4")+` RETURNING id`, r.Certname, r.Environment, micros(r.ReceivedAt), micros(r.ProducedAt)))
+	}
+	return one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, created_at, report_at, latest_report, latest_status,
+		latest_noop, latest_corrective, report_produced_at) VALUES ($1, $2, $3, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment,
+		latest_report = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_report ELSE nodes.latest_report END,
+		latest_status = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_status ELSE nodes.latest_status END,
+		latest_noop = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_noop ELSE nodes.latest_noop END,
+		latest_corrective = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.latest_corrective ELSE nodes.latest_corrective END,
+		report_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_at ELSE nodes.report_at END,
+		report_produced_at = CASE WHEN excluded.report_produced_at >= nodes.report_produced_at THEN excluded.report_produced_at ELSE nodes.report_produced_at END,
+		`+activate("$8")+` RETURNING id`,
+		r.Certname, r.Environment, micros(r.ReceivedAt), r.ID, r.Status, bit(r.Noop), bit(r.CorrectiveChange), micros(r.ProducedAt)))
+}
+
+var eventRow = []column{
+	{"report_id", ints},
+	{"position", ints},
+	{"type", texts},
+	{"title", texts},
+	{"property", texts},
+	{"name", texts},
+	{"status", texts},
+	{"happened_at", ints},
+	{"corrective", ints},
+	{"message", texts},
+	{"previous", texts},
+	{"desired", texts},
+	{"file", texts},
+	{"line", ints},
+	{"containment_path", texts},
+}
+
+// eventsOf lists a resource's events. That it was skipped is one, as PuppetDB has
+// it, and then the only one.
+func eventsOf(r *inventory.ResourceStatus) []inventory.Event {
+	if r.Skipped {
+		return []inventory.Event{{Status: "skipped", Time: r.Time}}
+	}
+	return r.Events
+}
+
+func eventRows(report int64, r *inventory.Report) [][]any {
+	var rows [][]any
+	for i := range r.Resources {
+		resource := &r.Resources[i]
+		events := eventsOf(resource)
+		if len(events) == 0 {
+			continue
+		}
+		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
+		for _, e := range events {
+			rows = append(rows, []any{
+				report, int64(len(rows)), clean(resource.Type), clean(resource.Title), clean(e.Property), clean(e.Name), clean(e.Status), micros(e.Time),
+				bit(e.CorrectiveChange), clean(e.Message), string(e.Previous), string(e.Desired), clean(resource.File), int64(resource.Line), string(path),
+			})
+		}
+	}
+	return rows
+}
+
+const reportColumns = `r.digest, n.certname, r.environment, r.status, r.noop, r.noop_pending, r.corrective, r.completed,
+	r.puppet_version, r.report_format, r.config_version, r.transaction_uuid, r.catalog_uuid, r.code_id, r.job_id, r.cached_catalog, r.server,
+	r.started_at, r.ended_at, r.received_at, r.resources, r.changed, r.failed, r.skipped, r.unchanged, r.noops, r.correctives,
+	r.produced_at, r.producer, r.kind`
+
+func reportFields(r *inventory.Report) []any {
+	return []any{
+		&r.ID, &r.Certname, &r.Environment, &r.Status, &r.Noop, &r.NoopPending, &r.CorrectiveChange, &r.Completed,
+		&r.PuppetVersion, &r.ReportFormat, &r.ConfigVersion, &r.TransactionUUID, &r.CatalogUUID, &r.CodeID, &r.JobID, &r.CachedCatalog, &r.Server,
+		at(&r.StartedAt), at(&r.EndedAt), at(&r.ReceivedAt), &r.Counts.Resources, &r.Counts.Changed, &r.Counts.Failed, &r.Counts.Skipped,
+		&r.Counts.Unchanged, &r.Counts.Noop, &r.Counts.Corrective, at(&r.ProducedAt), &r.Producer, &r.Type,
+	}
+}
+
+// Reports implements inventory.ReportStore.
+func (s *Store) Reports(ctx context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
+	if err := inventory.CheckPage(f.Page); err != nil {
+		return nil, err
+	}
+	where, args, err := s.narrow(ctx, f)
+	if err != nil {
+		return nil, explain(err, "list reports")
+	}
+	reports, err := collect(ctx, s.reads, func(row scanner) (r inventory.Report, err error) {
+		err = row.Scan(reportFields(&r)...)
+		return r, err
+	}, "SELECT "+reportColumns+" FROM reports r JOIN nodes n ON n.id = r.node_id"+where+
+		" ORDER BY r.received_at DESC, r.digest DESC LIMIT "+mark(len(args)+1), append(args, f.Page.Limit)...)
+	return reports, explain(err, "list reports")
+}
+
+// narrow writes the filter's conditions. There are eight forms in all, so the
+// statements can stay prepared.
+func (s *Store) narrow(ctx context.Context, f inventory.ReportFilter) (string, []any, error) {
+	var where []string
+	var args []any
+	if f.Certname != "" {
+		args = append(args, f.Certname)
+		where = append(where, "r.node_id = (SELECT id FROM nodes WHERE certname = "+mark(len(args))+")")
+	}
+	if f.Status != "" {
+		args = append(args, f.Status)
+		where = append(where, "r.status = "+mark(len(args)))
+	}
+	if f.Page.After != "" {
+		received, err := one[int64](s.reads.row(ctx, "SELECT received_at FROM reports WHERE digest = $1", f.Page.After))
+		if errors.Is(err, sql.ErrNoRows) {
+			return "", nil, fault.New(fault.Invalid, "the page should start after report %.64q, which is not stored", f.Page.After)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		args = append(args, received, f.Page.After)
+		where = append(where, "(r.received_at, r.digest) < ("+mark(len(args)-1)+", "+mark(len(args))+")")
+	}
+	if len(where) == 0 {
+		return "", nil, nil
+	}
+	return " WHERE " + strings.Join(where, " AND "), args, nil
+}
+
+// Report implements inventory.ReportStore.
+func (s *Store) Report(ctx context.Context, id string) (inventory.Report, error) {
+	id = strings.ToLower(id)
+	if err := inventory.CheckReportID(id); err != nil {
+		return inventory.Report{}, err
+	}
+	type found struct {
+		report inventory.Report
+		packed []byte
+	}
+	rows, err := collect(ctx, s.reads, func(row scanner) (f found, err error) {
+		err = row.Scan(append(reportFields(&f.report), &f.packed)...)
+		return f, err
+	}, "SELECT "+reportColumns+`, d.document FROM reports r JOIN nodes n ON n.id = r.node_id JOIN report_documents d ON d.report_id = r.id
+		WHERE r.digest >= $1 AND r.digest < $2 LIMIT 2`, id, id+"g")
+	switch {
+	case err != nil:
+		return inventory.Report{}, explain(err, "read report %s", id)
+	case len(rows) == 0:
+		return inventory.Report{}, fault.New(fault.NotFound, "there is no report %s", id)
+	case len(rows) > 1:
+		return inventory.Report{}, fault.New(fault.Conflict, "more than one report starts with %s", id)
+	}
+	document, err := s.packer.unpack(rows[0].packed)
+	if err == nil {
+		err = inventory.ParseDocument(document, &rows[0].report)
+	}
+	return rows[0].report, explain(err, "read report %s", id)
+}
+
+// pruneBatch is how many reports are forgotten at once, so that writers need not
+// wait long.
+const pruneBatch = 200
+
+// PruneReports implements inventory.ReportStore.
+func (s *Store) PruneReports(ctx context.Context, before time.Time) (int, error) {
+	total := 0
+	for {
+		var count int
+		err := s.write(ctx, func(ctx context.Context, q querier) error {
+			ids, err := collect(ctx, q, one[int64], `SELECT r.id FROM reports r JOIN nodes n ON n.id = r.node_id
+				WHERE r.received_at < $1 AND r.digest <> n.latest_report ORDER BY r.received_at LIMIT $2`, micros(before), pruneBatch)
+			if err != nil {
+				return err
+			}
+			if err := dropReports(ctx, q, ids); err != nil {
+				return err
+			}
+			count = len(ids)
+			return nil
+		})
+		total += count
+		if err != nil || count < pruneBatch {
+			return total, explain(err, "prune reports")
+		}
+	}
+}
+
+func dropReports(ctx context.Context, q querier, ids []int64) error {
+	for _, id := range ids {
+		for _, text := range []string{
+			"DELETE FROM events WHERE report_id = $1",
+			"DELETE FROM report_documents WHERE report_id = $1",
+			"DELETE FROM reports WHERE id = $1",
+		} {
+			if _, err := q.exec(ctx, text, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

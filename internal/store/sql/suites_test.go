@@ -1,0 +1,278 @@
+package sql
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/code/codetest"
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/deliver/delivertest"
+	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/filebucket/filebuckettest"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/job/jobtest"
+	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/pki/pkitest"
+	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/policy/policytest"
+	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/preview/previewtest"
+	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/rbac/rbactest"
+	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/release/releasetest"
+)
+
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		inventorytest.RunStore(t, func(t *testing.T) inventorytest.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestPKI(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		pkitest.RunStore(t, func(t *testing.T) pki.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		codetest.RunStore(t, func(t *testing.T) code.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		filebuckettest.RunStore(t, func(t *testing.T) filebucket.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		rbactest.RunStore(t, func(t *testing.T) rbac.Store {
+			t.Helper()
+			return open(t)
+		})
+		rbactest.RunAuditStore(t, func(t *testing.T) rbac.AuditStore {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		jobtest.RunStore(t, func(t *testing.T) job.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestPreviews(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		previewtest.RunStore(t, func(t *testing.T) preview.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		releasetest.RunStore(t, func(t *testing.T) release.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		policytest.RunStore(t, func(t *testing.T) policy.Store {
+			t.Helper()
+			return open(t)
+		})
+	})
+}
+
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		compiletest.RunQueue(t, func(t *testing.T) compiletest.Backend {
+			t.Helper()
+			s := open(t)
+			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
+		})
+	})
+}
+
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		delivertest.RunStore(t, func(t *testing.T) delivertest.Backend {
+			t.Helper()
+			s := open(t)
+			return delivertest.Backend{
+				Store: s,
+				Gave: func(node fleet.Certname, c deliver.Catalog, resources int) {
+					err := s.SaveCatalog(t.Context(), inventory.Catalog{
+						Certname: node, Environment: c.Environment, Digest: c.Digest, Version: c.Version, UUID: c.UUID, CompiledAt: c.CompiledAt, Compilation: c.Compilation,
+						Resources: someResources(resources),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+				},
+				Ran: func(node fleet.Certname, uuid string, at time.Time) {
+					report := inventory.Report{
+						ID: fleet.DigestOf([]byte(uuid)), Certname: node, Status: "changed", CatalogUUID: uuid, StartedAt: at, EndedAt: at, ReceivedAt: at,
+					}
+					if err := s.SaveReport(t.Context(), report); err != nil {
+						t.Fatal(err)
+					}
+				},
+			}
+		})
+	})
+}
+
+// someResources is n resources that count, and some that do not.
+func someResources(n int) []inventory.Resource {
+	all := []inventory.Resource{{Type: "Stage", Title: "main"}, {Type: "Class", Title: "main"}, {Type: "Host", Title: "offered", Exported: true}}
+	for i := range n {
+		all = append(all, inventory.Resource{Type: "Notify", Title: strconv.Itoa(i)})
+	}
+	return all
+}
+
+func TestReusables(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		compiletest.RunReusables(t, func(t *testing.T) compiletest.ReuseBackend {
+			t.Helper()
+			return reuseBackend(t, open(t))
+		})
+	})
+}
+
+func TestVerifications(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		compiletest.RunVerifications(t, func(t *testing.T) (compiletest.ReuseBackend, compile.Verifications) {
+			t.Helper()
+			s := open(t)
+			return reuseBackend(t, s), s
+		})
+		t.Run("ClassSets", func(t *testing.T) { testClassSets(t, open(t)) })
+	})
+}
+
+func reuseBackend(t *testing.T, s *Store) compiletest.ReuseBackend {
+	t.Helper()
+	return compiletest.ReuseBackend{
+		Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
+		Reusables: s,
+		Gave: func(c compile.Compilation) {
+			err := s.SaveCatalog(t.Context(), inventory.Catalog{
+				Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+}
+
+// Nodes with the same classes are one set; a deactivated one is of none.
+func testClassSets(t *testing.T, s *Store) {
+	t.Helper()
+	for node, classes := range map[fleet.Certname][]string{
+		"web-2": {"Base", "Web"}, "web-1": {"Web", "Base"}, "db-1": {"Base", "Db"}, "gone": {"Base"}, "other": {"Base"},
+	} {
+		saved := inventory.Catalog{Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node))}
+		if node == "other" {
+			saved.Environment = "other"
+		}
+		for _, title := range classes {
+			saved.Resources = append(saved.Resources, inventory.Resource{Type: "Class", Title: title})
+		}
+		saved.Resources = append(saved.Resources, inventory.Resource{Type: "Notify", Title: string(node)})
+		if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SaveCatalog(t.Context(), saved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.write(t.Context(), func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE nodes SET deactivated_at = 1 WHERE certname = 'gone'")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.ClassSets(t.Context(), "production")
+	want := []compile.ClassSet{{Node: "web-1", Nodes: 2}, {Node: "db-1", Nodes: 1}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// setFacts gives a node facts with a chosen seq.
+func setFacts(t *testing.T, s *Store, node fleet.Certname, seq int64) {
+	t.Helper()
+	if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.write(t.Context(), func(ctx context.Context, q querier) error {
+		_, err := q.exec(ctx, "UPDATE factsets SET seq = $1 WHERE node_id = (SELECT id FROM nodes WHERE certname = $2)", seq, node)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

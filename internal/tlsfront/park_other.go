@@ -1,6 +1,0 @@
-//go:build !linux
-
-package tlsfront
-
-// receive waits for something to read: connections are parked on Linux only.
-func (c *conn) receive(p []byte) (int, error) { return c.Conn.Read(p) }

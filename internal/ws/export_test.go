@@ -1,4 +1,0 @@
-package ws
-
-// RouteForTest lets clients in tests find the version that a path speaks.
-var RouteForTest = route
