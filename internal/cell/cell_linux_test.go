@@ -24,6 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	become()
 	os.Exit(m.Run())
 }
 
@@ -169,18 +170,24 @@ func TestAttacksFail(t *testing.T) {
 	}
 }
 
+// unprivileged is the variable of a process that TestWithoutPrivileges started.
+const unprivileged = "TUTTI_TEST_UNPRIVILEGED"
+
 // All of it holds for a server without privileges.
 func TestWithoutPrivileges(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		return // it is what the other tests show
+	switch {
+	case os.Getenv(unprivileged) != "": // it is what the other tests show
+		return
+	case os.Geteuid() != 0:
+		t.Fatal("this starts the other tests as nobody: run it as root, sudo go test ./internal/cell")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^Test", "-test.count=1")
-	cmd.Env, cmd.Dir = append(os.Environ(), "HOME=/", "TMPDIR=/tmp", "PWD="+dir), dir
+	cmd.Env, cmd.Dir = append(os.Environ(), unprivileged+"=1", "HOME=/", "TMPDIR=/tmp", "PWD="+dir), dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as nobody: %v\n%s", err, out)
