@@ -56,6 +56,21 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// A row of the threat model ends with tests, not with a package or a file in which some may be.
+func TestTheThreatModelNamesTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/threat-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := regexp.MustCompile("`(internal/[a-z/]+|[a-z]+_test\\.go)`")
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 5 && place.MatchString(cells[3]) {
+			t.Errorf("no test is named: %s", line)
+		}
+	}
+}
+
 func there(all []string, name string, beginning bool) bool {
 	for _, test := range all {
 		if test == name || beginning && strings.HasPrefix(test, name) {

@@ -1,7 +1,7 @@
 // Compile measures what a catalog costs: Tutti's workers against Debian's Puppet
 // Server, same code, same facts, same load. Method and figures: docs/benchmarks.md.
 //
-//	go run ./bench/compile [-only tutti,puppetserver] [-catalogs 200,100,50]
+//	go run ./bench/compile [-only tutti,puppetserver,tracking,cell] [-catalogs 200,100,50]
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/tutti-project/tutti/bench/internal/catalogrequest"
 	"github.com/tutti-project/tutti/bench/rivals"
 	"github.com/tutti-project/tutti/bench/rivals/measure"
+	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
 const moduleDir = "/usr/share/puppet/modules"
@@ -31,6 +32,7 @@ type settings struct {
 	WarmPeer    int    `json:"warm_peer"`  // compiles of each size before the measuring
 	WarmTutti   int    `json:"warm_tutti"` // the same
 	Tracked     int    `json:"tracked"`    // pairs of each size, with inputs noted and without
+	Celled      int    `json:"celled"`     // pairs of each size, in a cell and without
 	Catalogs    int    `json:"catalogs"`   // measured for medium; twice as many small, half as many large
 
 	limit time.Duration
@@ -39,8 +41,9 @@ type settings struct {
 }
 
 func main() {
+	cell.Main() // ends here if we are to guard one
 	var s settings
-	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking", "servers to measure, and what noting inputs costs")
+	flag.StringVar(&s.Only, "only", "tutti,puppetserver,tracking,cell", "servers to measure, and what noting inputs and cells cost")
 	flag.StringVar(&s.Environment, "environment", "internal/compiler/ruby/testdata/bench", "environment directory to compile")
 	flag.StringVar(&s.Facts, "facts", "internal/compiler/ruby/testdata/facts/debian12.json", "facts of a node")
 	flag.IntVar(&s.Concurrency, "concurrency", 2, "requests under way at a time")
@@ -50,6 +53,7 @@ func main() {
 	flag.IntVar(&s.WarmTutti, "warm-tutti", 10, "compiles of each size before Tutti is measured")
 	flag.IntVar(&s.Catalogs, "catalogs", 100, "medium catalogs to measure (twice as many small, half as many large)")
 	flag.IntVar(&s.Tracked, "tracked", 60, "pairs of catalogs of each size to measure input tracking with")
+	flag.IntVar(&s.Celled, "celled", 60, "pairs of catalogs of each size to measure cells with")
 	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
 	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
 	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
@@ -75,8 +79,8 @@ func (s settings) run(ctx context.Context, dir string) error {
 	}
 	report := &measure.Report{Name: "compile", Time: time.Now().UTC(), Machine: measure.ThisMachine(), Settings: s}
 	for name := range strings.SplitSeq(s.Only, ",") {
-		if name == "tracking" {
-			rows, notes, err := s.tracking(ctx, filepath.Join(dir, name), s.Environment)
+		if name == "tracking" || name == "cell" {
+			rows, notes, err := s.overhead(ctx, name, filepath.Join(dir, name), facts)
 			report.Rows, report.Notes = append(report.Rows, rows...), append(report.Notes, notes...)
 			if err != nil {
 				return report.Incomplete(os.Stdout, columns, err)
@@ -91,6 +95,14 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 	}
 	return finish(report, s.out)
+}
+
+// overhead measures what a part of a compilation costs.
+func (s settings) overhead(ctx context.Context, part, dir string, facts catalogrequest.Facts) ([]measure.Row, []string, error) {
+	if part == "cell" {
+		return s.cells(ctx, dir, s.Environment, facts)
+	}
+	return s.tracking(ctx, dir, s.Environment)
 }
 
 // server starts one of the two, warms and measures it, and stops it.

@@ -257,12 +257,12 @@ func TestTimeLimit(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	pool := running(t, Config{Workers: 1, MemoryBytes: 300 << 20}, directories{version("bad"): tree(t, badCode)})
-	for _, node := range []string{"eats", "gulps"} {
+	for _, node := range []string{"eats", "gulps", "broods", "scatters"} { // itself, at once, by children, by what left its session
 		if got := fails(t, pool, order(t, "production", "bad", node+".example.org")); got.Cause != compile.CauseMemory {
 			t.Errorf("%s: got %+v", node, got)
 		}
+		mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 	}
-	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 }
 
 func TestSizeLimit(t *testing.T) {

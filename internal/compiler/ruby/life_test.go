@@ -433,3 +433,78 @@ func TestIdleZygotesEnd(t *testing.T) {
 	await(t, "the end of the idle zygote", func() bool { return len(processesIn(dir)) == 0 })
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))
 }
+
+// abandoning is an environment in which a compile, of a node or as a sample, leaves a process behind: out of its group, its session, and its parents' reach.
+func abandoning(seconds string) map[string]string {
+	return map[string]string{
+		"environment.conf": "modulepath = modules\n",
+		"manifests/site.pp": `
+node 'leaves.example.org' { bad::abandon() }
+node 'leaves-and-fails.example.org' { bad::abandon() fail('because I say so') }
+node 'sleeps.example.org' { $x = generate('/bin/sleep', '300') }
+node default { $x = generate('/bin/echo', 'x') notify { 'fine': } }
+`,
+		"modules/bad/lib/puppet/functions/bad/abandon.rb": function("abandon", "", `
+    system('setsid', 'sh', '-c', 'setsid sleep `+seconds+` & exit 0')
+    nil until Dir.glob('/proc/[0-9]*/cmdline').any? { |path| (File.read(path) rescue '') == "sleep\x00`+seconds+`\x00" }`),
+	}
+}
+
+// sleepers counts the processes of this machine that sleep for a time that only one test has.
+func sleepers(seconds string) (pids []int) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
+		if err == nil && string(text) == "sleep\x00"+seconds+"\x00" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// What a compile leaves behind has ended when the catalog is there, so it is neither seen nor counted by the next one; a worker whose programs ended by themselves is
+// used again.
+func TestACompileLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	for name, cells := range map[string]*cell.Keeper{"in a cell": keeper(t), "without": loose} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seconds := fmt.Sprintf("%d.%d", 5000+os.Getpid(), time.Now().UnixNano())
+			pool := running(t, Config{Workers: 2, Keeper: cells, Timeout: time.Minute}, directories{version("left"): tree(t, abandoning(seconds))})
+			mustCompile(t, pool, order(t, "production", "left", "fine.example.org"))
+			kept := aWorker(t, pool)
+			mustCompile(t, pool, order(t, "production", "left", "fine.example.org"))
+			if now := aWorker(t, pool); now != kept {
+				t.Error("a worker that left nothing behind was not used again")
+			}
+			mustCompile(t, pool, order(t, "production", "left", "leaves.example.org"))
+			if left := sleepers(seconds); len(left) > 0 {
+				t.Errorf("after the catalog was there %v still run", left)
+			}
+			_ = fails(t, pool, order(t, "production", "left", "leaves-and-fails.example.org"))
+			if left := sleepers(seconds); len(left) > 0 {
+				t.Errorf("after the compile failed %v still run", left)
+			}
+
+			ctx, cancel := context.WithCancel(t.Context())
+			busy := compileLater(pool, ctx, order(t, "production", "left", "sleeps.example.org"))
+			var asleep []int
+			await(t, "a worker that waits for a program", func() bool {
+				asleep = childrenOf(hostPID(t, aWorker(t, pool)))
+				return len(asleep) > 0
+			})
+			if err := pool.Warm(t.Context(), "production", version("left"), []compile.Order{order(t, "production", "left", "leaves.example.org")}); err != nil {
+				t.Fatal(err)
+			}
+			if left := sleepers(seconds); len(left) > 0 {
+				t.Errorf("after the samples %v still run", left)
+			}
+			if slices.ContainsFunc(asleep, func(pid int) bool { return !isRunning(pid) }) {
+				t.Error("what the samples left behind was ended, and with it what a worker waits for")
+			}
+			cancel()
+			<-busy
+		})
+	}
+}

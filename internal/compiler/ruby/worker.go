@@ -81,7 +81,8 @@ func (w *worker) worn() bool {
 }
 
 // compile sends the order and waits for the catalog; it kills the process group
-// when ctx ends, the time is up, or the memory is too much.
+// when ctx ends, the time is up, or the memory is too much. What the code started and
+// left running has ended when it returns, and that worker with it.
 func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outcome, error) {
 	w.compiles++
 	w.newTypes = 0
@@ -96,10 +97,11 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	watching.Go(func() { w.watch(limited, cancel) })
 	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
 	reply, outcome, err := w.converse(order, func(m *message) error { return talk.answer(limited, m) })
-	w.broken = !stop() || err != nil || reply.Spent
+	stopped := !stop()
 	ended := context.Cause(limited)
 	cancel(nil)
 	watching.Wait()
+	w.broken = stopped || err != nil || reply.Spent || w.hungry.Load() || w.z.process.Clear(w.pid)
 	outcome.Cost.Wall = time.Since(started)
 	switch {
 	case err != nil:

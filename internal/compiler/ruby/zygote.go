@@ -46,6 +46,8 @@ type zygote struct {
 	turn    chan struct{} // holds one token: who has it speaks on control
 	ended   chan struct{} // closed when the process has ended
 
+	children []int // the workers that it has not reaped; who has the turn may use it
+
 	lifeline *os.File // its standard input; closing it ends the zygote and its workers
 	output   *os.File // what it and its workers print
 	drained  chan struct{}
@@ -177,6 +179,7 @@ func (z *zygote) greet(ctx context.Context, root string) error {
 	if reply.Error != "" {
 		return &compile.Error{Cause: compile.CauseCode, Message: reply.Error}
 	}
+	z.process.Clear(z.process.Program()) // nobody speaks with it yet
 	return nil
 }
 
@@ -212,6 +215,7 @@ func (z *zygote) teach(ctx context.Context, orders []compile.Order) error {
 			return err
 		}
 		reply, err = hear[controlReply](z.reader, func(m *message) error { return talk.answer(ctx, m) })
+		z.process.Clear(z.process.Program(), z.children...) // it forks nobody meanwhile
 		return err
 	})
 	switch {
@@ -245,6 +249,7 @@ func (z *zygote) fork(ctx context.Context) (*worker, error) {
 		reply, err := z.exchange(nil)
 		if err == nil {
 			pid = reply.PID
+			z.children = append(z.children, pid)
 		}
 		return err
 	})
@@ -257,8 +262,11 @@ func (z *zygote) fork(ctx context.Context) (*worker, error) {
 // reap makes the zygote kill a worker's process group, if it still is its child,
 // and lets its number go.
 func (z *zygote) reap(ctx context.Context, pid int) error {
-	_, err := z.call(ctx, controlTimeout, request{Op: "reap", PID: pid})
-	return err
+	return z.speak(ctx, controlTimeout, func() error {
+		_, err := z.exchange(&request{Op: "reap", PID: pid})
+		z.children = slices.DeleteFunc(z.children, func(child int) bool { return child == pid })
+		return err
+	})
 }
 
 // call sends one request and waits for its answer.

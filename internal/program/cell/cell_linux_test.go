@@ -24,6 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	become()
 	os.Exit(m.Run())
 }
 
@@ -169,18 +170,24 @@ func TestAttacksFail(t *testing.T) {
 	}
 }
 
+// unprivileged is the variable of a process that TestWithoutPrivileges started.
+const unprivileged = "TUTTI_TEST_UNPRIVILEGED"
+
 // All of it holds for a server without privileges.
 func TestWithoutPrivileges(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		return // it is what the other tests show
+	switch {
+	case os.Getenv(unprivileged) != "": // it is what the other tests show
+		return
+	case os.Geteuid() != 0:
+		t.Fatal("this starts the other tests as nobody: run it as root, sudo go test ./internal/cell")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^Test", "-test.count=1")
-	cmd.Env, cmd.Dir = append(os.Environ(), "HOME=/", "TMPDIR=/tmp", "PWD="+dir), dir
+	cmd.Env, cmd.Dir = append(os.Environ(), unprivileged+"=1", "HOME=/", "TMPDIR=/tmp", "PWD="+dir), dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as nobody: %v\n%s", err, out)
@@ -288,6 +295,77 @@ func TestKillGroup(t *testing.T) {
 			_ = p.Wait()
 			if left := p.Resident(p.Program()); left != 0 {
 				t.Errorf("after its end it holds %d bytes", left)
+			}
+		})
+	}
+}
+
+// What a process of the program started ends, in a session of its own or not, also what lost its parent; not the process itself, nor what is to be kept.
+func TestClear(t *testing.T) {
+	t.Parallel()
+	const script = `
+		busy = fork { Process.setpgid(0, 0); spawn('sleep', ARGV[1]); sleep }
+		one = fork do
+			Process.setpgid(0, 0)
+			$stdin.gets
+			spawn('sleep', ARGV[0])
+			spawn('setsid', 'sleep', ARGV[0])
+			system('setsid', 'sh', '-c', 'setsid sleep "$0" & exit 0', ARGV[0])
+			sleep
+		end
+		puts busy, one
+		$stdout.flush
+		sleep`
+	all := keepers(t)
+	all["no cell"] = new(Keeper)
+	for name, k := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			left, kept := fmt.Sprintf("%d.%d", 5000+os.Getpid(), time.Now().UnixNano()), fmt.Sprintf("%d.%d", 6000+os.Getpid(), time.Now().UnixNano())
+			cmd := exec.CommandContext(t.Context(), "/usr/bin/ruby", "-e", script, left, kept)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := k.Start(cmd, Spec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var busy, one int
+			if _, err := fmt.Fscan(out, &busy, &one); err != nil {
+				t.Fatal(err)
+			}
+			if p.Clear(one) {
+				t.Error("something was ended of a process that started nothing")
+			}
+			_, _ = in.Write([]byte("go\n"))
+			await(t, "four sleepers", func() bool { return len(sleepers(left)) == 3 && len(sleepers(kept)) == 1 })
+			if !p.Clear(one) {
+				t.Error("nothing was found")
+			}
+			want := 0
+			if name == "no cell" { // the system took what lost its parent
+				want = 1
+			}
+			if still := sleepers(left); len(still) != want {
+				t.Errorf("%v still sleep, want %d", still, want)
+			}
+			if p.Resident(one) == 0 || p.Clear(p.Program(), busy, one) || len(sleepers(kept)) != 1 {
+				t.Error("what was to be kept has ended")
+			}
+			if !p.Clear(p.Program()) || len(sleepers(kept)) != 0 {
+				t.Error("all that the program started was to end")
+			}
+			p.Kill()
+			_ = p.Wait()
+			if name == "no cell" {
+				for _, pid := range sleepers(left) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
 			}
 		})
 	}

@@ -295,8 +295,29 @@ func (g *guardian) serve(orders *json.Decoder, answers *json.Encoder, limited *i
 			if answers.Encode(ask{Serial: a.Serial, Bytes: residentBytes(a.PID)}) != nil {
 				return
 			}
+		case opClear:
+			if answers.Encode(ask{Serial: a.Serial, Found: g.clear(a.PID, a.Keep)}) != nil {
+				return
+			}
 		}
 	}
+}
+
+// clear ends what a process of the cell started, but for what is kept, and everything that lost its parent and came to us.
+func (g *guardian) clear(of int, keep []int) (found bool) {
+	self := os.Getpid()
+	orphans := func() bool { return started(self, []int{g.program}) && len(descendants(self, g.program)) > 0 }
+	if !started(of, keep) && !orphans() {
+		return false
+	}
+	killAll(func() []int {
+		left := descendants(self, g.program)
+		if slices.Contains(descendants(self), of) { // code may have made the number up
+			left = append(left, descendants(of, keep...)...)
+		}
+		return left
+	})
+	return true
 }
 
 // kill ends a process group, and everything that lost its parent: what the group left behind.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ const (
 	buildTime = time.Minute
 	// answerTime bounds how long a guard may take to answer.
 	answerTime = 2 * time.Second
-	// clearTime is how long a guard without a namespace may take to kill what its program started.
+	// clearTime is how long a guard may take to kill what its program started.
 	clearTime = 10 * time.Second
 )
 
@@ -213,25 +214,56 @@ func (p *Process) Resident(pid int) int64 {
 	if p.server == nil {
 		return residentBytes(pid)
 	}
-	p.asking.Lock()
-	defer p.asking.Unlock()
-	serial, err := p.say(ask{Op: opResident, PID: pid})
-	if err != nil {
+	a, err := p.question(ask{Op: opResident, PID: pid}, answerTime)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Unknown
+	case err != nil:
 		return 0
 	}
-	if err := p.server.SetReadDeadline(time.Now().Add(answerTime)); err != nil {
-		return 0
+	return a.Bytes
+}
+
+// Clear ends what a process of the program started and did not end, in a session of its own or not, but for those to keep and what these started; in
+// a cell also everything that lost its parent. It waits for that, and tells whether there was anything, or nobody knows.
+func (p *Process) Clear(pid int, keep ...int) (found bool) {
+	if p.server != nil {
+		a, err := p.question(ask{Op: opClear, PID: pid, Keep: keep}, clearTime)
+		return err != nil || a.Found
+	}
+	if !started(pid, keep) {
+		return false
+	}
+	killAll(func() []int {
+		if pid != p.PID() && !slices.Contains(descendants(p.PID()), pid) { // code may have made the number up
+			return nil
+		}
+		return descendants(pid, keep...)
+	})
+	return true
+}
+
+// question asks the guard and waits for its answer.
+func (p *Process) question(q ask, most time.Duration) (ask, error) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	serial, err := p.say(q)
+	if err != nil {
+		return ask{}, err
+	}
+	if err := p.server.SetReadDeadline(time.Now().Add(most)); err != nil {
+		return ask{}, err
 	}
 	for {
 		var a ask
-		switch err := p.answer.Decode(&a); {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			p.answer = json.NewDecoder(io.MultiReader(p.answer.Buffered(), p.server)) // it keeps its first error
-			return Unknown
-		case err != nil:
-			return 0
-		case a.Serial == serial:
-			return a.Bytes
+		if err := p.answer.Decode(&a); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				p.answer = json.NewDecoder(io.MultiReader(p.answer.Buffered(), p.server)) // it keeps its first error
+			}
+			return ask{}, err
+		}
+		if a.Serial == serial {
+			return a, nil
 		}
 	}
 }

@@ -79,12 +79,15 @@ type ask struct {
 	Serial int    `json:"serial"`
 	Op     string `json:"op,omitempty"`
 	PID    int    `json:"pid,omitempty"`
+	Keep   []int  `json:"keep,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
+	Found  bool   `json:"found,omitempty"`
 }
 
 const (
 	opKill     = "kill"     // a process group and what it left behind; no answer
 	opResident = "resident" // the memory of a process and of all that it started
+	opClear    = "clear"    // what a process started, but for what is to be kept, and what lost its parent
 )
 
 // command is what a program is called with when it is to guard a cell, followed by the number of its socket.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,14 +39,37 @@ func members() []member {
 	return all
 }
 
-// descendants are the living processes below one.
-func descendants(of int) (pids []int) {
+// started tells that a process has children, dead or alive, which are not among some: without a look at all processes, where the kernel can tell.
+func started(of int, but []int) bool {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", of))
+	if err != nil {
+		return true
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", of, task.Name()))
+		if err != nil {
+			return true // the thread has ended, or the kernel has no such file: descendants find out
+		}
+		for field := range bytes.FieldsSeq(text) {
+			if pid, _ := strconv.Atoi(string(field)); !slices.Contains(but, pid) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// descendants are the living processes below one, without some and what is below those.
+func descendants(of int, but ...int) (pids []int) {
 	children := map[int][]member{}
 	for _, m := range members() {
 		children[m.parent] = append(children[m.parent], m)
 	}
 	for waiting := []int{of}; len(waiting) > 0; waiting = waiting[1:] {
 		for _, m := range children[waiting[0]] {
+			if slices.Contains(but, m.pid) {
+				continue
+			}
 			waiting = append(waiting, m.pid)
 			if !m.dead {
 				pids = append(pids, m.pid)
