@@ -66,6 +66,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		"generations":   func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
 		"losses":        func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
 		"verifications": func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
+		"fact paths":    func() (int, error) { return p.store.PruneFactPaths(ctx) },
 		"compilations":  func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)
