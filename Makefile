@@ -119,4 +119,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-go lint fmt generate verify check
+.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-go lint fmt generate verify check

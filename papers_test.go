@@ -168,3 +168,27 @@ func declare(in map[string]bool, d *ast.GenDecl) {
 		}
 	}
 }
+
+// A target that `make` lists does something whatever files there are: it is phony.
+func TestListedTargetsArePhony(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	phony := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^\.PHONY:(.*)$`).FindAllStringSubmatch(string(text), -1) {
+		for name := range strings.FieldsSeq(line[1]) {
+			phony[name] = true
+		}
+	}
+	listed := regexp.MustCompile(`(?m)^([a-z-]+):.*##`).FindAllStringSubmatch(string(text), -1)
+	if len(listed) < 20 {
+		t.Errorf("make lists %d targets: this test has lost its eyes", len(listed))
+	}
+	for _, target := range listed {
+		if !phony[target[1]] {
+			t.Errorf("make %s is not phony", target[1])
+		}
+	}
+}

@@ -241,6 +241,7 @@ type Report struct {
 	Seconds         float64          `json:"seconds"`
 	ReceivedAt      time.Time        `json:"received_at"`
 	Counts          ReportCounts     `json:"counts"`
+	Short           bool             `json:"kept_in_short,omitempty"` // log, metrics and resources are past report_detail_retention
 	Logs            []ReportLog      `json:"logs,omitempty"`
 	Metrics         json.RawMessage  `json:"metrics,omitempty"`
 	Resources       []ReportResource `json:"resources,omitempty"`

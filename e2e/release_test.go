@@ -102,6 +102,9 @@ func (s *server) follows(t *testing.T, dir, page string, after ...func(line stri
 // followsText is follows for a part of a page.
 func (s *server) followsText(t *testing.T, dir, page, text string, after ...func(line string)) {
 	t.Helper()
+	if !strings.Contains("\n"+text, "```\n$ ") {
+		t.Fatalf("%s has no command to follow", page)
+	}
 	for block := range strings.SplitSeq(text, "```\n") {
 		if !strings.HasPrefix(block, "$ ") {
 			continue

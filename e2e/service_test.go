@@ -21,7 +21,14 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 	dir := t.TempDir()
 	unit := filepath.Join(dir, "tutti-server.service")
 	write(t, unit, strings.ReplaceAll(string(text), "/usr/bin/tutti", binary))
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	dropIn, err := os.ReadFile("../packaging/systemd/tutti-server.service.d/unprivileged.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "elsewhere", filepath.Base(unit)), strings.ReplaceAll(string(text), "/usr/bin/tutti", binary))
+	write(t, filepath.Join(dir, "elsewhere", filepath.Base(unit)+".d", "unprivileged.conf"), string(dropIn))
+	madeUsers(t, string(text), string(dropIn))
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit, filepath.Join(dir, "elsewhere", filepath.Base(unit))).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "tutti-server") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
@@ -45,6 +52,9 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 	if r := checkedWith(t, kept); r.code != 0 || !strings.Contains(r.out, "lack nothing") {
 		t.Errorf("with what the service keeps: %d\n%s", r.code, r.text())
 	}
+	if r := checkedAsNobody(t); r.code != 0 || !strings.Contains(r.out, "The configuration is good") {
+		t.Errorf("as the drop-in has it, without privileges: %d\n%s", r.code, r.text())
+	}
 	for i, name := range kept {
 		switch name {
 		case "CAP_DAC_OVERRIDE", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_SETPCAP":
@@ -55,6 +65,48 @@ func TestTheServiceStartsTheServer(t *testing.T) {
 			t.Errorf("%s is not needed", name)
 		}
 	}
+}
+
+// madeUsers tries packaging/sysusers.d: it makes whom the service and its drop-in name, and whom code is run as.
+func madeUsers(t *testing.T, units ...string) {
+	t.Helper()
+	path, err := filepath.Abs("../packaging/sysusers.d/tutti.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := execute(t, cleanEnv(), time.Minute, "systemd-sysusers", "--dry-run", "--root="+t.TempDir(), path)
+	wanted := []string{"tutti-compile"}
+	for _, text := range units {
+		for line := range strings.Lines(text) {
+			if name, ok := strings.CutPrefix(line, "User="); ok {
+				wanted = append(wanted, strings.TrimSpace(name))
+			}
+		}
+	}
+	if len(wanted) != 2 {
+		t.Errorf("the units name the users %v, want one besides that of compiled code", wanted)
+	}
+	for _, name := range wanted {
+		if !strings.Contains(r.text(), "Creating user '"+name+"'") {
+			t.Errorf("systemd-sysusers does not make %s: %d\n%s", name, r.code, r.text())
+		}
+	}
+}
+
+// checkedAsNobody asks a strict server that has another user and no capability whether it would start.
+func checkedAsNobody(t *testing.T) result {
+	t.Helper()
+	data := t.TempDir()
+	for _, dir := range []string{filepath.Dir(data), data} {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(data, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	return execute(t, cleanEnv(), time.Minute, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set", "-all", "--no-new-privs",
+		binary, "server", "--check-config", "--data", data, "--compile-isolation", "strict")
 }
 
 // checkedWith asks a strict server with these capabilities whether it would start.

@@ -31,7 +31,7 @@ func TestStories(t *testing.T) {
 			env.Defer(queue.take(storySeconds))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "halt": halt, "resume": resume, "checkin": checkIn, "documented": documented, "fleet": connectNodes, "agent": runAgents, "reap": reap},
 	})
 }
 
@@ -92,6 +92,15 @@ func serve(script *testscript.TestScript, not bool, flags []string) {
 	script.Setenv("TUTTI_DATA", s.data)
 	script.Setenv("SERVER", s.url)
 	script.Value(storyKey{}).(*storyServer).server = s
+}
+
+// halt stops the story's server, and resume starts it again.
+func halt(script *testscript.TestScript, _ bool, _ []string) {
+	script.Check(script.Value(storyKey{}).(*storyServer).server.stop())
+}
+
+func resume(script *testscript.TestScript, _ bool, _ []string) {
+	script.Check(script.Value(storyKey{}).(*storyServer).server.start())
 }
 
 // reap ends a process that a command of the story leaves behind, whatever becomes of the story.

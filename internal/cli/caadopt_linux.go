@@ -37,6 +37,7 @@ than the CA's (reports, jobs, users) come back only with that.`,
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", "", "the server's configuration file (TUTTI_CONFIG)")
+	cmd.Flags().String("database", "", "the server's database, if it is PostgreSQL (TUTTI_DATABASE)")
 	cmd.Flags().BoolVar(&discard, "discard", false, "delete what the database holds of another CA")
 	return cmd
 }

@@ -104,6 +104,10 @@ func (a *app) printReport(r api.Report, all bool) error {
 	}); err != nil {
 		return err
 	}
+	if r.Short {
+		a.say("Kept in short: its log and resources are past report_detail_retention.")
+		return nil
+	}
 	var rows [][]string
 	for _, resource := range r.Resources {
 		if all || resource.Status != "unchanged" {

@@ -136,7 +136,9 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		return made, known
 	}
 	outcome, err := d.Compiler.Compile(ctx, order)
-	made.second = &second{order: order, asked: outcome.Asked, answers: outcome.Answers}
+	if order.Reach == "" { // the second opinion would ask for everything
+		made.second = &second{order: order, asked: outcome.Asked, answers: outcome.Answers}
+	}
 	if err != nil {
 		return made, compiled(err)
 	}
@@ -185,7 +187,7 @@ func (d *Dispatcher) unstage(ctx context.Context, made product) (product, error)
 // reuse ends c with the catalog that is stored, if that stands. Its row then only
 // points to it.
 func (d *Dispatcher) reuse(ctx context.Context, c Compilation) (Compilation, bool) {
-	if d.Reuser == nil || c.Checks != 0 {
+	if d.Reuser == nil || c.Checks != 0 || c.Reach != "" {
 		return c, false
 	}
 	found, ok := d.Reuser.Find(ctx, Wish{

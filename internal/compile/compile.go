@@ -21,6 +21,9 @@ type Order struct {
 	Parameters  json.RawMessage // classification: top-scope variables, or null
 	Data        json.RawMessage // classification: object of class::parameter to value, looked up before the layers of Hiera, or null
 	Transaction string          // the run's transaction_uuid; empty when nobody waits
+	// Reach is which nodes the inventory may tell the code of: a condition as pql.NodeCondition has them; empty: all. What
+	// code of one reach left behind in a process is not shown to code of another one.
+	Reach string `json:",omitempty"`
 }
 
 // Outcome is what a compilation gave.

@@ -168,6 +168,9 @@ type Reads struct {
 	Volatile []string
 }
 
+// Narrowed is why a catalog is volatile whose code asked with a Reach: another asker is told more.
+const Narrowed = "the inventory told it only of nodes that the preview's author may see"
+
 // newInputSet puts together what was read of the order, of the inventory and of
 // files.
 func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet {
@@ -176,8 +179,12 @@ func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet
 	}
 	set := &InputSet{
 		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected, Answers: out.Answers,
-		Volatile: slices.Compact(slices.Sorted(slices.Values(out.Reads.Volatile))),
 	}
+	volatile := slices.Clone(out.Reads.Volatile)
+	if o.Reach != "" && len(out.Asked) > 0 {
+		volatile = append(volatile, Narrowed)
+	}
+	set.Volatile = slices.Compact(slices.Sorted(slices.Values(volatile)))
 	set.Sources.Add(inlined)
 	have := newValues(o)
 	for _, pointer := range out.Reads.Values {

@@ -27,6 +27,7 @@ type Collector struct {
 	Type     string          // of the resources, as in a catalog: Concat::Fragment
 	Filter   json.RawMessage // a condition on resources in the AST query language; null: all
 	MaxBytes int64           // a larger answer is Invalid
+	Reach    string          // see Order
 }
 
 // Exported is a resource that a collector found.
@@ -41,6 +42,7 @@ type Exported struct {
 type Query struct {
 	Text     string // PQL, or the AST query language as JSON
 	MaxBytes int64  // a larger answer is Invalid
+	Reach    string // see Order: rows of other nodes are not there; a query for what belongs to no node is Invalid
 }
 
 // Collected is a resource of a catalog that another node exported.

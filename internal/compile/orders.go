@@ -29,7 +29,7 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 	}
 	order = Order{
 		Node: c.Node, Environment: c.Environment, Version: c.Version,
-		Facts: facts, Trusted: c.Trusted, Transaction: c.Transaction,
+		Facts: facts, Trusted: c.Trusted, Transaction: c.Transaction, Reach: c.Reach,
 	}
 	if len(order.Trusted) == 0 {
 		if order.Trusted, err = o.trusted(ctx, c.Node); err != nil {

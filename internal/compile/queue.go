@@ -71,6 +71,8 @@ type Compilation struct {
 	// Staged: the catalog is kept but does not become its node's newest. A row ceases
 	// to be staged when somebody joins it who wants a plain one; never the other way.
 	Staged bool
+	// Reach: see Order. A row with one is a preview's; what is wanted with another one does not join it.
+	Reach string
 	// Held: the brake keeps the catalog from its node. Finish makes the row a staged one, whoever wanted it plain. It is not stored.
 	Held   bool
 	Inputs *InputSet // what it read; stored by Finish, read by Newest only
@@ -97,8 +99,9 @@ type Want struct {
 	Trusted     json.RawMessage
 	Priority    Priority
 	At          time.Time
-	Checks      int64 // see Compilation
-	Staged      bool  // see Compilation
+	Checks      int64  // see Compilation
+	Staged      bool   // see Compilation
+	Reach       string // see Compilation: not empty only where Staged
 	// Fresh: something changed that a leased row may not have read: none is joined.
 	Fresh bool
 }
@@ -120,7 +123,7 @@ type Queue interface {
 	// than the wanted one, that one gets a new ID (who waits for it finds NotFound and wants again), and a leased
 	// one is not joined.
 	//
-	// So there is at most one wanted row for a node, environment and version.
+	// Only rows of the same Reach are looked at. So there is at most one wanted row for a node, environment, version and reach.
 	// "At least these facts" means FactsSeq >= w.FactsSeq. Joining a wanted or
 	// leased row (2 and 3) takes over w's transaction and trusted data where they
 	// are not empty, the higher FactsSeq for a wanted row, and the better of both
@@ -151,7 +154,7 @@ type Queue interface {
 	// ReturnLeases makes leased rows wanted again that ran out at or before now,
 	// or whose worker is the given one (empty: none), and counts the rows that it
 	// touched. A row that was leased maxAttempts times is failed with CauseCrash
-	// (FinishedAt now) instead. Where the same node, environment and version is
+	// (FinishedAt now) instead. Where the same node, environment, version and reach is
 	// wanted already, both become one (better priority,
 	// older WantedAt, more Attempts, higher FactsSeq; transaction, trusted data and
 	// trouble of the returned row where the wanted one has none; staged only if both are), with the higher ID, or
@@ -172,11 +175,11 @@ type Queue interface {
 // Queue implements it too.
 type History interface {
 	// Distinct returns, for the nodes whose newest done compilation in env is
-	// still kept, that compilation; of several with the same catalog only the
+	// still kept, that compilation, without those that have a Reach; of several with the same catalog only the
 	// newest; the latest FinishedAt first (then highest ID), at most n.
 	Distinct(ctx context.Context, env fleet.Environment, n int) ([]Compilation, error)
 	// LastFailure returns the newest failed compilation of a node, environment and
-	// version that has an Order; NotFound if there is none.
+	// version that has an Order and no Reach; NotFound if there is none.
 	LastFailure(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (Compilation, error)
 }
 

@@ -37,6 +37,12 @@ type Report struct {
 	Logs             []RunLog
 	Resources        []ResourceStatus // only those that are not plainly unchanged carry events
 	Counts           Counts
+	Short            bool // see ReportStore.ShortenReports
+}
+
+// InShort is the one log line of a report that is kept in short.
+func InShort(r Report) RunLog {
+	return RunLog{Level: "notice", Source: "Tutti", Time: r.ReceivedAt, Message: "this report is kept in short: its log, metrics, resources and events are past report_detail_retention"}
 }
 
 // Counts sums up a report's resources and events.
@@ -108,4 +114,7 @@ type ReportStore interface {
 	// PruneReports forgets reports received before the given time, each node's
 	// newest excepted, in small batches.
 	PruneReports(ctx context.Context, before time.Time) (int, error)
+	// ShortenReports keeps reports received before the given time in short, each node's newest excepted, in small batches,
+	// and counts them: metrics, resources and events are forgotten, and the log is InShort. All else stays, and Short is set.
+	ShortenReports(ctx context.Context, before time.Time) (int, error)
 }

@@ -28,7 +28,8 @@
 // # What it cannot see
 //
 // A catalog that read something that cannot be followed (volatile) may be another one by the time
-// it is released: Unseen counts these by reason.
+// it is released: Unseen counts these by reason. One of them is that the inventory told its code only of
+// the nodes that the preview's author may see (Reach).
 //
 // # Concurrency
 //

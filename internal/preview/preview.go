@@ -30,6 +30,7 @@ type Preview struct {
 	Targets     string // which nodes were asked for, in words
 	Author      string
 	AuthorKind  fleet.ActorKind
+	Reach       string // which nodes the inventory may tell the code of, as a condition on nodes: those that the author may see; empty: all
 	State       State
 	Reason      string // why it was cancelled
 	Counts      Counts

@@ -21,8 +21,9 @@ type Config struct {
 	Bases     Bases
 	Resolver  Resolver
 	Comparing func() (Comparing, error)
-	MaxAtOnce int           // previews that are worked on at the same time; default 2
-	Poll      time.Duration // how often it looks without a hint; default 1 s
+	Reach     func(actor fleet.Actor) string // which nodes an actor may see, as a condition; nil: all
+	MaxAtOnce int                            // previews that are worked on at the same time; default 2
+	Poll      time.Duration                  // how often it looks without a hint; default 1 s
 	Log       *slog.Logger
 }
 
@@ -86,9 +87,13 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Previ
 	for i, node := range nodes {
 		shares[i] = Share{Number: uint32(i), Node: node, State: Waiting}
 	}
+	reach := ""
+	if s.Reach != nil {
+		reach = s.Reach(actor)
+	}
 	p, err := s.Store.CreatePreview(ctx, Preview{
 		Environment: o.Environment, Version: o.Version, Commit: o.Commit, Description: o.Description, Targets: o.InWords,
-		Author: actor.Name, AuthorKind: actor.Kind, State: Compiling, Counts: Count(shares), CreatedAt: time.Now(),
+		Author: actor.Name, AuthorKind: actor.Kind, Reach: reach, State: Compiling, Counts: Count(shares), CreatedAt: time.Now(),
 	}, shares)
 	if err == nil {
 		s.Wake()

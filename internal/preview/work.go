@@ -24,8 +24,7 @@ const (
 type work struct {
 	*Service
 	id      int64
-	env     fleet.Environment
-	version fleet.Digest
+	preview Preview // as it was when the work began
 	look    chan struct{}
 
 	hearing sync.Mutex
@@ -41,7 +40,7 @@ type work struct {
 }
 
 func newWork(s *Service, p Preview) *work {
-	return &work{Service: s, id: p.ID, env: p.Environment, version: p.Version, look: make(chan struct{}, 1)}
+	return &work{Service: s, id: p.ID, preview: p, look: make(chan struct{}, 1)}
 }
 
 func (w *work) hint() {
@@ -208,7 +207,7 @@ func (w *work) ask(ctx context.Context) (failed error) {
 	if len(nodes) == 0 {
 		return nil
 	}
-	err := w.Compiler.Ask(ctx, w.env, w.version, nodes, func(answers []Answer) error {
+	err := w.Compiler.Ask(ctx, w.preview, nodes, func(answers []Answer) error {
 		numbers := make([]uint32, len(answers))
 		for i, a := range answers {
 			numbers[i] = fresh[a.Node]

@@ -43,10 +43,10 @@ func BuiltIn() []Role {
 		role(Administrator, "may do everything", []fleet.Permission{fleet.Everything}),
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
-		role("deployer", "deploys code", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun}),
+		role("deployer", "deploys and previews code, and so runs Ruby in a cell on the server and is root on nodes", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun}),
 		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
 			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
-		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks", reading, working,
+		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks; previews code, and so runs Ruby in a cell on the server", reading, working,
 			[]fleet.Permission{
 				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.PreviewCreate, fleet.ReleaseCreate, fleet.ReleaseControl, fleet.ReleaseApprove, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
 			}),

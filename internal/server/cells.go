@@ -99,7 +99,7 @@ type granted struct {
 // narrowed takes ENVIRONMENT: off an entry. What is granted may hold colons itself, behind a slash or an equals sign.
 func narrowed(entry string) granted {
 	name, rest, found := strings.Cut(entry, ":")
-	if !found || strings.ContainsAny(name, "/=") {
+	if !found || name == "" || strings.ContainsAny(name, "/=") {
 		return granted{what: entry}
 	}
 	return granted{fleet.Environment(name), rest}
@@ -157,6 +157,8 @@ func (c Config) mayShow(path string) error {
 	switch {
 	case err != nil:
 		return err
+	case strings.ContainsRune(path, 0):
+		return fmt.Errorf("%q holds a zero byte", path)
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path && filepath.Clean(path)+"/" != path:
 		return fmt.Errorf("%q is not the absolute path of a file or directory", path)
 	case contains(path, data) || contains(data, path):
@@ -184,6 +186,8 @@ func addVariable(g *ruby.Grants, what string) error {
 			return fmt.Errorf("the server has no variable %s", name)
 		}
 		what = name + "=" + value
+	case strings.ContainsRune(what, 0): // no process could be started with it
+		return fmt.Errorf("the value of %s holds a zero byte", name)
 	}
 	g.Variables = append(g.Variables, what)
 	return nil

@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,4 +109,43 @@ func TestTellCells(t *testing.T) {
 	if err := TellCells(t.Context(), c, &said); fault.Of(err) != fault.Unavailable {
 		t.Errorf("strict: %v", err)
 	}
+}
+
+// FuzzGrants reads settings of what code may reach: whatever they say, nothing of the server's own is granted, and what is
+// granted can be given to a process.
+func FuzzGrants(f *testing.F) {
+	for _, entry := range []string{"production:/etc/x", "/etc/x", ":/etc/x", "KEY=a:b", "production:KEY=a=b", "HOME=x", "a:8140", "443", "KEY=\x00", "/../x", "/data"} {
+		f.Add(entry)
+	}
+	f.Fuzz(func(t *testing.T, entry string) {
+		c := Default()
+		c.Data = "/data"
+		for _, setting := range []*[]string{&c.CompileRead, &c.CompileGems, &c.CompileVariables, &c.CompileNetwork} {
+			*setting = []string{entry}
+			of, _, err := grants(c)
+			*setting = nil
+			if err != nil {
+				continue
+			}
+			if g := narrowed(entry); !strings.HasSuffix(entry, g.what) || g.what == "" {
+				t.Errorf("%q grants %q", entry, g.what)
+			}
+			env := narrowed(entry).environment
+			given, others := of(env), of("another_one")
+			for _, path := range slices.Concat(given.Read, given.Gems) {
+				if !filepath.IsAbs(path) || contains(path, c.Data) || contains(c.Data, path) || strings.ContainsRune(path, 0) {
+					t.Errorf("%q lets code read %q", entry, path)
+				}
+			}
+			for _, variable := range given.Variables {
+				name, _, found := strings.Cut(variable, "=")
+				if !found || slices.Contains(ownVariables, name) || strings.ContainsRune(variable, 0) {
+					t.Errorf("%q gives code the variable %q", entry, variable)
+				}
+			}
+			if n := len(others.Read) + len(others.Gems) + len(others.Variables) + len(others.Ports); env != "" && env != "another_one" && n > 0 {
+				t.Errorf("%q is for %s, and others have it: %+v", entry, env, others)
+			}
+		}
+	})
 }

@@ -110,25 +110,26 @@ type Config struct {
 
 	PuppetDBClients []string `koanf:"puppetdb_clients" reload:"true" help:"certnames that may ask and send below /pdb as to a PuppetDB: Puppet Servers, dashboards"`
 
-	ReportRetention  time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
-	EventRetention   time.Duration `koanf:"event_retention" reload:"true" help:"how long the stream of what happens in Puppet runs is kept"`
-	NodeTTL          time.Duration `koanf:"node_ttl" reload:"true" help:"how long a node may give no sign of life (facts, report) before it is expired: queries leave it out; 0: for ever"`
-	NodePurgeTTL     time.Duration `koanf:"node_purge_ttl" reload:"true" help:"how long after a node was deactivated or expired it is forgotten with all its data; 0: never"`
-	BackupRetention  time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
-	FilebucketOpen   bool          `koanf:"filebucket_open" reload:"true" help:"let every node read what any node backed up, not only its own"`
-	BackupFilesNode  int           `koanf:"backup_files_per_node" reload:"true" help:"most backed-up files that are kept of one node; 0: no limit"`
-	BackupBytesNode  int64         `koanf:"backup_bytes_per_node" reload:"true" help:"most bytes of backed-up files that are kept of one node; 0: no limit"`
-	FactsPerMinute   int           `koanf:"facts_per_minute" help:"how often a node may send facts, with a request for its catalog or without; 0: no limit"`
-	ReportsPerMinute int           `koanf:"reports_per_minute" help:"how often a node may send reports; 0: no limit"`
-	RenewalsPerDay   int           `koanf:"renewals_per_day" help:"how often a node may renew its certificate; 0: no limit"`
-	VersionRetention time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
-	MaxFactsBytes    int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
-	FactsQueueBytes  int64         `koanf:"facts_queue_bytes" help:"most facts, compressed, that wait to be applied after a burst; beyond that nodes are told to come back; in bytes"`
-	MaxReportBytes   int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
-	MaxBackupBytes   int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
-	BodyBudgetBytes  int64         `koanf:"body_budget_bytes" help:"most memory for bodies of requests, in bytes; strangers have an eighth"`
-	BodyTimeout      time.Duration `koanf:"body_timeout" help:"how long a request's body may take, besides a second for each 64 KiB"`
-	HSTSMaxAge       time.Duration `koanf:"hsts_max_age" reload:"true" help:"how long browsers are to use nothing but TLS with this host; 0: they are not told"`
+	ReportRetention       time.Duration `koanf:"report_retention" reload:"true" help:"how long reports are kept"`
+	ReportDetailRetention time.Duration `koanf:"report_detail_retention" reload:"true" help:"after how long reports are kept in short: status, counts and times, without log, resources and events; 0: never"`
+	EventRetention        time.Duration `koanf:"event_retention" reload:"true" help:"how long the stream of what happens in Puppet runs is kept"`
+	NodeTTL               time.Duration `koanf:"node_ttl" reload:"true" help:"how long a node may give no sign of life (facts, report) before it is expired: queries leave it out; 0: for ever"`
+	NodePurgeTTL          time.Duration `koanf:"node_purge_ttl" reload:"true" help:"how long after a node was deactivated or expired it is forgotten with all its data; 0: never"`
+	BackupRetention       time.Duration `koanf:"backup_retention" reload:"true" help:"how long backed-up files (filebucket) are kept"`
+	FilebucketOpen        bool          `koanf:"filebucket_open" reload:"true" help:"let every node read what any node backed up, not only its own"`
+	BackupFilesNode       int           `koanf:"backup_files_per_node" reload:"true" help:"most backed-up files that are kept of one node; 0: no limit"`
+	BackupBytesNode       int64         `koanf:"backup_bytes_per_node" reload:"true" help:"most bytes of backed-up files that are kept of one node; 0: no limit"`
+	FactsPerMinute        int           `koanf:"facts_per_minute" help:"how often a node may send facts, with a request for its catalog or without; 0: no limit"`
+	ReportsPerMinute      int           `koanf:"reports_per_minute" help:"how often a node may send reports; 0: no limit"`
+	RenewalsPerDay        int           `koanf:"renewals_per_day" help:"how often a node may renew its certificate; 0: no limit"`
+	VersionRetention      time.Duration `koanf:"version_retention" reload:"true" help:"how long deployed versions are kept; the last 10 of each environment, and those that a node's newest catalog is of, stay longer"`
+	MaxFactsBytes         int64         `koanf:"max_facts_bytes" help:"largest set of facts, in bytes"`
+	FactsQueueBytes       int64         `koanf:"facts_queue_bytes" help:"most facts, compressed, that wait to be applied after a burst; beyond that nodes are told to come back; in bytes"`
+	MaxReportBytes        int64         `koanf:"max_report_bytes" help:"largest report, in bytes"`
+	MaxBackupBytes        int64         `koanf:"max_backup_bytes" help:"largest backed-up file, in bytes"`
+	BodyBudgetBytes       int64         `koanf:"body_budget_bytes" help:"most memory for bodies of requests, in bytes; strangers have an eighth"`
+	BodyTimeout           time.Duration `koanf:"body_timeout" help:"how long a request's body may take, besides a second for each 64 KiB"`
+	HSTSMaxAge            time.Duration `koanf:"hsts_max_age" reload:"true" help:"how long browsers are to use nothing but TLS with this host; 0: they are not told"`
 
 	MaxConnections           int      `koanf:"max_connections" help:"most open connections"`
 	MaxConnectionsPerAddress int      `koanf:"max_connections_per_address" help:"most open connections from one address"`
@@ -333,10 +334,13 @@ func (c Config) checkNumbers() error {
 	}
 	for key, value := range map[string]time.Duration{"request_ttl": c.RequestTTL, "node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL,
 		"volatile_ttl":  c.VolatileTTL,
-		"refresh_after": c.RefreshAfter, "admin_token_lifetime": c.AdminTokenLifetime, "hsts_max_age": c.HSTSMaxAge} {
+		"refresh_after": c.RefreshAfter, "admin_token_lifetime": c.AdminTokenLifetime, "report_detail_retention": c.ReportDetailRetention, "hsts_max_age": c.HSTSMaxAge} {
 		if value != 0 && value < time.Millisecond {
 			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}
+	}
+	if c.ReportDetailRetention >= c.ReportRetention {
+		return bad("report_detail_retention", "%s is no shorter than report_retention, %s: nothing would ever be kept in short; 0 says so", c.ReportDetailRetention, c.ReportRetention)
 	}
 	for key, value := range map[string]int64{
 		"backup_files_per_node": int64(c.BackupFilesNode), "backup_bytes_per_node": c.BackupBytesNode, "facts_per_minute": int64(c.FactsPerMinute),

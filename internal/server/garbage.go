@@ -49,24 +49,26 @@ const keepRules = 20
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
-		"reports":       func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
-		"backups":       func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
-		"versions":      func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
-		"jobs":          func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
-		"releases":      func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
-		"previews":      func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
-		"staged code":   func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
-		"events":        func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
-		"tokens":        func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
-		"join tokens":   func() (int, error) { return p.store.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
-		"certificates":  func() (int, error) { return p.store.PruneCertificates(ctx, now.Add(-keepCertificates)) },
-		"rules":         func() (int, error) { return p.store.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"noise rules":   func() (int, error) { return p.store.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"audit log":     func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
-		"generations":   func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
-		"losses":        func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
-		"verifications": func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
-		"compilations":  func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
+		"reports":            func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
+		"details of reports": func() (int, error) { return p.shortenReports(ctx, now) },
+		"backups":            func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
+		"versions":           func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
+		"jobs":               func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
+		"releases":           func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
+		"previews":           func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
+		"staged code":        func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
+		"events":             func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
+		"tokens":             func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
+		"join tokens":        func() (int, error) { return p.store.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
+		"certificates":       func() (int, error) { return p.store.PruneCertificates(ctx, now.Add(-keepCertificates)) },
+		"rules":              func() (int, error) { return p.store.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"noise rules":        func() (int, error) { return p.store.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"audit log":          func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
+		"generations":        func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
+		"losses":             func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
+		"verifications":      func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
+		"fact paths":         func() (int, error) { return p.store.PruneFactPaths(ctx) },
+		"compilations":       func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)
 	}
@@ -80,6 +82,15 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)
 		return removed, err
 	})
+}
+
+// shortenReports keeps older reports in short, if there is a time for that.
+func (p *parts) shortenReports(ctx context.Context, now time.Time) (int, error) {
+	after := p.config.Load().ReportDetailRetention
+	if after == 0 {
+		return 0, nil
+	}
+	return p.store.ShortenReports(ctx, now.Add(-after))
 }
 
 func (p *parts) tell(ctx context.Context, what string, forget func() (int, error)) {

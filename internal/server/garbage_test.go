@@ -1,15 +1,18 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/pql"
 )
 
 func TestOldVersionsAreForgotten(t *testing.T) {
@@ -87,5 +90,59 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 		if len(nodes) != step.left || expired != step.expired {
 			t.Errorf("after %v: %d nodes, %d expired, want %d and %d", step.at, len(nodes), expired, step.left, step.expired)
 		}
+	}
+}
+
+// Older reports are kept in short, where a time for that is set, and who asks for them is told.
+func TestOlderReportsAreKeptInShort(t *testing.T) {
+	t.Parallel()
+	p := openParts(t, func(c *Config) { c.ReportDetailRetention = 24 * time.Hour })
+	now := time.Now()
+	for age, name := range map[time.Duration]string{30 * time.Hour: "old", 20 * time.Hour: "recent", time.Hour: "newest"} {
+		at := now.Add(-age)
+		err := p.store.SaveReport(t.Context(), inventory.Report{
+			ID: fleet.DigestOf([]byte(name)), Certname: "a.example", Environment: "production", Status: "changed", ReceivedAt: at, StartedAt: at, EndedAt: at,
+			Logs: []inventory.RunLog{{Level: "notice", Message: "it was " + name, Time: at}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs := func() string {
+		t.Helper()
+		query, err := pql.Parse("reports[logs]{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := pql.Check(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		if err := p.store.Ask(t.Context(), inventory.Question{Query: checked}, func(row json.RawMessage) error {
+			all = append(all, string(row))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(all, "\n")
+	}
+	keep := *p.config.Load()
+	never := keep
+	never.ReportDetailRetention = 0
+	p.config.Store(&never)
+	p.sweep(t.Context(), now)
+	if got := logs(); !strings.Contains(got, "it was old") || strings.Contains(got, "kept in short") {
+		t.Errorf("nothing should be kept in short: %s", got)
+	}
+	p.config.Store(&keep)
+	p.sweep(t.Context(), now)
+	got := logs()
+	if strings.Contains(got, "it was old") || !strings.Contains(got, "it was recent") || !strings.Contains(got, "it was newest") || strings.Count(got, "kept in short") != 1 {
+		t.Errorf("one report should be kept in short: %s", got)
+	}
+	r, err := p.store.Report(t.Context(), string(fleet.DigestOf([]byte("old"))))
+	if err != nil || !r.Short || r.Status != "changed" {
+		t.Errorf("the report kept in short is %+v, %v", r, err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // openPreviews wires the preview core to its neighbours.
@@ -32,7 +33,7 @@ func (p *parts) openPreviews() error {
 	}
 	p.policies = &policy.Service{Store: p.store, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
-		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Log: p.log.Logger,
+		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Reach: rbac.Reach, Log: p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret, p.limits()) },
 	})
 	return nil
@@ -46,10 +47,10 @@ const askAtOnce = 500
 
 // Ask implements preview.Compiler. A catalog that stands for the version costs no compilation, and no row. What reads files that
 // differ is wanted before anything else is judged.
-func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+func (p previewer) Ask(ctx context.Context, of preview.Preview, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
 	var survey *compile.Survey
 	if p.config.Load().ReuseCatalogs {
-		survey = p.reuser.Survey(p.store, env, version)
+		survey = p.reuser.Survey(p.store, of.Environment, of.Version)
 	}
 	var others []fleet.Certname
 	for chunk := range slices.Chunk(nodes, askAtOnce) {
@@ -62,7 +63,7 @@ func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet
 			}
 			others = append(others, stand...)
 		}
-		if err := p.tellWanted(ctx, env, version, touched, tell); err != nil {
+		if err := p.tellWanted(ctx, of, touched, tell); err != nil {
 			return err
 		}
 	}
@@ -71,21 +72,22 @@ func (p previewer) Ask(ctx context.Context, env fleet.Environment, version fleet
 		if err != nil {
 			return err
 		}
-		if err := p.tellJudged(ctx, env, version, chunk, verdicts, tell); err != nil {
+		if err := p.tellJudged(ctx, of, chunk, verdicts, tell); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellJudged tells of catalogs that stand, and has the others compiled.
+// tellJudged tells of catalogs that stand, and has the others compiled. Where the author does not see all nodes, a staged catalog
+// whose code asked the inventory stands for nothing: it may say more than the node has, and than the author may know.
 func (p previewer) tellJudged(
-	ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, verdicts []compile.Verdict, tell func([]preview.Answer) error,
+	ctx context.Context, of preview.Preview, nodes []fleet.Certname, verdicts []compile.Verdict, tell func([]preview.Answer) error,
 ) error {
 	var stand []preview.Answer
 	var others []fleet.Certname
 	for i, v := range verdicts {
-		if !v.Holds {
+		if !v.Holds || of.Reach != "" && v.From.Staged && len(v.From.Inputs.Asked) > 0 {
 			others = append(others, nodes[i])
 			continue
 		}
@@ -93,14 +95,14 @@ func (p previewer) tellJudged(
 			Node: nodes[i], Compilation: v.From.ID, Stands: preview.Compiled, Catalog: v.From.Catalog, Reused: true, Volatile: firstOf(v.From.Inputs.Volatile),
 		})
 	}
-	if err := p.tellWanted(ctx, env, version, others, tell); err != nil {
+	if err := p.tellWanted(ctx, of, others, tell); err != nil {
 		return err
 	}
 	return tell(stand)
 }
 
 // tellWanted has catalogs of nodes compiled that have facts.
-func (p previewer) tellWanted(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+func (p previewer) tellWanted(ctx context.Context, of preview.Preview, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -117,7 +119,7 @@ func (p previewer) tellWanted(ctx context.Context, env fleet.Environment, versio
 			continue
 		}
 		wants = append(wants, compile.Want{
-			Node: node, Environment: env, Version: version, FactsSeq: seq, Priority: compile.Previewing, At: time.Now(), Staged: true,
+			Node: node, Environment: of.Environment, Version: of.Version, FactsSeq: seq, Priority: compile.Previewing, At: time.Now(), Staged: true, Reach: of.Reach,
 		})
 	}
 	rows, err := p.store.WantAll(ctx, wants)

@@ -16,7 +16,7 @@ import (
 const maxAskedRows = 200_000
 
 // questions is compile.Inventory: what code asks while it compiles is a query like
-// anybody's, over the whole inventory.
+// anybody's, over the whole inventory, or over the nodes that a preview's author may see.
 type questions struct{ asker inventory.Asker }
 
 var _ compile.Inventory = questions{}
@@ -44,7 +44,7 @@ func (q questions) Exported(ctx context.Context, c compile.Collector) ([]compile
 		Entity: "resources", Where: pql.And{Terms: where},
 		Columns: []pql.Column{column("certname"), column("type"), column("title"), column("parameters")},
 		OrderBy: []pql.Order{{Field: column("certname")}, {Field: column("title")}},
-	}, c.MaxBytes, func(row json.RawMessage) error {
+	}, c.Reach, c.MaxBytes, func(row json.RawMessage) error {
 		var r compile.Exported
 		err := json.Unmarshal(row, &r)
 		found = append(found, r)
@@ -104,7 +104,7 @@ func (q questions) Query(ctx context.Context, query compile.Query) (json.RawMess
 		return nil, err
 	}
 	var rows []json.RawMessage
-	err = q.ask(ctx, parsed, query.MaxBytes, func(row json.RawMessage) error {
+	err = q.ask(ctx, parsed, query.Reach, query.MaxBytes, func(row json.RawMessage) error {
 		rows = append(rows, bytes.Clone(row))
 		return nil
 	})
@@ -125,8 +125,17 @@ func asBytes(rows []json.RawMessage) [][]byte {
 	return list
 }
 
-// ask answers a query whose rows have at most so many bytes together.
-func (q questions) ask(ctx context.Context, query *pql.Query, maxBytes int64, each func(json.RawMessage) error) error {
+// ask answers a query whose rows have at most so many bytes together, with rows of nodes within reach.
+func (q questions) ask(ctx context.Context, query *pql.Query, reach string, maxBytes int64, each func(json.RawMessage) error) error {
+	if reach != "" {
+		nodes, err := pql.NodeCondition(reach)
+		if err != nil {
+			return fault.Wrap(fault.Internal, err, "the condition on nodes that the preview's author may see cannot be read")
+		}
+		if query, err = pql.Within(query, nodes); err != nil {
+			return err
+		}
+	}
 	checked, err := pql.Check(query)
 	if err != nil {
 		return err

@@ -66,6 +66,7 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		"setting node_ttl":          func(c *Config) { c.NodeTTL = 7 },
 		"setting node_purge_ttl":    func(c *Config) { c.NodePurgeTTL = -time.Hour },
 		"setting job_timeout":       func(c *Config) { c.JobTimeout = 8 * 24 * time.Hour },
+		"setting report_detail_ret": func(c *Config) { c.ReportDetailRetention = c.ReportRetention },
 		"setting preview_retention": func(c *Config) { c.PreviewRetention = 90 },
 		"setting job_retention":     func(c *Config) { c.JobRetention = 90 },
 		"setting max_load":          func(c *Config) { c.MaxLoad = -1 },

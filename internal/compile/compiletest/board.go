@@ -145,7 +145,7 @@ func (q *Queue) LastFailure(_ context.Context, node fleet.Certname, env fleet.En
 		return compile.Compilation{}, q.fail
 	}
 	rows := q.find(func(c *compile.Compilation) bool {
-		return c.State == compile.Failed && c.Order != "" && c.Node == node && c.Environment == env && c.Version == version
+		return c.State == compile.Failed && c.Order != "" && c.Reach == "" && c.Node == node && c.Environment == env && c.Version == version
 	})
 	if len(rows) == 0 {
 		return compile.Compilation{}, fault.New(fault.NotFound, "no compilation of %s failed", node)

@@ -111,6 +111,7 @@ func (i *Inventory) Exported(ctx context.Context, c compile.Collector) ([]compil
 		return nil, err
 	}
 	var filter pql.Expr
+	var err error
 	if text := bytes.TrimSpace(c.Filter); len(text) > 0 && string(text) != "null" {
 		q, err := pql.ParseAST(string(text), "resources")
 		if err != nil {
@@ -119,6 +120,9 @@ func (i *Inventory) Exported(ctx context.Context, c compile.Collector) ([]compil
 		if filter = q.Where; filter == nil {
 			return nil, fault.New(fault.Invalid, "%s is no condition", text)
 		}
+	}
+	if filter, err = within(filter, c.Reach); err != nil {
+		return nil, err
 	}
 	rows, err := i.find(filter, func(r Resource) bool { return r.Exported && r.Type == c.Type && r.Node != c.Node })
 	if err != nil {
@@ -151,7 +155,11 @@ func (i *Inventory) Query(ctx context.Context, q compile.Query) (json.RawMessage
 	if parsed.Entity != "resources" {
 		return nil, fault.New(fault.Invalid, "the fake knows resources, not %s", parsed.Entity)
 	}
-	found, err := i.find(parsed.Where, func(Resource) bool { return true })
+	where, err := within(parsed.Where, q.Reach)
+	if err != nil {
+		return nil, err
+	}
+	found, err := i.find(where, func(Resource) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +181,18 @@ func (i *Inventory) Query(ctx context.Context, q compile.Query) (json.RawMessage
 		err = fault.New(fault.Invalid, "the answer has more than %d bytes", q.MaxBytes)
 	}
 	return text, err
+}
+
+// within adds a reach, which may name nothing but nodes here, to a condition.
+func within(where pql.Expr, reach string) (pql.Expr, error) {
+	if reach == "" {
+		return where, nil
+	}
+	nodes, err := pql.NodeCondition(reach)
+	if err != nil || where == nil {
+		return nodes, err
+	}
+	return pql.And{Terms: []pql.Expr{where, nodes}}, nil
 }
 
 // find lists resources of active nodes by node and title.

@@ -32,6 +32,7 @@ func RunInventory(t *testing.T, open func(t *testing.T) InventoryBackend) {
 		"FiltersNarrow":                  filtersNarrow,
 		"BadFiltersAreInvalid":           badFilters,
 		"QueriesHaveRows":                queriesHaveRows,
+		"ReachesNarrow":                  reachesNarrow,
 		"BadQueriesAreInvalid":           badQueries,
 		"AnswersAreBounded":              answersAreBounded,
 		"CancelledQuestionsEnd":          cancelledQuestions,
@@ -121,6 +122,45 @@ func filtersNarrow(t *testing.T, b InventoryBackend) {
 	} {
 		if got := strings.Join(titles(t, b, "c.example", "File", filter), " "); got != want {
 			t.Errorf("%s finds %q, want %q", filter, got, want)
+		}
+	}
+}
+
+// What is asked with a reach is answered as if there were no other nodes.
+func reachesNarrow(t *testing.T, b InventoryBackend) {
+	t.Helper()
+	for reach, want := range map[string]string{
+		"":                          "a.example b.example b.example",
+		`certname = "a.example"`:    "a.example",
+		`certname = "b.example"`:    "b.example b.example",
+		`certname = ""`:             "",
+		`!(certname = "a.example")`: "b.example b.example",
+	} {
+		found, err := b.Inventory.Exported(t.Context(), compile.Collector{Node: "c.example", Type: "File", MaxBytes: plenty, Reach: reach})
+		if err != nil {
+			t.Fatalf("collect within %s: %v", reach, err)
+		}
+		var names []string
+		for _, r := range found {
+			names = append(names, string(r.Exporter))
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("collected within %s: of %q, want of %q", reach, got, want)
+		}
+		rows, err := b.Inventory.Query(t.Context(), compile.Query{Text: `resources[certname]{ type = "File" and exported = true or title = "/a" }`, MaxBytes: plenty, Reach: reach})
+		if err != nil {
+			t.Fatalf("ask within %s: %v", reach, err)
+		}
+		var list []struct{ Certname string }
+		if err := json.Unmarshal(rows, &list); err != nil {
+			t.Fatal(err)
+		}
+		names = nil
+		for _, r := range list {
+			names = append(names, r.Certname)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("asked within %s: %q, want %q", reach, got, want)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 	c := &compile.Compilation{
 		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
 		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
-		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged,
+		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged, Reach: w.Reach,
 	}
 	q.rows[c.ID] = c
 	return c
@@ -134,7 +134,7 @@ func (q *Queue) renumber(c *compile.Compilation) {
 // answer finds the row that answers w; nil when there is none.
 func (q *Queue) answer(w compile.Want) *compile.Compilation {
 	same := q.find(func(c *compile.Compilation) bool {
-		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version
+		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
 	})
 	slices.SortFunc(same, newestFirst)
 	for _, fits := range []func(*compile.Compilation) bool{
@@ -309,7 +309,7 @@ func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int)
 	}
 	c.RestsUntil = time.Time{}
 	twins := q.find(func(o *compile.Compilation) bool {
-		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version
+		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version && o.Reach == c.Reach
 	})
 	if len(twins) == 0 {
 		c.State, c.LeasedBy, c.LeasedUntil = compile.Wanted, "", time.Time{}
@@ -393,7 +393,9 @@ func (q *Queue) Distinct(_ context.Context, env fleet.Environment, n int) ([]com
 	if q.fail != nil {
 		return nil, q.fail
 	}
-	rows := q.find(func(c *compile.Compilation) bool { return c.State == compile.Done && c.Environment == env })
+	rows := q.find(func(c *compile.Compilation) bool {
+		return c.State == compile.Done && c.Environment == env && c.Reach == ""
+	})
 	slices.SortFunc(rows, latestFirst)
 	nodes, catalogs := map[fleet.Certname]bool{}, map[fleet.Digest]bool{}
 	rows = slices.DeleteFunc(rows, func(c *compile.Compilation) bool {

@@ -118,3 +118,55 @@ func testStagedIsReturnedStaged(b bench) {
 		b.t.Errorf("a plain row folded into a staged one made %+v", got)
 	}
 }
+
+// What is compiled with a reach is nobody else's: neither wanted nor leased rows are joined across reaches, and what is
+// known of an environment's compilations leaves it out.
+func testReachesAreApart(b bench) {
+	w := staged("a")
+	w.Priority = compile.Previewing
+	whole := b.want(w)
+	w.Reach = `certname = "a"`
+	narrow := b.want(w)
+	if narrow.ID == whole.ID || narrow.Reach != w.Reach || whole.Reach != "" {
+		b.t.Fatalf("with a reach: %+v, without: %+v", narrow, whole)
+	}
+	if again := b.want(w); again.ID != narrow.ID || b.row(narrow.ID).Reach != w.Reach {
+		b.t.Errorf("the same again gave %+v, want row %d", again, narrow.ID)
+	}
+	w.Reach = `certname = "b"`
+	if other := b.want(w); other.ID == narrow.ID || other.ID == whole.ID {
+		b.t.Errorf("another reach joined %+v", other)
+	}
+	if plain := b.want(ask("a")); plain.ID == narrow.ID || plain.Reach != "" {
+		b.t.Errorf("a plain want joined %+v", plain)
+	}
+	leased, err := b.Queue.Lease(b.t.Context(), offer(worker1, 9, compile.Background))
+	if err != nil || len(leased) != 3 {
+		b.t.Fatalf("leased %+v, %v, want three rows", leased, err)
+	}
+	n, err := b.Queue.ReturnLeases(b.t.Context(), worker1, t0, 9)
+	if err != nil || n != 3 || b.row(narrow.ID).State != compile.Wanted || b.row(narrow.ID).Reach != narrow.Reach {
+		b.t.Fatalf("%d came back, %v, with %+v", n, err, b.row(narrow.ID))
+	}
+	leased, err = b.Queue.Lease(b.t.Context(), offer(worker1, 9, compile.Background))
+	if err != nil || len(leased) != 3 {
+		b.t.Fatalf("leased %+v, %v, want three rows again", leased, err)
+	}
+	for _, c := range leased {
+		if c.Reach == "" {
+			b.finish(asDone(c, "whole", t0))
+			continue
+		}
+		c = asDone(c, "narrow", t0.Add(minute))
+		if c.ID != narrow.ID {
+			c.State, c.Catalog, c.UUID, c.Err, c.Order = compile.Failed, "", "", compile.Exhausted(1), "order"
+		}
+		b.finish(c)
+	}
+	if distinct, err := b.History.Distinct(b.t.Context(), env, 9); err != nil || len(distinct) != 1 || distinct[0].Reach != "" {
+		b.t.Errorf("distinct catalogs: %+v, %v, want only what saw everything", distinct, err)
+	}
+	if c, err := b.History.LastFailure(b.t.Context(), "a", env, v1); fault.Of(err) != fault.NotFound {
+		b.t.Errorf("last failure: %+v, %v, want none", c, err)
+	}
+}

@@ -71,6 +71,7 @@ func RunQueue(t *testing.T, open func(t *testing.T) Backend) {
 		{"StagedLeasedThenWantedPlain", testStagedLeasedThenWantedPlain},
 		{"StagedDoesNotAnswerPlain", testStagedDoesNotAnswerPlain},
 		{"StagedIsReturnedStaged", testStagedIsReturnedStaged},
+		{"ReachesAreApart", testReachesAreApart},
 		{"CompilationNotFound", testCompilationNotFound},
 		{"Depth", testDepth},
 		{"Prune", testPrune},

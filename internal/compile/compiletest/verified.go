@@ -93,7 +93,7 @@ func (q *Queue) DoneOf(_ context.Context, node fleet.Certname, env fleet.Environ
 	defer q.mu.Unlock()
 	var newest *compile.Compilation
 	for _, c := range q.rows {
-		if c.Node == node && c.Environment == env && c.Version == version && c.State == compile.Done && q.inputs[c.ID] != nil &&
+		if c.Node == node && c.Environment == env && c.Version == version && c.State == compile.Done && c.Reach == "" && q.inputs[c.ID] != nil &&
 			(newest == nil || c.ID > newest.ID) {
 			newest = c
 		}

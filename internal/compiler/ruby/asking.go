@@ -20,9 +20,9 @@ const patience = 16
 type asking struct {
 	known compile.Inventory
 	out   io.Writer
-	nodes map[string]bool // whose catalogs are being compiled
-	most  int             // questions
-	left  int64           // bytes of answers
+	nodes map[string]string // whose catalogs are being compiled, with their orders' Reach
+	most  int               // questions
+	left  int64             // bytes of answers
 
 	count     int
 	failed    error // the inventory did not answer: the compile must be tried again
@@ -35,11 +35,11 @@ type asking struct {
 
 func newAsking(known compile.Inventory, cfg Config, out io.Writer, orders ...compile.Order) *asking {
 	a := &asking{
-		known: known, out: out, nodes: map[string]bool{}, most: cfg.MaxQuestions * len(orders), left: cfg.MaxAnswerBytes, seen: map[any]bool{},
+		known: known, out: out, nodes: map[string]string{}, most: cfg.MaxQuestions * len(orders), left: cfg.MaxAnswerBytes, seen: map[any]bool{},
 		answers: map[fleet.Digest]json.RawMessage{}, room: compile.MaxRecordedBytes,
 	}
 	for _, o := range orders {
-		a.nodes[string(o.Node)] = true
+		a.nodes[string(o.Node)] = o.Reach
 	}
 	return a
 }
@@ -93,17 +93,18 @@ func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err
 	if a.count > a.most {
 		return nil, fault.New(fault.Invalid, "%s", a.tooMany())
 	}
+	reach, compiled := a.nodes[m.Node]
 	q := compile.Question{Kind: compile.QuestionKind(m.Ask), Text: m.Query}
 	switch {
 	case a.known == nil:
 		return nil, fault.New(fault.Unavailable, "there is none")
-	case !a.nodes[m.Node]:
+	case !compiled:
 		return nil, fault.New(fault.Invalid, "the catalog of node %.80q is not being compiled", m.Node)
 	case q.Kind == compile.AskedCollect:
 		q.Text = m.collector()
 		rows, q.Rows, err = a.collect(ctx, m)
 	case q.Kind == compile.AskedQuery:
-		if rows, err = a.known.Query(ctx, compile.Query{Text: m.Query, MaxBytes: a.left}); err == nil {
+		if rows, err = a.known.Query(ctx, compile.Query{Text: m.Query, MaxBytes: a.left, Reach: reach}); err == nil {
 			q.Rows, err = countRows(rows)
 		}
 	default:
@@ -135,7 +136,7 @@ func (a *asking) record(digest fleet.Digest, rows json.RawMessage) {
 // collect answers a collector. What it gives becomes part of the catalog, or the
 // compile fails.
 func (a *asking) collect(ctx context.Context, m *message) (json.RawMessage, int, error) {
-	found, err := a.known.Exported(ctx, compile.Collector{Node: fleet.Certname(m.Node), Type: m.Type, Filter: m.Filter, MaxBytes: a.left})
+	found, err := a.known.Exported(ctx, compile.Collector{Node: fleet.Certname(m.Node), Type: m.Type, Filter: m.Filter, MaxBytes: a.left, Reach: a.nodes[m.Node]})
 	if err != nil {
 		return nil, 0, err
 	}

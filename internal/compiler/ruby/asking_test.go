@@ -92,7 +92,7 @@ func warmingAsksToo(t *testing.T, pool *Pool, known *compiletest.Inventory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known.Questions() != 3 || pool.isSlow(key{"production", version("ask")}) {
+	if known.Questions() != 3 || pool.isSlow(key{environment: "production", version: version("ask")}) {
 		t.Errorf("%d questions, want 3", known.Questions())
 	}
 	if c := mustCompile(t, pool, ask(t, "collects")); c.find("Notify[hello]") == nil {

@@ -116,7 +116,7 @@ func (p *Pool) learn(w *worker, order compile.Order, err error) {
 	if err != nil || w.newTypes == 0 || z.lessons.Load() >= maxLessons || w.lessons < z.lessons.Load() {
 		return
 	}
-	k := key{order.Environment, order.Version}
+	k := keyOf(order)
 	if p.isSlow(k) || !z.learning.CompareAndSwap(false, true) {
 		return
 	}

@@ -419,7 +419,7 @@ func TestSamplesThatLeavePuppetHalfWayAreNotKept(t *testing.T) {
 	if err := pool.Warm(t.Context(), "production", version("bad"), samples); err != nil {
 		t.Fatal(err)
 	}
-	if !pool.isSlow(key{"production", version("bad")}) {
+	if !pool.isSlow(key{environment: "production", version: version("bad")}) {
 		t.Error("the zygote that compiled an endless recursion is still used")
 	}
 	mustCompile(t, pool, order(t, "production", "bad", "fine.example.org"))

@@ -22,7 +22,10 @@ const maxLessons = 16
 type key struct {
 	environment fleet.Environment
 	version     fleet.Digest
+	reach       string // see compile.Order: what was told to one must not lie in the memory of another
 }
+
+func keyOf(o compile.Order) key { return key{o.Environment, o.Version, o.Reach} }
 
 // entry is a zygote that is there or being started.
 type entry struct {
@@ -184,7 +187,7 @@ func (p *Pool) Compile(ctx context.Context, order compile.Order) (compile.Outcom
 
 // try compiles the order on one worker.
 func (p *Pool) try(ctx context.Context, order compile.Order) (compile.Outcome, error) {
-	e, err := p.use(ctx, key{order.Environment, order.Version}, nil)
+	e, err := p.use(ctx, keyOf(order), nil)
 	if err != nil {
 		return compile.Outcome{}, err
 	}
@@ -207,7 +210,7 @@ func (p *Pool) Warm(ctx context.Context, env fleet.Environment, version fleet.Di
 			good = append(good, sample)
 		}
 	}
-	e, err := p.use(ctx, key{env, version}, good)
+	e, err := p.use(ctx, key{environment: env, version: version}, good)
 	if err != nil {
 		return err
 	}

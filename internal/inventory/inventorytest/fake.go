@@ -377,6 +377,21 @@ func (s *Fake) Report(_ context.Context, id string) (inventory.Report, error) {
 	}
 }
 
+// ShortenReports implements inventory.ReportStore.
+func (s *Fake) ShortenReports(_ context.Context, before time.Time) (count int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, r := range s.reports {
+		if r.Short || !r.ReceivedAt.Before(before) || s.nodes[r.Certname].LatestReport == id {
+			continue
+		}
+		r.Short, r.Metrics, r.Resources, r.Logs = true, nil, nil, []inventory.RunLog{inventory.InShort(r)}
+		s.reports[id] = r
+		count++
+	}
+	return count, nil
+}
+
 // PruneReports implements inventory.ReportStore.
 func (s *Fake) PruneReports(_ context.Context, before time.Time) (int, error) {
 	s.mu.Lock()

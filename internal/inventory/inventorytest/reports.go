@@ -161,3 +161,49 @@ func prune(t *testing.T, s Store) {
 	ok(t, err)
 	same(t, "count", 1, count)
 }
+
+// Reports in short keep what lists show of them; each node's newest stays whole.
+func shorten(t *testing.T, s Store) {
+	t.Helper()
+	ctx := t.Context()
+	for n := range 4 {
+		ok(t, s.SaveReport(ctx, report("a.example", n)))
+	}
+	ok(t, s.SaveReport(ctx, report("old.example", 0)))
+	list := func() []inventory.Report {
+		t.Helper()
+		reports, err := s.Reports(ctx, inventory.ReportFilter{Page: inventory.Page{Limit: 10}})
+		ok(t, err)
+		return reports
+	}
+	before := list()
+	shortened, err := s.ShortenReports(ctx, start.Add(2*time.Minute))
+	ok(t, err)
+	same(t, "count", 2, shortened)
+	again, err := s.ShortenReports(ctx, start.Add(2*time.Minute))
+	ok(t, err)
+	same(t, "count", 0, again)
+	after := list()
+	for i := range before {
+		short := before[i].Certname == "a.example" && before[i].ReceivedAt.Before(start.Add(2*time.Minute))
+		want := before[i]
+		want.Short = short
+		same(t, "listed", want, after[i])
+		whole, err := s.Report(ctx, string(before[i].ID))
+		ok(t, err)
+		same(t, "short", short, whole.Short)
+		same(t, "its resources are gone", short, len(whole.Resources) == 0)
+		if short {
+			same(t, "log", []inventory.RunLog{inventory.InShort(whole)}, whole.Logs)
+			same(t, "metrics", "", string(whole.Metrics))
+		}
+	}
+	ok(t, s.SaveReport(ctx, report("a.example", 0))) // sent once more: it is known
+	same(t, "listed", after, list())
+	last, err := s.ShortenReports(ctx, start.Add(time.Hour))
+	ok(t, err)
+	same(t, "count", 1, last)
+	count, err := s.PruneReports(ctx, start.Add(time.Hour))
+	ok(t, err)
+	same(t, "pruned", 3, count)
+}

@@ -40,6 +40,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Store) {
 		"reports are stored once":               reportTwice,
 		"reports are listed newest first":       reportPages,
 		"reports are found by a prefix":         reportPrefix,
+		"reports are kept in short":             shorten,
 		"pruning keeps each node's newest":      prune,
 		"reports are found by their runs":       runReports,
 		"many writers at once":                  manyWriters,

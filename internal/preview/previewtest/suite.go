@@ -55,6 +55,7 @@ func create(t *testing.T, s preview.Store, n int, change ...func(*preview.Previe
 	}
 	p := preview.Preview{
 		Environment: "production", Version: digest(0), Commit: "abc123", Description: "ünï", Targets: "all", Author: "ann", AuthorKind: fleet.UserActor,
+		Reach: `environment ~ "^(web)$"`,
 		State: preview.Compiling, Counts: preview.Count(shares), CreatedAt: when(1),
 	}
 	for _, c := range change {

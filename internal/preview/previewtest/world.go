@@ -62,7 +62,7 @@ func (w *World) Resolve(context.Context, fleet.Environment, api.JobTargets) ([]f
 }
 
 // Ask implements preview.Compiler.
-func (w *World) Ask(_ context.Context, _ fleet.Environment, _ fleet.Digest, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
+func (w *World) Ask(_ context.Context, _ preview.Preview, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
 	nodes = slices.Clone(nodes)
 	slices.Reverse(nodes)
 	for part := range slices.Chunk(nodes, 3) {

@@ -180,7 +180,7 @@ func TestWithoutPrivileges(t *testing.T) {
 	case os.Getenv(unprivileged) != "": // it is what the other tests show
 		return
 	case os.Geteuid() != 0:
-		t.Fatal("this starts the other tests as nobody: run it as root, sudo go test ./internal/cell")
+		t.Fatal("this starts the other tests as nobody: run it as root, sudo go test ./internal/program/cell")
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -68,7 +68,8 @@ func (h *Handler) showReport(ctx context.Context, request api.ReportRequest) (ap
 
 func reportOf(r inventory.Report) api.Report {
 	return api.Report{
-		ID: string(r.ID), Name: string(r.Certname), Environment: string(r.Environment), Status: r.Status,
+		Short: r.Short,
+		ID:    string(r.ID), Name: string(r.Certname), Environment: string(r.Environment), Status: r.Status,
 		Noop: r.Noop, NoopPending: r.NoopPending, Corrective: r.CorrectiveChange, Completed: r.Completed,
 		PuppetVersion: r.PuppetVersion, Version: r.ConfigVersion, TransactionUUID: r.TransactionUUID, CatalogUUID: r.CatalogUUID,
 		CachedCatalog: r.CachedCatalog, JobID: r.JobID, StartedAt: r.StartedAt.UTC(), Seconds: r.EndedAt.Sub(r.StartedAt).Seconds(),

@@ -7,7 +7,7 @@ import (
 )
 
 // The kinds of value that a path has anywhere are kept with one node each that
-// bears witness. A kind is never removed: where its witness has changed since, the
+// bears witness. A kind is removed with its path only: where its witness has changed since, the
 // question for paths looks for another one.
 
 var kindRow = []column{{"path_id", ints}, {"kind", ints}, {"node_id", ints}}

@@ -79,6 +79,7 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	}
 	f.Arrangement = ""
 	var fresh map[string]knownPath
+	era := s.paths.now()
 	err = s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		fresh, err = s.putFacts(ctx, q, f, d)
 		return err
@@ -89,7 +90,7 @@ func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	if d.document != nil {
 		s.noted(nil)
 	}
-	s.paths.add(fresh)
+	s.paths.add(era, fresh)
 	f.Timestamp, f.ReceivedAt, f.ProducedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt)), instant(micros(f.ProducedAt))
 	return f, inventory.Paths(d.changes), nil
 }
@@ -238,6 +239,9 @@ func number(l inventory.Leaf) *float64 {
 // has not had before. Paths come sorted, so two transactions make them in the same
 // order and cannot wait for each other.
 func (s *Store) pathIDs(ctx context.Context, q querier, node int64, changes []inventory.Change) (ids []int64, fresh map[string]knownPath, err error) {
+	if err := s.usePaths(ctx, q); err != nil {
+		return nil, nil, err
+	}
 	ids = make([]int64, len(changes))
 	unknown, unseen := s.paths.find(changes, ids)
 	if len(unknown)+len(unseen) == 0 {

@@ -18,11 +18,26 @@ type knownPath struct {
 
 func kindBit(k inventory.Kind) uint8 { return 1 << k } // there are seven
 
-// pathCache remembers the fact paths that are committed, and their kinds. Neither
-// is ever removed, so what it knows never becomes wrong.
+// pathCache remembers the fact paths that are committed, and their kinds. Who removes
+// some forgets all in the same transaction. This server is the only one on its database.
 type pathCache struct {
 	mu    sync.RWMutex
+	era   int // how often all was forgotten
 	paths map[string]knownPath
+}
+
+// now is what add has to be told of what is read from now on.
+func (c *pathCache) now() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.era
+}
+
+func (c *pathCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.era++
+	c.paths = nil
 }
 
 // find fills ids for the changes whose paths it knows, and returns the positions
@@ -43,12 +58,16 @@ func (c *pathCache) find(changes []inventory.Change, ids []int64) (unknown, unse
 	return unknown, unseen
 }
 
-func (c *pathCache) add(fresh map[string]knownPath) {
+// add remembers what was read since an era was the present one: it may be gone if there was another one since.
+func (c *pathCache) add(era int, fresh map[string]knownPath) {
 	if len(fresh) == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.era != era {
+		return
+	}
 	if c.paths == nil || len(c.paths)+len(fresh) > maxPaths {
 		c.paths = map[string]knownPath{}
 	}

@@ -13,12 +13,12 @@ import (
 
 var _ preview.Store = (*Store)(nil)
 
-const previewColumns = `id, environment, version, git_commit, description, targets, author, author_kind, state, reason, counts, unseen, created_at, ended_at`
+const previewColumns = `id, environment, version, git_commit, description, targets, author, author_kind, state, reason, counts, unseen, created_at, ended_at, reach`
 
 func scanPreview(row scanner) (p preview.Preview, err error) {
 	var counts, unseen string
 	err = row.Scan(&p.ID, &p.Environment, &p.Version, &p.Commit, &p.Description, &p.Targets, &p.Author, &p.AuthorKind, &p.State, &p.Reason,
-		&counts, &unseen, at(&p.CreatedAt), at(&p.EndedAt))
+		&counts, &unseen, at(&p.CreatedAt), at(&p.EndedAt), &p.Reach)
 	if err != nil {
 		return p, err
 	}
@@ -39,9 +39,9 @@ func (s *Store) CreatePreview(ctx context.Context, p preview.Preview, shares []p
 	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		id, err := one[int64](q.row(ctx, `INSERT INTO previews
-			(environment, version, git_commit, description, targets, author, author_kind, state, reason, counts, unseen, created_at, ended_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, '[]', $10, 0) RETURNING id`,
-			p.Environment, p.Version, p.Commit, p.Description, p.Targets, p.Author, p.AuthorKind, p.State, string(counts), micros(p.CreatedAt)))
+			(environment, version, git_commit, description, targets, author, author_kind, state, reason, counts, unseen, created_at, ended_at, reach)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, '[]', $10, 0, $11) RETURNING id`,
+			p.Environment, p.Version, p.Commit, p.Description, p.Targets, p.Author, p.AuthorKind, p.State, string(counts), micros(p.CreatedAt), p.Reach))
 		if err != nil {
 			return err
 		}

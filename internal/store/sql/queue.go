@@ -15,13 +15,13 @@ import (
 
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
 	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged,
-	trouble, rests_until, order_digest`
+	trouble, rests_until, order_digest, reach`
 
 func scanCompilation(row scanner) (c compile.Compilation, err error) {
 	var trusted, failure string
 	err = row.Scan(&c.ID, &c.Node, &c.Environment, &c.Version, &c.FactsSeq, &c.Transaction, &trusted, &c.Priority, &c.State, at(&c.WantedAt),
 		&c.LeasedBy, at(&c.LeasedUntil), &c.Attempts, at(&c.FinishedAt), &c.Catalog, &c.UUID, &failure, &c.Cost.Wall, &c.Cost.CPU, &c.Cost.PeakBytes, &c.Checks, &c.Staged,
-		&c.Trouble, at(&c.RestsUntil), &c.Order)
+		&c.Trouble, at(&c.RestsUntil), &c.Order, &c.Reach)
 	if err != nil {
 		return c, err
 	}
@@ -60,9 +60,9 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 		return compile.Compilation{}, err
 	}
 	rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
-		WHERE certname = $1 AND environment = $2 AND version = $3
+		WHERE certname = $1 AND environment = $2 AND version = $3 AND reach_digest = $5
 		AND (state IN ('wanted', 'leased') OR transaction_uuid = $4 AND transaction_uuid <> '')
-		ORDER BY id DESC`+s.dialect.forUpdate, w.Node, w.Environment, w.Version, w.Transaction)
+		ORDER BY id DESC`+s.dialect.forUpdate, w.Node, w.Environment, w.Version, w.Transaction, digestOf(w.Reach))
 	if err != nil {
 		return compile.Compilation{}, err
 	}
@@ -87,9 +87,18 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 		return compile.Compilation{}, err
 	}
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
-		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10) RETURNING `+compilationColumns,
-		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks, bit(w.Staged)))
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged, reach, reach_digest)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12) RETURNING `+compilationColumns,
+		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks, bit(w.Staged),
+		w.Reach, digestOf(w.Reach)))
+}
+
+// digestOf names a reach in the index of what is wanted: conditions may be longer than an index allows.
+func digestOf(reach string) fleet.Digest {
+	if reach == "" {
+		return ""
+	}
+	return fleet.DigestOf([]byte(reach))
 }
 
 // answer finds the row that answers w in rows of its key, newest first.
@@ -282,7 +291,8 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 		return err
 	}
 	twins, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
-		WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'wanted'`+s.dialect.forUpdate, c.Node, c.Environment, c.Version)
+		WHERE certname = $1 AND environment = $2 AND version = $3 AND reach_digest = $4 AND state = 'wanted'`+s.dialect.forUpdate,
+		c.Node, c.Environment, c.Version, digestOf(c.Reach))
 	if err != nil {
 		return err
 	}

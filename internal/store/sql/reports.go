@@ -136,14 +136,14 @@ func eventRows(report int64, r *inventory.Report) [][]any {
 const reportColumns = `r.digest, n.certname, r.environment, r.status, r.noop, r.noop_pending, r.corrective, r.completed,
 	r.puppet_version, r.report_format, r.config_version, r.transaction_uuid, r.catalog_uuid, r.code_id, r.job_id, r.cached_catalog, r.server,
 	r.started_at, r.ended_at, r.received_at, r.resources, r.changed, r.failed, r.skipped, r.unchanged, r.noops, r.correctives,
-	r.produced_at, r.producer, r.kind`
+	r.produced_at, r.producer, r.kind, r.short`
 
 func reportFields(r *inventory.Report) []any {
 	return []any{
 		&r.ID, &r.Certname, &r.Environment, &r.Status, &r.Noop, &r.NoopPending, &r.CorrectiveChange, &r.Completed,
 		&r.PuppetVersion, &r.ReportFormat, &r.ConfigVersion, &r.TransactionUUID, &r.CatalogUUID, &r.CodeID, &r.JobID, &r.CachedCatalog, &r.Server,
 		at(&r.StartedAt), at(&r.EndedAt), at(&r.ReceivedAt), &r.Counts.Resources, &r.Counts.Changed, &r.Counts.Failed, &r.Counts.Skipped,
-		&r.Counts.Unchanged, &r.Counts.Noop, &r.Counts.Corrective, at(&r.ProducedAt), &r.Producer, &r.Type,
+		&r.Counts.Unchanged, &r.Counts.Noop, &r.Counts.Corrective, at(&r.ProducedAt), &r.Producer, &r.Type, &r.Short,
 	}
 }
 
@@ -265,4 +265,52 @@ func dropReports(ctx context.Context, q querier, ids []int64) error {
 		}
 	}
 	return nil
+}
+
+// ShortenReports implements inventory.ReportStore.
+func (s *Store) ShortenReports(ctx context.Context, before time.Time) (int, error) {
+	total := 0
+	for {
+		var count int
+		err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
+			count, err = s.shortenReports(ctx, q, before)
+			return err
+		})
+		total += count
+		if err != nil || count < pruneBatch {
+			return total, explain(err, "keep reports in short")
+		}
+	}
+}
+
+func (s *Store) shortenReports(ctx context.Context, q querier, before time.Time) (int, error) {
+	type whole struct {
+		id       int64
+		received time.Time
+	}
+	rows, err := collect(ctx, q, func(row scanner) (w whole, err error) {
+		err = row.Scan(&w.id, at(&w.received))
+		return w, err
+	}, `SELECT r.id, r.received_at FROM reports r JOIN nodes n ON n.id = r.node_id
+		WHERE r.short = 0 AND r.received_at < $1 AND r.digest <> n.latest_report ORDER BY r.received_at, r.digest LIMIT $2`, micros(before), pruneBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, w := range rows {
+		short := inventory.Report{Logs: []inventory.RunLog{inventory.InShort(inventory.Report{ReceivedAt: w.received})}}
+		document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &short) })
+		for _, statement := range []struct {
+			text string
+			args []any
+		}{
+			{"DELETE FROM events WHERE report_id = $1", []any{w.id}},
+			{"UPDATE report_documents SET document = $1 WHERE report_id = $2", []any{document, w.id}},
+			{"UPDATE reports SET short = 1 WHERE id = $1", []any{w.id}},
+		} {
+			if _, err := q.exec(ctx, statement.text, statement.args...); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(rows), nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -484,6 +485,91 @@ func TestTidyKeepsWhatIsUsed(t *testing.T) {
 		}
 		if n, err := one[int](s.reads.row(t.Context(), "SELECT COUNT(*) FROM resource_parameters")); err != nil || n != 1 {
 			t.Errorf("%d parameters are left, %v; want 1", n, err)
+		}
+	})
+}
+
+// A path of facts is there as long as some node has it, and comes back when one has it again.
+func TestFactPathsThatNobodyHasAreForgotten(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		save := func(node fleet.Certname, values string) {
+			t.Helper()
+			if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prune := func(want int, left ...string) {
+			t.Helper()
+			n, err := s.PruneFactPaths(t.Context())
+			if err != nil || n != want {
+				t.Errorf("%d paths were pruned, %v; want %d", n, err, want)
+			}
+			paths, err := collect(t.Context(), s.reads, one[string], "SELECT path FROM fact_paths ORDER BY path")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(left, paths); diff != "" {
+				t.Errorf("paths (-want +got):\n%s", diff)
+			}
+		}
+		save("a", `{"kept":1,"shared":"x","gone":true}`)
+		save("b", `{"shared":"y"}`)
+		prune(0, "gone", "kept", "shared")
+		save("a", `{"kept":1}`)
+		prune(1, "kept", "shared")
+		save("b", `{}`)
+		prune(1, "kept")
+		save("b", `{"gone":"again","shared":2}`)
+		prune(0, "gone", "kept", "shared")
+		leaves, err := s.FactLeaves(t.Context(), []fleet.Certname{"b"}, []string{"gone", "shared"})
+		if err != nil || len(leaves["b"]) != 2 {
+			t.Errorf("b has %+v, %v; want both facts", leaves, err)
+		}
+	})
+}
+
+// Who writes a fact while its path is pruned has the fact afterwards, with a path.
+func TestFactPathsArePrunedBesideWriters(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		s := open(t)
+		const rounds = 40
+		var writers errgroup.Group
+		for _, node := range []fleet.Certname{"a", "b", "c"} {
+			writers.Go(func() error {
+				for i := range 2*rounds + 1 {
+					values := `{"name":"x"}`
+					if i%2 == 0 {
+						values = fmt.Sprintf(`{"name":"x","comes":%d,"and":{"goes":"%d"}}`, i, i)
+					}
+					if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		for range rounds {
+			if _, err := s.PruneFactPaths(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writers.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		orphans, err := one[int](s.reads.row(t.Context(), "SELECT COUNT(*) FROM facts f WHERE NOT EXISTS (SELECT 1 FROM fact_paths p WHERE p.id = f.path_id)"))
+		if err != nil || orphans != 0 {
+			t.Errorf("%d facts have no path, %v", orphans, err)
+		}
+		leaves, err := s.FactLeaves(t.Context(), []fleet.Certname{"a", "b", "c"}, []string{"comes", "and.goes"})
+		for _, node := range []fleet.Certname{"a", "b", "c"} {
+			if err != nil || len(leaves[node]) != 2 {
+				t.Errorf("%s has %+v, %v; want two facts", node, leaves[node], err)
+			}
 		}
 	})
 }

@@ -149,7 +149,7 @@ func (s *Store) Answers(ctx context.Context, digests []fleet.Digest) (map[fleet.
 func (s *Store) DoneOf(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations
-			WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'done'
+			WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'done' AND reach_digest = ''
 			AND id IN (SELECT compilation FROM compilation_inputs) ORDER BY finished_at DESC, id DESC LIMIT 1`, node, env, version))
 		if err != nil {
 			return missing(err, "%s has no catalog of version %s in %s whose inputs are known", node, version.Short(), env)

@@ -279,9 +279,9 @@ func (s *Store) Backgrounds(ctx context.Context) (int, error) {
 // Failures implements compile.Wants.
 func (s *Store) Failures(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]compile.Compilation, error) {
 	list, err := collect(ctx, s.reads, scanCompilation, "SELECT "+compilationColumns+` FROM compilations c
-		WHERE state = 'failed' AND environment = $1 AND version = $2
+		WHERE state = 'failed' AND environment = $1 AND version = $2 AND reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment AND o.version = c.version
-			AND o.state IN ('done', 'failed') AND o.id > c.id)
+			AND o.state IN ('done', 'failed') AND o.reach_digest = '' AND o.id > c.id)
 		AND EXISTS (SELECT 1 FROM nodes n WHERE n.certname = c.certname AND n.environment = c.environment AND n.deactivated_at = 0 AND n.expired_at = 0)
 		ORDER BY certname`, env, version)
 	return list, explain(err, "list what failed in %s", env)
@@ -290,9 +290,9 @@ func (s *Store) Failures(ctx context.Context, env fleet.Environment, version fle
 // Failing implements compile.Wants.
 func (s *Store) Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error) {
 	list, err := collect(ctx, s.reads, one[fleet.Certname], `SELECT c.certname FROM compilations c
-		WHERE c.state = 'failed' AND c.environment = $1
+		WHERE c.state = 'failed' AND c.environment = $1 AND c.reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
-			AND o.state IN ('done', 'failed') AND o.id > c.id)
+			AND o.state IN ('done', 'failed') AND o.reach_digest = '' AND o.id > c.id)
 		AND EXISTS (SELECT 1 FROM nodes n WHERE n.certname = c.certname AND n.environment = c.environment AND n.deactivated_at = 0 AND n.expired_at = 0)
 		ORDER BY c.certname`, env)
 	return list, explain(err, "list what fails in %s", env)
