@@ -47,8 +47,10 @@ func netStories() []netStory {
 		},
 		{
 			name: "a class that is a defined type as well", mistakes: half,
-			files: map[string]string{"manifests/a.pp": "class same { }\n", "manifests/b.pp": "define same() { }\n", "manifests/c.pp": "notify { 'always': }\n",
-				"environment.conf": "manifest = manifests\n"},
+			files: map[string]string{
+				"manifests/a.pp": "class same { }\n", "manifests/b.pp": "define same() { }\n", "manifests/c.pp": "notify { 'always': }\n",
+				"environment.conf": "manifest = manifests\n",
+			},
 			wrong: []string{"db1.example"}, // the first node has the mistake that is kept from the second
 		},
 		{
@@ -58,8 +60,10 @@ func netStories() []netStory {
 		},
 		{
 			name: "Hiera's data below a directory with a harmless name", mistakes: harmless,
-			files: map[string]string{"manifests/site.pp": "notify { 'text': message => lookup('text') }\n", "data/facter/web.yaml": "text: one\n",
-				"hiera.yaml": "version: 5\nhierarchy:\n  - name: all\n    path: facter/web.yaml\n"},
+			files: map[string]string{
+				"manifests/site.pp": "notify { 'text': message => lookup('text') }\n", "data/facter/web.yaml": "text: one\n",
+				"hiera.yaml": "version: 5\nhierarchy:\n  - name: all\n    path: facter/web.yaml\n",
+			},
 			changed: map[string]string{"data/facter/web.yaml": "text: two\n"},
 		},
 		{

@@ -65,8 +65,12 @@ func New(seed uint64, only ...string) *World {
 func trusted(name string) Object {
 	host, domain, _ := strings.Cut(name, ".")
 	return Object{
-		{"authenticated", "remote"}, {"certname", name}, {"extensions", Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}}},
-		{"hostname", host}, {"domain", domain}, {"external", Object{}},
+		{"authenticated", "remote"},
+		{"certname", name},
+		{"extensions", Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}}},
+		{"hostname", host},
+		{"domain", domain},
+		{"external", Object{}},
 	}
 }
 
@@ -159,8 +163,25 @@ func (w *World) ChangeAround() string {
 }
 
 var factPaths = [][]string{
-	{"role"}, {"role"}, {"kernel"}, {"networking", "mtu"}, {"networking", "ip"}, {"is_virtual"}, {"zones"}, {"zones"}, {"memory", "free"}, {"memory", "used"},
-	{"deep", "z", "a"}, {"deep", "list"}, {"deep", "a"}, {"os", "family"}, {"os", "release", "full"}, {"uptime"}, {"osfamily"}, {"odd", "a.b"}, {"nothing"},
+	{"role"},
+	{"role"},
+	{"kernel"},
+	{"networking", "mtu"},
+	{"networking", "ip"},
+	{"is_virtual"},
+	{"zones"},
+	{"zones"},
+	{"memory", "free"},
+	{"memory", "used"},
+	{"deep", "z", "a"},
+	{"deep", "list"},
+	{"deep", "a"},
+	{"os", "family"},
+	{"os", "release", "full"},
+	{"uptime"},
+	{"osfamily"},
+	{"odd", "a.b"},
+	{"nothing"},
 }
 
 func (w *World) changeGroup() string {
