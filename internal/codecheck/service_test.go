@@ -234,7 +234,7 @@ func TestWhatRefusesNothing(t *testing.T) {
 func TestJSONHasALine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Service.Parser = lineless{}
+	w.Parser = lineless{}
 	_, err := w.deploy(codecheck.Checked, map[string]string{"modules/m/metadata.json": "{\n \"a\": 1,\n \"b\": x\n}\n"})
 	refused, ok := errors.AsType[*codecheck.Refused](err)
 	if !ok || len(refused.Report.Findings) != 1 || refused.Report.Findings[0].Line != 3 {

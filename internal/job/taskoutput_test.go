@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/pxp"
@@ -75,7 +74,7 @@ func TestWordsOfExitCodes(t *testing.T) {
 		{"tutti-agent/1", 8, "", "exit code 8"},
 		{"", 8, "", "exit code 8"},
 	} {
-		results := jsontext.Value(pxp.Data(pxp.Outcome{ExitCode: c.exit, Stdout: c.stdout}))
+		results := pxp.Data(pxp.Outcome{ExitCode: c.exit, Stdout: c.stdout})
 		e, _ := Answer{Kind: Response, Transaction: "t", Results: results}.event(Command, time.Unix(1, 0), time.Unix(2, 0))
 		if got := e.explained(c.agent).Reason; got != c.want {
 			t.Errorf("%s, %d: %q, want %q", c.agent, c.exit, got, c.want)

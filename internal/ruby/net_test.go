@@ -165,7 +165,9 @@ func TestPlainPuppetFindsAStaleCatalog(t *testing.T) {
 				t.Errorf("got %+v, %v, want %s", v, err, outcome)
 			}
 			stop()
-			<-ended
+			if err := <-ended; err != nil {
+				t.Errorf("the dispatcher ended with %v", err)
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -133,9 +134,7 @@ func TestVerifyFindsWhatStandsAlthoughItIsOld(t *testing.T) {
 				return
 			}
 			s.verified("web1.example", compile.Same)
-			for path, text := range story.changed {
-				w.Files[path] = text
-			}
+			maps.Copy(w.Files, story.changed)
 			if story.list != nil {
 				w.Nodes[0].Facts = w.Nodes[0].Facts.With(story.list, "deep", "list")
 				s.around()
