@@ -22,14 +22,19 @@ var (
 var (
 	CatalogLosses = Operation{
 		"catalog.losses", http.MethodGet, "/catalogs/losses", fleet.CatalogRead,
-		"List nodes whose newest catalog is held because it lost its resources, or was given with a warning", CatalogLossRequest{}, List[CatalogLoss]{}, false,
+		"List nodes whose newest catalog is held because it lost its resources, or was given with a warning",
+		CatalogLossRequest{},
+		List[CatalogLoss]{},
+		false,
 	}
 	NodeLet = Operation{
 		"node.let", http.MethodPost, "/nodes/{name}/catalog/let", fleet.CatalogRelease, "Let a node's held catalog go", NameRequest{}, CatalogLet{}, false,
 	}
 	CatalogLetGo = Operation{
 		"catalog.let", http.MethodPost, "/catalogs/let", fleet.CatalogRelease, "Let go all catalogs of a version that are held",
-		CatalogLetRequest{}, CatalogLet{}, false,
+		CatalogLetRequest{},
+		CatalogLet{},
+		false,
 	}
 )
 

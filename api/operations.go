@@ -29,12 +29,26 @@ var (
 	CertificateSign   = Operation{"certificate.sign", http.MethodPost, "/certificates/{name}/sign", fleet.CertificateWrite, "Sign a certificate request", NameRequest{}, Certificate{}, false}
 	CertificateRevoke = Operation{"certificate.revoke", http.MethodPost, "/certificates/{name}/revoke", fleet.CertificateWrite, "Revoke a certificate and close its connections", NameRequest{}, nil, false}
 	CertificateClean  = Operation{"certificate.clean", http.MethodDelete, "/certificates/{name}", fleet.CertificateWrite, "Revoke a certificate and forget it, so that the name can be asked for again", NameRequest{}, nil, false}
-	RequestClean      = Operation{"request.clean", http.MethodDelete, "/certificate-requests", fleet.CertificateWrite,
-		"Drop the certificate requests that wait, all or those from one address", RequestCleanRequest{}, RequestCleanResponse{}, false}
-	ServerRotate = Operation{"server_certificate.rotate", http.MethodPost, "/server-certificate/rotate", fleet.CertificateWrite,
-		"Give the server a new key and certificate, and revoke its former ones", nil, Certificate{}, false}
-	JoinTokenCreate = Operation{"join_token.create", http.MethodPost, "/join-tokens", fleet.CertificateWrite,
-		"Make a one-time password that signs one request", JoinTokenRequest{}, JoinToken{}, false}
+	RequestClean      = Operation{
+		"request.clean", http.MethodDelete, "/certificate-requests", fleet.CertificateWrite,
+		"Drop the certificate requests that wait, all or those from one address",
+		RequestCleanRequest{},
+		RequestCleanResponse{},
+		false,
+	}
+	ServerRotate = Operation{
+		"server_certificate.rotate", http.MethodPost, "/server-certificate/rotate", fleet.CertificateWrite,
+		"Give the server a new key and certificate, and revoke its former ones", nil,
+		Certificate{},
+		false,
+	}
+	JoinTokenCreate = Operation{
+		"join_token.create", http.MethodPost, "/join-tokens", fleet.CertificateWrite,
+		"Make a one-time password that signs one request",
+		JoinTokenRequest{},
+		JoinToken{},
+		false,
+	}
 
 	EnvironmentList   = Operation{"environment.list", http.MethodGet, "/environments", fleet.CodeRead, "List environments and their current versions", nil, List[Version]{}, false}
 	EnvironmentDelete = Operation{"environment.delete", http.MethodDelete, "/environments/{environment}", fleet.CodeDeploy, "Remove an environment; nodes that ask for it are told it is unknown", EnvironmentRequest{}, nil, false}

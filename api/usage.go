@@ -8,8 +8,12 @@ import (
 )
 
 // ServerUsage is what the data takes.
-var ServerUsage = Operation{"server.usage", http.MethodGet, "/usage", fleet.MetricsRead,
-	"Say what the server's data takes, how fast it grows, and until when the disk lasts", nil, Usage{}, false}
+var ServerUsage = Operation{
+	"server.usage", http.MethodGet, "/usage", fleet.MetricsRead,
+	"Say what the server's data takes, how fast it grows, and until when the disk lasts", nil,
+	Usage{},
+	false,
+}
 
 // Usage is what the server's data takes.
 type Usage struct {

@@ -9,12 +9,27 @@ import (
 
 // Catalogs compared with what plain Puppet gives.
 var (
-	CompileVerify = Operation{"compile.verify", http.MethodPost, "/compile/verify", fleet.CompileRun,
-		"Have plain Puppet compile a node's catalog in a process of its own, and compare", CompileVerifyRequest{}, Verification{}, false}
-	CompileSample = Operation{"compile.sample", http.MethodGet, "/compile/sample", fleet.CatalogRead,
-		"List nodes of an environment that stand for the sets of classes which most nodes have", CompileSampleRequest{}, List[string]{}, false}
-	CompileVerified = Operation{"compile.verified", http.MethodGet, "/compile/verifications", fleet.CatalogRead,
-		"List catalogs that were compared with what plain Puppet gives, the latest first", CompileVerifiedRequest{}, List[Verification]{}, false}
+	CompileVerify = Operation{
+		"compile.verify", http.MethodPost, "/compile/verify", fleet.CompileRun,
+		"Have plain Puppet compile a node's catalog in a process of its own, and compare",
+		CompileVerifyRequest{},
+		Verification{},
+		false,
+	}
+	CompileSample = Operation{
+		"compile.sample", http.MethodGet, "/compile/sample", fleet.CatalogRead,
+		"List nodes of an environment that stand for the sets of classes which most nodes have",
+		CompileSampleRequest{},
+		List[string]{},
+		false,
+	}
+	CompileVerified = Operation{
+		"compile.verified", http.MethodGet, "/compile/verifications", fleet.CatalogRead,
+		"List catalogs that were compared with what plain Puppet gives, the latest first",
+		CompileVerifiedRequest{},
+		List[Verification]{},
+		false,
+	}
 )
 
 // CompileVerifyRequest names the node whose catalog is verified. It takes what a compile takes, or longer: one is verified at a time.

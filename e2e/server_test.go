@@ -106,8 +106,10 @@ func (s *server) launch() error {
 	s.url = ""
 	_ = os.Remove(filepath.Join(s.data, "address")) // of a server that was killed
 	// Plain Puppet compiles nothing beside, unless a story is about that: it would take most of the processors.
-	args := append([]string{"server", "--data", s.data, "--listen", "127.0.0.1:0", "--dns-alt-names", "localhost",
-		"--verify-share", "off", "--verify-after-deploy", "0"}, s.flags...)
+	args := append([]string{
+		"server", "--data", s.data, "--listen", "127.0.0.1:0", "--dns-alt-names", "localhost",
+		"--verify-share", "off", "--verify-after-deploy", "0",
+	}, s.flags...)
 	s.cmd = exec.Command(s.program, args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: s.as}

@@ -227,7 +227,8 @@ func certificateRequest(name, token string) ([]byte, error) {
 		Algorithm pkix.AlgorithmIdentifier
 		Signature asn1.BitString
 	}{
-		asn1.RawValue{FullBytes: content}, pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}},
+		asn1.RawValue{FullBytes: content},
+		pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}},
 		asn1.BitString{Bytes: signature, BitLength: 8 * len(signature)},
 	})
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), err

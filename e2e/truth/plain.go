@@ -55,7 +55,7 @@ func StartPlain(dir, ruby string) (*Plain, error) {
 	if err := os.WriteFile(script, plainCode, 0o600); err != nil {
 		return nil, fmt.Errorf("write the script of plain Puppet: %w", err)
 	}
-	cmd := exec.CommandContext(context.Background(), ruby, script)
+	cmd := exec.CommandContext(context.Background(), ruby, script) //nolint:gosec // the tests name it
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

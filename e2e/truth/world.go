@@ -50,7 +50,7 @@ type group struct{ kind, name, value string }
 // New makes the world of a seed. The same seed gives the same world, and the same
 // changes. With names of constructs it is made of these only.
 func New(seed uint64, only ...string) *World {
-	r := rand.New(rand.NewPCG(seed, 12))
+	r := rand.New(rand.NewPCG(seed, 12)) //nolint:gosec // the same seed has to give the same world
 	w := &World{Seed: seed, Files: map[string]string{}, comes: map[string]string{}, r: r}
 	for i, name := range []string{"web1.example", "db1.example"} {
 		role := strings.TrimRight(strings.TrimSuffix(name, ".example"), "0123456789")
@@ -65,8 +65,12 @@ func New(seed uint64, only ...string) *World {
 func trusted(name string) Object {
 	host, domain, _ := strings.Cut(name, ".")
 	return Object{
-		{"authenticated", "remote"}, {"certname", name}, {"extensions", Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}}},
-		{"hostname", host}, {"domain", domain}, {"external", Object{}},
+		{"authenticated", "remote"},
+		{"certname", name},
+		{"extensions", Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}}},
+		{"hostname", host},
+		{"domain", domain},
+		{"external", Object{}},
 	}
 }
 
@@ -159,8 +163,25 @@ func (w *World) ChangeAround() string {
 }
 
 var factPaths = [][]string{
-	{"role"}, {"role"}, {"kernel"}, {"networking", "mtu"}, {"networking", "ip"}, {"is_virtual"}, {"zones"}, {"zones"}, {"memory", "free"}, {"memory", "used"},
-	{"deep", "z", "a"}, {"deep", "list"}, {"deep", "a"}, {"os", "family"}, {"os", "release", "full"}, {"uptime"}, {"osfamily"}, {"odd", "a.b"}, {"nothing"},
+	{"role"},
+	{"role"},
+	{"kernel"},
+	{"networking", "mtu"},
+	{"networking", "ip"},
+	{"is_virtual"},
+	{"zones"},
+	{"zones"},
+	{"memory", "free"},
+	{"memory", "used"},
+	{"deep", "z", "a"},
+	{"deep", "list"},
+	{"deep", "a"},
+	{"os", "family"},
+	{"os", "release", "full"},
+	{"uptime"},
+	{"osfamily"},
+	{"odd", "a.b"},
+	{"nothing"},
 }
 
 func (w *World) changeGroup() string {

@@ -33,7 +33,7 @@ func otherRuby(file, packaged string) []string {
 
 // firstLine is the line of a script that names its interpreter; empty if there is none.
 func firstLine(file string) string {
-	f, err := os.Open(file) //nolint:gosec // a file that the agent has fetched
+	f, err := os.Open(file)
 	if err != nil {
 		return ""
 	}

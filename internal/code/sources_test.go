@@ -85,12 +85,12 @@ func TestSources(t *testing.T) {
 		".sync.yml":                                           "",
 	}
 	content := func(p string) string {
-		switch {
-		case p == "environment.conf":
+		switch p {
+		case "environment.conf":
 			return files[p]
-		case p == "hiera.yaml":
+		case "hiera.yaml":
 			return hiera
-		case p == "site/n/hiera.yaml":
+		case "site/n/hiera.yaml":
 			return "version: 5\nhierarchy:\n  - name: x\n    datadir: own\n    path: '%{os}.yaml'\n"
 		}
 		return "text of " + p

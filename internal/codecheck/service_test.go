@@ -234,7 +234,7 @@ func TestWhatRefusesNothing(t *testing.T) {
 func TestJSONHasALine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Service.Parser = lineless{}
+	w.Parser = lineless{}
 	_, err := w.deploy(codecheck.Checked, map[string]string{"modules/m/metadata.json": "{\n \"a\": 1,\n \"b\": x\n}\n"})
 	refused, ok := errors.AsType[*codecheck.Refused](err)
 	if !ok || len(refused.Report.Findings) != 1 || refused.Report.Findings[0].Line != 3 {
@@ -282,8 +282,10 @@ func TestOneNodeOfEachSetIsCompiled(t *testing.T) {
 	files["manifests/site.pp"] = "2"
 	r, err = w.deploy(codecheck.Checked, files)
 	w.want("two sets fail", r, err, true, []string{"manifests/site.pp"}, "mistake site.pp:3 Unknown function [a1 b1] 5", "warning site.pp:3 no facts [c1] 1")
-	w.failed["b1"] = compile.Compilation{Node: "b1", Err: &compile.Error{Cause: compile.CauseCode, Message: "Unknown function (file: /x/site.pp, line: 9)",
-		File: "site.pp", Line: 9}}
+	w.failed["b1"] = compile.Compilation{Node: "b1", Err: &compile.Error{
+		Cause: compile.CauseCode, Message: "Unknown function (file: /x/site.pp, line: 9)",
+		File: "site.pp", Line: 9,
+	}}
 	w.compiler.PlayFor("a1", compiletest.Gives())
 	r, err = w.deploy(codecheck.Checked, files)
 	w.want("it failed so before", r, err, false, []string{"manifests/site.pp"},

@@ -43,8 +43,8 @@ func CompareOpinion(document []byte, plain Opinion) (found []Difference, count i
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.Invalid, err, "plain Puppet's exported resources are not JSON")
 	}
-	ours, theirs := whole.object("catalog"), (*jsonObject)(nil)
-	theirs, _ = fresh.(*jsonObject)
+	ours := whole.object("catalog")
+	theirs, _ := fresh.(*jsonObject)
 	if ours == nil || theirs == nil {
 		return nil, 0, fault.New(fault.Invalid, "one of the catalogs is no JSON object")
 	}

@@ -47,16 +47,24 @@ func TestCompareOpinion(t *testing.T) {
 		"class":               {`"classes":["a","settings"]`, `"classes":["settings"]`, "classes"},
 		"environment":         {`"environment":"production"`, `"environment":"other"`, "environment"},
 		"missing resource":    {`"title":"/x"`, `"title":"/y"`, "File[/x] only Tutti has it"},
-		"edge": {`{"source":"Class[A]","target":"File[/x]"}`, `{"source":"Class[A]","target":"File[/y]"}`,
-			"Class[A] -> File[/x] edge that only Tutti has"},
-		"order of edges": {`{"source":"Stage[main]","target":"Class[A]"},{"source":"Class[A]","target":"File[/x]"}`,
-			`{"source":"Class[A]","target":"File[/x]"},{"source":"Stage[main]","target":"Class[A]"}`, "order of edges"},
-		"twice the edge": {`{"source":"Stage[main]","target":"Class[A]"},`,
-			`{"source":"Stage[main]","target":"Class[A]"},{"source":"Stage[main]","target":"Class[A]"},`, "order of edges"},
+		"edge": {
+			`{"source":"Class[A]","target":"File[/x]"}`, `{"source":"Class[A]","target":"File[/y]"}`,
+			"Class[A] -> File[/x] edge that only Tutti has",
+		},
+		"order of edges": {
+			`{"source":"Stage[main]","target":"Class[A]"},{"source":"Class[A]","target":"File[/x]"}`,
+			`{"source":"Class[A]","target":"File[/x]"},{"source":"Stage[main]","target":"Class[A]"}`, "order of edges",
+		},
+		"twice the edge": {
+			`{"source":"Stage[main]","target":"Class[A]"},`,
+			`{"source":"Stage[main]","target":"Class[A]"},{"source":"Stage[main]","target":"Class[A]"},`, "order of edges",
+		},
 		"exported": {`192.0.2.1`, `192.0.2.2`, "@@Host[h] parameter ip"},
-		"order of the exported": {comparedExports,
+		"order of the exported": {
+			comparedExports,
 			`[{"type":"Host","title":"i","exported":true,"parameters":{}},{"type":"Host","title":"h","exported":true,"parameters":{"ip":"192.0.2.1"}}]`,
-			"order of exported resources"},
+			"order of exported resources",
+		},
 		"nothing exported":       {comparedExports, `[]`, "@@Host[h] only Tutti has it"},
 		"parameter that is null": {`"mode":"0644"`, `"mode":null`, "File[/x] parameter mode"},
 	} {

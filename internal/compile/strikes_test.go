@@ -35,7 +35,7 @@ func TestStrikesCountWhatIsTheRowsFault(t *testing.T) {
 			t.Errorf("%s: an answered row has %d strikes after one more", name, n)
 		}
 	}
-	if mistake := (&Error{Cause: CauseCode}); compiled(mistake) != error(mistake) || compiled(nil) != nil {
+	if mistake := (&Error{Cause: CauseCode}); compiled(mistake) != error(mistake) || compiled(nil) != nil { //nolint:errorlint // itself, with nothing around it
 		t.Error("a mistake in the code is no strike")
 	}
 	if got := gaveUp(9, compiled(crash)); got != crash {

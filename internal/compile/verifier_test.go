@@ -93,19 +93,11 @@ func (w *verifyWorld) runVerifier(ctx context.Context) (stop func()) {
 	}
 }
 
-// verifiedBy runs a test in a bubble with a dispatcher.
-func verifiedBy(t *testing.T, test func(t *testing.T, w *verifyWorld)) {
-	t.Helper()
+func TestAnEqualCatalogIsTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newVerifyWorld(t)
 		defer w.start(t.Context())()
-		test(t, w)
-	})
-}
-
-func TestAnEqualCatalogIsTheSame(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
 		w.get(t, version1, "1")
 		w.facts.Set("a.example", `{"os":"debian","unread":2}`)
 		if v := w.verify(t); v.Outcome != compile.Same || v.Cause != compile.ByHand || v.Catalog == "" || v.Inputs == "" {
@@ -118,7 +110,10 @@ func TestAnEqualCatalogIsTheSame(t *testing.T) {
 }
 
 func TestADifferenceIsAnAlarmAndStopsReuse(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.get(t, version1, "1")
 		w.plain.script = func(int, compile.Order) (compile.Opinion, error) { return saying(`"other"`), nil }
 		v := w.verify(t)
@@ -144,7 +139,10 @@ func TestADifferenceIsAnAlarmAndStopsReuse(t *testing.T) {
 
 // What was read and changed since says nothing about the compiler.
 func TestChangedInputsAreNotComparable(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.get(t, version1, "1")
 		w.facts.Set("a.example", `{"os":"redhat"}`)
 		if v := w.verify(t); v.Outcome != compile.NotComparable || !strings.Contains(v.Reason, "facts.os") || w.plain.count() != 0 {
@@ -154,7 +152,10 @@ func TestChangedInputsAreNotComparable(t *testing.T) {
 }
 
 func TestVolatileCodeIsNoAlarm(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.compiler.Play(reading(compile.Reads{Values: []string{"/facts/os"}, Volatile: []string{"reads the clock"}}))
 		w.get(t, version1, "1")
 		if v := w.verify(t); v.Outcome != compile.Same {
@@ -169,7 +170,10 @@ func TestVolatileCodeIsNoAlarm(t *testing.T) {
 
 // Code that changes each time and was not noticed is a catalog that is used again by mistake.
 func TestUnnoticedVolatileCodeIsAnAlarm(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.get(t, version1, "1")
 		w.plain.script = func(n int, _ compile.Order) (compile.Opinion, error) { return saying(fmt.Sprint(n)), nil }
 		if v := w.verify(t); v.Outcome != compile.Differs || !strings.Contains(v.Differences[0].What, "each time") {
@@ -179,7 +183,10 @@ func TestUnnoticedVolatileCodeIsAnAlarm(t *testing.T) {
 }
 
 func TestFailuresAreCompared(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		fails := &compile.Error{Cause: compile.CauseCode, Message: "no such class"}
 		w.compiler.Play(func(context.Context, compile.Order) (compile.Outcome, error) { return compile.Outcome{}, fails })
 		if _, err := w.service.Catalog(t.Context(), w.ask("a.example", "1")); err == nil {
@@ -199,7 +206,10 @@ func TestFailuresAreCompared(t *testing.T) {
 }
 
 func TestWhatPlainPuppetCannotDoIsNoAlarm(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.get(t, version1, "1")
 		for _, err := range []error{errors.New("no process"), &compile.Error{Cause: compile.CauseTimeout, Message: "too long"}} {
 			w.plain.script = func(int, compile.Order) (compile.Opinion, error) { return compile.Opinion{}, err }
@@ -212,7 +222,10 @@ func TestWhatPlainPuppetCannotDoIsNoAlarm(t *testing.T) {
 
 // A share of compilations is verified, behind a bounded queue.
 func TestAShareIsVerified(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		defer w.runVerifier(t.Context())()
 		w.get(t, version1, "1")
 		synctest.Wait()
@@ -231,7 +244,10 @@ func TestAShareIsVerified(t *testing.T) {
 }
 
 func TestTooManySamplesAreDropped(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		w.share = 1
 		for i := range 70 { // nobody verifies them
 			w.facts.Set("a.example", fmt.Sprintf(`{"os":"%d"}`, i))
@@ -246,22 +262,25 @@ func TestTooManySamplesAreDropped(t *testing.T) {
 
 // After a deploy one node of each of the largest sets of classes is verified, when its catalog is there.
 func TestDeploysAreVerified(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		defer w.runVerifier(t.Context())()
 		sets := []compile.ClassSet{{Node: "a.example", Nodes: 5}, {Node: "b.example", Nodes: 2}, {Node: "c.example", Nodes: 1}}
 		w.queue.SetClassSets(sets...)
 		w.verifier.Deployed(production, version1)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if w.plain.count() != 0 {
 			t.Error("something was verified before it was compiled")
 		}
 		w.get(t, version1, "1")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		list, err := w.queue.Verifications(t.Context(), compile.VerificationFilter{Limit: 10})
 		if err != nil || len(list) != 1 || list[0].Node != "a.example" || list[0].Cause != compile.AfterDeploy {
 			t.Errorf("verified %+v, %v", list, err)
 		}
-		time.Sleep(2 * time.Hour)
+		<-time.After(2 * time.Hour)
 		if s := w.verifier.Stats(); s.Dropped != 1 {
 			t.Errorf("%d were given up, want b.example", s.Dropped)
 		}
@@ -270,17 +289,20 @@ func TestDeploysAreVerified(t *testing.T) {
 
 // While the machine is full nothing is verified.
 func TestVerifyingWaitsForRoom(t *testing.T) {
-	verifiedBy(t, func(t *testing.T, w *verifyWorld) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newVerifyWorld(t)
+		defer w.start(t.Context())()
 		defer w.runVerifier(t.Context())()
 		w.share = 1
 		w.gate.Set(compile.Full)
 		w.get(t, version1, "1")
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if w.plain.count() != 0 {
 			t.Error("it did not wait")
 		}
 		w.gate.Set(compile.Idle)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if w.plain.count() != 1 {
 			t.Errorf("verified %d times, want once", w.plain.count())
 		}

@@ -253,7 +253,7 @@ func (w *fleetWorld) newestOf(node fleet.Certname) string {
 }
 
 // SaveCatalog implements compile.Results.
-func (w *fleetWorld) SaveCatalog(_ context.Context, r compile.Result) error {
+func (w *fleetWorld) SaveCatalog(ctx context.Context, r compile.Result) error {
 	exported, catalog, err := catalog.Split(r.Document)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (w *fleetWorld) SaveCatalog(_ context.Context, r compile.Result) error {
 		resources = append(resources, compiletest.Resource{Type: "Host", Title: o.Title, Exported: true, Parameters: o.Parameters})
 	}
 	node := r.Compilation.Node
-	if held, _ := w.Held(context.Background(), r.Compilation); held {
+	if held, _ := w.Held(ctx, r.Compilation); held {
 		w.queue.SetHeld(node, true)
 		return compile.ErrHeld
 	}

@@ -144,7 +144,7 @@ type newest struct {
 // there last could miss it in both.
 func (s *Service) head(ctx context.Context, node fleet.Certname) (newest, error) {
 	var waiting Set
-	none := error(fault.New(fault.NotFound, "nothing is queued"))
+	none := fault.New(fault.NotFound, "nothing is queued")
 	if !s.idle() {
 		waiting, none = s.Store.QueuedFacts(ctx, node)
 	}

@@ -104,7 +104,7 @@ func (c *canonicalizer) objectValue() error {
 		c.out = append(c.out, '}')
 		return c.count()
 	}
-	if !sorted(c.members[base:]) && !(c.asWritten && distinct(c.members[base:])) {
+	if !sorted(c.members[base:]) && (!c.asWritten || !distinct(c.members[base:])) {
 		c.arrange(c.members[base:], start)
 		c.order.note(part, c.members[base:])
 	}

@@ -22,7 +22,8 @@ func TestFirstFailure(t *testing.T) {
 	}{
 		"none": {inventory.Report{Resources: []inventory.ResourceStatus{good}}, inventory.ResourceFailure{}},
 		"by time, not by place": {inventory.Report{Resources: []inventory.ResourceStatus{
-			good, {Type: "Exec", Title: "late", Failed: true, Time: at(9), Events: failure("late")},
+			good,
+			{Type: "Exec", Title: "late", Failed: true, Time: at(9), Events: failure("late")},
 			{Type: "Exec", Title: "x", Failed: true, Time: at(3), Events: failure("wrong")},
 		}}, inventory.ResourceFailure{Resource: "Exec[x]", Message: "wrong"}},
 		"what failed before what failed to restart": {inventory.Report{Resources: []inventory.ResourceStatus{

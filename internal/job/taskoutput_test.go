@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -21,8 +20,10 @@ func TestKeysOfTaskOutput(t *testing.T) {
 		reason, text string
 	}{
 		{Task, 0, `{"a": 1}`, Succeeded, "exit code 0", `{"a": 1}`},
-		{Task, 0, `{"_error": {"msg": "full", "kind": "x/y"}}`, RunFailed, "exit code 0, and its output has an _error: full",
-			`{"_error": {"msg": "full", "kind": "x/y"}}`},
+		{
+			Task, 0, `{"_error": {"msg": "full", "kind": "x/y"}}`, RunFailed, "exit code 0, and its output has an _error: full",
+			`{"_error": {"msg": "full", "kind": "x/y"}}`,
+		},
 		{Task, 0, `{"_error":"text"}`, RunFailed, "exit code 0, and its output has an _error: text", `{"_error":"text"}`},
 		{Task, 0, `{"_error":{}}`, RunFailed, "exit code 0, and its output has an _error: {}", `{"_error":{}}`},
 		{Task, 0, `{"_error":""}`, RunFailed, "exit code 0, and its output has an _error", `{"_error":""}`},
@@ -31,8 +32,10 @@ func TestKeysOfTaskOutput(t *testing.T) {
 		{Task, 0, `_error {`, Succeeded, "exit code 0", `_error {`},
 		{Task, 3, `{"_error":{"msg":"m"}}`, RunFailed, "exit code 3", `{"_error":{"msg":"m"}}`},
 		{Task, 0, `{ "_sensitive" : {"p": "s3"} , "b":[1.50] }`, Succeeded, "exit code 0", `{ "_sensitive" : "(hidden)" , "b":[1.50] }`},
-		{Task, 1, `{"a":1,"_sensitive":"s3","\u005fsensitive":["s3"],"_error":{"msg":"m"}}`, RunFailed, "exit code 1",
-			`{"a":1,"_sensitive":"(hidden)","\u005fsensitive":"(hidden)","_error":{"msg":"m"}}`},
+		{
+			Task, 1, `{"a":1,"_sensitive":"s3","\u005fsensitive":["s3"],"_error":{"msg":"m"}}`, RunFailed, "exit code 1",
+			`{"a":1,"_sensitive":"(hidden)","\u005fsensitive":"(hidden)","_error":{"msg":"m"}}`,
+		},
 		{Task, 0, `{"\u005fsensitive":["s3"]}`, Succeeded, "exit code 0", `{"\u005fsensitive":"(hidden)"}`},
 		{Command, 0, `{"_error":1,"_sensitive":2}`, Succeeded, "exit code 0", `{"_error":1,"_sensitive":2}`},
 	} {
@@ -71,7 +74,7 @@ func TestWordsOfExitCodes(t *testing.T) {
 		{"tutti-agent/1", 8, "", "exit code 8"},
 		{"", 8, "", "exit code 8"},
 	} {
-		results := jsontext.Value(pxp.Data(pxp.Outcome{ExitCode: c.exit, Stdout: c.stdout}))
+		results := pxp.Data(pxp.Outcome{ExitCode: c.exit, Stdout: c.stdout})
 		e, _ := Answer{Kind: Response, Transaction: "t", Results: results}.event(Command, time.Unix(1, 0), time.Unix(2, 0))
 		if got := e.explained(c.agent).Reason; got != c.want {
 			t.Errorf("%s, %d: %q, want %q", c.agent, c.exit, got, c.want)

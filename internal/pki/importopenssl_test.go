@@ -63,8 +63,10 @@ func newOpensslCA(t *testing.T, name string, issuer *opensslCA, more ...string) 
 	if issuer != nil {
 		from, at = []string{"-keyfile", "key.pem", "-cert", "crt.pem"}, issuer.dir
 	}
-	args := append([]string{"ca", "-config", "config", "-batch", "-notext",
-		"-in", filepath.Join(c.dir, "request.pem"), "-out", filepath.Join(c.dir, "crt.pem")}, from...)
+	args := append([]string{
+		"ca", "-config", "config", "-batch", "-notext",
+		"-in", filepath.Join(c.dir, "request.pem"), "-out", filepath.Join(c.dir, "crt.pem"),
+	}, from...)
 	openssl(t, at, append(args, more...)...)
 	c.key, c.cert = string(readFile(t, filepath.Join(c.dir, "key.pem"))), string(readFile(t, filepath.Join(c.dir, "crt.pem")))
 	c.list = c.gencrl(t)

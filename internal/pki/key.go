@@ -58,9 +58,9 @@ func checkDigest(algorithm x509.SignatureAlgorithm) error {
 	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA, x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS,
 		x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512, x509.PureEd25519:
 		return nil
-	default:
-		return fault.New(fault.Denied, "the certificate request is signed by %s: sign it with SHA-256 or better", algorithm)
+	case x509.UnknownSignatureAlgorithm, x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.DSAWithSHA256, x509.ECDSAWithSHA1:
 	}
+	return fault.New(fault.Denied, "the certificate request is signed by %s: sign it with SHA-256 or better", algorithm)
 }
 
 func sameKey(a, b crypto.PublicKey) bool {

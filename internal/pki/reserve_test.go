@@ -37,7 +37,7 @@ func TestNamesOfTheServerAreNobodyElses(t *testing.T) {
 		"all": {All: true}, "list": {Names: []string{"*", "localhost", "*.example"}}, "policy": {Decide: yes}, "token": {},
 	} {
 		t.Run(way, func(t *testing.T) {
-			cfg := cfg
+			ctx, cfg := t.Context(), cfg
 			cfg.Autosign = policy
 			a := open(t, cfg, store) // the names of old certificates are known after a restart
 			_, err := a.ServerCertificate(ctx, []string{"tutti.example", "alias.example", "late.example", "192.0.2.7"})

@@ -32,7 +32,7 @@ func RotateAdmin(path string) (Rotated, error) {
 	}
 	d := &dataDir{path: path}
 	rotated := Rotated{File: d.join(TokenFile)}
-	if err := d.write(TokenFile, rbac.NewSecret()+"\n", 0o600); err != nil {
+	if err := d.write(TokenFile, rbac.NewSecret()+"\n"); err != nil {
 		return rotated, err
 	}
 	if rotated.Server, err = d.holder(); err != nil || rotated.Server == 0 {

@@ -41,7 +41,7 @@ func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (impo
 	if err != nil {
 		return imported, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.close()) }() //nolint:contextcheck // ctx may be over, and the store is closed even so
 	return p.ca.Import(ctx, dir)
 }
 
@@ -49,7 +49,7 @@ func ImportCA(ctx context.Context, c Config, dir string, errOut io.Writer) (impo
 // agree. Nothing else of the server is opened: it would refuse.
 func AdoptCA(ctx context.Context, c Config, discard bool, errOut io.Writer) (adopted pki.Adopted, err error) {
 	p := &parts{log: newLogger(c, errOut)}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.close()) }() //nolint:contextcheck // ctx may be over, and the store is closed even so
 	if p.data, err = openDataDir(c.Data); err != nil {
 		return adopted, err
 	}

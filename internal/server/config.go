@@ -332,9 +332,12 @@ func (c Config) checkNumbers() error {
 			return bad(key, "%s is too short; write a number with its unit, for example 90s, 5m or 24h", value)
 		}
 	}
-	for key, value := range map[string]time.Duration{"request_ttl": c.RequestTTL, "node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL,
+	for key, value := range map[string]time.Duration{
+		"request_ttl": c.RequestTTL, "node_ttl": c.NodeTTL, "node_purge_ttl": c.NodePurgeTTL,
 		"volatile_ttl":  c.VolatileTTL,
-		"refresh_after": c.RefreshAfter, "admin_token_lifetime": c.AdminTokenLifetime, "report_detail_retention": c.ReportDetailRetention, "hsts_max_age": c.HSTSMaxAge} {
+		"refresh_after": c.RefreshAfter, "admin_token_lifetime": c.AdminTokenLifetime, "report_detail_retention": c.ReportDetailRetention,
+		"hsts_max_age": c.HSTSMaxAge,
+	} {
 		if value != 0 && value < time.Millisecond {
 			return bad(key, "%s is too short; write a number with its unit, for example 168h, or 0 for never", value)
 		}

@@ -127,13 +127,13 @@ func (d *dataDir) token() (string, error) {
 		return "", unusable(d.path, err)
 	}
 	token := rbac.NewSecret()
-	return token, d.write(TokenFile, token+"\n", 0o600)
+	return token, d.write(TokenFile, token+"\n")
 }
 
 // write replaces a file: the old or the new content is there, never half.
-func (d *dataDir) write(name, content string, mode fs.FileMode) error {
+func (d *dataDir) write(name, content string) error {
 	path := d.join(name)
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return unusable(d.path, err)
 	}

@@ -34,7 +34,7 @@ func (d *dataDir) sealKey() (seal, error) {
 		var key [32]byte
 		_, _ = rand.Read(key[:])
 		content = []byte(hex.EncodeToString(key[:]))
-		err = d.write(sealFile, string(content)+"\n", 0o600)
+		err = d.write(sealFile, string(content)+"\n")
 	}
 	if err != nil {
 		return seal{}, unusable(d.path, err)

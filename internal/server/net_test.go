@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -47,8 +48,10 @@ func netStories() []netStory {
 		},
 		{
 			name: "a class that is a defined type as well", mistakes: half,
-			files: map[string]string{"manifests/a.pp": "class same { }\n", "manifests/b.pp": "define same() { }\n", "manifests/c.pp": "notify { 'always': }\n",
-				"environment.conf": "manifest = manifests\n"},
+			files: map[string]string{
+				"manifests/a.pp": "class same { }\n", "manifests/b.pp": "define same() { }\n", "manifests/c.pp": "notify { 'always': }\n",
+				"environment.conf": "manifest = manifests\n",
+			},
 			wrong: []string{"db1.example"}, // the first node has the mistake that is kept from the second
 		},
 		{
@@ -58,8 +61,10 @@ func netStories() []netStory {
 		},
 		{
 			name: "Hiera's data below a directory with a harmless name", mistakes: harmless,
-			files: map[string]string{"manifests/site.pp": "notify { 'text': message => lookup('text') }\n", "data/facter/web.yaml": "text: one\n",
-				"hiera.yaml": "version: 5\nhierarchy:\n  - name: all\n    path: facter/web.yaml\n"},
+			files: map[string]string{
+				"manifests/site.pp": "notify { 'text': message => lookup('text') }\n", "data/facter/web.yaml": "text: one\n",
+				"hiera.yaml": "version: 5\nhierarchy:\n  - name: all\n    path: facter/web.yaml\n",
+			},
 			changed: map[string]string{"data/facter/web.yaml": "text: two\n"},
 		},
 		{
@@ -129,9 +134,7 @@ func TestVerifyFindsWhatStandsAlthoughItIsOld(t *testing.T) {
 				return
 			}
 			s.verified("web1.example", compile.Same)
-			for path, text := range story.changed {
-				w.Files[path] = text
-			}
+			maps.Copy(w.Files, story.changed)
 			if story.list != nil {
 				w.Nodes[0].Facts = w.Nodes[0].Facts.With(story.list, "deep", "list")
 				s.around()

@@ -87,7 +87,7 @@ type parts struct {
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
-	defer func() {
+	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
 		}
@@ -132,7 +132,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openIntake(ctx, c); err != nil {
 		return p, err
 	}
-	if err = p.openDeliver(); err != nil {
+	if err = p.openDeliver(); err != nil { //nolint:contextcheck // its figures are asked for later
 		return p, err
 	}
 	if err = p.openJobs(c); err != nil {

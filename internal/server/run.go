@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.close()) }() //nolint:contextcheck // ctx may be over, and the store is closed even so
 	if err := p.openToken(ctx); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 	routes, err := p.routes(d.health)
 	if err == nil {
 		d.address = "https://" + clientHost(d.front.Addr())
-		err = p.data.write(AddressFile, d.address+"\n", 0o600)
+		err = p.data.write(AddressFile, d.address+"\n")
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.close())

@@ -25,7 +25,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	report, err := r.store.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Of(err) == fault.NotFound && err != nil:
-		return known, nil
+		return known, nil //nolint:nilerr // there is no report of that run
 	case err != nil:
 		return known, err
 	}

@@ -133,8 +133,10 @@ func (s *truthServer) deploy() {
 	s.must(err)
 	_, err = bundle.Upload(s.t.Context(), s.p.blobs)
 	s.must(err)
-	v, err := s.p.library.Deploy(s.t.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest, At: time.Now(), Actor: "test",
-		Origin: "test"})
+	v, err := s.p.library.Deploy(s.t.Context(), code.Deployment{
+		Environment: "production", Manifest: bundle.Manifest, At: time.Now(), Actor: "test",
+		Origin: "test",
+	})
 	s.must(err)
 	s.version = v.ID
 	s.code++
@@ -229,8 +231,10 @@ func (s *truthServer) fresh() map[string]truth.Result {
 	for range 5 {
 		stands := true
 		for _, node := range s.w.Nodes {
-			order, _, err := s.orders.Build(s.t.Context(), compile.Compilation{Node: fleet.Certname(node.Name), Environment: "production",
-				Version: s.version, Trusted: encoded(s.t, node.Trusted)})
+			order, _, err := s.orders.Build(s.t.Context(), compile.Compilation{
+				Node: fleet.Certname(node.Name), Environment: "production",
+				Version: s.version, Trusted: encoded(s.t, node.Trusted),
+			})
 			s.must(err)
 			request := truth.Request{Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{}, Order: map[string]any{
 				"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,

@@ -152,7 +152,8 @@ func TestPausesGrow(t *testing.T) {
 	}{
 		"one server": {[]string{"ws://one"}, []int{0, 4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 84, 92, 100, 108, 116, 124}, "one" + strings.Repeat(" one", 16)},
 		"three servers": {
-			[]string{"ws://one", "ws://two", "ws://three"}, []int{0, 2, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
+			[]string{"ws://one", "ws://two", "ws://three"},
+			[]int{0, 2, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
 			strings.Repeat("one two three ", 6) + "one",
 		},
 	} {

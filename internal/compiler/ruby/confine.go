@@ -48,8 +48,8 @@ func (c Config) spec(interpreter string, more Grants, private string, paths ...s
 
 // home is where an interpreter lies with its libraries: /opt/ruby for /opt/ruby/bin/ruby.
 func home(interpreter string) string {
-	if real, err := filepath.EvalSymlinks(interpreter); err == nil {
-		interpreter = real
+	if target, err := filepath.EvalSymlinks(interpreter); err == nil {
+		interpreter = target
 	}
 	dir := filepath.Dir(interpreter)
 	prefix := filepath.Dir(dir)

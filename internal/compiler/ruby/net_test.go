@@ -50,8 +50,10 @@ func TestPlainPuppetFindsOldMistakes(t *testing.T) {
 				"      value.is_a?(Hash) ? value.sort.to_h { |k, v| [k, of(v)] } : value\n    end\n  end\n\n"},
 		}},
 		{"AVariableOfATemplateIsMissed", "erb", []mistake{
-			{"templates.rb", "        return {} if wanted.empty?\n",
-				"        wanted = wanted.reject { |name, _| name == 'role' }\n        return {} if wanted.empty?\n"},
+			{
+				"templates.rb", "        return {} if wanted.empty?\n",
+				"        wanted = wanted.reject { |name, _| name == 'role' }\n        return {} if wanted.empty?\n",
+			},
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -163,7 +165,9 @@ func TestPlainPuppetFindsAStaleCatalog(t *testing.T) {
 				t.Errorf("got %+v, %v, want %s", v, err, outcome)
 			}
 			stop()
-			<-ended
+			if err := <-ended; err != nil {
+				t.Errorf("the dispatcher ended with %v", err)
+			}
 		})
 	}
 }

@@ -82,8 +82,10 @@ func TestNoNameOfADirectoryIsHarmless(t *testing.T) {
 		rows = append(
 			rows,
 			struct{ name, code, want, not string }{name, "notify { 'x': message => String(rows::uses_" + module + "()) }", "volatile reads the clock", ""},
-			struct{ name, code, want, not string }{name, "notify { 'x': message => file('rows/puppet/" + name + "/text') }",
-				"file modules/rows/files/puppet/" + name + "/text", "volatile "},
+			struct{ name, code, want, not string }{
+				name, "notify { 'x': message => file('rows/puppet/" + name + "/text') }",
+				"file modules/rows/files/puppet/" + name + "/text", "volatile ",
+			},
 			struct{ name, code, want, not string }{
 				name, "notify { 'x': message => template('rows/puppet/" + name + "/text.erb') }", "file modules/rows/templates/puppet/" + name +
 					"/text.erb", "volatile ",

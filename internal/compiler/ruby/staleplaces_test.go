@@ -218,8 +218,10 @@ func TestWhatNoInputStandsFor(t *testing.T) {
 func TestCodeThatReadsWhereLoadersLook(t *testing.T) {
 	t.Parallel()
 	rows := []staleRow{}
-	for _, dir := range []string{"modules/other/types", "modules/other/functions", "modules/other/lib/puppet/functions",
-		"modules/other/lib/puppet/type", "types", "functions"} {
+	for _, dir := range []string{
+		"modules/other/types", "modules/other/functions", "modules/other/lib/puppet/functions",
+		"modules/other/lib/puppet/type", "types", "functions",
+	} {
 		path := "File.join(Puppet.lookup(:current_environment).modules.first.path, '../..', '" + dir + "')"
 		file := "one." + map[bool]string{true: "rb", false: "pp"}[strings.Contains(dir, "lib")]
 		rows = append(

@@ -2,6 +2,7 @@ package ruby
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,9 +92,7 @@ func sameAsPlain(t *testing.T, pool *Pool, o compile.Order, want json.RawMessage
 // withConf is files with an environment.conf that names no directories of the machine.
 func withConf(files map[string]string) map[string]string {
 	whole := map[string]string{"environment.conf": "modulepath = modules\n"}
-	for path, text := range files {
-		whole[path] = text
-	}
+	maps.Copy(whole, files)
 	for path := range whole {
 		if strings.HasSuffix(path, ".keep") {
 			whole[path] = "# kept\n"

@@ -2,6 +2,7 @@ package pkitest
 
 import (
 	"context"
+	"maps"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -81,9 +82,7 @@ func (m *Memory) Clone() *Memory {
 	for serial, cert := range m.certs {
 		c.certs[serial] = copyCertificate(cert)
 	}
-	for hash, token := range m.tokens {
-		c.tokens[hash] = token
-	}
+	maps.Copy(c.tokens, m.tokens)
 	c.crlNumber.Set(m.crlNumber)
 	c.anchor = m.anchor
 	return c

@@ -110,21 +110,21 @@ func byLength(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), stri
 
 // find opens a path that will be hidden, by its name and by where that leads.
 func find(path string, covers []string) (points []point) {
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil // it is not there; the ruleset says so
 	}
-	names := []string{filepath.Clean(path), real}
+	names := []string{filepath.Clean(path), target}
 	for _, name := range slices.Compact(names) {
 		if !slices.ContainsFunc(covers, func(dir string) bool { return below(name, dir) }) {
 			continue
 		}
-		fd, err := unix.Open(real, unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(target, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
 		var stat unix.Stat_t
-		p := point{path: name, from: os.NewFile(uintptr(fd), real)}
+		p := point{path: name, from: os.NewFile(uintptr(fd), target)}
 		p.dir = unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR
 		points = append(points, p)
 	}

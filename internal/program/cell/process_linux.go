@@ -119,7 +119,7 @@ func (k *Keeper) guarded(cmd *exec.Cmd, o order, socket *os.File) {
 	cmd.Path = "/proc/self/exe" // which is this version, even after an update
 	cmd.Args = []string{"tutti", command, strconv.Itoa(3 + len(cmd.ExtraFiles))}
 	cmd.Env, cmd.Dir = []string{"GOMAXPROCS=2"}, "/"
-	cmd.ExtraFiles = append(cmd.ExtraFiles[:len(cmd.ExtraFiles):len(cmd.ExtraFiles)], socket)
+	cmd.ExtraFiles = append(slices.Clip(cmd.ExtraFiles), socket)
 	sys := &syscall.SysProcAttr{Setsid: true}
 	if o.Spaces {
 		sys.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC

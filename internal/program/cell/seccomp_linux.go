@@ -42,7 +42,9 @@ const setFilter = 1
 // newSpaces are the flags of clone that make namespaces.
 const newSpaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
+func refuse(errno unix.Errno) uint32 {
+	return unix.SECCOMP_RET_ERRNO | uint32(errno&unix.SECCOMP_RET_DATA)
+}
 
 // filter is the program that the kernel runs at each call.
 type filter []unix.SockFilter
@@ -100,8 +102,8 @@ func newFilter() filter {
 
 // enforce puts the filter in force for the calling thread and what it starts.
 func (f filter) enforce() error {
-	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]} //nolint:gosec // a hundred steps
-	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, setFilter, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}                                                      //nolint:gosec // a hundred steps
+	if _, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, setFilter, 0, uintptr(unsafe.Pointer(&program))); errno != 0 { //nolint:gosec // the kernel reads it during the call, and takes it in no other way
 		return fmt.Errorf("put the filter of system calls in force: %w", errno)
 	}
 	return nil

@@ -3,6 +3,7 @@ package hook_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -92,9 +93,7 @@ func TestProgramsRunInACell(t *testing.T) {
 			var got map[string]any
 			must(t, json.Unmarshal(printed, &got))
 			expected := map[string]any{"reach the server": false, "reach a named port": c.reachesNamed}
-			for what, may := range want {
-				expected[what] = may
-			}
+			maps.Copy(expected, want)
 			for what, may := range expected {
 				if got[what] != may {
 					t.Errorf("%s: %v, want %v", what, got[what], may)

@@ -252,7 +252,7 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
 		}
 		if op.Upload {
-			h.Streams(r.Context())
+			h.Streams(r.Context()) //nolint:contextcheck // the request carries it
 		}
 		answer, err := h.do(w, r, op, act)
 		if err != nil {

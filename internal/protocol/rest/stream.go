@@ -66,7 +66,7 @@ func (s *eventStream) follow(ctx context.Context, run func(context.Context) erro
 // watchRights ends the stream when its caller was deleted, disabled or given other rights, or their token was
 // revoked or has expired, whatever the stream does at that moment. Who may still see it comes back, and is judged anew.
 func (s *eventStream) watchRights(ctx context.Context, end context.CancelFunc) {
-	actor := fleet.ActorFrom(s.r.Context())
+	actor := fleet.ActorFrom(ctx)
 	tick := time.NewTicker(rightsLook)
 	defer tick.Stop()
 	for {

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -16,27 +17,27 @@ import (
 // change is something that takes a right from a caller.
 type change struct {
 	name, caller string
-	do           func(b bench, t *testing.T) error
+	do           func(ctx context.Context, b bench) error
 }
 
 func changes() []change {
-	edit := func(name string, to func(*rbac.User)) func(bench, *testing.T) error {
-		return func(b bench, t *testing.T) error {
-			_, err := b.store.ChangeUser(t.Context(), name, func(u *rbac.User) error { to(u); return nil })
+	edit := func(name string, to func(*rbac.User)) func(context.Context, bench) error {
+		return func(ctx context.Context, b bench) error {
+			_, err := b.store.ChangeUser(ctx, name, func(u *rbac.User) error { to(u); return nil })
 			return err
 		}
 	}
 	return []change{
-		{"deleted", "operator", func(b bench, t *testing.T) error { return b.store.DeleteUser(t.Context(), "operator") }},
+		{"deleted", "operator", func(ctx context.Context, b bench) error { return b.store.DeleteUser(ctx, "operator") }},
 		{"disabled", "operator", edit("operator", func(u *rbac.User) { u.Disabled = true })},
 		{"without its role", "operator", edit("operator", func(u *rbac.User) { u.Roles = nil })},
 		{"in a smaller role", "operator", edit("operator", func(u *rbac.User) { u.Roles = []string{"viewer"} })},
-		{"revoked", "operator", func(b bench, t *testing.T) error {
-			_, err := b.store.RevokeTokens(t.Context(), "operator", "", false)
+		{"revoked", "operator", func(ctx context.Context, b bench) error {
+			_, err := b.store.RevokeTokens(ctx, "operator", "", false)
 			return err
 		}},
-		{"a role that is narrowed", "web team", func(b bench, t *testing.T) error {
-			return b.store.ReplaceRole(t.Context(), rbac.Role{Name: "web", Grants: []fleet.Grant{{Permission: fleet.NodeRead, Nodes: webCondition}}})
+		{"a role that is narrowed", "web team", func(ctx context.Context, b bench) error {
+			return b.store.ReplaceRole(ctx, rbac.Role{Name: "web", Grants: []fleet.Grant{{Permission: fleet.NodeRead, Nodes: webCondition}}})
 		}},
 		{"a certificate without its role", "node+role", edit("ci.example.test", func(u *rbac.User) { u.Roles = nil })},
 	}
@@ -67,7 +68,7 @@ func TestStreamsEndWithTheRight(t *testing.T) {
 						path = fmt.Sprintf("/previews/%d/events", p.ID)
 					}
 					const after = 5*time.Second + 300*time.Millisecond
-					time.AfterFunc(after, func() { check(t, c.do(b, t)) })
+					time.AfterFunc(after, func() { check(t, c.do(t.Context(), b)) })
 					begun := time.Now()
 					w := b.call(caller(t, c.caller), http.MethodGet, api.Prefix+path, nil)
 					if took := time.Since(begun); w.Code != http.StatusOK || took < after || took > after+time.Second {

@@ -59,10 +59,10 @@ func newFile(path string) (*file, error) {
 func (f *file) commit() error {
 	err := errors.Join(f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.File.Name(), f.name)
+		err = os.Rename(f.Name(), f.name)
 	}
 	if err != nil {
-		_ = os.Remove(f.File.Name())
+		_ = os.Remove(f.Name())
 		return disk(f.name, err)
 	}
 	dir, err := os.Open(filepath.Dir(f.name))
@@ -72,4 +72,4 @@ func (f *file) commit() error {
 	return disk(f.name, errors.Join(dir.Sync(), dir.Close()))
 }
 
-func (f *file) abandon() error { return errors.Join(f.Close(), os.Remove(f.File.Name())) }
+func (f *file) abandon() error { return errors.Join(f.Close(), os.Remove(f.Name())) }

@@ -127,7 +127,7 @@ func (r *restoring) all(ctx context.Context) (result Result, err error) {
 		}
 	}()
 	var manifest Manifest
-	result, manifest, err = r.found.read(ctx, r)
+	result, manifest, err = r.read(ctx, r)
 	if err == nil && r.held != nil {
 		err = r.flush()
 	}

@@ -57,10 +57,12 @@ func (s *Store) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[flee
 		var node fleet.Certname
 		var title string
 		err := row.Scan(&node, &title)
-		if classes[node] == nil {
-			classes[node] = &strings.Builder{}
+		titles := classes[node]
+		if titles == nil {
+			titles = &strings.Builder{}
+			classes[node] = titles
 		}
-		classes[node].WriteString(title + "\n")
+		titles.WriteString(title + "\n")
 		return struct{}{}, err
 	}, `SELECT n.certname, r.title FROM nodes n JOIN resources r ON r.node_id = n.id
 		WHERE r.type = 'Class' AND n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l) ORDER BY n.certname, r.title`, list)

@@ -24,7 +24,8 @@ var _ backup.Records = (*Dump)(nil)
 // OpenDump opens the records to read only. It migrates nothing: a newer program can back up the
 // records of an older server that still runs.
 func OpenDump(ctx context.Context, config Config) (*Dump, error) {
-	d, err := &Dump{dialect: sqliteDialect}, error(nil)
+	d := &Dump{dialect: sqliteDialect}
+	var err error
 	if config.URL != "" {
 		d.dialect = postgresDialect
 		d.db, err = openPostgres(ctx, config.URL)

@@ -153,7 +153,7 @@ func fillEvery(t *testing.T, s *Store) {
 		}
 		for _, table := range tables {
 			for n := range 2 {
-				if err := fillRow(ctx, q, s.dialect, table, int64(n+5)); err != nil {
+				if err := fillRow(ctx, q, table, int64(n+5)); err != nil {
 					return fmt.Errorf("table %s: %w", table.Name, err)
 				}
 			}
@@ -179,7 +179,7 @@ func fillEvery(t *testing.T, s *Store) {
 	}
 }
 
-func fillRow(ctx context.Context, q querier, d dialect, table schemaTable, n int64) error {
+func fillRow(ctx context.Context, q querier, table schemaTable, n int64) error {
 	marks, values := make([]string, len(table.kinds)), make([]any, len(table.kinds))
 	for i, kind := range table.kinds {
 		marks[i] = mark(i + 1)

@@ -52,7 +52,7 @@ func OpenLoader(ctx context.Context, config Config, schema backup.Schema) (*Load
 			schema.Number, newest, versionOf(schema.Writer))
 	}
 	if err := l.open(ctx, schema.Number); err != nil {
-		return nil, explain(errors.Join(err, l.Close()), "make a database")
+		return nil, explain(errors.Join(err, l.Close()), "make a database") //nolint:contextcheck // ctx may be over, and the database is closed even so
 	}
 	return l, nil
 }
@@ -383,7 +383,7 @@ func (l *Loader) Close() error {
 	l.file = nil
 	if l.over {
 		file.use = 1
-		return file.leave(db, db.Close)
+		return file.leave(context.Background(), db, db.Close)
 	}
 	defer file.lock.release()
 	return errors.Join(db.Close(), os.Remove(file.path))

@@ -88,7 +88,7 @@ func (s *Store) openSQLite(ctx context.Context, config Config) error {
 		if s.writer != nil {
 			s.writer.close()
 		}
-		file.giveUp(s.write1)
+		file.giveUp(ctx, s.write1)
 		return err
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *Store) Close() error {
 		}
 		err = errors.Join(err, s.pool.Close())
 		if s.write1 != nil {
-			err = errors.Join(err, s.file.leave(s.write1, s.write1.Close)) // the last connection moves the WAL into the file
+			err = errors.Join(err, s.file.leave(context.Background(), s.write1, s.write1.Close)) // the last connection moves the WAL into the file
 		}
 	})
 	return err

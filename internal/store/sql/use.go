@@ -96,7 +96,7 @@ func (f *sqliteFile) check(number int64, last note) error {
 	log, err := os.Stat(f.path + "-wal")
 	logged := err == nil && log.Size() > 0
 	switch noted := last.number; {
-	case number%2 == 1 && err != nil && !(last.word == isEnded && last.known && noted == number),
+	case number%2 == 1 && err != nil && (last.word != isEnded || !last.known || noted != number),
 		last.behind && !logged:
 		return fault.New(fault.Conflict, "%s was copied while a server used it, without its log (%s-wal): "+
 			"what was written last is missing, and the file may be torn. "+
@@ -135,10 +135,10 @@ func (f *sqliteFile) say(word string, number int64) error {
 	return nil
 }
 
-// leave ends the use; shut closes the file, whose last connection db is.
-func (f *sqliteFile) leave(db *sql.DB, shut func() error) error {
+// leave ends the use, also when ctx is over; shut closes the file, whose last connection db is.
+func (f *sqliteFile) leave(ctx context.Context, db *sql.DB, shut func() error) error {
 	number := f.use + 1
-	if _, err := db.ExecContext(context.Background(), fmt.Sprintf("PRAGMA user_version = %d", number)); err != nil {
+	if _, err := db.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA user_version = %d", number)); err != nil {
 		number-- // a full disk: the lock alone says that it was closed
 	}
 	err := shut()
@@ -149,9 +149,9 @@ func (f *sqliteFile) leave(db *sql.DB, shut func() error) error {
 	return err
 }
 
-// giveUp ends a use that did not come to be. What the last one left in the log may be in the file
+// giveUp ends a use that did not come to be, also when ctx is over. What the last one left in the log may be in the file
 // now, so the file gets another number, too.
-func (f *sqliteFile) giveUp(db *sql.DB) {
+func (f *sqliteFile) giveUp(ctx context.Context, db *sql.DB) {
 	defer f.lock.release()
 	if db == nil {
 		_ = f.lock.write(f.lock.said)
@@ -161,7 +161,7 @@ func (f *sqliteFile) giveUp(db *sql.DB) {
 	if !f.clean {
 		word = inUse // it is still to be checked
 	}
-	_, err := db.ExecContext(context.Background(), fmt.Sprintf("PRAGMA user_version = %d", f.use+1))
+	_, err := db.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA user_version = %d", f.use+1))
 	if _ = db.Close(); err != nil {
 		_ = f.lock.write(f.lock.said)
 		return
@@ -199,5 +199,5 @@ func Accept(ctx context.Context, path string) error {
 		number = max(number, last.number)
 	}
 	file.use = number + 1 + number%2
-	return explain(file.leave(db, db.Close), "accept the database")
+	return explain(file.leave(ctx, db, db.Close), "accept the database")
 }

@@ -189,7 +189,7 @@ func TestACopyIsKeptBeforeAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.use = 1
-	if err := file.leave(db, db.Close); err != nil {
+	if err := file.leave(t.Context(), db, db.Close); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path+".schema-7", nil, 0o600); err != nil {
@@ -241,7 +241,7 @@ func TestAKilledServersFileIsUsed(t *testing.T) {
 	if err := db.PingContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	file.giveUp(db)
+	file.giveUp(t.Context(), db)
 	if s := reopened(t, whole); s.file.clean {
 		t.Error("a file whose server was killed counts as closed")
 	}

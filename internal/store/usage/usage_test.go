@@ -16,8 +16,10 @@ func TestGrowthIsSinceTheOldestSampleOfAMonth(t *testing.T) {
 		{day(60), "reports", 1}, {day(10), "facts", 600}, {day(10), "reports", 1000}, {day(10), "blobs", 9000}, {day(5), "reports", 2900}, {now, "facts", 500},
 	})
 	want := []Area{
-		{Name: "blobs", Bytes: 9000, Since: day(10)}, {Name: "reports", Bytes: 3000, Growth: 200, Since: day(10)},
-		{Name: "facts", Bytes: 500, Growth: -10, Since: day(10)}, {Name: "new", Bytes: 400, Growth: 40, Since: day(10)},
+		{Name: "blobs", Bytes: 9000, Since: day(10)},
+		{Name: "reports", Bytes: 3000, Growth: 200, Since: day(10)},
+		{Name: "facts", Bytes: 500, Growth: -10, Since: day(10)},
+		{Name: "new", Bytes: 400, Growth: 40, Since: day(10)},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
