@@ -93,7 +93,7 @@ func (r *reports) Deliver(ctx context.Context) error {
 		}
 		err = r.sendInTurn(ctx, text)
 		switch {
-		case fault.Of(err) == fault.Invalid && err != nil:
+		case fault.Is(err, fault.Invalid):
 			r.log.WarnContext(ctx, "report dropped, no server will ever take it", "report", name, "err", err)
 		case err != nil:
 			return err

@@ -137,7 +137,7 @@ const releasedMode = "released"
 func (d *daemon) released(ctx context.Context) *pxp.PuppetCatalog {
 	ctx, cancel := context.WithTimeout(ctx, releasedTime)
 	defer cancel()
-	if err := d.refreshCatalog(ctx); fault.Of(err) == fault.NotFound && err != nil {
+	if err := d.refreshCatalog(ctx); fault.Is(err, fault.NotFound) {
 		return nil
 	}
 	if d.catalogs.now().Mode != releasedMode {

@@ -76,7 +76,7 @@ func (n *newJob) start(ctx context.Context) (api.Job, error) {
 
 // wrongInput says that what the server cannot use was given on the command line.
 func wrongInput(err error) error {
-	if err != nil && fault.Of(err) == fault.Invalid {
+	if fault.Is(err, fault.Invalid) {
 		return usageError{err}
 	}
 	return err

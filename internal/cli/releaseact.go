@@ -102,7 +102,7 @@ func (a *app) awaitRelease(ctx context.Context, r api.Release) error {
 	w := a.watcherOfRelease(client, r.ID)
 	w.seen, w.told = r.Revision, fromNow
 	ended, err := w.followed(ctx)
-	if fault.Of(err) == fault.Denied && err != nil {
+	if fault.Is(err, fault.Denied) {
 		a.hint("Release %s: %s", r.ID, releaseSummary(r))
 		return nil //nolint:nilerr // it is aborted, which is what was asked for
 	}

@@ -64,7 +64,7 @@ anything is sent.
 
 // wrongTask says of a task or environment that is not there that it was misspelt.
 func wrongTask(err error) error {
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return usageError{err}
 	}
 	return wrongInput(err)

@@ -18,7 +18,7 @@ const defaultManifest = "manifests"
 // environment.conf is none.
 func (l *Library) StartManifest(ctx context.Context, t *Tree) (string, error) {
 	conf, err := l.conf(ctx, t)
-	if fault.Of(err) == fault.Invalid && err != nil {
+	if fault.Is(err, fault.Invalid) {
 		return "", nil //nolint:nilerr // what cannot be read does not name anything
 	}
 	if err != nil {

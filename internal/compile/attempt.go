@@ -214,7 +214,7 @@ func (d *Dispatcher) document(ctx context.Context, c Compilation, o Outcome) (do
 	if d.Finisher != nil {
 		var inlined []byte
 		inlined, used, err = d.Finisher.Inline(ctx, c.Environment, c.Version, o.Catalog)
-		if fault.Of(err) == fault.Invalid && err != nil { // as with a source that does not exist: it stays wrong
+		if fault.Is(err, fault.Invalid) { // as with a source that does not exist: it stays wrong
 			return nil, used, &Error{Cause: CauseCode, Message: fault.Detail(err), Logs: o.Logs}
 		}
 		if err != nil {

@@ -114,7 +114,7 @@ func (s *Service) Catalog(ctx context.Context, a Ask) (Answer, error) {
 	}
 	for range 3 { // a row can vanish under a waiter, but not again and again
 		c, err := s.obtain(ctx, patience, a, transaction)
-		if fault.Of(err) == fault.NotFound && err != nil {
+		if fault.Is(err, fault.NotFound) {
 			continue
 		}
 		if err != nil {

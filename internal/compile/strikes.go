@@ -61,7 +61,7 @@ func compiled(err error) error {
 	if failed := asError(err); failed != nil && failed.Cause == CauseCrash {
 		return died{failed}
 	}
-	if err != nil && fault.Of(err) == fault.Unavailable {
+	if fault.Is(err, fault.Unavailable) {
 		return absent{err}
 	}
 	return err

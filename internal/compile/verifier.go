@@ -242,7 +242,7 @@ func (v *Verifier) made(ctx context.Context, node fleet.Certname, env fleet.Envi
 			err = fault.New(fault.NotFound, "%s", verdict.Why)
 		}
 	}
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		c, err = v.Store.DoneOf(ctx, node, env, version)
 	}
 	if err == nil {

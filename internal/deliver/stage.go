@@ -112,7 +112,7 @@ func (s *Service) ReleaseAll(ctx context.Context, all []Prepared, o Order, apply
 		order := o
 		order.Catalog = *all[i].Catalog
 		g, done, err := s.Release(ctx, all[i].Node, order, apply)
-		if fault.Of(err) == fault.Conflict && err != nil {
+		if fault.Is(err, fault.Conflict) {
 			outcomes[i].State, outcomes[i].Reason = Refused, fault.Detail(err)
 			return nil
 		}

@@ -58,9 +58,9 @@ func (s *Shower) read(ctx context.Context, c content, sent bool) (text, note str
 	}
 	body, err := s.blobs.Blob(ctx, digest, int64(s.limits.TextBytes))
 	switch {
-	case fault.Of(err) == fault.NotFound && err != nil:
+	case fault.Is(err, fault.NotFound):
 		return "", "its content is not stored any more"
-	case fault.Of(err) == fault.Invalid && err != nil:
+	case fault.Is(err, fault.Invalid):
 		return "", "too large for a diff"
 	case err != nil:
 		return "", "its content cannot be read now"

@@ -101,7 +101,7 @@ type Patch struct {
 func (s *Service) Patch(ctx context.Context, p Patch) (Answer, error) {
 	head, err := s.head(ctx, p.Node)
 	switch {
-	case fault.Of(err) == fault.NotFound && err != nil:
+	case fault.Is(err, fault.NotFound):
 		return Answer{}, conflict("no facts of %s are known, so a difference cannot be applied: send all of them with PUT", p.Node)
 	case err != nil:
 		return Answer{}, err

@@ -113,7 +113,7 @@ func TestABurstIsQueued(t *testing.T) {
 		one := set(1, fmt.Sprintf(`{"number":%d,"more":"12345678901234567890"}`, i))
 		one.Node = fleet.Certname(fmt.Sprintf("n%d.example", i))
 		got, err := s.Put(ctx, one)
-		if fault.Of(err) == fault.Unavailable && err != nil {
+		if fault.Is(err, fault.Unavailable) {
 			if fault.RetryAfter(err) < 10*time.Second {
 				t.Errorf("come back in %s", fault.RetryAfter(err))
 			}

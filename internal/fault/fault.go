@@ -101,6 +101,9 @@ func Of(err error) Kind {
 	return Internal
 }
 
+// Is tells whether err is an error of this kind. Nil is of none.
+func Is(err error, kind Kind) bool { return err != nil && Of(err) == kind }
+
 // Detail is the sentence that may be shown for err; empty for an error that is
 // nobody's business but ours.
 func Detail(err error) string {

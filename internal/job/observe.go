@@ -85,7 +85,7 @@ func (s *Service) understand(ctx context.Context, a Answer) (e Event, known bool
 	id, _ := questionOf(a.Transaction)
 	r, err := s.Store.JobRun(ctx, id)
 	switch {
-	case err != nil && fault.Of(err) == fault.NotFound:
+	case fault.Is(err, fault.NotFound):
 		s.Log.DebugContext(ctx, "an answer of no run", "node", a.Node, "run", id)
 		return e, false, nil
 	case err != nil:
@@ -163,7 +163,7 @@ func (s *Service) storeBatch(ctx context.Context, batch []*delivery) {
 		events[i] = d.event
 	}
 	applied, err := s.apply(ctx, events)
-	for fault.Of(err) == fault.Unavailable && err != nil && s.rest(ctx) {
+	for fault.Is(err, fault.Unavailable) && s.rest(ctx) {
 		applied, err = s.apply(ctx, events)
 	}
 	if err != nil && len(batch) > 1 && ctx.Err() == nil {

@@ -106,7 +106,7 @@ func (a *Authority) Show(ctx context.Context, name fleet.Certname) (Entry, error
 		return Entry{}, err
 	}
 	r, err := a.store.Request(ctx, name)
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return Entry{}, fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
 	}
 	if err != nil {

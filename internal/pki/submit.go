@@ -62,7 +62,7 @@ func (a *Authority) admissible(name fleet.Certname, requestPEM []byte) (*csr, er
 func (a *Authority) nameTaken(ctx context.Context, r *csr) (bool, error) {
 	have, err := a.store.Certificate(ctx, r.name)
 	switch {
-	case err != nil && fault.Of(err) == fault.NotFound:
+	case fault.Is(err, fault.NotFound):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -173,7 +173,7 @@ const (
 // waitingBefore is a Conflict if a request for another key waits.
 func (a *Authority) waitingBefore(ctx context.Context, r *csr) (standing, error) {
 	waiting, err := a.store.Request(ctx, r.name)
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return nothing, nil
 	}
 	if err != nil {

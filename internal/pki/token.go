@@ -38,7 +38,7 @@ func (a *Authority) tokenGood(ctx context.Context, r *csr) (bool, error) {
 		return false, nil
 	}
 	token, err := a.store.Token(ctx, fleet.DigestOf([]byte(r.challenge)))
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
 	return err == nil && token.Good(r.name, time.Now().UTC()), err
@@ -47,7 +47,7 @@ func (a *Authority) tokenGood(ctx context.Context, r *csr) (bool, error) {
 // spendToken uses the request's token up; Denied if somebody was quicker.
 func (a *Authority) spendToken(ctx context.Context, r *csr) error {
 	err := a.store.SpendToken(ctx, fleet.DigestOf([]byte(r.challenge)), r.name, time.Now().UTC())
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Denied, "the join token of %s was used up a moment ago: make a new one", r.name)
 	}
 	return err

@@ -100,7 +100,7 @@ func (w *work) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || ended:
 			return
-		case err != nil && fault.Of(err) == fault.Conflict: // somebody cancelled it
+		case fault.Is(err, fault.Conflict): // somebody cancelled it
 			return
 		case err != nil:
 			w.Log.WarnContext(ctx, "a preview does not go on, will retry", "preview", w.id, "err", err)

@@ -71,7 +71,7 @@ func (a *Access) Bearer(ctx context.Context, text string) (fleet.Actor, error) {
 		return fleet.Actor{}, unknown
 	}
 	b, err := a.Store.Bearer(ctx, hash)
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return fleet.Actor{}, unknown
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor
 		return node, nil
 	}
 	user, err := a.Store.User(ctx, node.Name)
-	if fault.Of(err) == fault.NotFound && err != nil || err == nil && (user.Kind != Node || user.Disabled) {
+	if fault.Is(err, fault.NotFound) || err == nil && (user.Kind != Node || user.Disabled) {
 		return node, nil //nolint:nilerr // a name without roles is the rule
 	}
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *Access) rolesNamed(ctx context.Context, names []string) ([]Role, error)
 			continue
 		}
 		r, err := a.Store.Role(ctx, name)
-		if fault.Of(err) == fault.NotFound && err != nil {
+		if fault.Is(err, fault.NotFound) {
 			continue
 		}
 		if err != nil {

@@ -234,7 +234,7 @@ func (a *Access) DeleteRole(ctx context.Context, actor fleet.Actor, name string)
 		return err
 	}
 	err = a.Store.DeleteRole(ctx, name)
-	if err != nil && fault.Of(err) == fault.Conflict && Allow(actor, fleet.UserRead, fleet.Object{}) != nil {
+	if fault.Is(err, fault.Conflict) && Allow(actor, fleet.UserRead, fleet.Object{}) != nil {
 		return fault.Wrap(fault.Conflict, err, "somebody has the role %s, or a token is narrowed to it; take it away first", name)
 	}
 	return err

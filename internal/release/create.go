@@ -234,7 +234,7 @@ func (s *Service) shareTarget(ctx context.Context, p Preview, share Share) (Targ
 		return t.end(Refused, "there is no catalog for it: "+strings.Join(strings.Fields(share.Failure), " ")), nil
 	}
 	catalog, err := s.Previews.Catalog(ctx, p, share)
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil //nolint:nilerr // that is the answer
 	}
 	if err != nil {

@@ -160,7 +160,7 @@ func goOn(rt *rapid.T, s *release.Service, r release.Release) (aborted bool) {
 		more := r.Counts.Failures() + rapid.IntRange(0, 2).Draw(rt, "more")
 		_, err = s.Resume(ctx, ann, r.ID, &more)
 	default:
-		if _, err = s.Resume(ctx, ann, r.ID, nil); fault.Of(err) == fault.Conflict && err != nil {
+		if _, err = s.Resume(ctx, ann, r.ID, nil); fault.Is(err, fault.Conflict) {
 			more := r.Counts.Failures()
 			_, err = s.Resume(ctx, ann, r.ID, &more)
 		}

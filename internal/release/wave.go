@@ -82,7 +82,7 @@ func (s *Service) giveOne(ctx context.Context, r Release, t Target) (Target, err
 		return t, err
 	}
 	generation, err := s.Delivery.Give(ctx, t.Node, Gift{Catalog: t.Catalog, Release: r.ID, By: r.Author, Why: r.why()})
-	if fault.Of(err) == fault.Conflict && err != nil {
+	if fault.Is(err, fault.Conflict) {
 		return t.end(Refused, fault.Detail(err)), nil
 	}
 	if err == nil {
@@ -211,7 +211,7 @@ func (s *Service) follow(ctx context.Context, r Release) (Release, error) {
 // lookUp finds the job of a wave that may have been ordered just before the release was paused or aborted, or the server stopped.
 func (s *Service) lookUp(ctx context.Context, r Release, w Wave) (next Release, found bool, err error) {
 	id, err := s.Runs.Find(ctx, r.key(w))
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return r, false, nil //nolint:nilerr // it was not
 	}
 	if err != nil {

@@ -244,7 +244,7 @@ func (s *Service) save(ctx context.Context, r Release, step func(Release) Releas
 		c.Entries = []Entry{{At: s.Now(), Text: text}}
 	}
 	now, err := s.Store.SaveRelease(ctx, c)
-	if fault.Of(err) == fault.Conflict && err != nil {
+	if fault.Is(err, fault.Conflict) {
 		return s.Store.Release(ctx, r.ID)
 	}
 	if err == nil {

@@ -82,7 +82,7 @@ func (d codeDoor) Inspect(ctx context.Context, env fleet.Environment, version fl
 // Found implements httpapi.Code.
 func (d codeDoor) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
 	r, err := sql.CodeChecks{Store: d.store}.Check(ctx, env, version)
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return nil, nil //nolint:nilnil // it was not checked
 	}
 	return &r, err

@@ -104,7 +104,7 @@ type promoter struct{ *parts }
 // later than any other one of its node.
 func (d promoter) Promote(ctx context.Context, g deliver.Generation) error {
 	row, err := d.store.Reinstate(ctx, g, time.Now())
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return nil //nolint:nilerr // another one was released meanwhile
 	}
 	if err != nil {

@@ -33,7 +33,7 @@ func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bo
 		return true, nil
 	}
 	user, err := p.store.User(ctx, actor.Name)
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return false, nil //nolint:nilerr // nobody that has roles
 	}
 	return slices.Contains(user.Roles, role) && !actor.Narrowed, err
@@ -83,7 +83,7 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 // Stands implements release.Previews.
 func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c release.Catalog) (string, error) {
 	from, err := d.store.WithInputs(ctx, c.Compilation)
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
 	}
 	if err != nil {

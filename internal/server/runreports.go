@@ -24,7 +24,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	}
 	report, err := r.store.RunReport(ctx, node, transaction)
 	switch {
-	case fault.Of(err) == fault.NotFound && err != nil:
+	case fault.Is(err, fault.NotFound):
 		return known, nil //nolint:nilerr // there is no report of that run
 	case err != nil:
 		return known, err

@@ -35,7 +35,7 @@ func New(cfg Config, runner Runner, catalogs Catalogs, store Store, log *slog.Lo
 	e := &Engine{cfg: cfg, runner: runner, catalogs: catalogs, store: store, log: log, wake: make(chan struct{}, 1)}
 	var err error
 	e.state, err = store.Load()
-	if fault.Of(err) == fault.Invalid && err != nil {
+	if fault.Is(err, fault.Invalid) {
 		log.Warn("what was known of earlier runs is forgotten", "err", err)
 		e.state, err = State{}, nil
 	}

@@ -95,7 +95,7 @@ func (w *walker) check() {
 	wanted, leased, keys := 0, 0, map[key]bool{}
 	for id := range w.ids {
 		c, err := w.Queue.Compilation(w.t.Context(), id)
-		if fault.Of(err) == fault.NotFound && err != nil {
+		if fault.Is(err, fault.NotFound) {
 			delete(w.ids, id)
 			continue
 		}

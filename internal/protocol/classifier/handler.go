@@ -122,7 +122,7 @@ func (h *Handler) checked(pattern string, act action) http.HandlerFunc {
 		if err == nil {
 			err = rbac.Allow(actor, permission, fleet.Object{})
 		}
-		if fault.Of(err) == fault.Denied && err != nil {
+		if fault.Is(err, fault.Denied) {
 			h.Audit.Refused(r.Context(), h.entry(r, pattern), err) //nolint:contextcheck // the request carries it
 			kind := "permission-denied"
 			if actor.Name == "" {

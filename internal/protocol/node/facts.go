@@ -60,7 +60,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, node fleet.Cert
 		return err
 	}
 	answer, err := h.take(r.Context(), node, sub, whole)
-	if fault.Of(err) == fault.Conflict && err != nil {
+	if fault.Is(err, fault.Conflict) {
 		return h.refuse(w, r, node, err)
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func (s *server) environments(c *call) error {
 }
 
 // isNotFound tells a missing thing from a failure.
-func isNotFound(err error) bool { return err != nil && fault.Of(err) == fault.NotFound }
+func isNotFound(err error) bool { return fault.Is(err, fault.NotFound) }
 
 // isDenied tells a forbidden thing from a failure.
-func isDenied(err error) bool { return err != nil && fault.Of(err) == fault.Denied }
+func isDenied(err error) bool { return fault.Is(err, fault.Denied) }

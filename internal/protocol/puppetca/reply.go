@@ -31,7 +31,7 @@ func (e withStatus) Unwrap() error { return e.error }
 // clients expect another code than the table's.
 func as(status int, err error, kinds ...fault.Kind) error {
 	for _, kind := range kinds {
-		if err != nil && fault.Of(err) == kind {
+		if fault.Is(err, kind) {
 			return withStatus{err, status}
 		}
 	}

@@ -48,7 +48,7 @@ func (h *Handler) checkNodes(ctx context.Context, names []fleet.Certname) error 
 // signed says whether a name has a certificate.
 func (h *Handler) signed(ctx context.Context, name fleet.Certname) (bool, error) {
 	entry, err := h.Certificates.Show(ctx, name)
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
 	return entry.State == pki.Signed, err

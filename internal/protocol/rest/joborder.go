@@ -41,7 +41,7 @@ func setNoop(p *job.PuppetSpec, noop *bool) {
 
 // known says of a thing that an order names, and that is not there, that the order is wrong.
 func known(field string, err error) error {
-	if err != nil && fault.Of(err) == fault.NotFound {
+	if fault.Is(err, fault.NotFound) {
 		return fault.Wrap(fault.Invalid, err, "field %s: %s", field, fault.Detail(err))
 	}
 	return err

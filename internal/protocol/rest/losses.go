@@ -79,7 +79,7 @@ func (h *Handler) letNode(ctx context.Context, request api.NameRequest) (api.Cat
 		return api.CatalogLet{}, err
 	}
 	nodes, err := h.Deliveries.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
-	if fault.Of(err) == fault.NotFound && err != nil {
+	if fault.Is(err, fault.NotFound) {
 		err = fault.Wrap(fault.NotFound, err, "no catalog of %s is held; what is held lists: tutti catalog held", node)
 	}
 	return letOf(nodes), err

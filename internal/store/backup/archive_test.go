@@ -151,7 +151,7 @@ func FuzzArchive(f *testing.F) {
 		_, _, err = read(t.Context(), &text, Key{identities: []age.Identity{identity}}, &restoring{
 			checking: checking{ctx: t.Context()}, to: Destination{Dir: dir, Share: OnlyCA},
 		})
-		if err != nil && fault.Of(err) == fault.Internal {
+		if fault.Is(err, fault.Internal) {
 			t.Errorf("an error without words: %v", err)
 		}
 	})
