@@ -179,3 +179,35 @@ func waitGone(t *testing.T, pid int) {
 		}
 	}
 }
+
+// Plain Puppet has the settings that an operator chose, as the workers have them.
+func TestPlainPuppetHasTheChosenSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hiera := filepath.Join(dir, "hiera.yaml")
+	if err := os.WriteFile(hiera, []byte("version: 5\nhierarchy:\n  - { name: all, path: all.yaml, datadir: "+dir+" }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "all.yaml"), []byte("asked: from the global layer\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root := tree(t, withConf(map[string]string{"manifests/site.pp": `
+notify { [lookup('asked'), "${settings::strict} ${settings::strict_variables} ${settings::certname}"]: }
+node 'unknown.example.org' { notify { "unknown: ${nowhere}": } }
+node 'twice.example.org' { notify { { 'a' => 1, 'a' => 2 }['a']: } }
+node default { }
+`}))
+	roots := directories{version("chosen"): root}
+	grants := func(fleet.Environment) Grants { return Grants{Read: []string{"/etc", dir}} }
+	chosen := Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}
+	pool := running(t, Config{Workers: 1, NoJIT: true, Settings: chosen, Grants: grants}, roots)
+	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Settings: chosen, Grants: grants}, roots, baseModulePath)
+	other := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Grants: grants}, roots, baseModulePath)
+	for _, node := range []string{"a", "unknown", "twice"} {
+		o := order(t, "production", "chosen", node+".example.org")
+		agree(t, pool, plain, o)
+		if len(opinions(t, pool, other, o)) == 0 {
+			t.Errorf("%s: plain Puppet without the settings gives the same: nothing is compared", node)
+		}
+	}
+}
