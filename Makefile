@@ -31,8 +31,10 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: test-deps build ## every test, with the race detector
-	CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(RACE_TIMEOUT) ./...
+test: test-deps build $(BIN)/gotestsum ## every test, with the race detector; prints the ten slowest
+	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/test.json -- $(RACE) -timeout $(RACE_TIMEOUT) ./...
+	@echo "The ten slowest:"
+	@$(BIN)/gotestsum tool slowest --num 10 --jsonfile $(BIN)/test.json
 
 soak: test-deps build ## random changes: 200 of them, each with everything compiled anew (SEED=n)
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_CHANGES=200 $(GO) test -timeout 60m -count=1 -v -run TestReusedCatalogsEqualFreshOnes ./internal/server
@@ -99,6 +101,10 @@ bench-go: ## the Go benchmarks, in a form that benchstat compares
 $(BIN)/golangci-lint: tools/go.mod
 	@mkdir -p $(BIN)
 	cd tools && $(GO) build -o ../$(BIN)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/gotestsum: tools/go.mod
+	@mkdir -p $(BIN)
+	cd tools && $(GO) build -o ../$(BIN)/gotestsum gotest.tools/gotestsum
 
 lint: $(BIN)/golangci-lint ## the linters
 	$(BIN)/golangci-lint run ./...
