@@ -30,6 +30,10 @@ func again(ctx context.Context, inv Inventory, node fleet.Certname, asked []Ques
 	now := make([]Question, len(asked))
 	for i, q := range asked {
 		rows, count, err := answer(ctx, inv, node, q)
+		if fault.Is(err, fault.Invalid) {
+			now[i] = q.Refused(err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,9 @@ package compile
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -59,6 +61,19 @@ type Question struct {
 	Rows   int          // how many the answer had
 	Answer fleet.Digest // of the answer's JSON
 }
+
+// Refused is a question that the inventory refused, with the words of the refusal as its answer: code may go on without rows, and
+// gives another catalog where it is answered.
+func (q Question) Refused(err error) Question {
+	q.Rows, q.Answer = 0, fleet.DigestOf([]byte("refused: "+fault.Detail(err)))
+	if len(q.Text) > maxRefusedBytes {
+		q.Text = strings.ToValidUTF8(q.Text[:maxRefusedBytes], "") // another question: its refusal differs, and the catalog is compiled again
+	}
+	return q
+}
+
+// maxRefusedBytes bounds what is kept of a question that was refused; it may have been refused for its size.
+const maxRefusedBytes = 64 << 10
 
 // QuestionKind tells questions apart.
 type QuestionKind string

@@ -106,6 +106,14 @@ type Want struct {
 	Fresh bool
 }
 
+// Moved wants of another version what a row wants: its reason holds there, too.
+func Moved(c Compilation, version fleet.Digest) Want {
+	return Want{
+		Node: c.Node, Environment: c.Environment, Version: version, FactsSeq: c.FactsSeq, Trusted: c.Trusted, Priority: c.Priority,
+		At: c.WantedAt, Checks: c.Checks, Staged: c.Staged, Reach: c.Reach,
+	}
+}
+
 // Queue is the table of compilations. Every method may be called concurrently,
 // from several processes, and is one transaction. No slice is kept.
 type Queue interface {

@@ -62,7 +62,8 @@ func (v *Verifier) answers(ctx context.Context, c Compilation) (map[fleet.Digest
 	for _, q := range c.Inputs.Asked {
 		rows, ok := kept[q.Answer]
 		if !ok {
-			if rows, _, err = answer(ctx, v.Reuser.Inventory, c.Node, q); err != nil {
+			rows, _, err = answer(ctx, v.Reuser.Inventory, c.Node, q)
+			if err != nil && !fault.Is(err, fault.Invalid) { // what was refused has no rows
 				return nil, err
 			}
 		}

@@ -87,8 +87,8 @@ Notify <<| |>>
 		actor         fleet.Actor
 		there, absent []string
 	}{
-		{everything, []string{"knows db-1.example web-1.example web-2.example", "exported by db-1.example", "exported by web-1.example"}, nil},
-		{narrow, []string{"knows web-1.example web-2.example", "exported by web-1.example"}, []string{"db-1.example"}},
+		{everything, []string{"knows db-1.example web-1.example web-2.example", "guessed db-1.example", "exported by db-1.example", "exported by web-1.example"}, nil},
+		{narrow, []string{"knows web-1.example web-2.example", `"guessed "`, "exported by web-1.example"}, []string{"db-1.example"}},
 		{everything, []string{"knows db-1.example web-1.example web-2.example", "exported by db-1.example"}, nil},
 		{blind, []string{`"knows "`}, []string{"db-1.example", "exported by"}},
 	} {

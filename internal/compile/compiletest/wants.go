@@ -209,15 +209,26 @@ func (q *Queue) moveAhead(to compile.Mark) {
 			c.Priority >= compile.Signed && c.Priority <= compile.NewCode
 	})
 	slices.SortFunc(rows, newestFirst)
+	twins := func(c *compile.Compilation) bool {
+		return len(q.find(func(o *compile.Compilation) bool {
+			return o.State == compile.Wanted && o.Node == c.Node && o.Environment == to.Environment && o.Version == to.Version && o.Reach == ""
+		})) > 0
+	}
+	var folded []*compile.Compilation
 	for _, c := range rows {
-		twins := q.find(func(o *compile.Compilation) bool {
-			return o.State == compile.Wanted && o.Node == c.Node && o.Environment == to.Environment && o.Version == to.Version
-		})
-		if len(twins) > 0 {
+		if twins(c) {
+			folded = append(folded, c)
+		}
+	}
+	for _, c := range rows {
+		if twins(c) {
 			delete(q.rows, c.ID)
 		} else {
 			c.Version = to.Version
 		}
+	}
+	for _, c := range slices.Backward(folded) {
+		q.want(compile.Moved(*c, to.Version))
 	}
 	ahead := q.find(func(c *compile.Compilation) bool {
 		return c.State == compile.Wanted && c.Environment == to.Environment && c.Version == to.Version && c.Transaction == "" && !c.Staged &&

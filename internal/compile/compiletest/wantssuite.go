@@ -33,7 +33,7 @@ func RunWants(t *testing.T, open func(t *testing.T) WantsBackend) {
 		"Standings": testStandings, "StagedBases": testStagedBases, "HeldBases": testHeldBases,
 		"Footprints": testFootprints, "ConsiderMovesBases": testConsiderMovesBases,
 		"ConsiderConflicts": testConsiderConflicts, "ConsiderMovesWhatIsAhead": testConsiderMovesWhatIsAhead, "ConsiderEndsSlowdown": testConsiderEndsSlowdown,
-		"WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "Changes": testChanges,
+		"WhatIsMovedIsWantedLast": testWhatIsMovedIsWantedLast, "WhatIsMovedJoinsAPreview": testWhatIsMovedJoinsAPreview, "Changes": testChanges,
 		"Chains": testChains, "Refresh": testRefresh, "Failures": testFailures, "Broken": testBroken, "FreshJoinsNoLease": testFreshJoinsNoLease,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,6 +299,35 @@ func testWhatIsMovedIsWantedLast(b wantsBench) {
 	}
 	if got := rows["b.example"]; got.Version != v3 || got.ID != kept.ID {
 		b.t.Errorf("row %d, which nothing has overtaken, became %d of version %s", kept.ID, got.ID, got.Version.Short())
+	}
+}
+
+// testWhatIsMovedJoinsAPreview has new facts wait while previews of the next version wait, too: deploying it must not forget the facts. A
+// preview that is told of some nodes only is no twin.
+func testWhatIsMovedJoinsAPreview(b wantsBench) {
+	for _, node := range []fleet.Certname{"a.example", "b.example"} {
+		facts := ask(node)
+		facts.Transaction, facts.Priority = "", compile.NewFacts
+		b.want(facts)
+		preview := facts
+		preview.Version, preview.Priority, preview.Staged = v2, compile.Previewing, true
+		if node == "b.example" {
+			preview.Reach = "certname = \"b.example\""
+		}
+		b.want(preview)
+	}
+	b.ok(b.store.Wants.Consider(b.t.Context(), compile.Step{To: compile.Mark{Environment: env, Version: v2, Done: true}}))
+	got := map[fleet.Certname]int{}
+	for _, c := range b.lease(worker1, 10) {
+		switch {
+		case c.Version != v2:
+			b.t.Errorf("row %d of %s is still of version %s", c.ID, c.Node, c.Version.Short())
+		case c.Priority == compile.NewFacts && !c.Staged && c.Reach == "":
+			got[c.Node]++
+		}
+	}
+	if got["a.example"] != 1 || got["b.example"] != 1 {
+		b.t.Errorf("the new facts are wanted of %v", got)
 	}
 }
 

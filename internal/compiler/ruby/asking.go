@@ -89,12 +89,13 @@ func (a *asking) tooMany() string {
 
 // ask has one question answered and takes note of it.
 func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err error) {
-	a.count++
-	if a.count > a.most {
-		return nil, fault.New(fault.Invalid, "%s", a.tooMany())
+	q := compile.Question{Kind: compile.QuestionKind(m.Ask), Text: m.Query}
+	if a.count++; a.count > a.most {
+		err := fault.New(fault.Invalid, "%s", a.tooMany())
+		a.note(q.Refused(err))
+		return nil, err
 	}
 	reach, compiled := a.nodes[m.Node]
-	q := compile.Question{Kind: compile.QuestionKind(m.Ask), Text: m.Query}
 	switch {
 	case a.known == nil:
 		return nil, fault.New(fault.Unavailable, "there is none")
@@ -110,19 +111,33 @@ func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err
 	default:
 		return nil, fault.New(fault.Invalid, "there is no question %.80q", m.Ask)
 	}
-	if err != nil {
+	if err == nil {
+		if a.left -= int64(len(rows)); a.left < 0 {
+			err = fault.New(fault.Invalid, "the answers of the inventory to one compile are larger than allowed; ask for less")
+		}
+	}
+	switch {
+	case fault.Is(err, fault.Invalid):
+		a.note(q.Refused(err)) // code can catch the refusal, and go on
+		return nil, err
+	case err != nil:
 		return nil, err
 	}
-	if a.left -= int64(len(rows)); a.left < 0 {
-		return nil, fault.New(fault.Invalid, "the answers of the inventory to one compile are larger than allowed; ask for less")
-	}
 	q.Answer = fleet.DigestOf(rows)
-	if !a.seen[q] {
-		a.seen[q] = true
-		a.asked = append(a.asked, q)
+	if a.note(q) {
 		a.record(q.Answer, rows)
 	}
 	return rows, nil
+}
+
+// note adds a question to those that were asked, unless it is there.
+func (a *asking) note(q compile.Question) bool {
+	if a.seen[q] {
+		return false
+	}
+	a.seen[q] = true
+	a.asked = append(a.asked, q)
+	return true
 }
 
 // record keeps an answer for those who compile the same order again, while there is room.

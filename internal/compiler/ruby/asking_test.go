@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // askCode asks in every way, one node each.
@@ -37,6 +38,7 @@ node 'repeats.example.org' {
 }
 node 'long.example.org' { $rows = puppetdb_query(bad::long()) }
 node 'rescues.example.org' { notify { 'rescued': message => bad::rescued() } }
+node 'refused.example.org' { notify { 'refused': message => bad::refused() } }
 node 'endless.example.org' { bad::endless() }
 node 'overlong.example.org' { bad::overlong() }
 node 'garbage.example.org' { bad::garbage() }
@@ -50,6 +52,7 @@ node default { notify { 'fine': } }
 `,
 	"modules/bad/lib/puppet/functions/bad/long.rb":     function("long", "", "'x' * 1_100_000"),
 	"modules/bad/lib/puppet/functions/bad/rescued.rb":  function("rescued", "", askRuby+"begin; asked.query('resources[title]{}'); rescue Puppet::Error; 'never mind'; end"),
+	"modules/bad/lib/puppet/functions/bad/refused.rb":  function("refused", "", askRuby+"begin; asked.query('resources[title]{'); rescue Puppet::Error; 'never mind'; end"),
 	"modules/bad/lib/puppet/functions/bad/endless.rb":  function("endless", "", askRuby+"loop { asked.query(\"resources[title]{title = '#{rand}'}\") rescue nil }"),
 	"modules/bad/lib/puppet/functions/bad/overlong.rb": function("overlong", "", askRuby+"asked.send(:ask, 'ask' => 'query', 'query' => 'x' * 3_000_000)"),
 	"modules/bad/lib/puppet/functions/bad/garbage.rb":  function("garbage", "", askRuby+"asked.instance_variable_get(:@wire).instance_variable_get(:@io).write(\"\\x00 no json\\n\")"),
@@ -72,6 +75,7 @@ func TestAsking(t *testing.T) {
 		{"EqualQuestionsAreAskedOnce", equalQuestions},
 		{"NoAnswerIsNoEmptyAnswer", noAnswer},
 		{"AnswersTooLarge", answersTooLarge},
+		{"ARefusalIsAnAnswer", refusalIsAnswer},
 		{"HostileCodeIsEnded", hostileCode},
 		{"ExportedRichDataIsText", exportedRichData},
 		{"KilledWhileAQuestionIsOpen", killedWhileAsking},
@@ -111,7 +115,7 @@ func askingMistakes(t *testing.T, pool *Pool, _ *compiletest.Inventory) {
 		"no-query":    {"'puppetdb_query' parameter 'query' expects a value of type String or Array", 9},
 		"curious":     {"more than 4 questions", 12},
 		"long":        {"the query has 1100000 bytes, at most 1048576 are allowed", 17},
-		"stranger":    {`the catalog of node "other.example.org" is not being compiled`, 22},
+		"stranger":    {`the catalog of node "other.example.org" is not being compiled`, 23},
 	} {
 		got := fails(t, pool, ask(t, node))
 		if got.Cause != compile.CauseCode || !strings.Contains(got.Message, want.message) {
@@ -122,6 +126,23 @@ func askingMistakes(t *testing.T, pool *Pool, _ *compiletest.Inventory) {
 		}
 	}
 	mustCompile(t, pool, ask(t, "lists"))
+}
+
+// Code that goes on without an answer gives another catalog where the question is answered.
+func refusalIsAnswer(t *testing.T, pool *Pool, _ *compiletest.Inventory) {
+	t.Helper()
+	outcome, err := pool.Compile(t.Context(), ask(t, "refused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := compile.Question{Kind: compile.AskedQuery, Text: "resources[title]{"}
+	if len(outcome.Asked) != 1 || outcome.Asked[0].Answer == "" {
+		t.Fatalf("it asked %+v", outcome.Asked)
+	}
+	want.Answer = outcome.Asked[0].Answer
+	if outcome.Asked[0] != want || want.Answer == fleet.DigestOf([]byte("[]")) {
+		t.Errorf("it asked %+v, want %+v", outcome.Asked[0], want)
+	}
 }
 
 func equalQuestions(t *testing.T, pool *Pool, known *compiletest.Inventory) {

@@ -48,7 +48,7 @@ func started(of int, but []int) bool {
 	for _, task := range tasks {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", of, task.Name()))
 		if err != nil {
-			return true // the thread has ended, or the kernel has no such file: descendants find out
+			return len(descendants(of, but...)) > 0 // the thread has ended, or the kernel has no such file
 		}
 		for field := range bytes.FieldsSeq(text) {
 			if pid, _ := strconv.Atoi(string(field)); !slices.Contains(but, pid) {

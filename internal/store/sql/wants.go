@@ -144,7 +144,7 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 			return err
 		}
 		if step.To.Environment != "" && step.From.Version != step.To.Version {
-			if err := moveAhead(ctx, q, step.To); err != nil {
+			if err := s.moveAhead(ctx, q, step.To); err != nil {
 				return err
 			}
 		}
@@ -161,23 +161,35 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 	return explain(err, "consider a version of %s", step.To.Environment)
 }
 
-// moveAhead makes what is wanted ahead of older versions wanted of the new one. What was overtaken by another row of its node gets the
-// highest ID again: it is wanted last.
-func moveAhead(ctx context.Context, q querier, to compile.Mark) error {
+// moveAhead makes what is wanted ahead of older versions wanted of the new one. Where the new version is wanted already, by an agent or
+// by a preview, both become one row. What was overtaken by another row of its node gets the highest ID again: it is wanted last.
+func (s *Store) moveAhead(ctx context.Context, q querier, to compile.Mark) error {
 	const (
 		ahead = "state = 'wanted' AND environment = $1 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
 		older = ahead + " AND version <> $2"
+		twin  = `EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname AND o.environment = $1 AND o.state = 'wanted'
+			AND o.version = $2 AND o.reach_digest = '')`
+		overtaken = `EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname AND o.environment = $1 AND o.state = 'wanted'
+			AND o.id > compilations.id AND o.transaction_uuid = '' AND o.priority >= $3 AND o.priority <= $4)`
 	)
 	if err := endSlowdown(ctx, q, to.Environment, to.Version, false); err != nil {
 		return err
 	}
+	folded, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE "+older+" AND "+twin+" ORDER BY id",
+		to.Environment, to.Version, compile.Signed, compile.NewCode)
+	if err != nil {
+		return err
+	}
 	for _, text := range []string{
-		"DELETE FROM compilations WHERE " + older + ` AND EXISTS (SELECT 1 FROM compilations o WHERE o.certname = compilations.certname
-			AND o.environment = $1 AND o.state = 'wanted' AND (o.version = $2 OR o.id > compilations.id AND o.transaction_uuid = ''
-			AND o.priority >= $3 AND o.priority <= $4))`,
+		"DELETE FROM compilations WHERE " + older + " AND (" + twin + " OR " + overtaken + ")",
 		"UPDATE compilations SET version = $2 WHERE " + older,
 	} {
 		if _, err := q.exec(ctx, text, to.Environment, to.Version, compile.Signed, compile.NewCode); err != nil {
+			return err
+		}
+	}
+	for _, c := range folded {
+		if _, err := s.want(ctx, q, compile.Moved(c, to.Version)); err != nil {
 			return err
 		}
 	}
