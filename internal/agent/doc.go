@@ -1,18 +1,17 @@
-// Package agent is the daemon of a node: it joins a server's fleet, stays connected, and has
-// done what it is told.
+// Package agent is the daemon of a node: it joins a server's fleet, stays connected, and carries out orders.
 //
-// Join gets a node's certificate and writes agent.yaml. Run keeps a pcp.Link to one of the
-// servers and hands its messages to an orders.Engine, which decides and remembers; programs
-// run through package process, their files come through package fetch, and what became of
-// them is kept by package spool. AskStatus asks an agent that runs how it stands; Doctor looks
-// for what keeps one from its work.
+// Join gets a node's certificate and writes agent.yaml. Run keeps a pcp.Link to one of the servers and hands
+// its messages to an orders.Engine, which decides and remembers. Package process runs programs, package fetch
+// gets their files, and package spool keeps their results. AskStatus asks a running agent for its status.
+// Doctor looks for faults that keep an agent from its work.
 //
 // # Catalogs and runs
 //
-// The node's catalog is fetched when a server tells of another one, after connecting, and from time to time; it
-// is held against its digest whenever it comes or is used, and stays when no server is there. Package schedule
-// decides when it is applied; the runs are orders like those of the server, in the same lane, so that there is one at a time.
-// Reports that no server took are delivered later.
+// The agent fetches the node's catalog when a server tells of another one, after connecting, and from time to
+// time. It compares the catalog with its digest after each fetch and before each use, and keeps it while no
+// server can be reached. Package schedule decides when the catalog is applied. These runs are orders like those
+// of the server, in the same lane, so only one run is active at a time. The agent delivers reports later that
+// no server took.
 //
 // # Files
 //
@@ -21,21 +20,22 @@
 //
 // # Whom it believes
 //
-// Nothing is taken from a server whose certificate does not come from the CA in ca.pem, and that was proved
-// by its fingerprint when the node joined. Revocation lists are fetched every day.
+// The agent accepts nothing from a server whose certificate does not come from the CA in ca.pem. The
+// fingerprint proved this CA when the node joined. Revocation lists are fetched every day.
 //
 // # Failure
 //
-// SIGTERM: no order is taken any more, programs go on, and the next agent on the same data directory takes them
-// over and delivers what came of them. The same is so after kill -9. Certificates that change on disk count from the next
-// connection on; files that cannot be used leave things as they were.
+// After SIGTERM the agent takes no more orders. Programs go on, and the next agent on the same data directory
+// takes them over and delivers their results. The same is true after kill -9. Certificates that change on disk
+// are used from the next connection on. If the new files cannot be used, the agent keeps the old certificates.
 //
 // # Errors
 //
 // Invalid (a setting, a file), NotFound (no certificate, no agent), Conflict (the name is taken, another agent
-// runs), Denied (a server that is not the one), Unavailable (it is away; then it wraps api.ErrUnreachable).
+// runs), Denied (the server is not the right one), Unavailable (the server is away; the error then wraps
+// api.ErrUnreachable).
 //
 // # Concurrency
 //
-// Run starts what it needs and ends it. An Identity may be used concurrently.
+// Run starts its goroutines and ends them. An Identity may be used concurrently.
 package agent

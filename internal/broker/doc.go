@@ -1,11 +1,11 @@
-// Package broker decides who is connected, where a message goes, and what
-// happens when it cannot go there.
+// Package broker connects controllers with agents over PCP: it keeps the list of connected clients, sends each
+// message to its targets, and answers the sender when a message cannot be delivered.
 //
-// An edge accepts a connection, knows from its certificate who it is, and Joins it; the
-// broker answers with a Session or a Farewell that says why not. The edge hands every
-// message it reads to Session.Receive, and writes what Session.Next gives when it is
-// woken. A message for the broker itself goes to the handler that the server registered
-// for its type; any other to the session of its target.
+// An edge accepts a connection, takes the client's name from its certificate, and Joins it. The broker answers
+// with a Session, or with a Farewell that gives the reason for the refusal. The edge hands every message that
+// it reads to Session.Receive. When it is woken, it writes the messages that Session.Next gives. A message for
+// the broker itself goes to the handler that the server registered for its type; any other to the session of
+// its target.
 //
 // # States of a session
 //
@@ -16,30 +16,30 @@
 //	           └───────────────────────────────┘
 //	             Leave, superseded, cut off
 //
-// Only an open session is in the inventory. The later connection of the same URI
-// supersedes the earlier one in one step: there is never none and never two.
+// Only an open session is in the inventory. The later connection of the same URI supersedes the earlier one in
+// one step: the URI never has two sessions, and is never without one in between.
 //
 // # Who may send what
 //
-// Rules (rule.go) name a message type, who sends and who receives; the first that fits
-// decides, and none means no. Without other rules nodes may talk to the controller side only:
-// to the server, and answer controllers.
+// A rule (rule.go) names a message type, senders and receivers. The first rule that matches decides; a message
+// that matches no rule is refused. By default nodes may send only to the controller side: to the server, and
+// answers to controllers.
 //
 // # Full queues
 //
-// Every session has a bounded queue of what it has not read yet. A session whose queue is full
-// is cut off: nobody waits for a slow reader, and no single message disappears
-// silently. All queues together have a bound, too; beyond it senders are told.
+// Every session has a bounded queue of messages that its client has not read yet. The broker closes a session
+// whose queue is full: no sender waits for a slow reader, and no single message disappears silently. All queues
+// together have a bound, too; beyond it the sender gets an error.
 //
 // # Time
 //
-// Messages do not expire: PCP 1 has a field for that which no broker has looked at for years,
-// and clients' clocks are wrong. A target that is not connected is an error at once.
+// Messages do not expire: PCP 1 has a field for that, but no broker has used it for years, and the clocks of
+// clients are wrong. A target that is not connected is an error at once.
 //
 // # Errors
 //
-// Join returns a Farewell. Send returns NotFound (not connected), Unavailable (too much
-// is queued) or Invalid. What goes wrong with a message that came in is answered to its sender.
+// Join returns a Farewell. Send returns NotFound (not connected), Unavailable (too much is queued) or Invalid.
+// If an incoming message causes an error, its sender gets the error.
 //
 // # Concurrency
 //

@@ -1,12 +1,11 @@
-// Package cas is content by digest: the port that every blob store implements.
+// Package cas stores content under its digest. It is the port that every blob store implements.
 //
 // A blob is bytes under their SHA-256. It never changes; it is there whole or
 // not at all.
 //
-// Errors: NotFound for a digest that is not stored; Invalid for content that
-// does not have the digest it was announced with; Unavailable for a full or
-// read-only disk; Internal for the rest, among it content that no longer has
-// its digest (ErrCorrupt).
+// Errors: NotFound for a digest that is not stored; Invalid for content that does not have its announced
+// digest; Unavailable for a full or read-only disk; Internal for all other errors, for example content that no
+// longer has its digest (ErrCorrupt).
 package cas
 
 import (

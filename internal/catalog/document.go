@@ -1,9 +1,10 @@
 // Package catalog is the form in which a catalog is stored, served and kept by its node.
 //
-// A catalog is stored once, under the digest of its normalised form: Normalise makes it of what a compiler gave. Agents are served by
-// Render, which puts the stamp of one compilation before the stored bytes; nothing is decoded. Split takes a document apart.
+// A catalog is stored once, under the digest of its normalised form: Normalise makes this form from the output
+// of a compiler. For an agent, Render puts the stamp of one compilation before the stored bytes; it decodes
+// nothing. Split takes a document apart.
 //
-// Errors: Invalid for what is no catalog, Internal for bytes that are no stored document.
+// Errors: Invalid for input that is no catalog, Internal for bytes that are no stored document.
 //
 // Concurrency: functions without state.
 //

@@ -2,6 +2,6 @@
 // through api.Client, print text for people and the API's own types for
 // programs, and decide nothing.
 //
-// Standard output is the result; progress, hints and errors go to standard
-// error. Exit codes are the table in exit.go.
+// The result goes to standard output; progress, hints and errors go to standard error. The table of exit codes
+// is in exit.go.
 package cli

@@ -1,16 +1,17 @@
-// Package event is the stream of what happens in Puppet runs: every event of every run, as it happens,
-// in one row of numbers.
+// Package event streams the events of Puppet runs: every event of every run, as it happens, numbered in one
+// sequence.
 //
-// A node sends the events of its runs in batches; Take gathers what comes, stores it together, and tells each
-// node up to which event it is stored. What a stock agent says in its report becomes the same rows
-// when the report is there. Readers ask for what is behind the number that they have seen last.
+// A node sends the events of its runs in batches; Take gathers the batches of many nodes, stores them together,
+// and tells each node the last event that is stored. The events of a stock agent's report become the same rows
+// when the report arrives. Readers ask for the events after the last number that they have seen.
 //
 // # Numbers
 //
-// Event.N is the node's: from 1, without gaps, in each run. A node sends again what was not acknowledged; what is
-// stored already is passed over, and what would leave a gap is not taken: the acknowledgement says what is wanted.
-// Event.Number is the server's: it grows over all runs in the order in which transactions commit. Who has
-// read up to a number never misses a smaller one that comes later.
+// Event.N is the node's: from 1, without gaps, in each run. A node sends events again that were not
+// acknowledged. Take skips events that are stored already, and takes no event that would leave a gap: the
+// acknowledgement names the event that is wanted. Event.Number is the server's: it grows over all runs in the
+// order in which transactions commit. So a reader who has read up to a number never misses a smaller number
+// that is committed later.
 //
 // # The life of a run
 //
@@ -20,9 +21,9 @@
 //	    └───────────────────────────┴───────────────────► settled
 //	      report without a stream: made from it    what is missing is added from it
 //
-// A report replaces nothing. What it has and the stream has not is added behind it, and counted, unless the node
-// itself said that it had to drop events; what the stream has and the report has not is counted. Of a run that has
-// ended, by the word of its node or of its report, nothing more is taken.
+// A report replaces nothing. Events that only the report has are added after those of the stream. They are
+// counted, unless the node itself said that it had to drop events. Events that only the stream has are counted.
+// When the node or the report has ended a run, no more events of this run are taken.
 //
 // # Limits
 //
@@ -31,7 +32,8 @@
 //
 // # Errors
 //
-// Unavailable from Take when the server stops or the caller gives up; those of the store from the rest.
+// Unavailable from Take when the server stops or the caller gives up. All other methods return the errors of
+// the store.
 //
 // # Concurrency
 //

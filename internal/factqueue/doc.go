@@ -5,27 +5,27 @@
 //	              └─ a burst: Store.EnqueueFacts = ─► Answer{Queued}      │      └─ = news ─► Wanter
 //	                              └──────────────── worker ──────────┘
 //
-// Accepted means stored: "=" marks a committed row. In a burst a set is only queued, packed, in
-// one row; workers apply it later. Of a node there is one queued set at most: a newer one
-// takes the place of the older one, for only the newest state of a node is of interest. So
-// sets of one node are applied in their order, and the queue has no more rows than there
-// are nodes. Beyond Config.QueueBytes a set is refused, with the time to come back.
+// Accepted means stored: "=" marks a committed row. In a burst a set is only queued, packed, in one row;
+// workers apply it later. A node has at most one queued set: a newer set replaces the older one, because only
+// the newest state of a node matters. So sets of one node are applied in their order, and the queue has no more
+// rows than there are nodes. If the queue holds more than Config.QueueBytes, a set is refused, with the time to
+// come back.
 //
 // A difference is put together with the newest set that was accepted, queued or applied,
-// before it is stored: what is stored is always whole. A difference against anything else
+// before it is stored: a stored set is always whole. A difference against anything else
 // is refused (Conflict), and the node sends all of its facts.
 //
 // # Order
 //
-// Nodes number their submissions. What arrives late or twice changes nothing: a set with the
-// stored number is answered as it was before, one with a lower number is refused
-// (Conflict). Facts that come with a run have no number and are the newest when
-// they arrive; a set that was queued before them is not applied any more.
+// Nodes number their submissions. A set that arrives late or twice changes nothing: a set with the stored
+// number gets the same answer again, a set with a lower number is refused (Conflict). Facts that come with a
+// run have no number and are the newest when they arrive; a set that was queued before them is not applied any
+// more.
 //
 // # Changes
 //
-// Whoever sent facts, the inventory notes with them what differs from before, and from
-// there on it is decided whether a catalog is wanted: see package compile.
+// The inventory stores the facts together with the differences from before, whatever their source. Package
+// compile decides from these differences whether a catalog is wanted.
 //
 // # Failure
 //

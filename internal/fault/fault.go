@@ -1,8 +1,8 @@
-// Package fault names the few kinds of error that callers act on.
+// Package fault names the few kinds of error that callers handle differently.
 //
-// Every error that crosses a package border either is a fault.Error or counts
-// as Internal. Doors (HTTP, command line, wire) translate a Kind with one table
-// each. The numbers travel on the wire: they are only ever appended.
+// Every error that crosses a package border either is a fault.Error or counts as Internal. HTTP, the command
+// line and the wire protocol each translate a Kind with one table. The numbers of kinds are sent on the wire,
+// so new kinds are only ever appended.
 package fault
 
 import (

@@ -1,13 +1,11 @@
 // Package filebucket keeps the file contents that agents back up before they
 // overwrite them, under the checksums that agents name them by.
 //
-// A node sees what it backed up itself. What one node keeps is bounded (Quota):
-// files, which are pairs of a content and a path, and bytes, in which a content
-// counts once however many paths it has.
+// A node sees only contents that it backed up itself. The contents of one node are bounded (Quota): files,
+// which are pairs of a content and a path, and bytes, in which a content counts once however many paths it has.
 //
-// Errors: NotFound for a checksum that was never backed up; Invalid for content
-// that does not have its checksum; Conflict that wraps ErrFull for a node that
-// keeps as much as it may.
+// Errors: NotFound for a checksum that was never backed up; Invalid for content that does not have its
+// checksum; Conflict that wraps ErrFull for a node that has reached its quota.
 package filebucket
 
 import (

@@ -1,8 +1,7 @@
-// Package graph orders things that wait for one another: nodes of a job, components of an
-// application.
+// Package graph sorts things that wait for one another: nodes of a job, components of an application.
 //
-// All answers depend only on what is in a graph, never on the order in which it was
-// given. Methods may be called concurrently; building and asking cost time in proportion to names and edges.
+// All answers depend only on the content of a graph, never on the order of its input. Methods may be called
+// concurrently. Building a graph and asking it cost time in proportion to names and edges.
 package graph
 
 import (

@@ -1,8 +1,8 @@
-// Package hint wakes those who wait until something with a number changes.
+// Package hint wakes goroutines that wait until something with a number changes.
 //
-// A hint says only that something may have changed: a waiter looks at the stored row, and if it is not yet as wanted, waits for
-// the next hint or about a second, and looks again. A hint between the look and the waiting is not lost. Nothing is kept of a
-// number for which nobody waits.
+// A hint says only that something may have changed: a waiter looks at the stored row. If the row is not yet in
+// the wanted state, the waiter waits for the next hint or about a second, and looks again. A hint between the
+// look and the waiting is not lost. The package keeps nothing for a number for which nobody waits.
 //
 // All of it may be used concurrently.
 package hint

@@ -1,4 +1,4 @@
-// Package parallel does many small things, some of them at the same time.
+// Package parallel does many small tasks, a bounded number of them at the same time.
 //
 // It is for work that mostly waits, for example writes that a store commits together.
 package parallel

@@ -1,4 +1,4 @@
-// Package pki is who is who: certificate requests, signing, revocation.
+// Package pki is the certificate authority of the fleet: certificate requests, signing, renewal, revocation.
 //
 // An Authority holds the fleet's signing key in its directory and everything
 // else in a Store. A node submits a request, somebody or a rule signs it, the
@@ -10,25 +10,22 @@
 //	    └────── Forget ──────┴──── Forget ───┘  (new serial)         │
 //	    └──────────────── Forget (stays on the revocation list) ─────┘
 //
-// Clean is Revoke and Forget in one step. A name whose certificate was revoked
-// cannot ask again before it is forgotten: otherwise a rule that signs by name
-// would hand a thrown-out node a new certificate.
+// Clean is Revoke and Forget in one step. A name whose certificate was revoked cannot ask again before it is
+// forgotten: otherwise a rule that signs by name would give a revoked node a new certificate.
 //
 // # Files
 //
-// journal-ID.jsonl (0600) is the CA's own memory, see below. ca.pem (0600) holds the
-// identity, the private key and the certificate bundle in one file,
-// signing certificate first, so that the two can never disagree after a crash.
-// server.pem (0600) is the listener's key and certificate. ca_crt.pem is a copy of
-// the bundle for people. chain_crl.pem holds revocation lists of the CAs above
-// ours, and is missing when there are none. Our own list is made from the store's rows.
+// journal-ID.jsonl (0600) is the CA's own record, see below. ca.pem (0600) holds the identity, the private key
+// and the certificate bundle in one file, signing certificate first, so that the two can never disagree after a
+// crash. server.pem (0600) is the listener's key and certificate. ca_crt.pem is a copy of the bundle for
+// people. chain_crl.pem holds revocation lists of the CAs above ours, and is missing when there are none. Our
+// own list is made from the store's rows.
 //
 // # Never forgetting
 //
-// Every change (issued, revoked, forgotten) is a line of the journal, synced to the disk,
-// before the store hears of it; the answer goes out after both. Each line carries a
-// digest over all before it, signed by the CA's key; the store carries the last one's
-// number and digest. When the server starts, both must agree:
+// Every change (issued, revoked, forgotten) is a line of the journal, synced to the disk, before it is written
+// to the store; the answer goes out after both. Each line carries a digest over all before it, signed by the
+// CA's key; the store carries the last one's number and digest. When the server starts, both must agree:
 //
 //	journal = store                        go on
 //	journal one ahead, and unsettled       a kill between the two: apply the line
@@ -45,18 +42,17 @@
 //
 // # Joining without a person
 //
-// AutosignPolicy says who is signed at once: everybody, listed names and globs, or
-// whom a function approves. A join token in the request's challenge password signs
-// exactly one node, whatever the policy. A request is refused as a whole, not
-// only left waiting, when it asks for alternative names or authorization
-// extensions that the settings do not allow.
+// AutosignPolicy says which requests are signed at once: all, those of listed names and globs, or those that a
+// function approves. A join token in the request's challenge password signs exactly one node, whatever the
+// policy. A request is refused as a whole, not only left waiting, when it asks for alternative names or
+// authorization extensions that the settings do not allow.
 //
 // # Strangers
 //
-// Anybody may send requests. What waits for a person is limited, for each address
-// and in all: the oldest of the address with most makes room. Tokens are looked at
-// before anything that waits, then the policy; an address has a few requests
-// considered at the same time, and those that only wait never hold up who signs.
+// Anybody may send requests. The number of requests that wait for a person is limited, for each address and in
+// all: the oldest request of the address with the most requests is dropped. Tokens are checked before waiting
+// requests are counted, then the policy. A few requests of an address are considered at the same time, and
+// waiting requests never hold up signing.
 //
 // # Time
 //
@@ -65,18 +61,16 @@
 //
 // # Errors
 //
-// Invalid: a request or file that is broken. Denied: a request that asks for
-// something not allowed, a bad token, a peer that is not ours or was revoked.
-// Conflict: the name is taken, or there is nothing to sign or revoke in that
-// state. NotFound: unknown name. Unavailable: the directory cannot be
-// written, the CA's time has not come or is over.
+// Invalid: a request or file that is broken. Denied: a request that asks for something not allowed, a bad
+// token, a peer whose certificate is not of this CA or was revoked. Conflict: the name is taken, or there is
+// nothing to sign or revoke in that state. NotFound: unknown name. Unavailable: the directory cannot be
+// written, or the CA's certificate is not yet or no longer valid.
 //
 // # Concurrency
 //
-// An Authority is safe for concurrent use. Decisions that must not overlap
-// (submit, sign, renew, new revocation list) go one at a time within a process;
-// across processes the store keeps names, numbers and tokens unique. Run picks
-// up what other processes revoked.
+// An Authority is safe for concurrent use. Decisions that must not overlap (submit, sign, renew, new revocation
+// list) go one at a time within a process; across processes the store keeps names, numbers and tokens unique.
+// Run picks up revocations of other processes.
 //
 // # Sources
 //

@@ -1,5 +1,5 @@
-// Package pql is the language in which the inventory is asked: query text to
-// syntax tree to checked query, and back to text.
+// Package pql is the query language of the inventory: it parses a query text into a syntax tree, checks the
+// tree, and prints it as text again.
 //
 // There are two notations and one tree. [Parse] reads PQL, made for people:
 //
@@ -9,11 +9,9 @@
 //
 //	["from", "inventory", ["extract", ["certname"], ["and", ...]]]
 //
-// [Query.String] and [Query.AST] write a tree in either notation; what they write
-// reads back as the same tree. [Check] compares a tree with the schema (one table,
-// schema.go): which entities there are, which fields they have, of which type, and
-// whether a field can be asked for or only tested. [Complete] says what may stand
-// at a place in a text.
+// [Query.String] and [Query.AST] write a tree in either notation; their output parses to the same tree. [Check]
+// compares a tree with the schema (one table, schema.go): the entities, their fields with types, and whether a
+// field can be selected or only tested. [Complete] lists the words that may stand at a place in a text.
 //
 // The forms ["fact", name] and ["parameter", name], which only the AST has, become
 // a subquery on facts and the field parameters.name; `!=` and `!~` become a
@@ -25,8 +23,8 @@
 //
 // # Errors
 //
-// Every error is an [*Error], which counts as an Invalid fault: where (line and
-// column, counted in characters from 1), what was found, what was expected.
+// Every error is an [*Error], which counts as an Invalid fault: it has the place (line and column, counted in
+// characters from 1), the text found there, and the text that was expected.
 //
 // # Concurrency
 //

@@ -1,9 +1,8 @@
 // Package rate bounds how often something may be done under a key, such as a name
 // or an address: so many times at once, and then once for each interval.
 //
-// What was counted is in memory and ends with the process. A Limiter is safe for
-// concurrent use; it takes about 100 bytes for each key that has not its whole
-// burst again.
+// The counts are in memory and end with the process. A Limiter is safe for concurrent use; it takes about 100
+// bytes for each key whose burst is not fully available again.
 package rate
 
 import (

@@ -1,19 +1,18 @@
-// Package rbac answers: who is it, may they do this with that, and what did they do.
+// Package rbac identifies users, decides which operations they may do on which objects, and records their acts
+// in the audit log.
 //
-// A user has roles, a role is a list of grants, a grant is a permission and the
-// objects that it is good for. A user is a person, who logs in with a password
-// and then shows a token, or a node, which shows its certificate. Access is the
-// part that has a store; Allow and its neighbours are functions from values to
-// an answer.
+// A user has roles, a role is a list of grants, a grant is a permission and the objects that it covers. A user
+// is a person, who logs in with a password and then shows a token, or a node, which shows its certificate.
+// Access is the part that has a store; Allow and its neighbours are functions from values to an answer.
 //
 // # Authority
 //
-// Allow is the one place where authority is decided, whatever the protocol. What
-// a condition on nodes covers is found out by who has the nodes: NodeScopes says
-// which conditions matter, and Object.Inside tells which of them hold.
+// Allow is the one place where authority is decided, whatever the protocol. The caller, which has the nodes,
+// finds out what a condition on nodes covers: NodeScopes says which conditions matter, and Object.Inside says
+// which of them hold.
 //
-// Nobody gives away what they do not have (Covers): who may edit users does not
-// become an administrator by it.
+// Users cannot give others more rights than they have themselves (Covers): the right to edit users does not
+// make a user an administrator.
 //
 // # Secrets
 //
@@ -28,23 +27,20 @@
 //
 // # Audit
 //
-// What changes something is recorded before it is done, and its outcome after
-// it; what cannot be recorded is not done. An entry that says "started" is of an
-// act whose end nobody saw: the server died, or the outcome could not be written.
-// Refusals are recorded, too. Those of callers who proved nothing are limited to
-// a hundred a minute, so that strangers cannot fill the disk; the next entry
-// says how many were left out.
+// Every act is recorded before it is done, and its outcome after it. An act that cannot be recorded is not
+// done. An entry that says "started" belongs to an act whose end was not recorded: the server died, or the
+// outcome could not be written. Refusals are recorded, too. Refusals of callers without a proved identity are
+// limited to a hundred a minute, so that strangers cannot fill the disk; the next entry says how many were left
+// out.
 //
-// Each entry and each outcome is a line of a chain, with the digest of the line
-// before; the CA's key signs the newest line now and then. ChainEnd says which lines
-// there are to be, Checker what is wrong with those there are: both are pure. A chain
-// is cut at its beginning only, and a line of it says where.
+// Each entry and each outcome is a line of a chain, with the digest of the line before; the CA's key signs the
+// newest line now and then. ChainEnd says which lines must exist, Checker finds faults in the existing lines:
+// both are pure. A chain is cut only at its beginning, and a line of the chain records where.
 //
 // # Errors
 //
-// Denied: no right, or not proven; Invalid, NotFound, Conflict as named; a full
-// hasher or too many attempts are Unavailable with a time to come back. A log that is
-// not what was recorded is a BrokenChain.
+// Denied: no right, or not proven; Invalid, NotFound, Conflict as named; a full hasher or too many attempts are
+// Unavailable with a time to come back. A log that differs from the recorded one is a BrokenChain.
 //
 // # Concurrency
 //

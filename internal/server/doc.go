@@ -1,12 +1,11 @@
-// Package server wires the parts into a running server. It decides nothing: run.go
-// opens the parts and starts them, routes.go is the table of what answers where.
+// Package server connects all parts to a running server. It decides nothing: run.go opens the parts and starts
+// them, routes.go is the table of paths and their handlers.
 //
 // # Life
 //
-// Run takes the data directory (one server at a time holds its lock), opens the
-// store, the CA, the blobs and the compile workers, then listens. When its
-// context ends it stops from the outside in: no new connections, open requests
-// finish (shutdown_timeout), leases are given back, workers end, the store closes.
+// Run takes the data directory (one server at a time holds its lock), opens the store, the CA, the blobs and
+// the compile workers, then listens. When its context ends, the server stops in this order: it takes no new
+// connections, open requests finish (shutdown_timeout), leases are returned, workers end, the store closes.
 //
 // # Files in the data directory (mode 0700)
 //
@@ -20,6 +19,6 @@
 //	trees/        code versions as directories, for the compile workers
 //	ruby/         scratch of the compile workers
 //
-// Small files and directories that are new here are in a backup by themselves; what is not to be in it
-// is named in internal/store/backup/datadir.go.
+// A backup contains new small files and directories here automatically. internal/store/backup/datadir.go names
+// those that a backup leaves out.
 package server

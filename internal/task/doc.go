@@ -1,10 +1,8 @@
-// Package task knows the tasks of a version of code: which there are, what their
-// metadata says, which files a node needs to run one, and whether the parameters
-// that somebody gives fit.
+// Package task reads the tasks of a version of code: it lists them with their metadata, finds the files that a
+// node needs to run a task, and checks the parameters that a user gives.
 //
-// A task is an executable in the tasks directory of a module. A JSON file of the
-// same name describes it; without one everything is allowed. Reading is pure: all
-// comes from a [Version], nothing is kept.
+// A task is an executable in the tasks directory of a module. A JSON file of the same name describes it;
+// without one everything is allowed. Reading is pure: all input comes from a [Version], and nothing is kept.
 //
 // # Errors
 //
@@ -18,10 +16,10 @@
 //
 // # Concurrency
 //
-// All functions may be called concurrently; what they return is the caller's.
+// All functions may be called concurrently. Their results belong to the caller.
 //
 // # Sources
 //
-// Puppet's task specification 1 (puppetlabs/puppet-specifications, tasks/README.md)
-// and what Puppet 7.23 takes for a task (lib/puppet/module/task.rb).
+// Puppet's task specification 1 (puppetlabs/puppet-specifications, tasks/README.md) and the rules by which
+// Puppet 7.23 finds tasks (lib/puppet/module/task.rb).
 package task

@@ -1,18 +1,16 @@
-// Package wire holds the words of the Puppet Communications Protocol: messages,
-// the URIs that name who sends and who receives them, and the data of the
-// messages that the protocol itself uses.
+// Package wire reads and writes the Puppet Communications Protocol (PCP): messages, the URIs of their senders
+// and receivers, and the data of the messages that the protocol itself uses.
 //
-// A Message is the same whatever version it came in. PCP 2 is one JSON object
-// in a text message of a websocket; PCP 1 is a binary message of a version byte and
-// chunks, of which the first is a JSON envelope and the second the data. A
-// Version decodes and appends its own form, so decoding one and appending the other
-// translates. What PCP 1 has more (expiry, destination reports, debug chunks) no
-// broker has used since PCP 2: it is checked for its shape and dropped.
+// A Message is the same in every version of the protocol. PCP 2 is one JSON object in a text message of a
+// websocket; PCP 1 is a binary message of a version byte and chunks, of which the first is a JSON envelope and
+// the second the data. A Version decodes and appends its own form, so decoding one and appending the other
+// translates. No broker has used the further fields of PCP 1 (expiry, destination reports, debug chunks) since
+// PCP 2: their form is checked, and they are dropped.
 //
 // # Bounds
 //
-// The size of a whole message is the reader's business. Here the envelope is
-// bounded: MaxURIBytes, MaxTypeBytes, MaxIDBytes, MaxTargets.
+// The reader bounds the size of a whole message. This package bounds the envelope: MaxURIBytes, MaxTypeBytes,
+// MaxIDBytes, MaxTargets.
 //
 // # Errors
 //
@@ -20,8 +18,7 @@
 //
 // # Concurrency
 //
-// Messages are values; Data is shared and never written to. Decode keeps nothing
-// of what it was given.
+// Messages are values; Data is shared and never written to. Decode keeps nothing of its input.
 //
 // # Sources
 //

@@ -1,9 +1,8 @@
-// Package yamljson turns YAML into JSON and back without losing what JSON keeps:
-// the spelling of numbers, and which texts are texts. JSON is YAML too.
+// Package yamljson turns YAML into JSON and back. It keeps the spelling of numbers, and texts
+// stay texts. JSON is YAML, too.
 //
-// What it reads is bounded in depth and in the number of values that aliases unfold
-// to. Errors name the line; they are about the text and may be shown. Everything
-// here may be called concurrently.
+// Its input is bounded in depth and in the number of values that aliases unfold to. Errors name the line; they
+// are about the text and may be shown. Everything here may be called concurrently.
 package yamljson
 
 import (
