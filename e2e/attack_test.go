@@ -41,6 +41,7 @@ var withoutCell = []string{
 // Code of a branch that is only previewed gets at nothing of the server, whoever that runs as, and honest code
 // gets what the settings of docs/compile-cell.md grant. What is tried succeeds without a cell.
 func TestAttacksOfAPreview(t *testing.T) {
+	t.Parallel() // its stories wait for turns, which nobody has before all tests have begun
 	if os.Geteuid() != 0 {
 		t.Fatal("the server is attacked as several users: run this as root, sudo go test -run TestAttacksOfAPreview ./e2e")
 	}

@@ -52,6 +52,7 @@ func TestALostDatabaseForgetsNobody(t *testing.T) {
 // A database that is not the CA's own, or an older one, and an older directory of the CA are refused with what to do about it, and
 // nothing is forgotten by doing it. What openssl makes of certificates is what it made of them before.
 func TestExchangedDatabasesAreRefused(t *testing.T) {
+	t.Parallel() // see TestAttacksOfAPreview
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
 			begin(t, 60)

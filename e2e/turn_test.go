@@ -23,7 +23,8 @@ type waiter struct {
 var queue turns
 
 // begin makes a story one of those that are told at the same time, and returns when it is its turn. seconds is about
-// how long it takes; only its order matters, and a short one need not say it.
+// how long it takes; only its order matters, and a short one need not say it. A test whose subtests begin is parallel itself: nobody
+// has a turn before all tests have begun.
 func begin(t *testing.T, seconds ...int) {
 	t.Helper()
 	queue.announce(1)
