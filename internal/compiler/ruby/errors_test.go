@@ -161,7 +161,7 @@ func logsAndExportedResources(t *testing.T, pool *Pool) {
 	if got := outcome.Logs[0]; got.Level != "warning" || !strings.Contains(got.Message, "careful") {
 		t.Errorf("first log is %+v", got)
 	}
-	if got := outcome.Logs[1]; got.File != "manifests/site.pp" || got.Line != 23 || got.Level != "warning" {
+	if got := outcome.Logs[1]; got.File != "manifests/site.pp" || got.Line != 25 || got.Level != "warning" {
 		t.Errorf("second log is %+v, want a warning with its place", got)
 	}
 
