@@ -30,6 +30,9 @@ type terminus struct {
 	log      string // the Puppet Server's
 }
 
+// puppetserverAddress is where the Puppet Server is. Its certificate names it: a node of Tutti's CA may not be called localhost.
+const puppetserverAddress = "127.0.0.2"
+
 // startTerminus does what an administrator does: the Puppet Server's machine gets its
 // certificate from Tutti's CA as every node does, and puppetdb.conf names Tutti.
 func startTerminus(t *testing.T) *terminus {
@@ -37,7 +40,7 @@ func startTerminus(t *testing.T) *terminus {
 	const name = "puppet.terminus.test"
 	s := startServer(t, "--autosign", "all", "--allow-subject-alt-names", "--puppetdb-clients", name, "--listen", steadyAddress(t))
 	identity := newAgent(t, s, name)
-	if r := identity.puppet(t, "ssl", "bootstrap", "--dns_alt_names", "localhost"); r.code != 0 {
+	if r := identity.puppet(t, "ssl", "bootstrap", "--dns_alt_names", "IP:"+puppetserverAddress); r.code != 0 {
 		t.Fatalf("puppet ssl bootstrap: exit code %d\n%s", r.code, r.text())
 	}
 	writeFile(t, filepath.Join(identity.home, "confdir", "puppetdb.conf"), "[main]\nserver_urls = "+s.url+"\n")
@@ -50,7 +53,7 @@ func startTerminus(t *testing.T) *terminus {
 	dir := t.TempDir()
 	ps, err := rivals.StartPuppetserver(ctx, rivals.PuppetserverConfig{
 		Dir: dir, EnvironmentPath: environments, BaseModulePath: filepath.Join(dir, "no-modules"), JRubies: 1, Heap: "512m", JavaArgs: quickStart,
-		SSLDir: filepath.Join(identity.home, "ssldir"), Certname: name, PuppetDB: s.url,
+		SSLDir: filepath.Join(identity.home, "ssldir"), Certname: name, PuppetDB: s.url, Address: puppetserverAddress,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +73,7 @@ func startTerminus(t *testing.T) *terminus {
 func (p *terminus) node(t *testing.T, name, shared, role string) *agent {
 	t.Helper()
 	a := newAgent(t, p.store, name, "role="+role, "shared="+shared)
-	a.compiler = p.Port()
+	a.compiler, a.compilerAddress = p.Port(), puppetserverAddress
 	return a
 }
 

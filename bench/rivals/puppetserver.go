@@ -1,11 +1,13 @@
 package rivals
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +34,8 @@ type PuppetserverConfig struct {
 	// PuppetDB is the https address of what the server sends facts, catalogs and
 	// reports to, and asks for exported resources. Empty: none.
 	PuppetDB string
+	// Address is where it listens; empty: 127.0.0.1.
+	Address string
 }
 
 const (
@@ -41,9 +45,10 @@ const (
 
 // Puppetserver is Debian's Puppet Server without its CA service.
 type Puppetserver struct {
-	ca   *CA // nil: the server has a certificate of another CA
-	proc *process
-	port int
+	ca      *CA // nil: the server has a certificate of another CA
+	proc    *process
+	address string
+	port    int
 }
 
 // StartPuppetserver writes a configuration, starts the server and waits until it
@@ -60,6 +65,7 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 	if err != nil {
 		return nil, err
 	}
+	c.Address = cmp.Or(c.Address, "127.0.0.1")
 	ca, err := c.write(port)
 	if err != nil {
 		return nil, fmt.Errorf("configure puppetserver: %w", err)
@@ -78,7 +84,7 @@ func StartPuppetserver(ctx context.Context, c PuppetserverConfig) (*Puppetserver
 	if err != nil {
 		return nil, err
 	}
-	s := &Puppetserver{ca: ca, proc: proc, port: port}
+	s := &Puppetserver{ca: ca, proc: proc, address: c.Address, port: port}
 	if err := s.proc.waitFor(ctx, s.running); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -98,7 +104,9 @@ func (s *Puppetserver) Version(ctx context.Context) string {
 }
 
 // URL implements [Target].
-func (s *Puppetserver) URL() string { return "https://127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *Puppetserver) URL() string {
+	return "https://" + net.JoinHostPort(s.address, strconv.Itoa(s.port))
+}
 
 // Port is the port of URL.
 func (s *Puppetserver) Port() string { return strconv.Itoa(s.port) }
@@ -133,7 +141,7 @@ func (c PuppetserverConfig) write(port int) (*CA, error) {
 	}
 	fill := strings.NewReplacer(append(certificates,
 		"@DIR@", c.Dir, "@ENVIRONMENTS@", c.EnvironmentPath, "@MODULES@", c.BaseModulePath,
-		"@JRUBIES@", strconv.Itoa(c.JRubies), "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB, "@STORES@", strconv.FormatBool(c.PuppetDB != ""))...)
+		"@JRUBIES@", strconv.Itoa(c.JRubies), "@ADDRESS@", c.Address, "@PORT@", strconv.Itoa(port), "@PUPPETDB@", c.PuppetDB, "@STORES@", strconv.FormatBool(c.PuppetDB != ""))...)
 	files := maps.Clone(puppetserverFiles)
 	if c.PuppetDB == "" {
 		files["puppet/puppet.conf"] += puppetserverAlone
@@ -219,7 +227,7 @@ product: { check-for-updates: false }
 	"conf.d/webserver.conf": `webserver: {
   access-log-config: @DIR@/request-logging.xml
   client-auth: want
-  ssl-host: 127.0.0.1
+  ssl-host: @ADDRESS@
   ssl-port: @PORT@
   ssl-cert: @CERT@
   ssl-key: @KEY@
