@@ -107,12 +107,13 @@ func TestSlowedEnvironmentIsShown(t *testing.T) {
 	if left, err := w.p.store.List(t.Context(), compile.Filter{State: compile.Wanted, Limit: 9}); err != nil || len(left) != 1 {
 		t.Errorf("in its pause are wanted %+v, %v; want one", left, err)
 	}
-	w.wantBad("bad-0.example", w.deployTo("bad", map[string]string{"manifests/site.pp": manifest("mended")}), compile.Waited)
-	w.p.dispatch.Wake()
-	w.until("what is mended is compiled", func() bool {
+	mended := w.deployTo("bad", map[string]string{"manifests/site.pp": manifest("mended")})
+	w.until("what is mended is compiled", func() bool { // on a busy machine it may take longer than its second, too: the node asks again
+		w.wantBad("bad-0.example", mended, compile.Waited)
+		w.p.dispatch.Wake()
 		done, err := w.p.store.List(t.Context(), compile.Filter{Environment: "bad", State: compile.Done, Limit: 9})
 		w.must(err)
-		return len(done) == 1
+		return len(done) > 0
 	})
 	if got := w.slowedFigures(); got != "" {
 		t.Errorf("with other code the figures are %q", got)
