@@ -5,7 +5,7 @@ SHELL := /bin/bash
 BIN := bin
 GO ?= go
 export GOFLAGS ?= -buildvcs=false
-TEST_TIMEOUT ?= 40m
+TEST_TIMEOUT ?= 60m
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one.
 RACE := -race '-gcflags=modernc.org/sqlite/lib=-race=false'
