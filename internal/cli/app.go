@@ -54,8 +54,7 @@ func (a *app) apps(ctx context.Context, request api.AppListRequest) ([]api.App, 
 	if err != nil {
 		return nil, err
 	}
-	var apps api.List[api.App]
-	err = client.Call(ctx, api.AppList, request, &apps)
+	apps, err := api.AppList.Call(ctx, client, request)
 	return apps.Items, wrongInput(err)
 }
 
@@ -162,8 +161,8 @@ type from each other share them, and do not wait for one another.`,
 			if len(args) > 0 {
 				request.App = args[0]
 			}
-			var graph api.NodeGraph
-			if err := client.Call(cmd.Context(), api.AppGraph, request, &graph); err != nil {
+			graph, err := api.AppGraph.Call(cmd.Context(), client, request)
+			if err != nil {
 				return wrongInput(err)
 			}
 			if a.asJSON() {

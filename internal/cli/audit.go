@@ -74,8 +74,8 @@ func (a *app) auditPages(cmd *cobra.Command, request api.AuditRequest, limit int
 		if limit > 0 {
 			request.Limit = min(limit-len(entries), 1000)
 		}
-		var page api.List[api.AuditEntry]
-		if err := client.Call(cmd.Context(), api.AuditList, request, &page); err != nil {
+		page, err := api.AuditList.Call(cmd.Context(), client, request)
+		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, page.Items...)

@@ -22,7 +22,7 @@ func (a *app) catalogShow() *cobra.Command {
 		Long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
 		Example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			catalog, err := ask[api.Catalog](cmd.Context(), a, api.NodeCatalog, api.NameRequest{Name: args[0]})
+			catalog, err := ask(cmd.Context(), a, api.NodeCatalog, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

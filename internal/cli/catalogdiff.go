@@ -89,7 +89,7 @@ func (a *app) readCatalog(path string) (json.RawMessage, error) {
 }
 
 func (a *app) showDiff(ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
-	answer, err := ask[api.CatalogDifference](ctx, a, api.CatalogDiff, request)
+	answer, err := ask(ctx, a, api.CatalogDiff, request)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ released to it and are kept, newest first.
   unknown   it did not say yet; a run in noop mode applies nothing`,
 		Example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := ask[api.Delivery](cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
+			d, err := ask(cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (a *app) catalogPin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodePin, api.NodePinRequest{Name: args[0], Why: why}, nil); err != nil {
+			if _, err := api.NodePin.Call(cmd.Context(), client, api.NodePinRequest{Name: args[0], Why: why}); err != nil {
 				return wrongInput(err)
 			}
 			a.hint("Node %s keeps its catalog until: tutti catalog unpin %s", args[0], args[0])
@@ -120,7 +120,8 @@ func (a *app) catalogUnpin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return client.Call(cmd.Context(), api.NodeUnpin, api.NameRequest{Name: args[0]}, nil)
+			_, err = api.NodeUnpin.Call(cmd.Context(), client, api.NameRequest{Name: args[0]})
+			return err
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -23,7 +24,7 @@ Counted are the resources that an agent applies, without stages and classes.`,
   tutti catalog held --environment production --warned
   tutti catalog held -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.CatalogLoss]](cmd.Context(), a, api.CatalogLosses, request)
+			list, err := ask(cmd.Context(), a, api.CatalogLosses, request)
 			if err != nil {
 				return wrongInput(err)
 			}
@@ -66,11 +67,11 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 			if (len(args) == 1) == (version != "") {
 				return usageError{errors.New("name a node or a --version: exactly one of them")}
 			}
-			op, request := api.CatalogLetGo, any(api.CatalogLetRequest{Version: version})
-			if len(args) == 1 {
-				op, request = api.NodeLet, api.NameRequest{Name: args[0]}
+			client, err := a.client()
+			if err != nil {
+				return err
 			}
-			let, err := ask[api.CatalogLet](cmd.Context(), a, op, request)
+			let, err := letGo(cmd.Context(), client, version, args)
 			if err != nil {
 				return wrongInput(err)
 			}
@@ -85,4 +86,12 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 	}
 	cmd.Flags().StringVar(&version, "version", "", "let go all that is held of this version of the code: its id, or six digits of it at least")
 	return cmd
+}
+
+// letGo lets go what a version gave to any node, or what one node was given.
+func letGo(ctx context.Context, client *api.Client, version string, nodes []string) (api.CatalogLet, error) {
+	if len(nodes) == 1 {
+		return api.NodeLet.Call(ctx, client, api.NameRequest{Name: nodes[0]})
+	}
+	return api.CatalogLetGo.Call(ctx, client, api.CatalogLetRequest{Version: version})
 }

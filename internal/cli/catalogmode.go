@@ -41,11 +41,11 @@ Without NODE and --group the modes that are set are listed.`,
 			case group == "" && len(args) == 0, group != "" && len(args) == 0:
 				return a.listModes(cmd.Context(), group)
 			case group != "":
-				return a.setMode(cmd.Context(), api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
+				return setMode(cmd.Context(), a, api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
 			case len(args) == 1:
 				return a.showMode(cmd.Context(), args[0])
 			}
-			return a.setMode(cmd.Context(), api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
+			return setMode(cmd.Context(), a, api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
 		},
 	}
 	cmd.Flags().StringVar(&group, "group", "", "of the nodes of this group (name or id)")
@@ -61,8 +61,8 @@ func unset(word string) string {
 	return word
 }
 
-func (a *app) setMode(ctx context.Context, op api.Operation, request any, word string) error {
-	answer, err := ask[api.ModeSwitched](ctx, a, op, request)
+func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
+	answer, err := ask(ctx, a, op, request)
 	if err != nil {
 		return wrongInput(err)
 	}
@@ -86,7 +86,7 @@ func areOrIs(n int) string {
 }
 
 func (a *app) showMode(ctx context.Context, node string) error {
-	d, err := ask[api.Delivery](ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
+	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func modeFrom(from, group string) string {
 
 // listModes lists what is set; of one group, if that is given.
 func (a *app) listModes(ctx context.Context, group string) error {
-	answer, err := ask[api.List[api.ModeSet]](ctx, a, api.ModeList, nil)
+	answer, err := ask(ctx, a, api.ModeList, api.Nothing{})
 	if err != nil {
 		return err
 	}

@@ -85,8 +85,8 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 		}
 	}
 	f.request.DryRun, f.request.Expect = false, plan.Digest
-	var done api.CatalogReleased
-	if err := client.Call(ctx, api.CatalogRelease, f.request, &done); err != nil {
+	done, err := api.CatalogRelease.Call(ctx, client, f.request)
+	if err != nil {
 		return wrongInput(err)
 	}
 	if err := a.printRelease(done, ""); err != nil {
@@ -108,8 +108,8 @@ func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *release
 	defer late.Stop()
 	told := 0
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		plan = api.CatalogReleased{}
-		if err := client.Call(ctx, api.CatalogRelease, f.request, &plan); err != nil {
+		plan, err = api.CatalogRelease.Call(ctx, client, f.request)
+		if err != nil {
 			return plan, wrongInput(err)
 		}
 		f.request.Ticket = plan.Ticket

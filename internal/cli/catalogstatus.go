@@ -57,7 +57,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 func (a *app) deliveries(ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
 	request.Delivery, request.Limit = true, 1000
 	for {
-		page, err := ask[api.List[api.Node]](ctx, a, api.NodeList, request)
+		page, err := ask(ctx, a, api.NodeList, request)
 		if err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ func (a *app) codeList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List environments and their versions", Args: exactly(0), Example: "  tutti code list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.EnvironmentList, nil)
+			list, err := ask(cmd.Context(), a, api.EnvironmentList, api.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (a *app) codeVersions() *cobra.Command {
 	return &cobra.Command{
 		Use: "versions ENVIRONMENT", Short: "List what was deployed to an environment, newest first", Args: exactly(1), Example: "  tutti code versions production",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
+			list, err := ask(cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func (a *app) codeRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.EnvironmentDelete, api.EnvironmentRequest{Environment: args[0]}, nil); err != nil {
+			if _, err := api.EnvironmentDelete.Call(cmd.Context(), client, api.EnvironmentRequest{Environment: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Environment %s is removed. Deploying to it makes it again.", args[0])

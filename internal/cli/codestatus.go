@@ -32,7 +32,7 @@ with a warning, count for nothing.`,
 			if len(args) > 0 {
 				env = args[0]
 			}
-			s, err := ask[api.CodeStatus](cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
+			s, err := ask(cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
 			if err != nil {
 				return err
 			}

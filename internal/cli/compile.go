@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ func (a *app) compilePause() *cobra.Command {
 			"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
 		Example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.tell(cmd.Context(), api.CompilePause, request); err != nil {
+			if _, err := ask(cmd.Context(), a, api.CompilePause, request); err != nil {
 				return err
 			}
 			a.hint("%s is paused. To go on: tutti compile resume%s", pausedWhat(request.Environment), flagOf(request.Environment))
@@ -122,7 +121,7 @@ func (a *app) compileResume() *cobra.Command {
 		Long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
 		Example: "  tutti compile resume\n  tutti compile resume --environment staging",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.tell(cmd.Context(), api.CompileResume, request); err != nil {
+			if _, err := ask(cmd.Context(), a, api.CompileResume, request); err != nil {
 				return err
 			}
 			a.hint("%s goes on", pausedWhat(request.Environment))
@@ -131,15 +130,6 @@ func (a *app) compileResume() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&request.Environment, "environment", "", "the pause of this environment")
 	return cmd
-}
-
-// tell calls an operation that answers nothing.
-func (a *app) tell(ctx context.Context, op api.Operation, request any) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	return client.Call(ctx, op, request, nil)
 }
 
 func pausedWhat(environment string) string {

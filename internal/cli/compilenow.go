@@ -120,8 +120,8 @@ func (w *awaited) wantAll(ctx context.Context, request api.CompileNowRequest) er
 }
 
 func (w *awaited) want(ctx context.Context, request api.CompileNowRequest) (next string, err error) {
-	var answer api.CompileNowAnswer
-	if err := w.client.Call(ctx, api.CompileNow, request, &answer); err != nil {
+	answer, err := api.CompileNow.Call(ctx, w.client, request)
+	if err != nil {
 		return "", err
 	}
 	for _, c := range answer.Items {
@@ -185,8 +185,7 @@ func (w *awaited) look(ctx context.Context, view *compileView) error {
 	for i, id := range ids {
 		texts[i] = strconv.FormatInt(id, 10)
 	}
-	var page api.List[api.Compilation]
-	err := w.client.Call(ctx, api.CompileList, api.CompileListRequest{IDs: strings.Join(texts, ","), Limit: maxNamed}, &page)
+	page, err := api.CompileList.Call(ctx, w.client, api.CompileListRequest{IDs: strings.Join(texts, ","), Limit: maxNamed})
 	if err != nil {
 		return err
 	}

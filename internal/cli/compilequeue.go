@@ -56,7 +56,7 @@ func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, l
 		if limit > 0 {
 			request.Limit = min(limit-len(rows), 1000)
 		}
-		page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, request)
+		page, err := ask(cmd.Context(), a, api.CompileList, request)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, l
 }
 
 func (a *app) showQueue(cmd *cobra.Command) error {
-	queue, err := ask[api.CompileQueueStatus](cmd.Context(), a, api.CompileQueue, nil)
+	queue, err := ask(cmd.Context(), a, api.CompileQueue, api.Nothing{})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (a *app) compileShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			record, err := ask[api.CompilationRecord](cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
+			record, err := ask(cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (a *app) compilationNamed(cmd *cobra.Command, name string) (string, error) 
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return name, nil
 	}
-	page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
+	page, err := ask(cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -97,15 +97,14 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 func (o *verifyOrder) choose(ctx context.Context, client *api.Client) error {
 	switch {
 	case o.all:
-		return api.All(ctx, client, api.NodeList, func(after string) any {
+		return api.All(ctx, client, api.NodeList, func(after string) api.NodeListRequest {
 			return api.NodeListRequest{Environment: o.environment, After: after}
 		}, func(node api.Node) error {
 			o.nodes = append(o.nodes, node.Name)
 			return nil
 		})
 	case o.sample > 0:
-		var page api.List[string]
-		err := client.Call(ctx, api.CompileSample, api.CompileSampleRequest{Environment: o.environment, Sample: o.sample}, &page)
+		page, err := api.CompileSample.Call(ctx, client, api.CompileSampleRequest{Environment: o.environment, Sample: o.sample})
 		o.nodes = page.Items
 		return err
 	}
@@ -114,8 +113,7 @@ func (o *verifyOrder) choose(ctx context.Context, client *api.Client) error {
 
 // verify verifies one. A node that has no catalog of the version is no error among many.
 func (o *verifyOrder) verify(ctx context.Context, client *api.Client, node string) (api.Verification, error) {
-	var v api.Verification
-	err := client.Call(ctx, api.CompileVerify, api.CompileVerifyRequest{Node: node, Version: o.version}, &v)
+	v, err := api.CompileVerify.Call(ctx, client, api.CompileVerifyRequest{Node: node, Version: o.version})
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind == fault.NotFound && len(o.nodes) > 1 {
 		return api.Verification{
 			Node: node, Version: o.version, Outcome: "not-comparable", Cause: "hand", Reason: known.Detail, Differences: []api.VerifyDifference{},
@@ -194,7 +192,7 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 		Example: `  tutti compile verifications
   tutti compile verifications --outcome differs -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(cmd.Context(), a, api.CompileVerified, func(after string) any {
+			return list(cmd.Context(), a, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
 				request.After = after
 				return request
 			}, verificationTable(time.Now()))

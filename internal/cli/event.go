@@ -126,7 +126,7 @@ func (a *app) eventList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			events, err := ask[api.List[api.Event]](cmd.Context(), a, api.EventList, api.EventListRequest{
+			events, err := ask(cmd.Context(), a, api.EventList, api.EventListRequest{
 				After: after, Limit: limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
 			})
 			if err != nil {

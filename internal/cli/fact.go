@@ -150,7 +150,7 @@ func (a *app) nodeFacts() *cobra.Command {
 			return exactly(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			facts, err := ask[api.Facts](cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
+			facts, err := ask(cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func (a *app) groupList() *cobra.Command {
 }
 
 func (a *app) groups(cmd *cobra.Command) ([]api.Group, error) {
-	list, err := ask[api.List[api.Group]](cmd.Context(), a, api.GroupList, nil)
+	list, err := ask(cmd.Context(), a, api.GroupList, api.Nothing{})
 	return list.Items, err
 }
 
@@ -83,7 +83,7 @@ func (a *app) groupShow() *cobra.Command {
 			if nodes {
 				return a.groupNodes(cmd, args[0])
 			}
-			group, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
+			group, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,9 @@ func (a *app) groupShow() *cobra.Command {
 
 // groupNodes lists a group's nodes as the server finds them.
 func (a *app) groupNodes(cmd *cobra.Command, group string) error {
-	next := func(after string) any { return api.GroupNodesRequest{Group: group, After: after, Limit: 1000} }
+	next := func(after string) api.GroupNodesRequest {
+		return api.GroupNodesRequest{Group: group, After: after, Limit: 1000}
+	}
 	return list(cmd.Context(), a, api.GroupNodes, next, table[api.GroupNode]{
 		columns: []string{"node", "pinned"},
 		row: func(n api.GroupNode) []string {
@@ -188,7 +190,7 @@ func (a *app) groupDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.GroupDelete, api.GroupDeleteRequest{Group: args[0]}, nil); err != nil {
+			if _, err := api.GroupDelete.Call(cmd.Context(), client, api.GroupDeleteRequest{Group: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Group %q is deleted", args[0])

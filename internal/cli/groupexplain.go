@@ -18,7 +18,7 @@ in, what a group below overrides, and what groups disagree about. With --all als
 the condition that keeps it out.`,
 		Example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := ask[api.GroupExplanation](cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
+			e, err := ask(cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ its identity by its name; to rename one, give its id beside the new name.
 
 // applyGroups shows, then makes exactly what was shown.
 func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error {
-	plan, err := ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
+	plan, err := ask(cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
-		if plan, err = ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, request); err != nil {
+		if plan, err = ask(cmd.Context(), a, api.GroupApply, request); err != nil {
 			return err
 		}
 		a.hint("Applied")

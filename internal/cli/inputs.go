@@ -17,7 +17,7 @@ func (a *app) catalogInputs() *cobra.Command {
 			"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
 		Example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := ask[api.CatalogInputs](cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
+			in, err := ask(cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

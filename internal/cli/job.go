@@ -48,8 +48,8 @@ func (a *app) jobList() *cobra.Command {
 			for after := ""; left > 0; {
 				page := request
 				page.After, page.Limit = after, min(left, 1000)
-				var jobs api.List[api.Job]
-				if err := client.Call(cmd.Context(), api.JobList, page, &jobs); err != nil {
+				jobs, err := api.JobList.Call(cmd.Context(), client, page)
+				if err != nil {
 					return wrongInput(err)
 				}
 				for _, job := range jobs.Items {
@@ -117,8 +117,8 @@ others: a state, final, failing (over, without success) or all.`,
 			if err != nil {
 				return err
 			}
-			var job api.Job
-			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
+			if err != nil {
 				return err
 			}
 			if a.asJSON() && state == "" {
@@ -151,7 +151,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 		states = []string{"waiting", "sent", "running", "failing"}
 	}
 	for _, s := range states {
-		err = api.All(ctx, client, api.JobRuns, func(after string) any {
+		err = api.All(ctx, client, api.JobRuns, func(after string) api.JobRunsRequest {
 			return api.JobRunsRequest{Job: job.ID, State: s, After: after, Limit: 1000}
 		}, func(r api.JobRun) error {
 			runs = append(runs, r)

@@ -27,8 +27,8 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 			if err != nil {
 				return err
 			}
-			var job api.Job
-			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
+			if err != nil {
 				return err
 			}
 			return a.watchWith(cmd.Context(), client, job, events && job.Kind == "puppet")
@@ -47,7 +47,7 @@ agent can do that. A job that is over stays as it is.`,
 		Example:           "  tutti job stop 12\n  tutti job stop 12 --kill",
 		ValidArgsFunction: a.completeJob(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := ask[api.Job](cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
+			job, err := ask(cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
 			if err != nil {
 				return err
 			}
@@ -171,10 +171,10 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 			}
 			request.MaxFailures, request.Description, request.SkipDenied = o.maxFailures.limit, o.description, o.skipDenied
 			n.order.SkipDenied, n.order.WaitOffline = o.skipDenied, api.WholeSeconds(o.waitOffline)
-			n.request = func(order api.JobOrder) any {
+			n.send = ordered(api.JobRerun, func(order api.JobOrder) api.JobRerunRequest {
 				request.DryRun, request.Expect = order.DryRun, order.Expect
 				return request
-			}
+			})
 			return n.run(cmd.Context())
 		},
 	}
@@ -189,13 +189,13 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 
 // rerun looks at the job that is ordered again.
 func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
-	n = newJob{app: a, op: api.JobRerun}
+	n = newJob{app: a}
 	request.Job = id
 	if n.client, err = a.client(); err != nil {
 		return n, request, err
 	}
-	var job api.Job
-	if err := n.client.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job); err != nil {
+	job, err := api.JobShow.Call(ctx, n.client, api.JobRequest{Job: id})
+	if err != nil {
 		return n, request, err
 	}
 	n.does = jobText(job)
@@ -205,8 +205,8 @@ func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags
 	if job.Kind != "task" {
 		return n, request, usageError{fault.New(fault.Invalid, "job %s is no task and has no parameters", id)}
 	}
-	var t api.Task
-	if err := n.client.Call(ctx, api.TaskShow, api.TaskRequest{Environment: job.Environment, Task: job.Title}, &t); err != nil {
+	t, err := api.TaskShow.Call(ctx, n.client, api.TaskRequest{Environment: job.Environment, Task: job.Title})
+	if err != nil {
 		return n, request, wrongTask(err)
 	}
 	given, err := a.readParams(words, p, t)

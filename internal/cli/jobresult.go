@@ -63,8 +63,9 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := w.patiently(ctx, func() error { // events do not have all of it
-		return w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job)
+	err := w.patiently(ctx, func() (err error) { // events do not have all of it
+		w.job, err = api.JobShow.Call(ctx, w.client, api.JobRequest{Job: w.job.ID})
+		return err
 	})
 	if err != nil {
 		return err

@@ -17,10 +17,19 @@ type newJob struct {
 	client  *api.Client
 	flags   orderFlags
 	does    string                      // what it does, to go on with "on 3 nodes"
-	op      api.Operation               //
-	request func(plan api.JobOrder) any // the request with what changes between plan and start
+	send    ordering                    // with what changes between plan and start
 	prepare func(context.Context) error // before the start; may be nil
 	order   api.JobOrder
+}
+
+// ordering sends an order: once for its plan, and once to start it.
+type ordering func(ctx context.Context, client *api.Client, order api.JobOrder) (api.JobStarted, error)
+
+// ordered sends what request makes of an order.
+func ordered[Request any](op api.Op[Request, api.JobStarted], request func(api.JobOrder) Request) ordering {
+	return func(ctx context.Context, client *api.Client, order api.JobOrder) (api.JobStarted, error) {
+		return op.Call(ctx, client, request(order))
+	}
 }
 
 // run shows which nodes are meant, asks if they are many, starts the job and follows it.
@@ -58,14 +67,13 @@ func (n *newJob) run(ctx context.Context) error {
 func (n *newJob) plan(ctx context.Context) (api.JobPlan, error) {
 	asked := n.order
 	asked.DryRun = true
-	var answer api.JobStarted
-	err := n.client.Call(ctx, n.op, n.request(asked), &answer)
+	answer, err := n.send(ctx, n.client, asked)
 	return answer.Plan, wrongInput(err)
 }
 
 func (n *newJob) start(ctx context.Context) (api.Job, error) {
-	var answer api.JobStarted
-	if err := n.client.Call(ctx, n.op, n.request(n.order), &answer); err != nil {
+	answer, err := n.send(ctx, n.client, n.order)
+	if err != nil {
 		return api.Job{}, wrongInput(err)
 	}
 	if answer.Job == nil {

@@ -84,10 +84,10 @@ read, and the other commands show it until it expires. --role narrows the token:
 			if err != nil {
 				return err
 			}
-			var issued api.IssuedToken
-			if err := client.Call(cmd.Context(), api.SessionOpen, api.LoginRequest{
+			issued, err := api.SessionOpen.Call(cmd.Context(), client, api.LoginRequest{
 				Name: args[0], Password: passwords[0], Seconds: seconds, Roles: roles,
-			}, &issued); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 			if show {
@@ -159,7 +159,7 @@ func (a *app) logoutCommand() *cobra.Command {
 				return err
 			}
 			// A token that is not good any more is what was wanted.
-			if err := client.Call(cmd.Context(), api.SessionClose, nil, nil); err != nil && fault.Of(err) != fault.Denied {
+			if _, err := api.SessionClose.Call(cmd.Context(), client, api.Nothing{}); err != nil && fault.Of(err) != fault.Denied {
 				return err
 			}
 			if err := os.Remove(path); err != nil {
@@ -175,7 +175,7 @@ func (a *app) whoamiCommand() *cobra.Command {
 	return a.withAccess(&cobra.Command{
 		Use: "whoami", Short: "Show who you are to the server, and what you may do", Args: exactly(0), Example: "  tutti whoami\n  tutti whoami -o name",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := ask[api.Session](cmd.Context(), a, api.SessionShow, nil)
+			session, err := ask(cmd.Context(), a, api.SessionShow, api.Nothing{})
 			switch {
 			case err != nil:
 				return err

@@ -37,7 +37,7 @@ leaves them out.`,
 			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
-			next := func(after string) any {
+			next := func(after string) api.NodeListRequest {
 				page := request
 				page.After, page.Limit = after, 1000
 				return page
@@ -125,7 +125,7 @@ func (a *app) nodeShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NODE", Short: "Show one node", Args: exactly(1), Example: "  tutti node show web-1.example.test",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			node, err := ask[api.Node](cmd.Context(), a, api.NodeShow, api.NameRequest{Name: args[0]})
+			node, err := ask(cmd.Context(), a, api.NodeShow, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (a *app) nodeDeactivate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodeDeactivate, api.NameRequest{Name: args[0]}, nil); err != nil {
+			if _, err := api.NodeDeactivate.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", args[0], args[0])
@@ -216,7 +216,7 @@ func (a *app) nodePurge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodePurge, api.NameRequest{Name: args[0]}, nil); err != nil {
+			if _, err := api.NodePurge.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Node %s is forgotten. If it is gone for good: tutti ca clean %s", args[0], args[0])
@@ -226,18 +226,18 @@ func (a *app) nodePurge() *cobra.Command {
 }
 
 // ask calls an operation that answers with one thing.
-func ask[T any](ctx context.Context, a *app, op api.Operation, request any) (T, error) {
-	var answer T
+func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, Response], request Request) (answer Response, err error) {
 	client, err := a.client()
 	if err != nil {
 		return answer, err
 	}
-	err = client.Call(ctx, op, request, &answer)
-	return answer, err
+	return op.Call(ctx, client, request)
 }
 
 // list calls a list operation to its end and prints what comes.
-func list[T any](ctx context.Context, a *app, op api.Operation, request func(after string) any, t table[T]) error {
+func list[Request, T any](
+	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t table[T],
+) error {
 	client, err := a.client()
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (a *app) policyList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the policies", Args: exactly(0), Example: "  tutti policy list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyList, nil)
+			policies, err := ask(cmd.Context(), a, api.PolicyList, api.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (a *app) policyShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show POLICY", Short: "Show a policy", Args: exactly(1), Example: "  tutti policy show no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
+			p, err := ask(cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func (a *app) policySet() *cobra.Command {
     --effect approve --role operator --message 'many people lose their account'
   tutti policy set ssh-stays --when 'change.type == "Service" and change.title == "sshd"' --message 'sshd is not touched' --environment production`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
+			p, err := ask(cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (a *app) policyRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove POLICY", Short: "Remove a policy; its versions stay", Args: exactly(1), Example: "  tutti policy remove no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
+			p, err := ask(cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ func (a *app) policyHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history POLICY", Short: "List every version of a policy, newest first", Args: exactly(1), Example: "  tutti policy history no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
+			policies, err := ask(cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 				}
 				request.At = &when
 			}
-			verdict, err := ask[api.PolicyVerdict](cmd.Context(), a, api.PolicyTest, request)
+			verdict, err := ask(cmd.Context(), a, api.PolicyTest, request)
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func (a *app) freezeList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the freezes, and which hold now", Args: exactly(0), Example: "  tutti policy freeze list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			freezes, err := ask[api.List[api.Freeze]](cmd.Context(), a, api.FreezeList, nil)
+			freezes, err := ask(cmd.Context(), a, api.FreezeList, api.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 			if d.To, err = freezeTime("to", to, d.Zone); err != nil {
 				return err
 			}
-			f, err := ask[api.Freeze](cmd.Context(), a, api.FreezeSet, api.FreezeSetRequest{Freeze: args[0], Definition: d})
+			f, err := ask(cmd.Context(), a, api.FreezeSet, api.FreezeSetRequest{Freeze: args[0], Definition: d})
 			if err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func (a *app) freezeRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove FREEZE", Short: "End a freeze; its versions stay", Args: exactly(1), Example: "  tutti policy freeze remove christmas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := ask[api.Freeze](cmd.Context(), a, api.FreezeRemove, api.FreezeNameRequest{Freeze: args[0]})
+			f, err := ask(cmd.Context(), a, api.FreezeRemove, api.FreezeNameRequest{Freeze: args[0]})
 			if err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (a *app) freezeHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history FREEZE", Short: "List every version of a freeze, newest first", Args: exactly(1), Example: "  tutti policy freeze history christmas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			freezes, err := ask[api.List[api.Freeze]](cmd.Context(), a, api.FreezeHistory, api.FreezeNameRequest{Freeze: args[0]})
+			freezes, err := ask(cmd.Context(), a, api.FreezeHistory, api.FreezeNameRequest{Freeze: args[0]})
 			if err != nil {
 				return err
 			}

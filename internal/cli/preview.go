@@ -70,8 +70,8 @@ version. The nodes are those of the environment, or those that are named by flag
 				}
 				request.Commit, request.Origin = from.commit, from.origin
 			}
-			var p api.Preview
-			if err := client.Call(cmd.Context(), api.PreviewCreate, request, &p); err != nil {
+			p, err := api.PreviewCreate.Call(cmd.Context(), client, request)
+			if err != nil {
 				return err
 			}
 			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
@@ -144,7 +144,7 @@ func (a *app) previewDiff() *cobra.Command {
 		Use: "diff PREVIEW NODE", Short: "Print all that a preview changes for one node", Args: exactly(2),
 		Example: "  tutti preview diff 3 web-1.example.test",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := ask[api.CatalogDifference](cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
+			answer, err := ask(cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
 			if err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ no catalog to compare with), unable (nothing is known to compile with) or waitin
 				}
 				change = strings.Join(keys, ",")
 			}
-			return list(cmd.Context(), a, api.PreviewNodes, func(after string) any {
+			return list(cmd.Context(), a, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
 				return api.PreviewNodesRequest{Preview: args[0], State: state, Change: change, After: after, Limit: 1000}
 			}, table[api.PreviewNode]{
 				columns: []string{"node", "state", "catalog", "had", "note"},
@@ -220,9 +220,9 @@ func shareNote(n api.PreviewNode) string {
 }
 
 func (a *app) previewList() *cobra.Command {
-	return newestList(a, newest[api.Preview]{
+	return newestList(a, newest[api.PreviewListRequest, api.Preview]{
 		op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
-		request: func(environment, state, after string) any {
+		request: func(environment, state, after string) api.PreviewListRequest {
 			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
 		table: table[api.Preview]{
@@ -284,8 +284,8 @@ func (a *app) sayOnPreview(cmd *cobra.Command, args []string, request *api.Previ
 	if request.Changes, err = changeKeys(cmd.Context(), client, args[0], args[1:]); err != nil {
 		return err
 	}
-	var said api.List[api.PreviewRemark]
-	if err := client.Call(cmd.Context(), api.PreviewSay, *request, &said); err != nil {
+	said, err := api.PreviewSay.Call(cmd.Context(), client, *request)
+	if err != nil {
 		return err
 	}
 	if a.asJSON() {
@@ -304,7 +304,7 @@ func (a *app) previewCancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel PREVIEW", Short: "Stop working on a preview", Args: exactly(1), Example: "  tutti preview cancel 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Preview](cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
+			p, err := ask(cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
 			if err != nil {
 				return err
 			}

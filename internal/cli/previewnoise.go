@@ -68,7 +68,7 @@ func (a *app) noiseList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the rules that hide changes", Args: exactly(0), Example: "  tutti preview noise list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseList, nil)
+			rules, err := ask(cmd.Context(), a, api.NoiseList, api.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ hidden changes, too.`,
 		Example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
   tutti preview noise set lab --type Package --parameter ensure --nodes 'facts.role = "lab"' --environment production`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
+			rule, err := ask(cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
 			if err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func (a *app) noiseRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove RULE", Short: "Show again what a rule hides", Args: exactly(1), Example: "  tutti preview noise remove motd",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
+			rule, err := ask(cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (a *app) noiseHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history RULE", Short: "List every version of a rule, newest first", Args: exactly(1), Example: "  tutti preview noise history motd",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
+			rules, err := ask(cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
 			if err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ Titles that differ only in numbers count as one. Nothing is hidden before somebo
 		Example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Environment = args[0]
-			found, err := ask[api.List[api.NoiseSuggestion]](cmd.Context(), a, api.NoiseSuggest, request)
+			found, err := ask(cmd.Context(), a, api.NoiseSuggest, request)
 			if err != nil {
 				return err
 			}

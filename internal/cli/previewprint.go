@@ -99,8 +99,8 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 // wholePreview reads all pages.
 func wholePreview(ctx context.Context, client *api.Client, id string) (whole api.PreviewReport, err error) {
 	for after := ""; ; {
-		var page api.PreviewReport
-		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000}, &page); err != nil {
+		page, err := api.PreviewShow.Call(ctx, client, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000})
+		if err != nil {
 			return whole, err
 		}
 		changes := append(whole.Changes, page.Changes...) //nolint:gocritic // the page is the newer one
@@ -251,8 +251,8 @@ func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.Previe
 		suite.Output = "hidden: " + hiddenText(r.Hidden)
 	}
 	for after := ""; ; {
-		var page api.List[api.PreviewNode]
-		if err := client.Call(ctx, api.PreviewNodes, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000}, &page); err != nil {
+		page, err := api.PreviewNodes.Call(ctx, client, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000})
+		if err != nil {
 			return err
 		}
 		for _, n := range page.Items {

@@ -94,7 +94,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 			}
 			dry := request.DryRun
 			request.DryRun = true
-			client, plan, err := a.planRelease(cmd.Context(), api.ReleaseCreate, request)
+			client, plan, err := planRelease(cmd.Context(), a, api.ReleaseCreate, request)
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 				return a.showPlan(plan)
 			}
 			request.DryRun = false
-			return a.makeRelease(cmd.Context(), client, api.ReleaseCreate, request, plan, noWait, yes)
+			return makeRelease(cmd.Context(), a, client, api.ReleaseCreate, request, plan, noWait, yes)
 		},
 	}
 	flags := cmd.Flags()
@@ -118,11 +118,14 @@ named with the reason and left out. With --refresh those are previewed again, fo
 }
 
 // planRelease asks what a release would be.
-func (a *app) planRelease(ctx context.Context, op api.Operation, dryRun any) (client *api.Client, plan api.ReleaseReport, err error) {
+func planRelease[Request any](
+	ctx context.Context, a *app, op api.Op[Request, api.ReleaseReport], dryRun Request,
+) (client *api.Client, plan api.ReleaseReport, err error) {
 	if client, err = a.client(); err != nil {
 		return nil, plan, err
 	}
-	return client, plan, wrongInput(client.Call(ctx, op, dryRun, &plan))
+	plan, err = op.Call(ctx, client, dryRun)
+	return client, plan, wrongInput(err)
 }
 
 // showPlan prints what a release would be.
@@ -134,7 +137,9 @@ func (a *app) showPlan(plan api.ReleaseReport) error {
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
-func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operation, request any, plan api.ReleaseReport, noWait, yes bool) error {
+func makeRelease[Request any](
+	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
+) error {
 	if err := a.printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
@@ -143,8 +148,8 @@ func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operat
 			return err
 		}
 	}
-	var made api.ReleaseReport
-	if err := client.Call(ctx, op, request, &made); err != nil {
+	made, err := op.Call(ctx, client, request)
+	if err != nil {
 		return wrongInput(err)
 	}
 	a.hint("Release %s: %s", made.ID, releaseSummary(made.Release))
@@ -203,10 +208,10 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 const namedAtMost = 10
 
 func (a *app) releaseList() *cobra.Command {
-	return newestList(a, newest[api.Release]{
+	return newestList(a, newest[api.ReleaseListRequest, api.Release]{
 		op: api.ReleaseList, short: "List releases, newest first", example: "  tutti release list --state running",
 		states: "waiting_approval, running, paused, stopping, done, done_with_failures or aborted",
-		request: func(environment, state, after string) any {
+		request: func(environment, state, after string) api.ReleaseListRequest {
 			return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
 		table: table[api.Release]{
@@ -260,7 +265,7 @@ func (a *app) releaseShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RELEASE", Short: "Show a release, its waves, and what happened in it", Args: exactly(1), Example: "  tutti release show 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := ask[api.ReleaseReport](cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
+			r, err := ask(cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
 			if err != nil {
 				return err
 			}
@@ -318,7 +323,7 @@ func (a *app) releaseNodes() *cobra.Command {
 		Example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Release = args[0]
-			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) any {
+			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) api.ReleaseTargetsRequest {
 				request.After, request.Limit = after, 1000
 				return request
 			}, table[api.ReleaseTarget]{

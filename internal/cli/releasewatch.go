@@ -82,9 +82,8 @@ func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
 }
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {
-	for misses := 0; ; {
-		var now api.ReleaseReport // of its own: what is missing in an answer must not stay from the one before
-		err := w.client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: w.id, Behind: int(r.Revision)}, &now)
+	for misses := 0; ; { // of its own: what is missing in an answer must not stay from the one before
+		now, err := api.ReleaseShow.Call(ctx, w.client, api.ReleaseShowRequest{Release: w.id, Behind: int(r.Revision)})
 		if err == nil {
 			r = now
 			err = w.targets(ctx)
@@ -131,10 +130,9 @@ func settled(r api.Release) bool { return r.Counts["applying"]+r.Counts["sent"] 
 func (w *releaseWatcher) targets(ctx context.Context) error {
 	seen, ended := w.seen, []api.ReleaseTarget(nil)
 	for after := ""; ; {
-		var page api.List[api.ReleaseTarget]
-		err := w.client.Call(ctx, api.ReleaseTargets, api.ReleaseTargetsRequest{
+		page, err := api.ReleaseTargets.Call(ctx, w.client, api.ReleaseTargetsRequest{
 			Release: w.id, Since: int(w.seen), After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
-		}, &page)
+		})
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (a *app) reportList() *cobra.Command {
 		Use: "list", Short: "List runs, newest first", Args: exactly(0),
 		Example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reports, err := ask[api.List[api.Report]](cmd.Context(), a, api.ReportList, request)
+			reports, err := ask(cmd.Context(), a, api.ReportList, request)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (a *app) reportShow() *cobra.Command {
 		Long:    "Show one run. REPORT is an id from `tutti report list`, or its first digits (at least six).",
 		Example: "  tutti report show 3f9c2a\n  tutti report show 3f9c2a --all -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := ask[api.Report](cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
+			report, err := ask(cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
 			if err != nil {
 				return err
 			}

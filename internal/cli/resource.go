@@ -101,7 +101,7 @@ of the type is listed with the number of its variants.`,
 			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
-			found, err := ask[api.List[api.ResourceComparison]](cmd.Context(), a, api.ResourceVariants, request)
+			found, err := ask(cmd.Context(), a, api.ResourceVariants, request)
 			if err != nil {
 				return err
 			}

@@ -75,7 +75,7 @@ func (a *app) roleList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List roles", Args: exactly(0), Example: "  tutti role list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			roles, err := ask[api.List[api.Role]](cmd.Context(), a, api.RoleList, nil)
+			roles, err := ask(cmd.Context(), a, api.RoleList, api.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (a *app) roleShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ROLE", Short: "Show what a role allows", Args: exactly(1), Example: "  tutti role show operator",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
+			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (a *app) roleCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleCreate, api.RoleCreateRequest{Name: args[0], Description: description, Grants: grants})
+			role, err := ask(cmd.Context(), a, api.RoleCreate, api.RoleCreateRequest{Name: args[0], Description: description, Grants: grants})
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (a *app) roleEdit() *cobra.Command {
 		Long:    "Change a role. If grants are given, they replace those that it has.\n\n" + grantHelp,
 		Example: "  tutti role edit web-team --grant 'code:deploy environments=web_*,test'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
+			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
 			if err != nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func (a *app) roleEdit() *cobra.Command {
 					return err
 				}
 			}
-			if role, err = ask[api.Role](cmd.Context(), a, api.RoleEdit, request); err != nil {
+			if role, err = ask(cmd.Context(), a, api.RoleEdit, request); err != nil {
 				return err
 			}
 			return a.printRole(role)
@@ -185,7 +185,7 @@ func (a *app) roleDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.RoleDelete, api.RoleRequest{Role: args[0]}, nil); err != nil {
+			if _, err := api.RoleDelete.Call(cmd.Context(), client, api.RoleRequest{Role: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Role %s is deleted", args[0])

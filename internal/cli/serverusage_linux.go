@@ -17,7 +17,7 @@ disk of the data directory will be full if it goes on like that. A day's growth 
 mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
 		Example: "  tutti server usage\n  tutti server usage -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			usage, err := ask[api.Usage](cmd.Context(), a, api.ServerUsage, nil)
+			usage, err := ask(cmd.Context(), a, api.ServerUsage, api.Nothing{})
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func (a *app) taskList() *cobra.Command {
 listed with --all.`,
 		Example: "  tutti task list\n  tutti task list --environment staging --all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.Task]](cmd.Context(), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
+			list, err := ask(cmd.Context(), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (a *app) taskShow() *cobra.Command {
 		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: a.completeTask,
 		Example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := ask[api.Task](cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ may more than you at the moment that it is used.`,
 			if err != nil {
 				return err
 			}
-			issued, err := ask[api.IssuedToken](cmd.Context(), a, api.TokenCreate, api.TokenCreateRequest{Label: args[0], Seconds: seconds, Roles: roles})
+			issued, err := ask(cmd.Context(), a, api.TokenCreate, api.TokenCreateRequest{Label: args[0], Seconds: seconds, Roles: roles})
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,9 @@ func (a *app) tokenList() *cobra.Command {
 				owner = api.AllUsers
 			}
 			now := time.Now()
-			next := func(after string) any { return api.TokenListRequest{User: owner, After: after, Limit: 1000} }
+			next := func(after string) api.TokenListRequest {
+				return api.TokenListRequest{User: owner, After: after, Limit: 1000}
+			}
 			return list(cmd.Context(), a, api.TokenList, next, table[api.AccessToken]{
 				columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
 				row: func(t api.AccessToken) []string {
@@ -93,15 +95,15 @@ func (a *app) tokenRevoke() *cobra.Command {
 			}
 			owner := first(user, api.Me)
 			if all {
-				var revoked api.RevokedTokens
-				if err := client.Call(cmd.Context(), api.TokenRevokeAll, api.UserRequest{User: owner}, &revoked); err != nil {
+				revoked, err := api.TokenRevokeAll.Call(cmd.Context(), client, api.UserRequest{User: owner})
+				if err != nil {
 					return err
 				}
 				a.say(fmt.Sprintf("%d revoked", revoked.Revoked))
 				return nil
 			}
 			for _, token := range args {
-				if err := client.Call(cmd.Context(), api.TokenRevoke, api.TokenRevokeRequest{User: owner, Token: token}, nil); err != nil {
+				if _, err := api.TokenRevoke.Call(cmd.Context(), client, api.TokenRevokeRequest{User: owner, Token: token}); err != nil {
 					return err
 				}
 				a.say(token + " revoked")

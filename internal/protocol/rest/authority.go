@@ -201,7 +201,7 @@ func seen[T any](ctx context.Context, h *Handler, permission fleet.Permission, i
 
 // record begins the audit entry of an act.
 func (h *Handler) record(ctx context.Context, op api.Operation, request any) (finish func(error), err error) {
-	if op.Permission == fleet.Open || !op.Changes() && !h.AuditReads() {
+	if op.Permission == fleet.Open || op.Kind != api.Act && !h.AuditReads() {
 		return func(error) {}, nil
 	}
 	return h.Audit.Begin(ctx, h.entry(ctx, op.Name, objectText(request)))

@@ -251,7 +251,7 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 		if limit := op.BodyLimit(); limit > 0 {
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
 		}
-		if op.Upload {
+		if op.Uploads() {
 			h.Streams(r.Context()) //nolint:contextcheck // the request carries it
 		}
 		answer, err := h.do(w, r, op, act)
@@ -280,7 +280,7 @@ func (h *Handler) do(w http.ResponseWriter, r *http.Request, op api.Operation, a
 	})
 	switch {
 	case finish == nil: // it did not begin
-	case op.Changes() || h.AuditReads():
+	case op.Kind == api.Act || h.AuditReads():
 		finish(err)
 	default: // a question whose object turned out to be none of theirs
 		h.refuse(r.Context(), op.Name, pathText(r, op), err)

@@ -59,7 +59,7 @@ type subject struct {
 
 // ordering makes an action of an operation that orders a job: spec says what the
 // request asks for. A dry run is no act.
-func ordering[Request any](h *Handler, op api.Operation, common func(Request) api.JobOrder, spec func(context.Context, Request) (job.Spec, error)) action {
+func ordering[Request any](h *Handler, op api.Op[Request, api.JobStarted], common func(Request) api.JobOrder, spec func(context.Context, Request) (job.Spec, error)) action {
 	return func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 		var request Request
 		if err := api.Bind(r, &request); err != nil {
