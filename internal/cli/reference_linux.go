@@ -21,7 +21,17 @@ func References() map[string]string {
 		"cli.md":           commandReference(),
 		"api.md":           operationReference(),
 		"configuration.md": settingReference(),
+		"openapi.json":     describedOperations(),
 	}
+}
+
+// describedOperations is the document that the server gives, too.
+func describedOperations() string {
+	text, err := api.OpenAPI()
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	return string(text) + "\n"
 }
 
 const generated = "<!-- Written by `make generate`; do not edit. -->\n\n"

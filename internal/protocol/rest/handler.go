@@ -135,6 +135,7 @@ func (h *Handler) areas(c Config) []area {
 		&users{sessions: logins, access: c.Access},
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
 		&usages{usages: c.Usages},
+		newDescription(),
 	}
 }
 
