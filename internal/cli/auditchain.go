@@ -56,8 +56,8 @@ whether the log still has that line.`,
 }
 
 func (a *app) printVerification(found api.AuditVerification) error {
-	if a.asJSON() {
-		if err := a.printJSON(found); err != nil {
+	if a.printer().AsJSON() {
+		if err := a.printer().JSON(found); err != nil {
 			return err
 		}
 	} else if found.Whole {

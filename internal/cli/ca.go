@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -35,13 +37,13 @@ func (a *app) caList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list.Items, table[api.Certificate]{
-				columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
-				row: func(c api.Certificate) []string {
+			return print.List(a.printer(), list.Items, print.Table[api.Certificate]{
+				Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
+				Row: func(c api.Certificate) []string {
 					return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
 				},
-				name:  func(c api.Certificate) string { return c.Name },
-				empty: "No certificates and no requests.",
+				Name:  func(c api.Certificate) string { return c.Name },
+				Empty: "No certificates and no requests.",
 			})
 		},
 	}
@@ -64,8 +66,8 @@ func (a *app) caShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(cert)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(cert)
 			}
 			rows := [][]string{
 				{"Name", cert.Name},
@@ -84,7 +86,7 @@ func (a *app) caShow() *cobra.Command {
 			for _, row := range flatten("", toAny(cert.Extensions), nil) {
 				rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
 			}
-			if err := a.printRows(nil, rows); err != nil {
+			if err := a.printer().Rows(nil, rows); err != nil {
 				return err
 			}
 			_, err = fmt.Fprint(a.system.Out, cert.PEM)
@@ -204,8 +206,8 @@ func (a *app) caClean() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.asJSON() {
-			return a.printJSON(done)
+		if a.printer().AsJSON() {
+			return a.printer().JSON(done)
 		}
 		a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
 		return nil
@@ -240,8 +242,8 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(token)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(token)
 			}
 			a.say(token.Token)
 			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), a.joinCommand(token, request.Name))
@@ -263,8 +265,8 @@ Nodes trust the CA and not one certificate: their connections stay, and new ones
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(made)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(made)
 			}
 			a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
 			return nil

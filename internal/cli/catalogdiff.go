@@ -94,8 +94,8 @@ func (a *app) showDiff(ctx context.Context, request api.CatalogDiffRequest, flag
 		return err
 	}
 	switch {
-	case a.asJSON():
-		err = a.printJSON(answer)
+	case a.printer().AsJSON():
+		err = a.printer().JSON(answer)
 	case flags.markdown:
 		err = diff.WriteMarkdown(a.system.Out, answer, flags.order)
 	default:

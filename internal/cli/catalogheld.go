@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -28,7 +30,7 @@ Counted are the resources that an agent applies, without stages and classes.`,
 			if err != nil {
 				return wrongInput(err)
 			}
-			return printList(a, list.Items, lossTable(time.Now()))
+			return print.List(a.printer(), list.Items, lossTable(time.Now()))
 		},
 	}
 	cmd.Flags().StringVarP(&request.Environment, "environment", "e", "", "of this environment only")
@@ -37,20 +39,20 @@ Counted are the resources that an agent applies, without stages and classes.`,
 	return cmd
 }
 
-func lossTable(now time.Time) table[api.CatalogLoss] {
-	return table[api.CatalogLoss]{
-		columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
-		row: func(l api.CatalogLoss) []string {
+func lossTable(now time.Time) print.Table[api.CatalogLoss] {
+	return print.Table[api.CatalogLoss]{
+		Columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
+		Row: func(l api.CatalogLoss) []string {
 			state := "warned"
 			if l.Held {
 				state = "held"
 			}
 			return []string{
-				l.Node, state, fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, short(l.Version), short(l.VersionThen), ago(l.At, now),
+				l.Node, state, fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, short(l.Version), short(l.VersionThen), print.Ago(l.At, now),
 			}
 		},
-		name:  func(l api.CatalogLoss) string { return l.Node },
-		empty: "No catalog is held.",
+		Name:  func(l api.CatalogLoss) string { return l.Node },
+		Empty: "No catalog is held.",
 	}
 }
 
@@ -75,8 +77,8 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 			if err != nil {
 				return wrongInput(err)
 			}
-			if a.asJSON() {
-				return a.printJSON(let)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(let)
 			}
 			for _, node := range let.Nodes {
 				a.hint("%s may have its newest catalog", node)

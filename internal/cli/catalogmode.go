@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -66,8 +68,8 @@ func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.Mo
 	if err != nil {
 		return wrongInput(err)
 	}
-	if a.asJSON() {
-		return a.printJSON(answer)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(answer)
 	}
 	set := "set to " + word
 	if word == "unset" {
@@ -90,8 +92,8 @@ func (a *app) showMode(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(d)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(d)
 	}
 	a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
 	_, err = fmt.Fprintln(a.system.Out, d.Mode)
@@ -122,15 +124,15 @@ func (a *app) listModes(ctx context.Context, group string) error {
 		}
 	}
 	now := time.Now()
-	return printList(a, items, table[api.ModeSet]{
-		columns: []string{"of", "name", "mode", "set", "by"},
-		row: func(m api.ModeSet) []string {
+	return print.List(a.printer(), items, print.Table[api.ModeSet]{
+		Columns: []string{"of", "name", "mode", "set", "by"},
+		Row: func(m api.ModeSet) []string {
 			if m.Group != "" {
-				return []string{"group", m.Group, m.Mode, ago(m.At, now), m.By}
+				return []string{"group", m.Group, m.Mode, print.Ago(m.At, now), m.By}
 			}
-			return []string{"node", m.Node, m.Mode, ago(m.At, now), m.By}
+			return []string{"node", m.Node, m.Mode, print.Ago(m.At, now), m.By}
 		},
-		name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
-		empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",
+		Name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
+		Empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -17,17 +19,17 @@ func (a *app) compileCommand() *cobra.Command {
 }
 
 // compilationTable is rows of the queue, or of what became of them.
-func compilationTable(empty string, now time.Time) table[api.Compilation] {
-	return table[api.Compilation]{
-		columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
-		row: func(c api.Compilation) []string {
+func compilationTable(empty string, now time.Time) print.Table[api.Compilation] {
+	return print.Table[api.Compilation]{
+		Columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
+		Row: func(c api.Compilation) []string {
 			return []string{
 				fmt.Sprint(c.ID), c.Node, c.Environment, short(c.Version), priorityText(c.Priority), compilationState(c), compilationWhen(c, now),
 				compilationTook(c), compilationError(c),
 			}
 		},
-		name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
-		empty: empty,
+		Name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
+		Empty: empty,
 	}
 }
 
@@ -48,9 +50,9 @@ func compilationState(c api.Compilation) string {
 // compilationWhen is when it ended, or since when it is wanted.
 func compilationWhen(c api.Compilation, now time.Time) string {
 	if c.FinishedAt != nil {
-		return ago(*c.FinishedAt, now)
+		return print.Ago(*c.FinishedAt, now)
 	}
-	return "wanted " + ago(c.WantedAt, now)
+	return "wanted " + print.Ago(c.WantedAt, now)
 }
 
 func compilationTook(c api.Compilation) string {

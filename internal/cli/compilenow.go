@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -91,7 +93,7 @@ func (a *app) compileAll(ctx context.Context, order compileOrder) error {
 		return err
 	}
 	rows := slices.SortedFunc(maps.Values(w.rows), func(a, b api.Compilation) int { return strings.Compare(a.Node, b.Node) })
-	if err := printList(a, rows, compilationTable("Nothing is wanted.", time.Now())); err != nil {
+	if err := print.List(a.printer(), rows, compilationTable("Nothing is wanted.", time.Now())); err != nil {
 		return err
 	}
 	return w.verdict(order)
@@ -265,7 +267,7 @@ func (v *compileView) note(text string) {
 	if v.live {
 		_, _ = fmt.Fprint(v.out, "\r\x1b[2K")
 	}
-	_, _ = fmt.Fprintln(v.out, oneLine(text))
+	_, _ = fmt.Fprintln(v.out, print.OneLine(text))
 }
 
 func (v *compileView) close() {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -27,10 +29,10 @@ func (a *app) compileShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(record)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(record)
 			}
-			return a.printRows(nil, recordRows(record, time.Now()))
+			return a.printer().Rows(nil, recordRows(record, time.Now()))
 		},
 	}
 }
@@ -62,7 +64,7 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 	add("node", r.Node)
 	add("environment", r.Environment+", version "+short(r.Version))
 	add("state", compilationState(r.Compilation))
-	add("wanted", fmt.Sprintf("%s, for %s", ago(r.WantedAt, now), priorityText(r.Priority)))
+	add("wanted", fmt.Sprintf("%s, for %s", print.Ago(r.WantedAt, now), priorityText(r.Priority)))
 	if r.Checks != 0 {
 		add("checks", fmt.Sprintf("the catalog of %d, which was used again", r.Checks))
 	}
@@ -72,12 +74,12 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 		add("trouble", compilationError(r.Compilation))
 	}
 	if r.FinishedAt != nil {
-		add("finished", ago(*r.FinishedAt, now))
+		add("finished", print.Ago(*r.FinishedAt, now))
 	}
 	add("catalog", short(r.Catalog))
 	if r.WallMillis > 0 {
 		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", compilationTook(r.Compilation),
-			durationText(time.Duration(r.CPUMillis)*time.Millisecond), bytesText(r.PeakBytes)))
+			durationText(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
 	}
 	if in := r.Inputs; in != nil {
 		add("read", fmt.Sprintf("%d values, %d files and directories, %d questions", in.Values, in.Sources, in.Questions))

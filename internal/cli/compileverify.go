@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -84,7 +86,7 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 			a.hint("%d of %d: %s: %s", len(found), len(order.nodes), v.Node, v.Outcome)
 		}
 	}
-	if err := printList(a, found, verificationTable(time.Now())); err != nil {
+	if err := print.List(a.printer(), found, verificationTable(time.Now())); err != nil {
 		return err
 	}
 	if err := a.printDifferences(found); err != nil {
@@ -139,28 +141,28 @@ func verifyVerdict(found []api.Verification) error {
 	return nil
 }
 
-func verificationTable(now time.Time) table[api.Verification] {
-	return table[api.Verification]{
-		columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
-		row: func(v api.Verification) []string {
+func verificationTable(now time.Time) print.Table[api.Verification] {
+	return print.Table[api.Verification]{
+		Columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
+		Row: func(v api.Verification) []string {
 			count := ""
 			if v.Count > 0 {
 				count = fmt.Sprint(v.Count)
 			}
 			when := ""
 			if !v.At.IsZero() {
-				when = ago(v.At, now)
+				when = print.Ago(v.At, now)
 			}
 			return []string{v.Node, v.Environment, short(v.Version), short(v.Catalog), v.Outcome, count, v.Reason, when}
 		},
-		name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
-		empty: "Nothing was verified.",
+		Name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
+		Empty: "Nothing was verified.",
 	}
 }
 
 // printDifferences shows people what differs.
 func (a *app) printDifferences(found []api.Verification) error {
-	if a.asJSON() || a.quiet {
+	if a.printer().AsJSON() || a.quiet {
 		return nil
 	}
 	var out strings.Builder
@@ -168,10 +170,10 @@ func (a *app) printDifferences(found []api.Verification) error {
 		for _, d := range v.Differences {
 			fmt.Fprintf(&out, "\n%s: %s\n", v.Node, strings.TrimSpace(d.Resource+" "+d.What))
 			if d.Tutti != "" {
-				fmt.Fprintf(&out, "  Tutti         %s\n", oneLine(d.Tutti))
+				fmt.Fprintf(&out, "  Tutti         %s\n", print.OneLine(d.Tutti))
 			}
 			if d.Plain != "" {
-				fmt.Fprintf(&out, "  plain Puppet  %s\n", oneLine(d.Plain))
+				fmt.Fprintf(&out, "  plain Puppet  %s\n", print.OneLine(d.Plain))
 			}
 		}
 		if v.Count > len(v.Differences) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -51,8 +53,8 @@ agent can do that. A job that is over stays as it is.`,
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(job)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(job)
 			}
 			_, err = fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
 			return err
@@ -115,16 +117,16 @@ func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node strin
 
 // listOutput prints lines of output for programs.
 func (a *app) listOutput(ctx context.Context, client *api.Client, job, node string) error {
-	l := newListing(a, table[api.JobLine]{
-		columns: []string{"node", "stream", "number", "text"},
-		row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
-		name:    func(l api.JobLine) string { return l.Node },
-		empty:   "No output.",
+	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
+		Columns: []string{"node", "stream", "number", "text"},
+		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
+		Name:    func(l api.JobLine) string { return l.Node },
+		Empty:   "No output.",
 	})
-	if err := outputOf(ctx, client, job, node, l.add); err != nil {
+	if err := outputOf(ctx, client, job, node, l.Add); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 func (a *app) jobRerun() *cobra.Command {

@@ -53,8 +53,8 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if err != nil {
 		return err
 	}
-	if n.asJSON() {
-		return n.printJSON(plan)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(plan)
 	}
 	apps, err := api.AppList.Call(ctx, n.client, api.AppListRequest{})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -144,31 +146,31 @@ func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error
 }
 
 func (n *newJob) printPlan(plan api.JobPlan) error {
-	if n.asJSON() {
-		return n.printJSON(plan)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(plan)
 	}
 	if denied := deniedText(plan); denied != "" {
 		n.hint("You may not touch: %s", denied)
 	}
 	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
-	return printList(n.app, plan.Targets, table[api.JobTarget]{
-		columns: []string{"node", "agent"},
-		row: func(t api.JobTarget) []string {
+	return print.List(n.app.printer(), plan.Targets, print.Table[api.JobTarget]{
+		Columns: []string{"node", "agent"},
+		Row: func(t api.JobTarget) []string {
 			if t.Connected == nil {
 				return []string{t.Node, "not connected"}
 			}
 			return []string{t.Node, first(t.Connected.Agent, "connected")}
 		},
-		name:  func(t api.JobTarget) string { return t.Node },
-		empty: "No nodes.",
+		Name:  func(t api.JobTarget) string { return t.Node },
+		Empty: "No nodes.",
 	})
 }
 
 // printStarted prints what is needed to find the job again.
 func (n *newJob) printStarted(job api.Job) error {
 	n.hint("Follow it: tutti job watch %s", job.ID)
-	if n.asJSON() {
-		return n.printJSON(job)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(job)
 	}
 	_, err := fmt.Fprintln(n.system.Out, job.ID)
 	return err

@@ -125,8 +125,8 @@ func stampOf(t *time.Time) string {
 }
 
 func (a *app) printToken(issued api.IssuedToken) error {
-	if a.asJSON() {
-		return a.printJSON(issued)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(issued)
 	}
 	a.say(issued.Token)
 	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
@@ -179,8 +179,8 @@ func (a *app) whoamiCommand() *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case a.asJSON():
-				return a.printJSON(session)
+			case a.printer().AsJSON():
+				return a.printer().JSON(session)
 			case a.output == "name":
 				a.say(session.Name)
 				return nil
@@ -195,7 +195,7 @@ func (a *app) whoamiCommand() *cobra.Command {
 			for _, grant := range session.Grants {
 				rows = append(rows, []string{"May", grantText(grant)})
 			}
-			return a.printRows(nil, rows)
+			return a.printer().Rows(nil, rows)
 		},
 	})
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 )
 
@@ -12,7 +14,7 @@ type newest[Request, T any] struct {
 	request        func(environment, state, after string) Request // for a page
 	short, example string
 	states         string // in which one can be, for people
-	table          table[T]
+	table          print.Table[T]
 }
 
 // newestList is the command that prints it.

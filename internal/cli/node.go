@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -63,18 +65,18 @@ func (a *app) completes(cmd *cobra.Command, flag string, with cobra.CompletionFu
 	}
 }
 
-func nodeTable(request api.NodeListRequest, now time.Time) table[api.Node] {
+func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node] {
 	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
 	if request != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
-	return table[api.Node]{
-		columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
-		row: func(n api.Node) []string {
-			return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
+	return print.Table[api.Node]{
+		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
+		Row: func(n api.Node) []string {
+			return []string{n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
 		},
-		name:  func(n api.Node) string { return n.Name },
-		empty: empty,
+		Name:  func(n api.Node) string { return n.Name },
+		Empty: empty,
 	}
 }
 
@@ -129,21 +131,21 @@ func (a *app) nodeShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(node)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(node)
 			}
 			now := time.Now()
-			return a.printRows(nil, [][]string{
+			return a.printer().Rows(nil, [][]string{
 				{"Node", node.Name},
 				{"Environment", node.Environment},
 				{"Agent", agentOf(node.Connected, now)},
 				{"Last run", nodeStatus(node)},
 				{"Compile error", compileErrorOf(node)},
-				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
-				{"Facts", agoOf(node.FactsAt, now)},
+				{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
+				{"Facts", print.AgoOf(node.FactsAt, now)},
 				{"Delivery", deliveryOf(node.Delivery)},
 				{"Lost", lossText(node.Delivery)},
-				{"Catalog", agoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
+				{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
 			})
 		},
 	}
@@ -154,7 +156,7 @@ func agentOf(c *api.Connected, now time.Time) string {
 	if c == nil {
 		return "not connected"
 	}
-	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
+	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, print.Ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
 	if c.Shared != "" {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}
@@ -236,17 +238,17 @@ func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, 
 
 // list calls a list operation to its end and prints what comes.
 func list[Request, T any](
-	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t table[T],
+	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
 ) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	l := newListing(a, t)
-	if err := api.All(ctx, client, op, request, l.add); err != nil {
+	l := print.NewListing(a.printer(), t)
+	if err := api.All(ctx, client, op, request, l.Add); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 // short is the beginning of a digest, enough to name it by.

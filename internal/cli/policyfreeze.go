@@ -3,6 +3,8 @@ package cli
 import (
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -13,10 +15,10 @@ func (a *app) policyFreeze() *cobra.Command {
 	return noun("freeze", "Say when nothing is released", a.freezeList(), a.freezeSet(), a.freezeRemove(), a.freezeHistory())
 }
 
-func freezeTable(empty string, now time.Time) table[api.Freeze] {
-	return table[api.Freeze]{
-		columns: []string{"freeze", "when", "zone", "environments", "now", "by", "set", "why"},
-		row: func(f api.Freeze) []string {
+func freezeTable(empty string, now time.Time) print.Table[api.Freeze] {
+	return print.Table[api.Freeze]{
+		Columns: []string{"freeze", "when", "zone", "environments", "now", "by", "set", "why"},
+		Row: func(f api.Freeze) []string {
 			state := ""
 			switch {
 			case f.Removed:
@@ -24,10 +26,10 @@ func freezeTable(empty string, now time.Time) table[api.Freeze] {
 			case f.Until != nil:
 				state = "frozen until " + timeIn(*f.Until, f.Zone)
 			}
-			return []string{f.Name, freezeText(f), f.Zone, listText(f.Environments), state, f.Author, ago(f.At, now), f.Why}
+			return []string{f.Name, freezeText(f), f.Zone, listText(f.Environments), state, f.Author, print.Ago(f.At, now), f.Why}
 		},
-		name:  func(f api.Freeze) string { return f.Name },
-		empty: empty,
+		Name:  func(f api.Freeze) string { return f.Name },
+		Empty: empty,
 	}
 }
 
@@ -57,7 +59,7 @@ func (a *app) freezeList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
+			return print.List(a.printer(), freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
 		},
 	}
 }
@@ -84,8 +86,8 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(f)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(f)
 			}
 			a.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
 			if f.Until != nil {
@@ -133,8 +135,8 @@ func (a *app) freezeRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(f)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(f)
 			}
 			a.hint("Freeze %s does not hold any more", f.Name)
 			return nil
@@ -150,7 +152,7 @@ func (a *app) freezeHistory() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, freezes.Items, freezeTable("", time.Now()))
+			return print.List(a.printer(), freezes.Items, freezeTable("", time.Now()))
 		},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -77,7 +79,7 @@ version. The nodes are those of the environment, or those that are named by flag
 			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
 			if p.Check != nil {
 				for _, f := range p.Check.Findings {
-					a.hint("%s", oneLine(findingLine(f)))
+					a.hint("%s", print.OneLine(findingLine(f)))
 				}
 			}
 			if noWait {
@@ -107,8 +109,8 @@ func (t targetFlags) none() bool {
 }
 
 func (a *app) printPreviewID(p api.Preview) error {
-	if a.asJSON() {
-		return a.printJSON(p)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(p)
 	}
 	_, err := fmt.Fprintln(a.system.Out, p.ID)
 	return err
@@ -148,8 +150,8 @@ func (a *app) previewDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(answer)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(answer)
 			}
 			if noise {
 				return diff.WriteText(a.system.Out, answer, order)
@@ -188,13 +190,13 @@ no catalog to compare with), unable (nothing is known to compile with) or waitin
 			}
 			return list(cmd.Context(), a, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
 				return api.PreviewNodesRequest{Preview: args[0], State: state, Change: change, After: after, Limit: 1000}
-			}, table[api.PreviewNode]{
-				columns: []string{"node", "state", "catalog", "had", "note"},
-				row: func(n api.PreviewNode) []string {
+			}, print.Table[api.PreviewNode]{
+				Columns: []string{"node", "state", "catalog", "had", "note"},
+				Row: func(n api.PreviewNode) []string {
 					return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
 				},
-				name:  func(n api.PreviewNode) string { return n.Name },
-				empty: "No such nodes.",
+				Name:  func(n api.PreviewNode) string { return n.Name },
+				Empty: "No such nodes.",
 			})
 		},
 	}
@@ -207,7 +209,7 @@ no catalog to compare with), unable (nothing is known to compile with) or waitin
 func shareNote(n api.PreviewNode) string {
 	switch {
 	case n.Message != "":
-		return strings.TrimSpace(oneLine(n.Message) + " " + fleet.Place(n.File, n.Line))
+		return strings.TrimSpace(print.OneLine(n.Message) + " " + fleet.Place(n.File, n.Line))
 	case n.Volatile != "":
 		return "may change again: " + n.Volatile
 	case n.Quiet:
@@ -225,16 +227,16 @@ func (a *app) previewList() *cobra.Command {
 		request: func(environment, state, after string) api.PreviewListRequest {
 			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-		table: table[api.Preview]{
-			columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-			row: func(p api.Preview) []string {
+		table: print.Table[api.Preview]{
+			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
+			Row: func(p api.Preview) []string {
 				return []string{
 					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-					p.Author, ago(p.CreatedAt, time.Now()), p.Description,
+					p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
 				}
 			},
-			name:  func(p api.Preview) string { return p.ID },
-			empty: "No previews. `tutti preview create production --ref DIR` makes one.",
+			Name:  func(p api.Preview) string { return p.ID },
+			Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
 		},
 	})
 }
@@ -288,8 +290,8 @@ func (a *app) sayOnPreview(cmd *cobra.Command, args []string, request *api.Previ
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(said)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(said)
 	}
 	about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
 	if len(about) == 0 {
@@ -308,8 +310,8 @@ func (a *app) previewCancel() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(p)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(p)
 			}
 			a.hint("Preview %s is %s", p.ID, p.State)
 			return nil

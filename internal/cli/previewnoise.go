@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -17,18 +19,18 @@ func (a *app) previewNoise() *cobra.Command {
 }
 
 // noiseTable shows noise rules.
-func noiseTable(empty string, now time.Time) table[api.NoiseRule] {
-	return table[api.NoiseRule]{
-		columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
-		row: func(r api.NoiseRule) []string {
+func noiseTable(empty string, now time.Time) print.Table[api.NoiseRule] {
+	return print.Table[api.NoiseRule]{
+		Columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
+		Row: func(r api.NoiseRule) []string {
 			hides := noiseText(r.Noise)
 			if r.Removed {
 				hides = "(removed)"
 			}
-			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, ago(r.At, now), r.Why}
+			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, print.Ago(r.At, now), r.Why}
 		},
-		name:  func(r api.NoiseRule) string { return r.Name },
-		empty: empty,
+		Name:  func(r api.NoiseRule) string { return r.Name },
+		Empty: empty,
 	}
 }
 
@@ -72,7 +74,7 @@ func (a *app) noiseList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
+			return print.List(a.printer(), rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
 		},
 	}
 }
@@ -107,8 +109,8 @@ hidden changes, too.`,
 }
 
 func (a *app) printNoise(r api.NoiseRule) error {
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	if r.Removed {
 		a.hint("Noise rule %s hides nothing any more", r.Name)
@@ -139,7 +141,7 @@ func (a *app) noiseHistory() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, rules.Items, noiseTable("", time.Now()))
+			return print.List(a.printer(), rules.Items, noiseTable("", time.Now()))
 		},
 	}
 }
@@ -157,13 +159,13 @@ Titles that differ only in numbers count as one. Nothing is hidden before somebo
 			if err != nil {
 				return err
 			}
-			if err := printList(a, found.Items, table[api.NoiseSuggestion]{
-				columns: []string{"previews", "by", "rule"},
-				row: func(s api.NoiseSuggestion) []string {
+			if err := print.List(a.printer(), found.Items, print.Table[api.NoiseSuggestion]{
+				Columns: []string{"previews", "by", "rule"},
+				Row: func(s api.NoiseSuggestion) []string {
 					return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
 				},
-				name:  func(s api.NoiseSuggestion) string { return s.Name },
-				empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
+				Name:  func(s api.NoiseSuggestion) string { return s.Name },
+				Empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
 			}); err != nil || len(found.Items) == 0 {
 				return err
 			}

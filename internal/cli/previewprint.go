@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -34,7 +36,7 @@ func (p *previewPrinting) flags(cmd *cobra.Command) {
 }
 
 func (p *previewPrinting) check(a *app) error {
-	if (p.markdown || p.junit) && a.asJSON() {
+	if (p.markdown || p.junit) && a.printer().AsJSON() {
 		return usageError{fault.New(fault.Invalid, "--markdown, --junit and -o json are ways to print: give one of them")}
 	}
 	return nil
@@ -72,8 +74,8 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 		report.Quiet = 0
 	}
 	switch {
-	case a.asJSON():
-		err = a.printJSON(report)
+	case a.printer().AsJSON():
+		err = a.printer().JSON(report)
 	case how.markdown:
 		err = a.previewMarkdown(report, how)
 	case how.junit:
@@ -118,7 +120,7 @@ func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
 		return err
 	}
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", oneLine(u.Reason), count(u.Nodes, "node")); err != nil {
+		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node")); err != nil {
 			return err
 		}
 	}
@@ -190,7 +192,7 @@ func printRemarks(a *app, remarks []api.PreviewRemark) error {
 		if r.Text == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, ago(r.At, time.Now()), oneLine(r.Text)); err != nil {
+		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text)); err != nil {
 			return err
 		}
 	}
@@ -213,7 +215,7 @@ func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
 		return err
 	}
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(oneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
+		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
 			return err
 		}
 	}
@@ -277,10 +279,10 @@ func (s *junitSuite) add(n api.PreviewNode, env string) {
 	}
 	switch n.State {
 	case "failed":
-		c.Failure = &junitWords{Message: oneLine(n.Message), Text: fleet.Place(n.File, n.Line)}
+		c.Failure = &junitWords{Message: print.OneLine(n.Message), Text: fleet.Place(n.File, n.Line)}
 		s.Failures++
 	case "unable", "waiting":
-		c.Skipped = &junitWords{Message: oneLine(n.Message)}
+		c.Skipped = &junitWords{Message: print.OneLine(n.Message)}
 		s.Skipped++
 	}
 	s.Cases = append(s.Cases, c)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -130,8 +132,8 @@ func planRelease[Request any](
 
 // showPlan prints what a release would be.
 func (a *app) showPlan(plan api.ReleaseReport) error {
-	if a.asJSON() {
-		return a.printJSON(plan)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(plan)
 	}
 	return a.printPlan(plan, a.sayf)
 }
@@ -158,8 +160,8 @@ func makeRelease[Request any](
 	}
 	if noWait {
 		a.hint("Watch it with: tutti release watch %s", made.ID)
-		if a.asJSON() {
-			return a.printJSON(made)
+		if a.printer().AsJSON() {
+			return a.printer().JSON(made)
 		}
 		return a.sayf("%s", made.ID)
 	}
@@ -185,10 +187,10 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 			lines = append(lines, fmt.Sprintf("and %d more that are left out", len(p.Left)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, oneLine(t.Reason)))
+		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, print.OneLine(t.Reason)))
 	}
 	for _, f := range p.Findings {
-		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, oneLine(f.Message)))
+		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, print.OneLine(f.Message)))
 	}
 	for _, n := range p.Needs {
 		lines = append(lines, "needs the approval of somebody with the role "+n.Role)
@@ -214,16 +216,16 @@ func (a *app) releaseList() *cobra.Command {
 		request: func(environment, state, after string) api.ReleaseListRequest {
 			return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-		table: table[api.Release]{
-			columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
-			row: func(r api.Release) []string {
+		table: print.Table[api.Release]{
+			Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
+			Row: func(r api.Release) []string {
 				return []string{
 					r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
-					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, ago(r.CreatedAt, time.Now()), r.Description,
+					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, print.Ago(r.CreatedAt, time.Now()), r.Description,
 				}
 			},
-			name:  func(r api.Release) string { return r.ID },
-			empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
+			Name:  func(r api.Release) string { return r.ID },
+			Empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
 		},
 	})
 }
@@ -243,7 +245,7 @@ func releaseSource(r api.Release) string {
 func releaseSummary(r api.Release) string {
 	text := fmt.Sprintf("%s, %s", releaseSource(r), stateText(r.State))
 	if r.Reason != "" {
-		text += ": " + oneLine(r.Reason)
+		text += ": " + print.OneLine(r.Reason)
 	}
 	return fmt.Sprintf("%s; wave %d of %d; %s: %s", text, r.Wave, len(r.Waves), count(r.Nodes, "node"), releaseCounts(r.Counts))
 }
@@ -269,8 +271,8 @@ func (a *app) releaseShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(r)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(r)
 			}
 			return a.printReleaseReport(r)
 		},
@@ -309,7 +311,7 @@ func (a *app) printReleaseReport(r api.ReleaseReport) error {
 		if e.By != "" {
 			by = e.By
 		}
-		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, oneLine(e.Text)); err != nil {
+		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text)); err != nil {
 			return err
 		}
 	}
@@ -326,9 +328,9 @@ func (a *app) releaseNodes() *cobra.Command {
 			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) api.ReleaseTargetsRequest {
 				request.After, request.Limit = after, 1000
 				return request
-			}, table[api.ReleaseTarget]{
-				columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
-				row: func(t api.ReleaseTarget) []string {
+			}, print.Table[api.ReleaseTarget]{
+				Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
+				Row: func(t api.ReleaseTarget) []string {
 					wave, generation := "", ""
 					if t.Wave > 0 {
 						wave = strconv.Itoa(t.Wave)
@@ -336,10 +338,10 @@ func (a *app) releaseNodes() *cobra.Command {
 					if t.Generation > 0 {
 						generation = strconv.FormatInt(t.Generation, 10)
 					}
-					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), oneLine(t.Reason)}
+					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), print.OneLine(t.Reason)}
 				},
-				name:  func(t api.ReleaseTarget) string { return t.Name },
-				empty: "No such nodes.",
+				Name:  func(t api.ReleaseTarget) string { return t.Name },
+				Empty: "No such nodes.",
 			})
 		},
 	}

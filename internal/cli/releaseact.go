@@ -15,8 +15,8 @@ func actOnRelease[Request any](a *app, cmd *cobra.Command, op api.Op[Request, ap
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	a.hint("Release %s: %s", r.ID, releaseSummary(r))
 	return nil
@@ -136,8 +136,8 @@ func (a *app) releaseRefresh() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(made)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(made)
 			}
 			a.hint("See it with: tutti preview watch %s", made.Preview)
 			return a.sayf("%s", made.Preview)

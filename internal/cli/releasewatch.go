@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -75,8 +77,8 @@ func (w *releaseWatcher) followed(ctx context.Context) (api.ReleaseReport, error
 
 // conclude prints how the release stands.
 func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
-	if w.asJSON() {
-		return w.printJSON(r)
+	if w.printer().AsJSON() {
+		return w.printer().JSON(r)
 	}
 	return w.sayf("Release %s: %s", r.ID, releaseSummary(r.Release))
 }
@@ -110,7 +112,7 @@ func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err e
 			w.told = len(r.Entries)
 		}
 		for _, e := range r.Entries[min(w.told, len(r.Entries)):] {
-			w.view.note(oneLine(e.Text))
+			w.view.note(print.OneLine(e.Text))
 		}
 		w.told = len(r.Entries)
 		w.view.draw(r.Release)
@@ -187,7 +189,7 @@ func (v *releaseView) ended(targets []api.ReleaseTarget) {
 		})
 		line := someNames(names, namedEnds) + ": " + stateText(first.State)
 		if first.Reason != "" {
-			line += ": " + oneLine(first.Reason)
+			line += ": " + print.OneLine(first.Reason)
 		}
 		switch {
 		case live == nil:
@@ -254,7 +256,7 @@ func releaseVerdict(r api.Release) error {
 	failed, late, refused := c["failed"]+c["foreign"], c["timed_out"]+c["offline"], c["superseded"]+c["refused"]
 	text := fmt.Sprintf("release %s is %s", r.ID, stateText(r.State))
 	if r.Reason != "" {
-		text += ": " + oneLine(r.Reason)
+		text += ": " + print.OneLine(r.Reason)
 	}
 	next := "; see: tutti release nodes " + r.ID + missed(c)
 	switch {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -27,16 +29,16 @@ func (a *app) reportList() *cobra.Command {
 				return err
 			}
 			now := time.Now()
-			err = printList(a, reports.Items, table[api.Report]{
-				columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
-				row: func(r api.Report) []string {
+			err = print.List(a.printer(), reports.Items, print.Table[api.Report]{
+				Columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
+				Row: func(r api.Report) []string {
 					return []string{
-						short(r.ID), r.Name, r.Environment, reportStatus(r), ago(r.StartedAt, now), seconds(r.Seconds),
+						short(r.ID), r.Name, r.Environment, reportStatus(r), print.Ago(r.StartedAt, now), seconds(r.Seconds),
 						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
 					}
 				},
-				name:  func(r api.Report) string { return r.ID },
-				empty: "No reports.",
+				Name:  func(r api.Report) string { return r.ID },
+				Empty: "No reports.",
 			})
 			if err == nil && reports.Next != "" {
 				a.hint("There are more: --after %s", reports.Next)
@@ -79,8 +81,8 @@ func (a *app) reportShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(report)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(report)
 			}
 			return a.printReport(report, all)
 		},
@@ -91,7 +93,7 @@ func (a *app) reportShow() *cobra.Command {
 
 func (a *app) printReport(r api.Report, all bool) error {
 	counts := r.Counts
-	if err := a.printRows(nil, [][]string{
+	if err := a.printer().Rows(nil, [][]string{
 		{"Report", r.ID},
 		{"Node", r.Name},
 		{"Environment", r.Environment},
@@ -116,7 +118,7 @@ func (a *app) printReport(r api.Report, all bool) error {
 	}
 	if len(rows) > 0 {
 		a.say("")
-		if err := a.printRows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
+		if err := a.printer().Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,7 @@ func (a *app) printLog(lines []api.ReportLog, all bool) error {
 		return nil
 	}
 	a.say("")
-	return a.printRows([]string{"time", "level", "message", "source"}, rows)
+	return a.printer().Rows([]string{"time", "level", "message", "source"}, rows)
 }
 
 func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -79,16 +81,16 @@ func (a *app) roleList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, roles.Items, table[api.Role]{
-				columns: []string{"role", "made by", "grants", "description"},
-				row: func(r api.Role) []string {
+			return print.List(a.printer(), roles.Items, print.Table[api.Role]{
+				Columns: []string{"role", "made by", "grants", "description"},
+				Row: func(r api.Role) []string {
 					maker := r.ChangedBy
 					if r.BuiltIn {
 						maker = "(built in)"
 					}
 					return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
 				},
-				name: func(r api.Role) string { return r.Name },
+				Name: func(r api.Role) string { return r.Name },
 			})
 		},
 	}
@@ -108,17 +110,17 @@ func (a *app) roleShow() *cobra.Command {
 }
 
 func (a *app) printRole(r api.Role) error {
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	rows := [][]string{{"Role", r.Name}, {"Description", r.Description}}
 	if !r.BuiltIn {
-		rows = append(rows, []string{"Changed", agoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
+		rows = append(rows, []string{"Changed", print.AgoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
 	}
 	for _, grant := range r.Grants {
 		rows = append(rows, []string{"May", grantText(grant)})
 	}
-	return a.printRows(nil, rows)
+	return a.printer().Rows(nil, rows)
 }
 
 func (a *app) roleCreate() *cobra.Command {

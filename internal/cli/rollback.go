@@ -47,8 +47,8 @@ catalog, but stay on the node as they are. They are counted.
 			if err != nil {
 				return err
 			}
-			if dry && a.asJSON() {
-				return a.printJSON(plan)
+			if dry && a.printer().AsJSON() {
+				return a.printer().JSON(plan)
 			}
 			if err := a.printWayBack(plan, dry, order); err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -55,13 +57,13 @@ func (a *app) tokenList() *cobra.Command {
 			next := func(after string) api.TokenListRequest {
 				return api.TokenListRequest{User: owner, After: after, Limit: 1000}
 			}
-			return list(cmd.Context(), a, api.TokenList, next, table[api.AccessToken]{
-				columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
-				row: func(t api.AccessToken) []string {
-					return []string{t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), ago(t.CreatedAt, now), agoOf(t.UsedAt, now), expiry(t.ExpiresAt, now)}
+			return list(cmd.Context(), a, api.TokenList, next, print.Table[api.AccessToken]{
+				Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
+				Row: func(t api.AccessToken) []string {
+					return []string{t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now), print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now)}
 				},
-				name:  func(t api.AccessToken) string { return t.ID },
-				empty: "No tokens.",
+				Name:  func(t api.AccessToken) string { return t.ID },
+				Empty: "No tokens.",
 			})
 		},
 	}
@@ -74,7 +76,7 @@ func (a *app) tokenList() *cobra.Command {
 // expiry says when a token ends, or that it has.
 func expiry(t *time.Time, now time.Time) string {
 	if t != nil && t.Before(now) {
-		return "expired " + ago(*t, now)
+		return "expired " + print.Ago(*t, now)
 	}
 	return stampOf(t)
 }

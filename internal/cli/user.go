@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -23,12 +25,12 @@ func (a *app) userList() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
 			next := func(after string) api.PageRequest { return api.PageRequest{After: after, Limit: 1000} }
-			return list(cmd.Context(), a, api.UserList, next, table[api.User]{
-				columns: []string{"user", "kind", "state", "roles", "last login"},
-				row: func(u api.User) []string {
-					return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), agoOf(u.LoginAt, now)}
+			return list(cmd.Context(), a, api.UserList, next, print.Table[api.User]{
+				Columns: []string{"user", "kind", "state", "roles", "last login"},
+				Row: func(u api.User) []string {
+					return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
 				},
-				name: func(u api.User) string { return u.Name },
+				Name: func(u api.User) string { return u.Name },
 			})
 		},
 	}
@@ -48,8 +50,8 @@ func (a *app) userShow() *cobra.Command {
 }
 
 func (a *app) printUser(u api.User) error {
-	if a.asJSON() {
-		return a.printJSON(u)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(u)
 	}
 	now := time.Now()
 	rows := [][]string{
@@ -57,14 +59,14 @@ func (a *app) printUser(u api.User) error {
 		{"Kind", u.Kind},
 		{"State", u.State},
 		{"Roles", strings.Join(u.Roles, " ")},
-		{"Created", ago(u.CreatedAt, now)},
-		{"Changed", agoOf(u.ChangedAt, now) + by(u.ChangedBy)},
-		{"Last login", agoOf(u.LoginAt, now)},
+		{"Created", print.Ago(u.CreatedAt, now)},
+		{"Changed", print.AgoOf(u.ChangedAt, now) + by(u.ChangedBy)},
+		{"Last login", print.AgoOf(u.LoginAt, now)},
 	}
 	if u.LockedUntil != nil {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
-	return a.printRows(nil, rows)
+	return a.printer().Rows(nil, rows)
 }
 
 func (a *app) userCreate() *cobra.Command {
