@@ -266,22 +266,22 @@ func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 
 // footprintsRead counts how much is read of what compilations read.
 type footprintsRead struct {
-	compile.Wants
+	compile.Readings
 	footprints int
 }
 
 func (r *footprintsRead) Footprints(ctx context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
 	r.footprints += len(inputs)
-	return r.Wants.Footprints(ctx, inputs)
+	return r.Readings.Footprints(ctx, inputs)
 }
 
 func TestStatusReadsOnlyWhatIsToBeCompared(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1", "roles/db.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
 		t.Helper()
-		store := &footprintsRead{Wants: w.wanter.Store}
+		store := &footprintsRead{Readings: w.wanter.Readings}
 		parts := w.wanter.WanterParts
-		parts.Store = store
+		parts.Readings = store
 		wanter, err := compile.NewWanter(parts, compile.DefaultWanter())
 		if err != nil {
 			t.Fatal(err)

@@ -100,7 +100,7 @@ func newFleetWorld(t fataler) *fleetWorld {
 func (w *fleetWorld) reopen(t fataler, log io.Writer) {
 	t.Helper()
 	parts := compile.WanterParts{
-		Store: w.queue, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
+		Store: w.queue, Standings: w.queue, Readings: w.queue, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
 		Ahead: func() bool { return w.ahead.Load() }, Follow: func() bool { return w.following.Load() }, OnSign: func() bool { return true },
 		RefreshAfter: func() time.Duration { return time.Duration(w.refresh.Load()) },
 	}

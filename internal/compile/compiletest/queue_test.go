@@ -44,7 +44,7 @@ func TestWants(t *testing.T) {
 			ReuseBackend: compiletest.ReuseBackend{
 				Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
 			},
-			Wants: q, Note: q.Note, Hold: func(c compile.Compilation) { q.SetHeld(c.Node, true) },
+			Wants: q, Standings: q, Readings: q, Note: q.Note, Hold: func(c compile.Compilation) { q.SetHeld(c.Node, true) },
 			Home: func(node fleet.Certname, env fleet.Environment) {
 				q.SetHome(node, env)
 				q.SetFacts(node, 1)

@@ -9,7 +9,7 @@ import (
 )
 
 // Candidates implements compile.Reusables: for many nodes with two statements, what newest and newestStaged read of one.
-func (s *Store) Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
+func (s *Reusables) Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
 	found := make(map[fleet.Certname][]compile.Candidate, len(nodes))
 	names, err := jsonNames(nodes)
 	if err != nil {
@@ -53,7 +53,7 @@ type behind struct {
 func (b behind) Scan(into ...any) error { return b.scanner.Scan(append(b.first, into...)...) }
 
 // ReuseStopsOf implements compile.Reusables.
-func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
+func (s *Reusables) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes [
 }
 
 // WantAll is Want for each of wants, in one transaction.
-func (s *Store) WantAll(ctx context.Context, wants []compile.Want) (rows []compile.Compilation, err error) {
+func (s *Queue) WantAll(ctx context.Context, wants []compile.Want) (rows []compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows = make([]compile.Compilation, 0, len(wants))
 		for _, w := range wants {
@@ -97,7 +97,7 @@ type Holding struct {
 }
 
 // Holdings says of each of the nodes what it has.
-func (s *Store) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Holding, error) {
+func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Holding, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,9 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
+// Catalogs is each node's newest catalog, with its resources and edges.
+type Catalogs struct{ *base }
+
 // storedCatalog is a catalog with the ids of its rows.
 type storedCatalog struct {
 	inventory.Catalog
@@ -42,7 +45,7 @@ func (c storedCatalog) given() fleet.Digest {
 
 // SaveCatalog implements inventory.CatalogStore. Rows are compared before the
 // write; the write checks that they are still the same.
-func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
+func (s *Catalogs) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
 	c.Collected = inventory.DistinctCollected(c.Collected)
 	err := again(ctx, func() error {
@@ -78,7 +81,7 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 
 // mustBeLeased keeps what comes of a compilation that is not wanted any more away: its
 // node was purged or left. Who purges waits until c is written.
-func (s *Store) mustBeLeased(ctx context.Context, q querier, c inventory.Catalog) error {
+func (s *Catalogs) mustBeLeased(ctx context.Context, q querier, c inventory.Catalog) error {
 	if c.Attempt == 0 {
 		return nil
 	}
@@ -105,7 +108,7 @@ func after(before storedCatalog, c inventory.Catalog) (next inventory.Catalog, s
 }
 
 // catalogHead reads the catalog's own row; seq is zero when there is none.
-func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
+func (s *Catalogs) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
 	c.Certname = name
 	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at, c.compilation,
 		c.produced_at, c.producer, c.job_id, c.config_version, c.code_id, c.received
@@ -119,7 +122,7 @@ func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname)
 }
 
 // catalogRows reads resources and edges. Their order is not that of the catalog.
-func (s *Store) catalogRows(ctx context.Context, q querier, c *storedCatalog) (err error) {
+func (s *Catalogs) catalogRows(ctx context.Context, q querier, c *storedCatalog) (err error) {
 	c.resources, err = collect(ctx, q, scanResource, `SELECT r.id, r.type, r.title, r.exported, r.file, r.line, r.tags, r.parameters,
 		COALESCE(p.parameters, '') FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = $1`, c.node)
 	if err != nil {
@@ -231,7 +234,7 @@ func orderOf(resources []inventory.Resource) []byte {
 	return text
 }
 
-func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, d catalogDiff) error {
+func (s *Catalogs) putCatalog(ctx context.Context, q querier, c inventory.Catalog, d catalogDiff) error {
 	now, produced := micros(c.CompiledAt), micros(c.ProducedAt)
 	seen, newest := int64(0), int64(math.MaxInt64) // compiling is no sign of life
 	if c.Received {
@@ -292,7 +295,7 @@ var (
 	edgeRow = []column{{"node_id", ints}, {"source", texts}, {"target", texts}, {"relationship", texts}}
 )
 
-func (s *Store) putRows(ctx context.Context, q querier, node int64, d catalogDiff) error {
+func (s *Catalogs) putRows(ctx context.Context, q querier, node int64, d catalogDiff) error {
 	if _, err := q.exec(ctx, `INSERT INTO catalog_orders (node_id, resources) VALUES ($1, $2)
 		ON CONFLICT (node_id) DO UPDATE SET resources = excluded.resources`, node, d.order); err != nil {
 		return err
@@ -338,7 +341,7 @@ func parameterRows(added []storedResource) [][]any {
 }
 
 // Catalog implements inventory.CatalogStore.
-func (s *Store) Catalog(ctx context.Context, name fleet.Certname) (inventory.Catalog, error) {
+func (s *Catalogs) Catalog(ctx context.Context, name fleet.Certname) (inventory.Catalog, error) {
 	var c storedCatalog
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if c, err = s.catalogHead(ctx, q, name); err != nil {
@@ -362,7 +365,7 @@ func (s *Store) Catalog(ctx context.Context, name fleet.Certname) (inventory.Cat
 }
 
 // arrange puts resources in catalog order and edges in theirs.
-func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error {
+func (s *Catalogs) arrange(ctx context.Context, q querier, c *storedCatalog) error {
 	packed, err := one[[]byte](q.row(ctx, "SELECT resources FROM catalog_orders WHERE node_id = $1", c.node))
 	if err != nil {
 		return err
@@ -400,7 +403,7 @@ func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error 
 
 // CatalogDigests implements inventory.CatalogStore. Finished compilations refer to
 // catalogs too.
-func (s *Store) CatalogDigests(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Catalogs) CatalogDigests(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest],
 		"SELECT digest FROM catalogs WHERE received = 0 UNION SELECT catalog FROM compilations WHERE catalog <> '' ORDER BY 1")
 	return digests, explain(err, "list catalog digests")

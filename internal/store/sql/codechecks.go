@@ -9,16 +9,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-var (
-	_ codecheck.Store = CodeChecks{}
-	_ codecheck.Fleet = (*Store)(nil)
-)
-
 // CodeChecks is what was found in versions of code.
-type CodeChecks struct{ *Store }
+type CodeChecks struct{ *base }
 
 // SaveCheck implements codecheck.Store. Rows whose version is gone go with it.
-func (s CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
+func (s *CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -38,7 +33,7 @@ func (s CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 }
 
 // Check implements codecheck.Store.
-func (s CodeChecks) Check(ctx context.Context, env fleet.Environment, version fleet.Digest) (r codecheck.Report, err error) {
+func (s *CodeChecks) Check(ctx context.Context, env fleet.Environment, version fleet.Digest) (r codecheck.Report, err error) {
 	text, err := one[string](s.reads.row(ctx, "SELECT document FROM code_checks WHERE environment = $1 AND version = $2", env, version))
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &r)
@@ -47,7 +42,7 @@ func (s CodeChecks) Check(ctx context.Context, env fleet.Environment, version fl
 }
 
 // ClassesOf implements codecheck.Fleet.
-func (s *Store) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
+func (s *CodeChecks) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err

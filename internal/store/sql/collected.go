@@ -13,7 +13,7 @@ var collectedRow = []column{{"node_id", ints}, {"type", texts}, {"title", texts}
 // runs in the write that has locked the catalog's row, so nobody else writes them.
 // Rows are compared, because what is collected may change where the catalog does
 // not, and mostly neither does.
-func (s *Store) putCollected(ctx context.Context, q querier, node int64, collected []inventory.Collected) error {
+func (s *Catalogs) putCollected(ctx context.Context, q querier, node int64, collected []inventory.Collected) error {
 	before, err := s.collectedRows(ctx, q, node)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Store) putCollected(ctx context.Context, q querier, node int64, collect
 }
 
 // collectedRows lists what a node collected, by type and title.
-func (s *Store) collectedRows(ctx context.Context, q querier, node int64) ([]inventory.Collected, error) {
+func (s *Catalogs) collectedRows(ctx context.Context, q querier, node int64) ([]inventory.Collected, error) {
 	return collect(ctx, q, func(row scanner) (c inventory.Collected, err error) {
 		err = row.Scan(&c.Type, &c.Title, &c.Exporter)
 		return c, err

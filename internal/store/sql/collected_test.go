@@ -134,15 +134,15 @@ func TestOtherAskersDoNotHoldUpCompilations(t *testing.T) {
 	t.Parallel()
 	s := engines["sqlite"](t)
 	for range maxQueries {
-		s.asking <- struct{}{}
+		s.Queries.asking <- struct{}{}
 	}
 	q := checked(t, "nodes{}")
-	if err := s.Ask(t.Context(), inventory.Question{Query: q, Compiling: true}, func(json.RawMessage) error { return nil }); err != nil {
+	if err := s.Queries.Ask(t.Context(), inventory.Question{Query: q, Compiling: true}, func(json.RawMessage) error { return nil }); err != nil {
 		t.Errorf("a compilation asks: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Ask(ctx, inventory.Question{Query: q}, func(json.RawMessage) error { return nil }); fault.Of(err) != fault.Unavailable {
+	if err := s.Queries.Ask(ctx, inventory.Question{Query: q}, func(json.RawMessage) error { return nil }); fault.Of(err) != fault.Unavailable {
 		t.Errorf("another asks: %v, want Unavailable", err)
 	}
 }

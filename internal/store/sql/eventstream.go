@@ -17,6 +17,9 @@ import (
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
+// Events is what happens in runs, as it is told.
+type Events struct{ *base }
+
 const eventRunColumns = `node, run, job_id, environment, first, last, began_at, ended_at, status, missing, report, reported_at, settled`
 
 func scanEventRun(row scanner) (r event.Run, err error) {
@@ -32,7 +35,7 @@ type runKey struct {
 
 // TakeEvents implements event.Store. The rows of the runs are locked in order, and the numbers after them: whoever
 // holds the numbers waits for nobody.
-func (s *Store) TakeEvents(ctx context.Context, batches []event.Batch, now time.Time) ([]event.Taken, error) {
+func (s *Events) TakeEvents(ctx context.Context, batches []event.Batch, now time.Time) ([]event.Taken, error) {
 	order := make([]int, len(batches)) // by run; the batches of one run as they came
 	for i := range order {
 		order[i] = i
@@ -114,7 +117,7 @@ var streamRow = []column{
 }
 
 // appendEvents numbers events, stores them, and writes their runs.
-func (s *Store) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
+func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
 	count := 0
 	for _, p := range parts {
 		count += len(p.events)
@@ -161,7 +164,7 @@ func updateEventRun(ctx context.Context, q querier, r event.Run) error {
 
 // Events implements event.Store. The statement has only the conditions that are asked for, so that it can use
 // its indexes.
-func (s *Store) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+func (s *Events) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	w := filter{dialect: s.dialect}
 	w.add("number > ?", f.After)
 	if f.Before > 0 {
@@ -200,13 +203,13 @@ func scanEvent(row scanner) (e event.Event, err error) {
 }
 
 // EventSpan implements event.Store.
-func (s *Store) EventSpan(ctx context.Context) (span event.Span, err error) {
+func (s *Events) EventSpan(ctx context.Context) (span event.Span, err error) {
 	err = s.reads.row(ctx, "SELECT COALESCE((SELECT MIN(number) FROM run_events), last + 1), last FROM event_numbers WHERE id = 1").Scan(&span.First, &span.Last)
 	return span, explain(err, "read which events of runs there are")
 }
 
 // EventsSince implements event.Store. Numbers and times grow together, so that it can be halved.
-func (s *Store) EventsSince(ctx context.Context, t time.Time) (int64, error) {
+func (s *Events) EventsSince(ctx context.Context, t time.Time) (int64, error) {
 	span, err := s.EventSpan(ctx)
 	if err != nil {
 		return 0, err
@@ -231,7 +234,7 @@ func (s *Store) EventsSince(ctx context.Context, t time.Time) (int64, error) {
 }
 
 // PruneEvents implements event.Store.
-func (s *Store) PruneEvents(ctx context.Context, before time.Time) (int, error) {
+func (s *Events) PruneEvents(ctx context.Context, before time.Time) (int, error) {
 	end, err := s.EventsSince(ctx, before)
 	if err != nil {
 		return 0, err

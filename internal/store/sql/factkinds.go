@@ -14,7 +14,7 @@ var kindRow = []column{{"path_id", ints}, {"kind", ints}, {"node_id", ints}}
 
 // putKinds records the kinds of the changes at these positions, and adds them to
 // what is to be remembered after the commit.
-func (s *Store) putKinds(ctx context.Context, q querier, node int64, changes []inventory.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
+func (s *Facts) putKinds(ctx context.Context, q querier, node int64, changes []inventory.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
 	rows := make([][]any, 0, len(unseen))
 	for _, i := range unseen {
 		rows = append(rows, []any{ids[i], int64(changes[i].Kind), node})
@@ -32,7 +32,7 @@ const elsewhere = "SELECT f.path_id, f.kind, min(f.node_id) FROM facts f WHERE f
 	witnessed + ") GROUP BY f.path_id, f.kind"
 
 // findWitnesses names a new witness for each kind that lost its own.
-func (s *Store) findWitnesses(ctx context.Context) error {
+func (s *Facts) findWitnesses(ctx context.Context) error {
 	lost, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM fact_kinds k WHERE NOT "+witnessed+")"))
 	if err != nil || !lost {
 		return explain(err, "look for fact kinds")

@@ -25,7 +25,7 @@ func scanLoss(row scanner) (l deliver.Loss, err error) {
 }
 
 // Had implements deliver.LossStore.
-func (s *Store) Had(ctx context.Context, node fleet.Certname) (c deliver.Catalog, resources int, err error) {
+func (s *Deliveries) Had(ctx context.Context, node fleet.Certname) (c deliver.Catalog, resources int, err error) {
 	err = s.reads.row(ctx, `SELECT k.digest, k.environment, k.version, k.uuid, k.compilation, k.compiled_at,
 		(SELECT COUNT(*) FROM resources r WHERE r.node_id = k.node_id AND r.exported = 0 AND r.type NOT IN ('Stage', 'Class'))
 		FROM nodes n JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname = $1`, node).
@@ -37,7 +37,7 @@ func (s *Store) Had(ctx context.Context, node fleet.Certname) (c deliver.Catalog
 }
 
 // NoteLoss implements deliver.LossStore.
-func (s *Store) NoteLoss(ctx context.Context, l deliver.Loss) error {
+func (s *Deliveries) NoteLoss(ctx context.Context, l deliver.Loss) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		digest, err := one[fleet.Digest](q.row(ctx, `SELECT k.digest FROM catalogs k WHERE k.received = 0
 			AND k.node_id = (SELECT n.id FROM nodes n WHERE n.certname = $1)`+s.dialect.forUpdate, l.Node))
@@ -67,7 +67,7 @@ func endLosses(ctx context.Context, q querier, node fleet.Certname, given fleet.
 }
 
 // EndHold implements deliver.LossStore.
-func (s *Store) EndHold(ctx context.Context, node fleet.Certname, kept fleet.Digest, now time.Time) error {
+func (s *Deliveries) EndHold(ctx context.Context, node fleet.Certname, kept fleet.Digest, now time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "UPDATE catalog_losses SET ended_at = $1 WHERE certname = $2 AND ended_at = 0 AND ruling = 'hold' AND kept = $3",
 			micros(now), node, kept)
@@ -77,7 +77,7 @@ func (s *Store) EndHold(ctx context.Context, node fleet.Certname, kept fleet.Dig
 }
 
 // Losses implements deliver.LossStore.
-func (s *Store) Losses(ctx context.Context, f deliver.LossFilter) ([]deliver.Loss, error) {
+func (s *Deliveries) Losses(ctx context.Context, f deliver.LossFilter) ([]deliver.Loss, error) {
 	names, err := jsonNames(f.Nodes)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ const (
 )
 
 // Let implements deliver.LossStore.
-func (s *Store) Let(ctx context.Context, l deliver.Let) (nodes []fleet.Certname, err error) {
+func (s *Deliveries) Let(ctx context.Context, l deliver.Let) (nodes []fleet.Certname, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		held, err := collect(ctx, q, scanLoss, selectLosses+` WHERE ended_at = 0 AND ruling = 'hold'
 			AND ($1 = '' OR certname = $1) AND ($2 = '' OR version = $2) ORDER BY certname`+s.dialect.forUpdate, l.Node, l.Version)
@@ -138,14 +138,14 @@ func (s *Store) Let(ctx context.Context, l deliver.Let) (nodes []fleet.Certname,
 }
 
 // Confirmed implements deliver.LossStore.
-func (s *Store) Confirmed(ctx context.Context, node fleet.Certname, catalog, version fleet.Digest) (bool, error) {
+func (s *Deliveries) Confirmed(ctx context.Context, node fleet.Certname, catalog, version fleet.Digest) (bool, error) {
 	n, err := one[int](s.reads.row(ctx, `SELECT COUNT(*) FROM catalog_lets WHERE kind = 'node' AND name = $1 AND catalog = $2
 		OR kind = 'version' AND name = $3 AND catalog = ''`, node, catalog, version))
 	return n > 0, explain(err, "look whether the catalog of %s was let go", node)
 }
 
 // PruneLosses implements deliver.LossStore.
-func (s *Store) PruneLosses(ctx context.Context, before time.Time) (int, error) {
+func (s *Deliveries) PruneLosses(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, "DELETE FROM catalog_losses WHERE ended_at > 0 AND ended_at < $1", micros(before))

@@ -12,7 +12,12 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-var _ inventory.Asker = (*Store)(nil)
+// Queries answers questions in the query language.
+type Queries struct {
+	*base
+	asking    chan struct{} // a place for each query that runs
+	compiling chan struct{} // the same, of compilations
+}
 
 // queryTime is how long one query may take.
 const queryTime = time.Minute
@@ -24,8 +29,12 @@ const maxQueries = sqliteReaders / 2
 // maxCompileQueries is how many of those run besides that compilations wait for.
 const maxCompileQueries = sqliteReaders / 4
 
+func newQueries(b *base) *Queries {
+	return &Queries{base: b, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
+}
+
 // Ask implements inventory.Asker.
-func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
+func (s *Queries) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
 	return s.query(ctx, s.places(question), usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
 		t.gone = question.Gone
@@ -56,7 +65,7 @@ func count(ctx context.Context, on querier, t *translation, q *pql.Query) (int64
 }
 
 // places are those of which a question takes one while it runs.
-func (s *Store) places(question inventory.Question) chan struct{} {
+func (s *Queries) places(question inventory.Question) chan struct{} {
 	if question.Compiling {
 		return s.compiling
 	}
@@ -64,7 +73,7 @@ func (s *Store) places(question inventory.Question) chan struct{} {
 }
 
 // query runs act on one state of the store, for a bounded time.
-func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *translation) error) error {
+func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *translation) error) error {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -107,7 +116,7 @@ type asked struct{ error }
 func (a asked) Unwrap() error { return a.error }
 
 // stream hands the rows of a statement to each.
-func (s *Store) stream(ctx context.Context, on querier, st statement, args []any, limit int, each func(json.RawMessage) error) error {
+func (s *Queries) stream(ctx context.Context, on querier, st statement, args []any, limit int, each func(json.RawMessage) error) error {
 	if limit == 0 {
 		limit = inventory.DefaultMaxRows
 	}

@@ -29,7 +29,7 @@ func subjects(summarizeBy string) ([]string, error) {
 }
 
 // AskEvents implements inventory.Asker.
-func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
+func (s *Queries) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
 	return s.query(ctx, s.asking, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
 		for _, by := range q.SummarizeBy {
 			t := first.again()
@@ -46,7 +46,7 @@ func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each f
 	})
 }
 
-func (s *Store) sums(ctx context.Context, on querier, by string, aggregate bool, text string, args []any, each func(json.RawMessage) error) error {
+func (s *Queries) sums(ctx context.Context, on querier, by string, aggregate bool, text string, args []any, each func(json.RawMessage) error) error {
 	rows, err := on.query(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("%w in %s", err, text)

@@ -74,7 +74,7 @@ func (o *oracle) addInputs(tb testing.TB, s *Store, i int, name string) {
 		Origin: inventory.Origin{ProducedAt: fleetStart}, Certname: fleet.Certname(name), UUID: "u" + fmt.Sprint(i),
 		Inputs: []inventory.CatalogInput{{Type: "hiera", Name: "apache::port"}, {Type: "hiera", Name: "n\"" + fmt.Sprint(i)}},
 	}
-	if err := s.SaveCatalogInputs(tb.Context(), in); err != nil {
+	if err := s.Catalogs.SaveCatalogInputs(tb.Context(), in); err != nil {
 		tb.Fatal(err)
 	}
 	list := []any{}
@@ -108,7 +108,7 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		tb.Fatal(err)
 	}
 	made, received := fleetStart.Add(time.Duration(i)*time.Minute), fleetStart.Add(time.Duration(i)*time.Minute+time.Second)
-	stored, _, err := s.SaveFacts(tb.Context(), inventory.FactSet{
+	stored, _, err := s.Facts.SaveFacts(tb.Context(), inventory.FactSet{
 		Certname: fleet.Certname(name), Environment: fleet.Environment(env), Timestamp: made, ReceivedAt: received, Values: text,
 		Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: made}, Packages: fleetPackages(i),
 	})
@@ -198,7 +198,7 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 			{Type: "Service", Title: "ssh", Exporter: "gone.example.test"},
 		}[:i%3],
 	}
-	if err := s.SaveCatalog(tb.Context(), c); err != nil {
+	if err := s.Catalogs.SaveCatalog(tb.Context(), c); err != nil {
 		tb.Fatal(err)
 	}
 	node["catalog_timestamp"], node["catalog_environment"] = c.CompiledAt, env
@@ -252,7 +252,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 			},
 		}, {Type: "Exec", Title: "/bin/x", Skipped: true, Time: at}, {Type: "File", Title: "/same", Time: at}},
 	}
-	if err := s.SaveReport(tb.Context(), r); err != nil {
+	if err := s.Reports.SaveReport(tb.Context(), r); err != nil {
 		tb.Fatal(err)
 	}
 	for _, older := range append(o.rows["reports"], o.rows["events"]...) {

@@ -13,6 +13,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Queue is the compilations: wanted, leased and ended.
+type Queue struct {
+	*base
+	inputs *Reusables
+}
+
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
 	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged,
 	trouble, rests_until, order_digest, reach`
@@ -37,7 +43,7 @@ func scanCompilation(row scanner) (c compile.Compilation, err error) {
 
 // lockKey lets one process at a time make wanted rows of a key. SQLite has one
 // writer anyway.
-func (s *Store) lockKey(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment, version fleet.Digest) error {
+func (s *Queue) lockKey(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment, version fleet.Digest) error {
 	if !s.dialect.postgres {
 		return nil
 	}
@@ -46,7 +52,7 @@ func (s *Store) lockKey(ctx context.Context, q querier, node fleet.Certname, env
 }
 
 // Want implements compile.Queue.
-func (s *Store) Want(ctx context.Context, w compile.Want) (c compile.Compilation, err error) {
+func (s *Queue) Want(ctx context.Context, w compile.Want) (c compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		got, err := s.want(ctx, q, w)
 		c = got
@@ -55,7 +61,7 @@ func (s *Store) Want(ctx context.Context, w compile.Want) (c compile.Compilation
 	return c, explain(err, "ask for a catalog of %s", w.Node)
 }
 
-func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Compilation, error) {
+func (s *Queue) want(ctx context.Context, q querier, w compile.Want) (compile.Compilation, error) {
 	if err := s.lockKey(ctx, q, w.Node, w.Environment, w.Version); err != nil {
 		return compile.Compilation{}, err
 	}
@@ -169,7 +175,7 @@ func join(ctx context.Context, q querier, c *compile.Compilation, w compile.Want
 }
 
 // Renew implements compile.Queue.
-func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error) {
+func (s *Queue) Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		var mine []int64
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -189,7 +195,7 @@ func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until tim
 }
 
 // Rest implements compile.Queue.
-func (s *Store) Rest(ctx context.Context, c compile.Compilation, until time.Time, trouble string) error {
+func (s *Queue) Rest(ctx context.Context, c compile.Compilation, until time.Time, trouble string) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET leased_until = $1, rests_until = $1, trouble = $2
 			WHERE id = $3 AND state = 'leased' AND leased_by = $4 AND attempts = $5 AND rests_until = 0`,
@@ -203,7 +209,7 @@ func (s *Store) Rest(ctx context.Context, c compile.Compilation, until time.Time
 }
 
 // Finish implements compile.Queue.
-func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
+func (s *Queue) Finish(ctx context.Context, c compile.Compilation) error {
 	failure, err := textOrNone(c.Err, c.Err != nil)
 	logs, err2 := textOrNone(c.Logs, len(c.Logs) > 0)
 	if err = errors.Join(err, err2); err != nil {
@@ -225,7 +231,7 @@ func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
 		if err := s.slowDown(ctx, q, c); err != nil {
 			return err
 		}
-		return s.putStanding(ctx, q, c)
+		return s.inputs.putStanding(ctx, q, c)
 	})
 	s.noted(err)
 	return explain(err, "finish compilation %d", c.ID)
@@ -245,7 +251,7 @@ func notLeased(c compile.Compilation) error {
 }
 
 // whyNotFinished is the Conflict of a row that did not take its end.
-func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compilation) error {
+func (s *Queue) whyNotFinished(ctx context.Context, q querier, c compile.Compilation) error {
 	held, err := one[int64](q.row(ctx, `SELECT COUNT(*) FROM compilations
 		WHERE id = $1 AND state = 'leased' AND leased_by = $2 AND attempts = $3 AND rests_until = 0`,
 		c.ID, c.LeasedBy, c.Attempts))
@@ -259,7 +265,7 @@ func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compila
 }
 
 // ReturnLeases implements compile.Queue.
-func (s *Store) ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (count int, err error) {
+func (s *Queue) ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
 			WHERE state = 'leased' AND (leased_until <= $1 OR leased_by = $2 AND $2 <> '')
@@ -278,7 +284,7 @@ func (s *Store) ReturnLeases(ctx context.Context, worker string, now time.Time, 
 	return count, explain(err, "return leases")
 }
 
-func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, now time.Time, maxAttempts int) error {
+func (s *Queue) giveBack(ctx context.Context, q querier, c compile.Compilation, now time.Time, maxAttempts int) error {
 	if c.Attempts >= maxAttempts {
 		failure, err := json.Marshal(compile.Exhausted(c.Attempts))
 		if err != nil {
@@ -328,7 +334,7 @@ func folded(wanted, back compile.Compilation) compile.Compilation {
 }
 
 // Prune implements compile.Queue.
-func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
+func (s *Queue) Prune(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM compilations WHERE state IN ('done', 'failed') AND finished_at < $1 AND EXISTS (
@@ -343,7 +349,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 		if err != nil {
 			return err
 		}
-		return s.pruneInputs(ctx, q, before)
+		return s.inputs.pruneInputs(ctx, q, before)
 	})
 	return int(count), explain(err, "prune compilations")
 }

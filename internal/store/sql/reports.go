@@ -12,11 +12,14 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
+// Reports is what runs reported.
+type Reports struct{ *base }
+
 // errKnown ends a write whose report is stored already.
 var errKnown = errors.New("the report is known")
 
 // SaveReport implements inventory.ReportStore.
-func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
+func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
 	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
 	err := s.write(ctx, func(ctx context.Context, q querier) error { return s.putReport(ctx, q, &r, document) })
 	if errors.Is(err, errKnown) {
@@ -25,7 +28,7 @@ func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
 	return explain(err, "save a report of %s", r.Certname)
 }
 
-func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
+func (s *Reports) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
 	r = produced(r)
 	node, err := putReportNode(ctx, q, r)
 	if err != nil {
@@ -148,7 +151,7 @@ func reportFields(r *inventory.Report) []any {
 }
 
 // Reports implements inventory.ReportStore.
-func (s *Store) Reports(ctx context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
+func (s *Reports) Reports(ctx context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
 	if err := inventory.CheckPage(f.Page); err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func (s *Store) Reports(ctx context.Context, f inventory.ReportFilter) ([]invent
 
 // narrow writes the filter's conditions. There are eight forms in all, so the
 // statements can stay prepared.
-func (s *Store) narrow(ctx context.Context, f inventory.ReportFilter) (string, []any, error) {
+func (s *Reports) narrow(ctx context.Context, f inventory.ReportFilter) (string, []any, error) {
 	var where []string
 	var args []any
 	if f.Certname != "" {
@@ -195,7 +198,7 @@ func (s *Store) narrow(ctx context.Context, f inventory.ReportFilter) (string, [
 }
 
 // Report implements inventory.ReportStore.
-func (s *Store) Report(ctx context.Context, id string) (inventory.Report, error) {
+func (s *Reports) Report(ctx context.Context, id string) (inventory.Report, error) {
 	id = strings.ToLower(id)
 	if err := inventory.CheckReportID(id); err != nil {
 		return inventory.Report{}, err
@@ -229,7 +232,7 @@ func (s *Store) Report(ctx context.Context, id string) (inventory.Report, error)
 const pruneBatch = 200
 
 // PruneReports implements inventory.ReportStore.
-func (s *Store) PruneReports(ctx context.Context, before time.Time) (int, error) {
+func (s *Reports) PruneReports(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	for {
 		var count int
@@ -268,7 +271,7 @@ func dropReports(ctx context.Context, q querier, ids []int64) error {
 }
 
 // ShortenReports implements inventory.ReportStore.
-func (s *Store) ShortenReports(ctx context.Context, before time.Time) (int, error) {
+func (s *Reports) ShortenReports(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	for {
 		var count int
@@ -283,7 +286,7 @@ func (s *Store) ShortenReports(ctx context.Context, before time.Time) (int, erro
 	}
 }
 
-func (s *Store) shortenReports(ctx context.Context, q querier, before time.Time) (int, error) {
+func (s *Reports) shortenReports(ctx context.Context, q querier, before time.Time) (int, error) {
 	type whole struct {
 		id       int64
 		received time.Time

@@ -10,7 +10,7 @@ import (
 )
 
 // RunReport implements inventory.RunStore.
-func (s *Store) RunReport(ctx context.Context, node fleet.Certname, transaction string) (inventory.Report, error) {
+func (s *Reports) RunReport(ctx context.Context, node fleet.Certname, transaction string) (inventory.Report, error) {
 	id, err := one[string](s.reads.row(ctx, `SELECT r.digest FROM reports r WHERE r.node_id = (SELECT id FROM nodes WHERE certname = $1)
 		AND r.transaction_uuid = $2 ORDER BY r.received_at DESC, r.digest DESC LIMIT 1`, node, transaction))
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Store) RunReport(ctx context.Context, node fleet.Certname, transaction 
 }
 
 // LatestReports implements inventory.RunStore.
-func (s *Store) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]inventory.Report, error) {
+func (s *Reports) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]inventory.Report, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Store) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[
 }
 
 // Broken implements compile.Breakages.
-func (s *Store) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
+func (s *Queue) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -55,8 +55,3 @@ func (s *Store) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.C
 	}
 	return broken, explain(err, "list nodes whose catalogs do not compile")
 }
-
-var (
-	_ inventory.RunStore = (*Store)(nil)
-	_ compile.Breakages  = (*Store)(nil)
-)
