@@ -1,7 +1,6 @@
 package compiletest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -89,38 +88,42 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 }
 
 func (q *Queue) want(w compile.Want) *compile.Compilation {
-	if c := q.answer(w); c != nil {
-		overtaken := !finished(c) && !w.Staged && q.overtaken(c)
-		switch {
-		case finished(c):
-			return c
-		case !overtaken:
-			join(c, w)
-			return c
-		case c.State == compile.Wanted:
-			join(c, w)
-			q.renumber(c)
-			return c
-		}
+	same := q.find(func(c *compile.Compilation) bool {
+		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
+	})
+	slices.SortFunc(same, newestFirst)
+	decided := compile.Decide(w, values(same), q.plain(w.Node))
+	c := q.rows[decided.Row.ID]
+	switch decided.Act {
+	case compile.GiveRow:
+		return c
+	case compile.ShareRow:
+		*c = decided.Row
+		return c
+	case compile.RenewRow:
+		*c = decided.Row
+		q.renumber(c)
+		return c
+	case compile.AddRow:
 	}
 	if key := (slowKey{w.Environment, w.Priority.Apart()}); q.slow[key].EndedBy(w) {
 		delete(q.slow, key)
 	}
 	q.last++
-	c := &compile.Compilation{
-		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
-		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
-		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged, Reach: w.Reach,
-	}
+	c = &decided.Row
+	c.ID = q.last
 	q.rows[c.ID] = c
 	return c
 }
 
-// overtaken says whether a plain row of c's node was wanted after c.
-func (q *Queue) overtaken(c *compile.Compilation) bool {
-	return len(q.find(func(o *compile.Compilation) bool {
-		return o.Node == c.Node && o.ID > c.ID && !o.Staged && o.State != compile.Failed
-	})) > 0
+// plain is the highest ID of a node's rows that overtake others.
+func (q *Queue) plain(node fleet.Certname) (id int64) {
+	for _, c := range q.rows {
+		if c.Node == node && c.Overtakes() {
+			id = max(id, c.ID)
+		}
+	}
+	return id
 }
 
 // renumber gives a wanted row the highest ID.
@@ -129,45 +132,6 @@ func (q *Queue) renumber(c *compile.Compilation) {
 	q.last++
 	c.ID = q.last
 	q.rows[c.ID] = c
-}
-
-// answer finds the row that answers w; nil when there is none.
-func (q *Queue) answer(w compile.Want) *compile.Compilation {
-	same := q.find(func(c *compile.Compilation) bool {
-		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
-	})
-	slices.SortFunc(same, newestFirst)
-	for _, fits := range []func(*compile.Compilation) bool{
-		func(c *compile.Compilation) bool {
-			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
-		},
-		func(c *compile.Compilation) bool { return c.State == compile.Wanted },
-		func(c *compile.Compilation) bool {
-			return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq && !w.Fresh
-		},
-	} {
-		if i := slices.IndexFunc(same, fits); i >= 0 {
-			return same[i]
-		}
-	}
-	return nil
-}
-
-func join(c *compile.Compilation, w compile.Want) {
-	if w.Transaction != "" {
-		c.Transaction = w.Transaction
-	}
-	if len(w.Trusted) != 0 {
-		c.Trusted = bytes.Clone(w.Trusted)
-	}
-	if c.State == compile.Wanted {
-		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
-	}
-	c.Priority = min(c.Priority, w.Priority)
-	c.Staged = c.Staged && w.Staged
-	if c.State == compile.Wanted && c.Checks == 0 {
-		c.Checks = w.Checks
-	}
 }
 
 // Lease implements compile.Queue.
@@ -214,23 +178,19 @@ func (q *Queue) Rest(_ context.Context, c compile.Compilation, until time.Time, 
 		return q.fail
 	}
 	row := q.rows[c.ID]
-	if !holds(row, c) {
-		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	if row == nil || !row.HeldBy(c) {
+		return compile.NotLeased(c)
 	}
 	row.LeasedUntil, row.RestsUntil, row.Trouble = until, until, trouble
 	return nil
-}
-
-// holds says whether row is leased as c says, and does not rest.
-func holds(row *compile.Compilation, c compile.Compilation) bool {
-	return row != nil && row.State == compile.Leased && row.LeasedBy == c.LeasedBy && row.Attempts == c.Attempts && row.RestsUntil.IsZero()
 }
 
 // leased says whether c's lease holds.
 func (q *Queue) leased(c compile.Compilation) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return holds(q.rows[c.ID], c)
+	row := q.rows[c.ID]
+	return row != nil && row.HeldBy(c)
 }
 
 // Finish implements compile.Queue.
@@ -241,18 +201,15 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		return q.fail
 	}
 	row := q.rows[c.ID]
-	if !holds(row, c) {
-		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	if row == nil {
+		return compile.NotLeased(c)
 	}
-	if c.State == compile.Done && c.Held {
-		row.Staged = true
+	closed, err := c.Close(*row)
+	if err != nil {
+		return err
 	}
-	if c.State == compile.Done && c.Staged && !row.Staged {
-		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
-	}
+	*row = closed
 	q.slowDown(c)
-	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
-	row.Catalog, row.UUID, row.Err, row.Cost, row.Order = c.Catalog, c.UUID, c.Err, c.Cost, c.Order
 	q.logs[c.ID] = c.Logs
 	if mark := q.marks[c.Environment]; c.State == compile.Failed && c.Priority != compile.Previewing && mark.Version != "" && mark.Version != c.Version {
 		q.note(compile.LateFinish, c.Node)
@@ -303,34 +260,19 @@ func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, ma
 }
 
 func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
-	if c.Attempts >= maxAttempts {
-		c.State, c.FinishedAt, c.Err, c.RestsUntil = compile.Failed, now, compile.Exhausted(c.Attempts), time.Time{}
-		return
-	}
-	c.RestsUntil = time.Time{}
-	twins := q.find(func(o *compile.Compilation) bool {
+	wanted := q.find(func(o *compile.Compilation) bool {
 		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version && o.Reach == c.Reach
 	})
-	if len(twins) == 0 {
-		c.State, c.LeasedBy, c.LeasedUntil = compile.Wanted, "", time.Time{}
+	if len(wanted) == 0 {
+		*c = c.Returned(now, maxAttempts, nil)
 		return
 	}
-	both := *twins[0]
-	if both.Staged == c.Staged && c.ID > both.ID || both.Staged && !c.Staged {
-		both.ID = c.ID
+	after := c.Returned(now, maxAttempts, wanted[0])
+	if after.State == compile.Wanted {
+		delete(q.rows, wanted[0].ID)
 	}
-	both.Priority, both.Attempts, both.FactsSeq = min(both.Priority, c.Priority), max(both.Attempts, c.Attempts), max(both.FactsSeq, c.FactsSeq)
-	both.Staged = both.Staged && c.Staged
-	both.Transaction, both.Trouble = cmp.Or(both.Transaction, c.Transaction), cmp.Or(both.Trouble, c.Trouble)
-	if len(both.Trusted) == 0 {
-		both.Trusted = c.Trusted
-	}
-	if c.WantedAt.Before(both.WantedAt) {
-		both.WantedAt = c.WantedAt
-	}
-	delete(q.rows, twins[0].ID)
 	delete(q.rows, c.ID)
-	q.rows[both.ID] = &both
+	q.rows[after.ID] = &after
 }
 
 // Compilation implements compile.Queue.
@@ -420,9 +362,7 @@ func (q *Queue) find(fits func(*compile.Compilation) bool) []*compile.Compilatio
 	return rows
 }
 
-func finished(c *compile.Compilation) bool {
-	return c.State == compile.Done || c.State == compile.Failed
-}
+func finished(c *compile.Compilation) bool { return c.Finished() }
 
 func newestFirst(a, b *compile.Compilation) int { return cmp.Compare(b.ID, a.ID) }
 

@@ -236,7 +236,7 @@ func (q *Queue) moveAhead(to compile.Mark) {
 	})
 	slices.SortFunc(ahead, func(a, b *compile.Compilation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range ahead {
-		if q.overtaken(c) {
+		if c.Overtakes() && q.plain(c.Node) > c.ID {
 			q.renumber(c)
 		}
 	}
