@@ -73,6 +73,7 @@ var ranks = map[string]int{
 	"internal/protocol/websocket":  20,
 	"internal/store/blobdir":       20,
 	"internal/store/sql":           20,
+	"internal/store/sql/query":     19, // questions become statements in it
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Backups is what agents keep before they change a file.
@@ -23,7 +24,7 @@ func (s *Backups) SaveBackup(ctx context.Context, b filebucket.Backup, quota fil
 		_, err := q.exec(ctx, `INSERT INTO backups (algorithm, sum, node, path_digest, path, blob, size, saved_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (algorithm, sum, node, path_digest) DO UPDATE
 			SET saved_at = CASE WHEN excluded.saved_at > backups.saved_at THEN excluded.saved_at ELSE backups.saved_at END`,
-			b.Algorithm, b.Sum, b.Node, path, clean(b.Path), b.Blob, b.Size, micros(b.At))
+			b.Algorithm, b.Sum, b.Node, path, query.Clean(b.Path), b.Blob, b.Size, micros(b.At))
 		return err
 	})
 	return explain(err, "save a backup of %s", b.Node)

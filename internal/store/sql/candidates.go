@@ -23,7 +23,7 @@ func (s *Reusables) Candidates(ctx context.Context, env fleet.Environment, nodes
 	}
 	query := "SELECT t.inputs, t.version, c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.") +
 		" FROM standings t JOIN compilations c ON c.id = t.compilation AND c.state = 'done'"
-	named := " WHERE t.environment = $1 AND t.certname IN (SELECT value FROM " + s.words().elements("$2") + " l) AND t.staged = "
+	named := " WHERE t.environment = $1 AND t.certname IN (SELECT value FROM " + s.words().Elements("$2") + " l) AND t.staged = "
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		clear(found)
 		for _, text := range []string{
@@ -60,7 +60,7 @@ func (s *Reusables) ReuseStopsOf(ctx context.Context, env fleet.Environment, nod
 	}
 	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
 		WHERE environment = $1 AND (certname = '' OR certname IN (SELECT value FROM `+
-		s.words().elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
+		s.words().Elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
 	found := map[fleet.Certname][]compile.ReuseStop{}
 	for _, stop := range stops {
 		if stop.Node != "" {
@@ -110,6 +110,6 @@ func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[f
 		found[node] = h
 		return none, err
 	}, `SELECT n.certname, COALESCE(f.seq, 0), COALESCE(k.digest, '') FROM nodes n LEFT JOIN factsets f ON f.node_id = n.id
-		LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname IN (SELECT value FROM `+s.words().elements("$1")+" l)", names)
+		LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname IN (SELECT value FROM `+s.words().Elements("$1")+" l)", names)
 	return found, explain(err, "read what nodes have")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Catalogs is each node's newest catalog, with its resources and edges.
@@ -251,14 +252,14 @@ func (s *Catalogs) putCatalog(ctx context.Context, q querier, c inventory.Catalo
 		count, err = q.exec(ctx, `UPDATE catalogs SET environment = $1, digest = $2, version = $3, uuid = $4, transaction_uuid = $5,
 			compiled_at = $6, seq = seq + $7, compilation = $8, produced_at = $9, producer = $10, job_id = $11, config_version = $12, code_id = $13,
 			received = $14 WHERE node_id = $15 AND seq = $16 AND node_id = $17 AND compilation <= $8 AND produced_at <= $18`,
-			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, clean(c.Producer),
-			clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
+			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, query.Clean(c.Producer),
+			query.Clean(c.JobID), query.Clean(c.ConfigVersion), query.Clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
 	} else {
 		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, produced_at,
 			producer, job_id, config_version, code_id, received, seq, node_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14) ON CONFLICT DO NOTHING`,
-			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, c.Compilation, produced,
-			clean(c.Producer), clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node)
+			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, c.Compilation, produced,
+			query.Clean(c.Producer), query.Clean(c.JobID), query.Clean(c.ConfigVersion), query.Clean(c.CodeID), bit(c.Received), node)
 	}
 	if err != nil || count == 0 {
 		return cmpErr(err, errStale)
@@ -315,14 +316,14 @@ func (s *Catalogs) putRows(ctx context.Context, q querier, node int64, d catalog
 	}
 	rows := make([][]any, len(d.added))
 	for i, r := range d.added {
-		rows[i] = []any{node, clean(r.Type), clean(r.Title), bit(r.Exported), clean(r.File), int64(r.Line), r.tags, r.hash}
+		rows[i] = []any{node, query.Clean(r.Type), query.Clean(r.Title), bit(r.Exported), query.Clean(r.File), int64(r.Line), r.tags, r.hash}
 	}
 	if err := s.dialect.insert(ctx, q, "resources", resourceRow, "", rows); err != nil {
 		return err
 	}
 	edges := make([][]any, len(d.edgesNew))
 	for i, e := range d.edgesNew {
-		edges[i] = []any{node, clean(e.Source), clean(e.Target), e.Relationship}
+		edges[i] = []any{node, query.Clean(e.Source), query.Clean(e.Target), e.Relationship}
 	}
 	return s.dialect.insert(ctx, q, "edges", edgeRow, "", edges)
 }
@@ -380,7 +381,7 @@ func (s *Catalogs) arrange(ctx context.Context, q querier, c *storedCatalog) err
 	}
 	position := make(map[resourceName]int, len(names))
 	for i, name := range names {
-		position[resourceName{clean(name[0]), clean(name[1])}] = i
+		position[resourceName{query.Clean(name[0]), query.Clean(name[1])}] = i
 	}
 	slices.SortFunc(c.resources, func(a, b storedResource) int {
 		return cmp.Compare(position[resourceName{a.Type, a.Title}], position[resourceName{b.Type, b.Title}])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // OnChange has f called whenever something is committed that may make catalogs
@@ -28,7 +29,7 @@ const maxDetails = 4000
 // note remembers a change until it is considered. It runs in the write that makes
 // the change.
 func (s *base) note(ctx context.Context, q querier, kind compile.ChangeKind, name fleet.Certname, details []string) error {
-	text := clean(strings.Join(details, "\n"))
+	text := query.Clean(strings.Join(details, "\n"))
 	if len(text) > maxDetails || strings.Count(text, "\n") >= max(len(details), 1) { // a name with a line of its own
 		text = compile.Anything
 	}
@@ -108,7 +109,7 @@ func putChain(ctx context.Context, q querier, c compile.Chain) error {
 	}
 	_, err := q.exec(ctx, `INSERT INTO chains (certname, environment, rounds, because, stopped_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (certname, environment) DO UPDATE SET rounds = excluded.rounds, because = excluded.because, stopped_at = excluded.stopped_at`,
-		c.Node, c.Environment, c.Rounds, clean(c.Because), micros(c.StoppedAt))
+		c.Node, c.Environment, c.Rounds, query.Clean(c.Because), micros(c.StoppedAt))
 	return err
 }
 

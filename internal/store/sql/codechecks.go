@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // CodeChecks is what was found in versions of code.
@@ -21,7 +22,7 @@ func (s *CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO code_checks (environment, version, checked_at, document) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (environment, version) DO UPDATE SET checked_at = excluded.checked_at, document = excluded.document`,
-			r.Environment, r.Version, micros(r.At), clean(string(text)))
+			r.Environment, r.Version, micros(r.At), query.Clean(string(text)))
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (s *CodeChecks) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map
 		titles.WriteString(title + "\n")
 		return struct{}{}, err
 	}, `SELECT n.certname, r.title FROM nodes n JOIN resources r ON r.node_id = n.id
-		WHERE r.type = 'Class' AND n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l) ORDER BY n.certname, r.title`, list)
+		WHERE r.type = 'Class' AND n.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l) ORDER BY n.certname, r.title`, list)
 	sets := make(map[fleet.Certname]fleet.Digest, len(classes))
 	for node, names := range classes {
 		sets[node] = fleet.DigestOf([]byte(names.String()))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 var collectedRow = []column{{"node_id", ints}, {"type", texts}, {"title", texts}, {"exporter", texts}}
@@ -24,7 +25,7 @@ func (s *Catalogs) putCollected(ctx context.Context, q querier, node int64, coll
 	}
 	var rows [][]any
 	for _, c := range collected {
-		name := resourceName{clean(c.Type), clean(c.Title)}
+		name := resourceName{query.Clean(c.Type), query.Clean(c.Title)}
 		if exporter, ok := kept[name]; !ok || exporter != c.Exporter {
 			rows = append(rows, []any{node, name.kind, name.title, string(c.Exporter)})
 		}

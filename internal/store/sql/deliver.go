@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Deliveries is which catalog each node may have: modes, generations, and catalogs that lost their resources.
@@ -68,7 +69,7 @@ func (s *Deliveries) SetMode(ctx context.Context, m deliver.ModeSet) error {
 		}
 		_, err = q.exec(ctx, `INSERT INTO delivery_modes (kind, name, mode, set_at, set_by) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, set_at = excluded.set_at, set_by = excluded.set_by`,
-			kind, name, m.Mode, micros(m.At), clean(m.By))
+			kind, name, m.Mode, micros(m.At), query.Clean(m.By))
 		return err
 	})
 	return explain(err, "set the delivery mode of %s %s", kind, name)
@@ -128,8 +129,8 @@ func (s *Deliveries) Take(ctx context.Context, step deliver.Step) error {
 		}
 		g := step.Next
 		_, err = q.exec(ctx, "INSERT INTO generations ("+generationColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-			step.Node, head, g.Digest, g.Environment, g.Version, clean(g.UUID), g.Compilation, micros(g.CompiledAt), g.Release, micros(g.At), clean(g.By),
-			clean(g.Why), bit(g.Promoted))
+			step.Node, head, g.Digest, g.Environment, g.Version, query.Clean(g.UUID), g.Compilation, micros(g.CompiledAt), g.Release, micros(g.At), query.Clean(g.By),
+			query.Clean(g.Why), bit(g.Promoted))
 		return err
 	})
 	return explain(err, "change the delivery to %s", step.Node)
@@ -139,7 +140,7 @@ func (s *Deliveries) Take(ctx context.Context, step deliver.Step) error {
 func (s *Deliveries) SetPin(ctx context.Context, node fleet.Certname, p deliver.Pin) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE deliveries SET pinned_at = $1, pinned_by = $2, pinned_why = $3
-			WHERE certname = $4 AND ($5 = 1 OR mode = 'released' AND head > 0)`, micros(p.At), clean(p.By), clean(p.Why), node, bit(p.At.IsZero()))
+			WHERE certname = $4 AND ($5 = 1 OR mode = 'released' AND head > 0)`, micros(p.At), query.Clean(p.By), query.Clean(p.Why), node, bit(p.At.IsZero()))
 		if err == nil && count == 0 && !p.At.IsZero() {
 			return fault.New(fault.Conflict, "%s has no released catalog that it could be pinned to", node)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -143,7 +144,7 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 				return err
 			}
 			rows = append(rows, []any{
-				e.Number, string(e.Node), e.Run, e.Job, clean(e.Environment), e.Kind, clean(e.Status), clean(e.Type), bit(e.Reported), micros(e.StoredAt), clean(string(detail)),
+				e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt), query.Clean(string(detail)),
 			})
 			number++
 		}
@@ -158,7 +159,7 @@ func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now 
 func updateEventRun(ctx context.Context, q querier, r event.Run) error {
 	_, err := q.exec(ctx, `UPDATE event_runs SET job_id = $1, environment = $2, first = $3, last = $4, began_at = $5, ended_at = $6, status = $7,
 		missing = $8, settled = $9 WHERE node = $10 AND run = $11`,
-		r.Job, clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
+		r.Job, query.Clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), query.Clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
 	return err
 }
 

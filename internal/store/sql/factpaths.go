@@ -3,6 +3,8 @@ package sql
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // prunedPaths is how many fact paths are pruned with one look at all facts.
@@ -52,7 +54,7 @@ func (s *Facts) PruneFactPaths(ctx context.Context) (int, error) {
 
 func (s *Facts) pruneFactPaths(ctx context.Context) (pruned int, more bool, err error) {
 	ids, err := collect(ctx, s.reads, one[int64], `SELECT p.id FROM fact_paths p WHERE NOT EXISTS (
-		SELECT 1 FROM fact_kinds k WHERE k.path_id = p.id AND `+witnessed+`) ORDER BY p.id LIMIT $1`, prunedPaths)
+		SELECT 1 FROM fact_kinds k WHERE k.path_id = p.id AND `+query.Witnessed+`) ORDER BY p.id LIMIT $1`, prunedPaths)
 	if err != nil || len(ids) == 0 {
 		return 0, false, err
 	}
@@ -60,7 +62,7 @@ func (s *Facts) pruneFactPaths(ctx context.Context) (pruned int, more bool, err 
 	if err != nil {
 		return 0, false, err
 	}
-	list := "(SELECT CAST(value AS BIGINT) FROM " + s.words().elements("$1") + " l)"
+	list := "(SELECT CAST(value AS BIGINT) FROM " + s.words().Elements("$1") + " l)"
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := s.holdPaths(ctx, q); err != nil {
 			return err

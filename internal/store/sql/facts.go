@@ -7,12 +7,12 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Facts is each node's facts, whole and by path, and its packages.
@@ -153,12 +153,12 @@ func (s *Facts) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, node_at = $4, received_at = $5,
 			produced_at = $6, producer = $7, packages = $8, number = $9, arrangement = $10
 			WHERE node_id = $11 AND seq = $12 AND digest = $13 AND produced_at <= $14 AND number = $15`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, query.Clean(f.Producer), d.packages, f.Number, d.arrangement,
 			node, d.before.Seq, d.before.Digest, d.newest, d.before.Number)
 	} else {
 		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, number, arrangement, node_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement, node)
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, query.Clean(f.Producer), d.packages, f.Number, d.arrangement, node)
 	}
 	if err != nil || count == 0 {
 		return nil, cmpErr(err, errStale)
@@ -223,7 +223,7 @@ func (s *Facts) putLeaves(ctx context.Context, q querier, node int64, changes []
 			}
 			continue
 		}
-		rows = append(rows, []any{node, ids[i], int64(c.Kind), clean(c.Text), number(c.Leaf)})
+		rows = append(rows, []any{node, ids[i], int64(c.Kind), query.Clean(c.Text), number(c.Leaf)})
 	}
 	return fresh, s.dialect.insert(ctx, q, "facts", factRow,
 		"ON CONFLICT (node_id, path_id) DO UPDATE SET kind = excluded.kind, value = excluded.value, number = excluded.number", rows)
@@ -255,23 +255,20 @@ func (s *Facts) pathIDs(ctx context.Context, q querier, node int64, changes []in
 	}
 	rows := make([][]any, 0, len(unknown))
 	for _, i := range unknown {
-		rows = append(rows, []any{clean(changes[i].Path), clean(changes[i].Name())})
+		rows = append(rows, []any{query.Clean(changes[i].Path), query.Clean(changes[i].Name())})
 	}
 	if err := s.dialect.insert(ctx, q, "fact_paths", []column{{"path", texts}, {"name", texts}}, "ON CONFLICT (path) DO NOTHING", rows); err != nil {
 		return nil, nil, err
 	}
 	fresh = make(map[string]knownPath, len(unknown)+len(unseen))
 	for _, i := range unknown {
-		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", clean(changes[i].Path))); err != nil {
+		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", query.Clean(changes[i].Path))); err != nil {
 			return nil, nil, err
 		}
 		fresh[changes[i].Path] = knownPath{id: ids[i]}
 	}
 	return ids, fresh, s.putKinds(ctx, q, node, changes, ids, unseen, fresh)
 }
-
-// clean leaves out what PostgreSQL cannot keep.
-func clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 // Facts implements inventory.FactStore.
 func (s *Facts) Facts(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
@@ -330,7 +327,7 @@ func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []
 		err = row.Scan(&id, &path)
 		known[id] = path
 		return id, err
-	}, "SELECT id, path FROM fact_paths WHERE path IN (SELECT value FROM "+s.words().elements("$1")+" l)", string(list))
+	}, "SELECT id, path FROM fact_paths WHERE path IN (SELECT value FROM "+s.words().Elements("$1")+" l)", string(list))
 	if err != nil || len(ids) == 0 {
 		return nil, explain(err, "read fact paths")
 	}
@@ -348,10 +345,10 @@ func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []
 		out[name] = append(out[name], leaf)
 		return none, err
 	}, `SELECT n.certname, f.path_id, f.kind, f.value FROM nodes n JOIN facts f ON f.node_id = n.id
-		WHERE n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l)
-		AND f.path_id IN (SELECT CAST(value AS BIGINT) FROM `+s.words().elements("$2")+" k)", names, string(keys))
+		WHERE n.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
+		AND f.path_id IN (SELECT CAST(value AS BIGINT) FROM `+s.words().Elements("$2")+" k)", names, string(keys))
 	return out, explain(err, "read facts")
 }
 
 // words are those of queries in s's dialect.
-func (s *base) words() queryWords { return queryWords{s.dialect.postgres} }
+func (s *base) words() query.Words { return query.Words{Postgres: s.dialect.postgres} }

@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 const lossColumns = `certname, ruling, catalog, environment, version, uuid, compilation, compiled_at,
@@ -52,8 +53,8 @@ func (s *Deliveries) NoteLoss(ctx context.Context, l deliver.Loss) error {
 		}
 		_, err = q.exec(ctx, "INSERT INTO catalog_losses ("+lossColumns+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-			l.Node, l.Ruling, l.Catalog.Digest, l.Catalog.Environment, l.Catalog.Version, clean(l.Catalog.UUID), l.Catalog.Compilation, micros(l.Catalog.CompiledAt),
-			l.Kept.Digest, l.Kept.Environment, l.Kept.Version, clean(l.Kept.UUID), l.Kept.Compilation, micros(l.Kept.CompiledAt), l.Was, l.Left, micros(l.At))
+			l.Node, l.Ruling, l.Catalog.Digest, l.Catalog.Environment, l.Catalog.Version, query.Clean(l.Catalog.UUID), l.Catalog.Compilation, micros(l.Catalog.CompiledAt),
+			l.Kept.Digest, l.Kept.Environment, l.Kept.Version, query.Clean(l.Kept.UUID), l.Kept.Compilation, micros(l.Kept.CompiledAt), l.Was, l.Left, micros(l.At))
 		return err
 	})
 	return explain(err, "note what the catalog of %s lost", l.Node)
@@ -89,7 +90,7 @@ func (s *Deliveries) Losses(ctx context.Context, f deliver.LossFilter) ([]delive
 			WHERE n.certname = l.certname AND k.received = 0 AND k.digest = l.catalog))`
 	}
 	if len(f.Nodes) > 0 {
-		where += " AND l.certname IN (SELECT value FROM " + s.words().elements("$4") + " w)"
+		where += " AND l.certname IN (SELECT value FROM " + s.words().Elements("$4") + " w)"
 		args = append(args, names)
 	}
 	list, err := collect(ctx, s.reads, scanLoss, selectLosses+" l"+where+" ORDER BY l.certname, l.id DESC", args...)
@@ -118,12 +119,12 @@ func (s *Deliveries) Let(ctx context.Context, l deliver.Let) (nodes []fleet.Cert
 			kind, name, catalog = letNode, string(l.Node), held[0].Catalog.Digest
 		}
 		if _, err := q.exec(ctx, `INSERT INTO catalog_lets (kind, name, catalog, let_at, let_by) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (kind, name, catalog) DO NOTHING`, kind, name, catalog, micros(l.At), clean(l.By)); err != nil {
+			ON CONFLICT (kind, name, catalog) DO NOTHING`, kind, name, catalog, micros(l.At), query.Clean(l.By)); err != nil {
 			return err
 		}
 		nodes = nil
 		for _, h := range held {
-			if _, err := q.exec(ctx, "UPDATE catalog_losses SET ended_at = $1, ended_by = $2 WHERE id = $3", micros(l.At), clean(l.By), h.ID); err != nil {
+			if _, err := q.exec(ctx, "UPDATE catalog_losses SET ended_at = $1, ended_by = $2 WHERE id = $3", micros(l.At), query.Clean(l.By), h.ID); err != nil {
 				return err
 			}
 			if err := s.note(ctx, q, compile.LateFinish, h.Node, nil); err != nil {

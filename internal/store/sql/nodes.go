@@ -38,7 +38,7 @@ func (s *Nodes) NodesNamed(ctx context.Context, names []fleet.Certname) ([]inven
 		return nil, err
 	}
 	nodes, err := collect(ctx, s.reads, scanNode,
-		"SELECT "+nodeColumns+" FROM nodes WHERE certname IN (SELECT value FROM "+s.words().elements("$1")+" l) ORDER BY certname", list)
+		"SELECT "+nodeColumns+" FROM nodes WHERE certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY certname", list)
 	return nodes, explain(err, "read nodes")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // queryFleet stores a made-up fleet and tells the oracle of it.
@@ -38,7 +40,7 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 	name := fmt.Sprintf("%s-%d.example.test", []string{"web", "db", "cache"}[i%3], i)
 	env := []string{"production", "testing"}[i%2]
 	node := map[string]any{}
-	for _, f := range allColumns("nodes") {
+	for _, f := range query.AllColumns("nodes") {
 		node[f.Field.Name] = nil
 	}
 	if i != 11 {
@@ -124,7 +126,7 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		"facts": expandedFacts(name, values),
 	})
 	o.add("inventory", name, map[string]any{"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true}})
-	for _, fact := range sortedKeys(values) {
+	for _, fact := range slices.Sorted(maps.Keys(values)) {
 		o.add("facts", name, map[string]any{"environment": env, "name": fact, "value": jsonValue{values[fact], true}})
 		o.addLeaves(name, env, fact, []any{fact}, values[fact])
 	}
@@ -137,7 +139,7 @@ func fleetPackages(i int) []inventory.Package {
 
 func expandedFacts(name string, values map[string]any) map[string]any {
 	list := []any{}
-	for _, fact := range sortedKeys(values) {
+	for _, fact := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, map[string]any{"name": fact, "value": values[fact]})
 	}
 	return map[string]any{"data": list, "href": "/pdb/query/v4/factsets/" + name + "/facts"}
@@ -148,7 +150,7 @@ func (o *oracle) addLeaves(node, env, fact string, path []any, v any) {
 	kind := "string"
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			o.addLeaves(node, env, fact, at(key), v[key])
 		}
 		return
@@ -296,7 +298,7 @@ func (o *oracle) addNames() {
 	for _, r := range o.rows["facts"] {
 		names[r.fields["name"].(string)] = true
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o.add("fact_names", "", map[string]any{"name": name})
 	}
 	o.add("environments", "", map[string]any{"name": "production"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Queue is the compilations: wanted, leased and ended.
@@ -163,7 +164,7 @@ func (s *Queue) Rest(ctx context.Context, c compile.Compilation, until time.Time
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET leased_until = $1, rests_until = $1, trouble = $2
 			WHERE id = $3 AND state = 'leased' AND leased_by = $4 AND attempts = $5 AND rests_until = 0`,
-			micros(until), clean(trouble), c.ID, c.LeasedBy, c.Attempts)
+			micros(until), query.Clean(trouble), c.ID, c.LeasedBy, c.Attempts)
 		if err == nil && count == 0 {
 			return compile.NotLeased(c)
 		}

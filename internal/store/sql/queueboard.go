@@ -90,7 +90,7 @@ func (s *Queue) filterIDs(f compile.Filter, args *[]any) (string, error) {
 	}
 	list, err := json.Marshal(f.IDs)
 	*args = append(*args, string(list))
-	return " AND id IN (SELECT CAST(value AS BIGINT) FROM " + s.words().elements(mark(len(*args))) + " l)", err
+	return " AND id IN (SELECT CAST(value AS BIGINT) FROM " + s.words().Elements(mark(len(*args))) + " l)", err
 }
 
 // Ended implements compile.Board.

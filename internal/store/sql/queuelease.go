@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // lanesText finds the lanes up to a priority by their first rows: it steps over the
@@ -193,7 +194,7 @@ func (s *Queue) Pause(ctx context.Context, p compile.Pause) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO compile_pauses (environment, paused_by, reason, paused_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (environment) DO UPDATE SET paused_by = excluded.paused_by, reason = excluded.reason, paused_at = excluded.paused_at`,
-			p.Environment, p.By, clean(p.Reason), micros(p.At))
+			p.Environment, p.By, query.Clean(p.Reason), micros(p.At))
 		return err
 	})
 	return explain(err, "pause compiling")

@@ -9,6 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Releases is versions on their way to nodes, wave by wave.
@@ -68,8 +69,8 @@ func (s *Releases) CreateRelease(ctx context.Context, r release.Release, targets
 		id, err := one[int64](q.row(ctx, `INSERT INTO releases (kind, preview_id, of_release, environment, version, description, author, author_kind, options,
 			state, hold, held_until, reason, killed, wave, waves, needs, digest, counts, revision, created_at, started_at, ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) RETURNING id`,
-			r.Kind, r.Preview, r.Of, r.Environment, r.Version, clean(r.Description), clean(r.Author), r.AuthorKind, t.options,
-			r.State, r.Hold, micros(r.Until), clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, r.Digest, t.counts, r.Revision,
+			r.Kind, r.Preview, r.Of, r.Environment, r.Version, query.Clean(r.Description), query.Clean(r.Author), r.AuthorKind, t.options,
+			r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, r.Digest, t.counts, r.Revision,
 			micros(r.CreatedAt), micros(r.StartedAt), micros(r.EndedAt)))
 		if err != nil {
 			return err
@@ -85,7 +86,7 @@ func (s *Releases) CreateRelease(ctx context.Context, r release.Release, targets
 
 func putEntries(ctx context.Context, q querier, id int64, entries []release.Entry) error {
 	for _, e := range entries {
-		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id, micros(e.At), clean(e.By), clean(e.Text)); err != nil {
+		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id, micros(e.At), query.Clean(e.By), query.Clean(e.Text)); err != nil {
 			return err
 		}
 	}
@@ -149,7 +150,7 @@ func (s *Releases) SaveRelease(ctx context.Context, c release.Change) (now relea
 		}
 		now, err = scanRelease(q.row(ctx, `UPDATE releases SET options = $1, state = $2, hold = $3, held_until = $4, reason = $5, killed = $6, wave = $7, waves = $8,
 			needs = $9, counts = $10, revision = $11, started_at = $12, ended_at = $13 WHERE id = $14 RETURNING `+releaseColumns,
-			string(kept), r.State, r.Hold, micros(r.Until), clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, string(text), c.Base+1,
+			string(kept), r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, string(text), c.Base+1,
 			micros(r.StartedAt), micros(r.EndedAt), id))
 		return err
 	})
@@ -173,7 +174,7 @@ func (s *Releases) AddApproval(ctx context.Context, id int64, a release.Approval
 		}
 		_, err := q.exec(ctx, `INSERT INTO release_approvals (release_id, role, who, text, digest, approved_at) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (release_id, role, who) DO UPDATE SET text = excluded.text, digest = excluded.digest, approved_at = excluded.approved_at`,
-			id, a.Role, clean(a.By), clean(a.Text), a.Digest, micros(a.At))
+			id, a.Role, query.Clean(a.By), query.Clean(a.Text), a.Digest, micros(a.At))
 		return err
 	})
 	return explain(err, "approve release %d", id)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // targetColumns are in the order of putTargets.
@@ -38,8 +39,8 @@ func (s *Releases) putTargets(ctx context.Context, q querier, id, revision int64
 	for i, t := range targets {
 		rows[i] = []any{
 			id, int64(t.Number), string(t.Node), int64(t.Wave), int64(t.Round), string(t.Base), string(t.Catalog.Digest), string(t.Catalog.Environment),
-			string(t.Catalog.Version), t.Catalog.UUID, t.Catalog.Compilation, micros(t.Catalog.CompiledAt), string(t.State), clean(t.Reason), t.Generation,
-			clean(t.Report), micros(t.RunEnded), bit(t.RunChanged), revision,
+			string(t.Catalog.Version), t.Catalog.UUID, t.Catalog.Compilation, micros(t.Catalog.CompiledAt), string(t.State), query.Clean(t.Reason), t.Generation,
+			query.Clean(t.Report), micros(t.RunEnded), bit(t.RunChanged), revision,
 		}
 	}
 	return s.dialect.insert(ctx, q, "release_targets", targetColumns, `ON CONFLICT (release_id, number) DO UPDATE SET

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Reports is what runs reported.
@@ -40,10 +41,10 @@ func (s *Reports) putReport(ctx context.Context, q querier, r *inventory.Report,
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
 		ON CONFLICT (digest) DO NOTHING RETURNING id`,
 		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
-		clean(r.PuppetVersion), r.ReportFormat, clean(r.ConfigVersion), clean(r.TransactionUUID), clean(r.CatalogUUID), clean(r.CodeID), clean(r.JobID),
-		clean(r.CachedCatalog), clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
+		query.Clean(r.PuppetVersion), r.ReportFormat, query.Clean(r.ConfigVersion), query.Clean(r.TransactionUUID), query.Clean(r.CatalogUUID), query.Clean(r.CodeID), query.Clean(r.JobID),
+		query.Clean(r.CachedCatalog), query.Clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
 		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
-		micros(r.ProducedAt), clean(r.Producer), r.Type)
+		micros(r.ProducedAt), query.Clean(r.Producer), r.Type)
 	if err != nil {
 		return err
 	}
@@ -108,28 +109,19 @@ var eventRow = []column{
 	{"containment_path", texts},
 }
 
-// eventsOf lists a resource's events. That it was skipped is one, as PuppetDB has
-// it, and then the only one.
-func eventsOf(r *inventory.ResourceStatus) []inventory.Event {
-	if r.Skipped {
-		return []inventory.Event{{Status: "skipped", Time: r.Time}}
-	}
-	return r.Events
-}
-
 func eventRows(report int64, r *inventory.Report) [][]any {
 	var rows [][]any
 	for i := range r.Resources {
 		resource := &r.Resources[i]
-		events := eventsOf(resource)
+		events := resource.Happened()
 		if len(events) == 0 {
 			continue
 		}
 		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
 		for _, e := range events {
 			rows = append(rows, []any{
-				report, int64(len(rows)), clean(resource.Type), clean(resource.Title), clean(e.Property), clean(e.Name), clean(e.Status), micros(e.Time),
-				bit(e.CorrectiveChange), clean(e.Message), string(e.Previous), string(e.Desired), clean(resource.File), int64(resource.Line), string(path),
+				report, int64(len(rows)), query.Clean(resource.Type), query.Clean(resource.Title), query.Clean(e.Property), query.Clean(e.Name), query.Clean(e.Status), micros(e.Time),
+				bit(e.CorrectiveChange), query.Clean(e.Message), string(e.Previous), string(e.Desired), query.Clean(resource.File), int64(resource.Line), string(path),
 			})
 		}
 	}

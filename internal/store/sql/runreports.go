@@ -29,7 +29,7 @@ func (s *Reports) LatestReports(ctx context.Context, nodes []fleet.Certname) (ma
 		err = row.Scan(reportFields(&r)...)
 		return r, err
 	}, "SELECT "+reportColumns+" FROM nodes n JOIN reports r ON r.digest = n.latest_report WHERE n.certname IN (SELECT value FROM "+
-		s.words().elements("$1")+" l)", list)
+		s.words().Elements("$1")+" l)", list)
 	latest := make(map[fleet.Certname]inventory.Report, len(reports))
 	for _, r := range reports {
 		latest[r.Certname] = r
@@ -46,7 +46,7 @@ func (s *Queue) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.C
 	columns := "c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.")
 	rows, err := collect(ctx, s.reads, scanCompilation, "SELECT "+columns+` FROM compilations c
 		JOIN nodes n ON n.certname = c.certname AND n.environment = c.environment
-		WHERE c.state = 'failed' AND c.staged = 0 AND c.certname IN (SELECT value FROM `+s.words().elements("$1")+` l)
+		WHERE c.state = 'failed' AND c.staged = 0 AND c.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
 			AND o.state IN ('done', 'failed') AND o.staged = 0 AND o.id > c.id)`, list)
 	broken := make(map[fleet.Certname]compile.Compilation, len(rows))

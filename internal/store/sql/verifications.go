@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // Verifications is what a second opinion said of catalogs.
@@ -42,7 +43,7 @@ func (s *Verifications) SaveVerification(ctx context.Context, v compile.Verifica
 		saved, err = scanVerification(q.row(ctx, `INSERT INTO verifications
 			(certname, environment, version, catalog, inputs, outcome, cause, reason, differs, count, wall, verified_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING `+verificationColumns,
-			v.Node, v.Environment, v.Version, v.Catalog, v.Inputs, string(v.Outcome), string(v.Cause), clean(v.Reason), clean(string(differs)), v.Count,
+			v.Node, v.Environment, v.Version, v.Catalog, v.Inputs, string(v.Outcome), string(v.Cause), query.Clean(v.Reason), query.Clean(string(differs)), v.Count,
 			v.Wall.Microseconds(), micros(v.At)))
 		return err
 	})

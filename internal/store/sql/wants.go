@@ -88,7 +88,7 @@ func (s *Wants) StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]c
 	if err != nil {
 		return nil, err
 	}
-	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().elements("$1")+" l) ORDER BY n.certname", names)
+	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY n.certname", names)
 	return list, explain(err, "read how nodes stand")
 }
 
@@ -114,7 +114,7 @@ func (s *Reusables) Footprints(ctx context.Context, inputs []int64) (map[int64]c
 			stored, err := s.unpackInputs(packed)
 			found[id] = compile.Footprint{Set: stored.InputSet, Groups: stored.Groups}
 			return none, err
-		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().elements("$1")+" l)", string(ids))
+		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().Elements("$1")+" l)", string(ids))
 		if err != nil {
 			return nil, explain(err, "read what compilations read")
 		}
@@ -253,8 +253,8 @@ func (s *Wants) putStands(ctx context.Context, q querier, step compile.Step) err
 			return err
 		}
 		if _, err := q.exec(ctx, `UPDATE standings SET version = $1 WHERE environment = $2 AND staged = $3
-			AND certname IN (SELECT value FROM `+s.words().elements("$4")+` l)
-			AND compilation IN (SELECT CAST(value AS BIGINT) FROM `+s.words().elements("$5")+" k)",
+			AND certname IN (SELECT value FROM `+s.words().Elements("$4")+` l)
+			AND compilation IN (SELECT CAST(value AS BIGINT) FROM `+s.words().Elements("$5")+" k)",
 			step.To.Version, step.To.Environment, bit(staged), string(nodes), string(list)); err != nil {
 			return err
 		}
