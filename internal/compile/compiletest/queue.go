@@ -12,8 +12,16 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Queue is a compile.Queue and compile.History in memory.
+// Queue is a queue in memory: what is wanted, leased and ended. Its parts keep what belongs to the same rows.
 type Queue struct {
+	*records
+	Reusables     *Reusables
+	Wants         *Wants
+	Verifications *Verified
+}
+
+// records is what the parts of a Queue share.
+type records struct {
 	mu    sync.Mutex
 	last  int64
 	rows  map[int64]*compile.Compilation
@@ -35,23 +43,27 @@ type Queue struct {
 var (
 	_ compile.Queue     = (*Queue)(nil)
 	_ compile.History   = (*Queue)(nil)
-	_ compile.Reusables = (*Queue)(nil)
 	_ compile.Pauses    = (*Queue)(nil)
 	_ compile.Turns     = (*Queue)(nil)
 	_ compile.Board     = (*Queue)(nil)
-	_ compile.Wants     = (*Queue)(nil)
+	_ compile.Breakages = (*Queue)(nil)
+	_ compile.Reusables = (*Reusables)(nil)
+	_ compile.Wants     = (*Wants)(nil)
+	_ compile.Standings = (*Wants)(nil)
+	_ compile.Readings  = (*Wants)(nil)
 
-	_ compile.Verifications = (*Queue)(nil)
+	_ compile.Verifications = (*Verified)(nil)
 )
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue {
-	return &Queue{
+	r := &records{
 		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
 		turns: map[fleet.Environment]int64{}, pauses: map[fleet.Environment]compile.Pause{}, logs: map[int64][]compile.Log{},
 		slow:   map[slowKey]compile.Slowdown{},
 		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{}, ahead: newAhead(),
 	}
+	return &Queue{records: r, Reusables: &Reusables{r}, Wants: &Wants{r}, Verifications: &Verified{r}}
 }
 
 // SetFacts makes seq the node's current facts.
@@ -87,7 +99,7 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 	return *q.want(w), nil
 }
 
-func (q *Queue) want(w compile.Want) *compile.Compilation {
+func (q *records) want(w compile.Want) *compile.Compilation {
 	same := q.find(func(c *compile.Compilation) bool {
 		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
 	})
@@ -117,7 +129,7 @@ func (q *Queue) want(w compile.Want) *compile.Compilation {
 }
 
 // plain is the highest ID of a node's rows that overtake others.
-func (q *Queue) plain(node fleet.Certname) (id int64) {
+func (q *records) plain(node fleet.Certname) (id int64) {
 	for _, c := range q.rows {
 		if c.Node == node && c.Overtakes() {
 			id = max(id, c.ID)
@@ -127,7 +139,7 @@ func (q *Queue) plain(node fleet.Certname) (id int64) {
 }
 
 // renumber gives a wanted row the highest ID.
-func (q *Queue) renumber(c *compile.Compilation) {
+func (q *records) renumber(c *compile.Compilation) {
 	delete(q.rows, c.ID)
 	q.last++
 	c.ID = q.last
@@ -186,7 +198,7 @@ func (q *Queue) Rest(_ context.Context, c compile.Compilation, until time.Time, 
 }
 
 // leased says whether c's lease holds.
-func (q *Queue) leased(c compile.Compilation) bool {
+func (q *records) leased(c compile.Compilation) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	row := q.rows[c.ID]
@@ -227,7 +239,7 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 }
 
 // slowDown has a compilation that finished count.
-func (q *Queue) slowDown(c compile.Compilation) {
+func (q *records) slowDown(c compile.Compilation) {
 	key := slowKey{c.Environment, c.Priority.Apart()}
 	if s := q.slow[key].After(c); s.Timeouts > 0 {
 		q.slow[key] = s
@@ -237,7 +249,7 @@ func (q *Queue) slowDown(c compile.Compilation) {
 }
 
 // again says whether a row only points to the catalog that its node has.
-func (q *Queue) again(c compile.Compilation) bool {
+func (q *records) again(c compile.Compilation) bool {
 	newest := q.rows[q.given[c.Node]]
 	return c.Inputs == nil && newest != nil && newest.Catalog == c.Catalog && q.inputs[newest.ID] != nil
 }
@@ -259,7 +271,7 @@ func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, ma
 	return len(rows), nil
 }
 
-func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
+func (q *records) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
 	wanted := q.find(func(o *compile.Compilation) bool {
 		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version && o.Reach == c.Reach
 	})
@@ -352,7 +364,7 @@ func (q *Queue) Distinct(_ context.Context, env fleet.Environment, n int) ([]com
 	return values(rows[:min(n, len(rows))]), nil
 }
 
-func (q *Queue) find(fits func(*compile.Compilation) bool) []*compile.Compilation {
+func (q *records) find(fits func(*compile.Compilation) bool) []*compile.Compilation {
 	var rows []*compile.Compilation
 	for _, c := range q.rows {
 		if fits(c) {
