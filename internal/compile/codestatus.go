@@ -37,20 +37,20 @@ const maxExamples = 5
 // Status says how nodes stand to a version. It compares as a deploy does; it may be
 // called beside Run.
 func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version fleet.Digest) (CodeStatus, error) {
-	standings, err := w.Store.Standings(ctx, env)
+	standings, err := w.Standings.Standings(ctx, env)
 	if err != nil {
 		return CodeStatus{}, err
 	}
-	apart := &Wanter{WanterParts: w.WanterParts, cfg: w.cfg, prints: newFootprints(w.Store)}
+	apart := &Wanter{WanterParts: w.WanterParts, cfg: w.cfg, prints: newFootprints(w.Readings)}
 	plan, err := apart.Touched(ctx, env, version, standings)
 	if err != nil {
 		return CodeStatus{}, err
 	}
-	waiting, err := w.Store.Waiting(ctx, env, version)
+	waiting, err := w.Standings.Waiting(ctx, env, version)
 	if err != nil {
 		return CodeStatus{}, err
 	}
-	failures, err := w.Store.Failures(ctx, env, version)
+	failures, err := w.Standings.Failures(ctx, env, version)
 	if err != nil {
 		return CodeStatus{}, err
 	}

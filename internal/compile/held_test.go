@@ -55,7 +55,7 @@ func TestWhoAsksIsGivenWhatTheNodeHas(t *testing.T) {
 				t.Errorf("%s: %d counted", what, n)
 			}
 		}
-		if c, err := w.queue.Newest(t.Context(), "a.example", production); err != nil || c.ID != given.ID {
+		if c, err := w.queue.Reusables.Newest(t.Context(), "a.example", production); err != nil || c.ID != given.ID {
 			t.Errorf("the newest that can be used again is %d (%v), want %d", c.ID, err, given.ID)
 		}
 		if saved := w.results.Saved(); len(saved) != 1 {

@@ -57,7 +57,7 @@ func newReuseWorld(t *testing.T) *reuseWorld {
 	t.Helper()
 	w := &reuseWorld{world: newWorld(t), diff: &differs{}, ttl: time.Minute}
 	w.reuser = compile.NewReuser(compile.ReuserParts{
-		Store: w.queue, Queue: w.queue, Orders: compile.Orders{Inputs: w.facts}, Inventory: compiletest.NewInventory(), Versions: w.diff, Documents: w.docs,
+		Store: w.queue.Reusables, Queue: w.queue, Orders: compile.Orders{Inputs: w.facts}, Inventory: compiletest.NewInventory(), Versions: w.diff, Documents: w.docs,
 		Engine: w.compiler.Engine, Wake: func() { w.dispatcher.Wake() },
 		VolatileTTL: func() time.Duration { return w.ttl }, CheckOneIn: func() int { return int(w.check.Load()) },
 	})
@@ -189,7 +189,7 @@ func TestAWrongReuseIsFoundAndEnds(t *testing.T) {
 		if s := w.reuser.Stats(); s.Checked != 2 || s.Wrong != 1 {
 			t.Fatalf("after a check of what is wrong: %+v", s)
 		}
-		stops, err := w.queue.ReuseStops(t.Context(), "a.example", production)
+		stops, err := w.queue.Reusables.ReuseStops(t.Context(), "a.example", production)
 		if err != nil || len(stops) != 1 || stops[0].Version != version1 || !slices.Contains(stops[0].Differs, "File[/x]") {
 			t.Fatalf("stops %+v, %v", stops, err)
 		}
@@ -224,7 +224,7 @@ func TestACheckIsNoAlarmWhenInputsChangedMeanwhile(t *testing.T) {
 		if s := w.reuser.Stats(); s.Wrong != 0 || s.Checked != 0 {
 			t.Errorf("stats %+v", s)
 		}
-		c, err := w.queue.Newest(t.Context(), "a.example", production)
+		c, err := w.queue.Reusables.Newest(t.Context(), "a.example", production)
 		if err != nil || c.Catalog == first.Catalog {
 			t.Errorf("newest %+v, %v: want what the check compiled", c, err)
 		}

@@ -41,7 +41,7 @@ func TestStagedIsKeptButNotTheNewest(t *testing.T) {
 		if saved := w.results.Saved(); len(saved) != 0 {
 			t.Errorf("a staged catalog became the newest: %+v", saved)
 		}
-		if _, err := w.queue.Newest(t.Context(), "a.example", production); fault.Of(err) != fault.NotFound {
+		if _, err := w.queue.Reusables.Newest(t.Context(), "a.example", production); fault.Of(err) != fault.NotFound {
 			t.Errorf("the node's newest: %v, want NotFound", err)
 		}
 	})
@@ -85,7 +85,7 @@ func TestStagedUsesACatalogAgain(t *testing.T) {
 		if got.State != compile.Done || !got.Staged || got.Catalog != first.Catalog || got.UUID == first.UUID || len(w.compiler.Orders()) != 1 {
 			t.Errorf("after %d compilations the staged row is %+v, want the catalog of %+v", len(w.compiler.Orders()), got, first)
 		}
-		if newest, err := w.queue.Newest(t.Context(), "a.example", production); err != nil || newest.ID != first.ID {
+		if newest, err := w.queue.Reusables.Newest(t.Context(), "a.example", production); err != nil || newest.ID != first.ID {
 			t.Errorf("the node's newest is %d (%v), want still %d", newest.ID, err, first.ID)
 		}
 	})

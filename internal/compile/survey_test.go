@@ -43,7 +43,7 @@ func surveyWorld(t *testing.T) *reuseWorld {
 	w.diff.changes.Files = map[string]bool{"modules/a/file.pp": true}
 	w.facts.Set("fact", `{"os":"redhat"}`)
 	w.facts.Set("same", `{"os":"debian","up":1}`)
-	if err := w.queue.StopReuse(t.Context(), compile.ReuseStop{Node: "stopped", Environment: production, Version: version1}); err != nil {
+	if err := w.queue.Reusables.StopReuse(t.Context(), compile.ReuseStop{Node: "stopped", Environment: production, Version: version1}); err != nil {
 		t.Fatal(err)
 	}
 	<-time.After(2 * w.ttl)
@@ -58,7 +58,7 @@ func TestASurveySaysWhatJudgeSays(t *testing.T) {
 			version1:   {"file", "same", "too"},
 			versionTwo: {"same", "too"},
 		} {
-			verdicts, err := w.reuser.Survey(w.queue, production, version).Judge(t.Context(), surveyed)
+			verdicts, err := w.reuser.Survey(w.queue.Wants, production, version).Judge(t.Context(), surveyed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestTouchedNodesAreThoseWhoseFilesDiffer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := surveyWorld(t)
-		touched, others, err := w.reuser.Survey(w.queue, production, versionTwo).Touched(t.Context(), surveyed)
+		touched, others, err := w.reuser.Survey(w.queue.Wants, production, versionTwo).Touched(t.Context(), surveyed)
 		if err != nil || !slices.Equal(touched, []fleet.Certname{"file", "none", "stopped", "volatile"}) || !slices.Equal(others, []fleet.Certname{"answer", "fact", "same", "too"}) {
 			t.Errorf("touched %v, others %v, %v", touched, others, err)
 		}
@@ -88,7 +88,7 @@ func TestASurveyFailsWithItsStore(t *testing.T) {
 	t.Parallel()
 	q := compiletest.NewQueue()
 	q.Fail(context.DeadlineExceeded)
-	survey := compile.NewReuser(compile.ReuserParts{Store: q}).Survey(q, production, version1)
+	survey := compile.NewReuser(compile.ReuserParts{Store: q.Reusables}).Survey(q.Wants, production, version1)
 	if _, err := survey.Judge(t.Context(), surveyed); err == nil {
 		t.Error("nobody is told that nothing could be read")
 	}

@@ -62,7 +62,7 @@ func newVerifyWorld(t *testing.T) *verifyWorld {
 	t.Helper()
 	w := &verifyWorld{reuseWorld: newReuseWorld(t), plain: &plain{script: agreeing}}
 	w.verifier = compile.NewVerifier(compile.VerifierParts{
-		Plain: w.plain, Store: w.queue, History: w.queue, Reuser: w.reuser, Gate: w.gate, Share: func() float64 { return w.share },
+		Plain: w.plain, Store: w.queue.Verifications, History: w.queue, Reuser: w.reuser, Gate: w.gate, Share: func() float64 { return w.share },
 		AfterDeploy: func() int { return 2 },
 		Alarm:       func(_ context.Context, v compile.Verification) { w.alarms = append(w.alarms, v) },
 	}, compile.DefaultVerifier())
@@ -127,7 +127,7 @@ func TestADifferenceIsAnAlarmAndStopsReuse(t *testing.T) {
 			t.Errorf("%d compilations, want another one: reuse is stopped", n)
 		}
 		for _, node := range []fleet.Certname{"a.example", "b.example"} {
-			if stops, err := w.queue.ReuseStops(t.Context(), node, production); err != nil || len(stops) != 1 {
+			if stops, err := w.queue.Reusables.ReuseStops(t.Context(), node, production); err != nil || len(stops) != 1 {
 				t.Errorf("%s: %d stops, %v: want that of the version", node, len(stops), err)
 			}
 		}
@@ -236,7 +236,7 @@ func TestAShareIsVerified(t *testing.T) {
 		w.facts.Set("a.example", `{"os":"redhat"}`)
 		w.get(t, version1, "2")
 		synctest.Wait()
-		list, err := w.queue.Verifications(t.Context(), compile.VerificationFilter{Limit: 10})
+		list, err := w.queue.Verifications.Verifications(t.Context(), compile.VerificationFilter{Limit: 10})
 		if err != nil || len(list) != 1 || list[0].Cause != compile.Sampled || list[0].Outcome != compile.Same {
 			t.Errorf("verified %+v, %v", list, err)
 		}
@@ -276,7 +276,7 @@ func TestDeploysAreVerified(t *testing.T) {
 		}
 		w.get(t, version1, "1")
 		<-time.After(time.Minute)
-		list, err := w.queue.Verifications(t.Context(), compile.VerificationFilter{Limit: 10})
+		list, err := w.queue.Verifications.Verifications(t.Context(), compile.VerificationFilter{Limit: 10})
 		if err != nil || len(list) != 1 || list[0].Node != "a.example" || list[0].Cause != compile.AfterDeploy {
 			t.Errorf("verified %+v, %v", list, err)
 		}

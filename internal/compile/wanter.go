@@ -33,6 +33,8 @@ func DefaultWanter() WanterConfig {
 // WanterParts is what a wanter works with. The settings are asked for each time.
 type WanterParts struct {
 	Store        Wants
+	Standings    Standings
+	Readings     Readings
 	Reuser       *Reuser
 	Environments Environments
 	Grouping     Grouping // nil: there are no groups
@@ -69,7 +71,7 @@ func NewWanter(parts WanterParts, cfg WanterConfig) (*Wanter, error) {
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Wanter{WanterParts: parts, cfg: cfg, wake: make(chan struct{}, 1), prints: newFootprints(parts.Store)}, nil
+	return &Wanter{WanterParts: parts, cfg: cfg, wake: make(chan struct{}, 1), prints: newFootprints(parts.Readings)}, nil
 }
 
 // Hint says that something changed. It never blocks.

@@ -62,7 +62,7 @@ func TestADeployCompilesWhatItTouches(t *testing.T) {
 		w.expect(t, "what nobody reads", 0)
 		w.deploy(tree{"site.pp": "2"})
 		w.expect(t, "what all read", 5)
-		marks, err := w.queue.Marks(t.Context())
+		marks, err := w.queue.Wants.Marks(t.Context())
 		if err != nil || len(marks) != 2 || !marks[1].Done || marks[1].Nodes != 5 || marks[1].Touched != 5 || marks[1].Upto != "e" {
 			t.Errorf("marks %+v, %v", marks, err)
 		}
@@ -166,7 +166,7 @@ func TestExportsThatSettle(t *testing.T) {
 		if s := w.wanter.Stats(); s.Stopped != 0 {
 			t.Errorf("stats %+v", s)
 		}
-		if chains, err := w.queue.Chains(t.Context()); err != nil || len(chains) != 0 {
+		if chains, err := w.queue.Wants.Chains(t.Context()); err != nil || len(chains) != 0 {
 			t.Errorf("chains of what settled: %+v, %v", chains, err)
 		}
 	})
@@ -194,7 +194,7 @@ func TestExportsThatNeverSettleAreStopped(t *testing.T) {
 		if s := w.wanter.Stats(); s.Stopped == 0 || s.Stopped > 2 {
 			t.Errorf("stats %+v", s)
 		}
-		chains, err := w.queue.Chains(t.Context())
+		chains, err := w.queue.Wants.Chains(t.Context())
 		if err != nil || len(chains) == 0 || chains[0].Because == "" || chains[0].StoppedAt.IsZero() {
 			t.Errorf("chains %+v, %v", chains, err)
 		}
@@ -266,22 +266,22 @@ func TestAManifestErrorLeavesTheLastGoodCatalog(t *testing.T) {
 
 // footprintsRead counts how much is read of what compilations read.
 type footprintsRead struct {
-	compile.Wants
+	compile.Readings
 	footprints int
 }
 
 func (r *footprintsRead) Footprints(ctx context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
 	r.footprints += len(inputs)
-	return r.Wants.Footprints(ctx, inputs)
+	return r.Readings.Footprints(ctx, inputs)
 }
 
 func TestStatusReadsOnlyWhatIsToBeCompared(t *testing.T) {
 	t.Parallel()
 	inFleet(t, tree{"roles/web.pp": "1", "roles/db.pp": "1"}, webAndDB, func(t *testing.T, w *fleetWorld) {
 		t.Helper()
-		store := &footprintsRead{Wants: w.wanter.Store}
+		store := &footprintsRead{Readings: w.wanter.Readings}
 		parts := w.wanter.WanterParts
-		parts.Store = store
+		parts.Readings = store
 		wanter, err := compile.NewWanter(parts, compile.DefaultWanter())
 		if err != nil {
 			t.Fatal(err)

@@ -102,7 +102,7 @@ func (w *Wanter) look(ctx context.Context, current map[fleet.Environment]fleet.D
 		}
 	}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	standings, err := w.Store.StandingsNamed(ctx, names)
+	standings, err := w.Standings.StandingsNamed(ctx, names)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (w *Wanter) Touched(ctx context.Context, env fleet.Environment, version fle
 	if err := w.prints.load(ctx, toJudge(version, standings, released)); err != nil {
 		return Plan{}, err
 	}
-	failing, err := w.Store.Failing(ctx, env)
+	failing, err := w.Standings.Failing(ctx, env)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -121,7 +121,7 @@ func (w *Wanter) deployed(ctx context.Context, current map[fleet.Environment]fle
 // consider makes a version's plan and follows it, batch by batch.
 func (w *Wanter) consider(ctx context.Context, env fleet.Environment, version fleet.Digest, from Mark) error {
 	began := time.Now()
-	standings, err := w.Store.Standings(ctx, env)
+	standings, err := w.Standings.Standings(ctx, env)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ type asker struct {
 
 // askers finds who asked what, among nodes that are judged by these catalogs.
 func (w *Wanter) askers(ctx context.Context, fits func(Question) bool) (map[Question][]asker, error) {
-	standings, err := w.Store.Standings(ctx, "")
+	standings, err := w.Standings.Standings(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func (w *Wanter) questions(ctx context.Context, current map[fleet.Environment]fl
 func (w *Wanter) busy(ctx context.Context, current map[fleet.Environment]fleet.Digest) (map[place]bool, error) {
 	found := map[place]bool{}
 	for env, version := range current {
-		nodes, err := w.Store.Waiting(ctx, env, version)
+		nodes, err := w.Standings.Waiting(ctx, env, version)
 		if err != nil {
 			return nil, err
 		}

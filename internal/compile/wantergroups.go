@@ -33,7 +33,7 @@ func (w *Wanter) grouped(ctx context.Context, current map[fleet.Environment]flee
 		return nil
 	}
 	began := time.Now()
-	standings, err := w.Store.Standings(ctx, "")
+	standings, err := w.Standings.Standings(ctx, "")
 	if err != nil {
 		return err
 	}

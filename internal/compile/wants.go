@@ -85,19 +85,9 @@ type Chain struct {
 	StoppedAt   time.Time // zero: it goes on
 }
 
-// Wants is what a Wanter keeps and looks at. Whoever implements Queue implements it
-// too. Every method may be called concurrently, from several processes, and is one
-// transaction.
+// Wants is what a Wanter keeps. Whoever implements Queue implements it too. Every
+// method may be called concurrently, from several processes, and is one transaction.
 type Wants interface {
-	// Standings lists how the active nodes stand in env whose environment it is, by
-	// name; in an empty env, how all do, each in its own. The environment of a node is
-	// that of its newest facts, catalog or report.
-	Standings(ctx context.Context, env fleet.Environment) ([]Standing, error)
-	// StandingsNamed lists how those of the named nodes stand that are active, each in
-	// its environment, by name.
-	StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]Standing, error)
-	Readings
-
 	// Marks lists all marks.
 	Marks(ctx context.Context) ([]Mark, error)
 	// Consider makes a step true: its bases stand for the version where they are still
@@ -128,7 +118,18 @@ type Wants interface {
 	Refresh(ctx context.Context, wants []Want) error
 	// Backgrounds counts what is wanted or leased with priority Background.
 	Backgrounds(ctx context.Context) (int, error)
+}
 
+// Standings is how nodes stand in their environments. Whoever implements Queue implements it too. Every method may be
+// called concurrently.
+type Standings interface {
+	// Standings lists how the active nodes stand in env whose environment it is, by
+	// name; in an empty env, how all do, each in its own. The environment of a node is
+	// that of its newest facts, catalog or report.
+	Standings(ctx context.Context, env fleet.Environment) ([]Standing, error)
+	// StandingsNamed lists how those of the named nodes stand that are active, each in
+	// its environment, by name.
+	StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]Standing, error)
 	// Failures lists the newest failed compilation of each active node whose
 	// environment it is and which has no later one that gave a catalog of that version.
 	Failures(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]Compilation, error)

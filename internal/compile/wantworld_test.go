@@ -85,7 +85,7 @@ func newFleetWorld(t fataler) *fleetWorld {
 	w.following.Store(true)
 	orders := compile.Orders{Inputs: w.facts, Classifier: w}
 	w.reuser = compile.NewReuser(compile.ReuserParts{
-		Store: w.queue, Queue: w.queue, Orders: orders, Inventory: w.inventory, Versions: w, Documents: w.docs, Results: w, Engine: w.compiler.Engine,
+		Store: w.queue.Reusables, Queue: w.queue, Orders: orders, Inventory: w.inventory, Versions: w, Documents: w.docs, Results: w, Engine: w.compiler.Engine,
 		Wake: func() { w.dispatcher.Wake() }, VolatileTTL: func() time.Duration { return time.Hour }, CheckOneIn: func() int { return 0 },
 	})
 	w.dispatcher.Orders, w.dispatcher.Reuser, w.dispatcher.Results = orders, w.reuser, w
@@ -100,7 +100,7 @@ func newFleetWorld(t fataler) *fleetWorld {
 func (w *fleetWorld) reopen(t fataler, log io.Writer) {
 	t.Helper()
 	parts := compile.WanterParts{
-		Store: w.queue, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
+		Store: w.queue.Wants, Standings: w.queue.Wants, Readings: w.queue.Wants, Reuser: w.reuser, Environments: w.versions, Grouping: w, Modes: w, Wake: func() { w.dispatcher.Wake() },
 		Ahead: func() bool { return w.ahead.Load() }, Follow: func() bool { return w.following.Load() }, OnSign: func() bool { return true },
 		RefreshAfter: func() time.Duration { return time.Duration(w.refresh.Load()) },
 	}

@@ -10,6 +10,8 @@ import (
 // Store keeps modes, generations, pins and losses. Every method may be called concurrently,
 // from several processes, and is one transaction. No slice is kept. Errors are those of
 // the package comment, and Unavailable when the store cannot be asked.
+//
+// Wide: the sum of modes, ledger, archive and losses, each a port of its own.
 type Store interface {
 	ModeStore
 	Ledger

@@ -79,6 +79,15 @@ type ResourceStatus struct {
 	Events           []Event   `json:"events,omitempty"`
 }
 
+// Happened lists a resource's events. That it was skipped is one, as PuppetDB has
+// it, and then the only one.
+func (r *ResourceStatus) Happened() []Event {
+	if r.Skipped {
+		return []Event{{Status: "skipped", Time: r.Time}}
+	}
+	return r.Events
+}
+
 // Event is one property that a run changed, would have changed, or could not.
 type Event struct {
 	Property         string          `json:"property,omitempty"`

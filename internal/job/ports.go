@@ -15,6 +15,8 @@ import (
 // Store keeps jobs, their runs and what these wrote. Every method is one
 // transaction; what a method that writes has returned survives a crash. The
 // bulk of a job's spec (Spec.Apart) and its edges are only in what Archive.Job returns.
+//
+// Wide: the sum of its parts, each a port of its own.
 type Store interface {
 	Ledger
 	Archive

@@ -65,7 +65,17 @@ func (t Token) Good(name fleet.Certname, now time.Time) bool {
 // are not kept here. Times are kept to the second or better and come back in
 // UTC; serial numbers are positive and have up to 20 bytes. What goes in and
 // what comes out belongs to the caller.
+//
+// Wide: the sum of its parts, each a port of its own; one transaction may be about several of them.
 type Store interface {
+	RequestStore
+	LedgerStore
+	CertificateStore
+	TokenStore
+}
+
+// RequestStore keeps requests that wait.
+type RequestStore interface {
 	// SaveRequest stores r; Conflict if a request of that name with other bytes
 	// waits already, or a current, unrevoked certificate of that name exists.
 	SaveRequest(ctx context.Context, r Request) error
@@ -81,7 +91,10 @@ type Store interface {
 	DropRequests(ctx context.Context, names []fleet.Certname) (int, error)
 	// DeleteRequest removes a waiting request; NotFound if there is none.
 	DeleteRequest(ctx context.Context, name fleet.Certname) error
+}
 
+// LedgerStore keeps the CA's records as one: each change of certificates moves them from one anchor to the next.
+type LedgerStore interface {
 	// CAAnchor returns where these records stand; the zero anchor at first.
 	CAAnchor(ctx context.Context) (Anchor, error)
 	// ChangeCA makes a change in one transaction if the records stand at c.Before, and
@@ -95,6 +108,13 @@ type Store interface {
 	// RestateCA replaces every certificate by certs and moves the records to an anchor, in
 	// one transaction. Requests and tokens stay.
 	RestateCA(ctx context.Context, to Anchor, certs []Certificate) error
+	// NextCRLNumber hands out revocation list numbers, each larger than before.
+	NextCRLNumber(ctx context.Context) (*big.Int, error)
+	RaiseCRLNumber(ctx context.Context, n *big.Int) error
+}
+
+// CertificateStore reads what was issued and revoked.
+type CertificateStore interface {
 	// History lists every certificate there is, by serial number.
 	History(ctx context.Context) ([]Certificate, error)
 	// Certificate returns the current certificate of a name.
@@ -108,10 +128,12 @@ type Store interface {
 	Unrevoked(ctx context.Context, name fleet.Certname) ([]Certificate, error)
 	// Revoked lists every revoked certificate, by serial number as a number.
 	Revoked(ctx context.Context) ([]Certificate, error)
-
 	// PruneCertificates forgets certificates that were Spent before a time, and counts them.
 	PruneCertificates(ctx context.Context, before time.Time) (int, error)
+}
 
+// TokenStore keeps join tokens.
+type TokenStore interface {
 	// PruneJoinTokens forgets tokens that ended before a time, and counts them.
 	PruneJoinTokens(ctx context.Context, before time.Time) (int, error)
 	// SaveToken stores a join token; Conflict if its hash is known already.
@@ -123,7 +145,4 @@ type Store interface {
 	SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Certname, now time.Time) error
 	// DropTokens removes every token.
 	DropTokens(ctx context.Context) error
-	// NextCRLNumber hands out revocation list numbers, each larger than before.
-	NextCRLNumber(ctx context.Context) (*big.Int, error)
-	RaiseCRLNumber(ctx context.Context, n *big.Int) error
 }

@@ -13,6 +13,8 @@ import (
 // called concurrently, and keep no slice that they are given.
 
 // Store keeps previews. Every method is one transaction.
+//
+// Wide: a preview is one record: its shares, groups and remarks are written and read with it.
 type Store interface {
 	// CreatePreview stores a preview with its shares, numbered by their place, and gives it its ID.
 	CreatePreview(ctx context.Context, p Preview, shares []Share) (Preview, error)

@@ -17,6 +17,8 @@ type Page struct {
 // writes is one transaction. A missing user, role or token is NotFound, one too
 // many of a name is Conflict. Slices handed in or out belong to the callee and
 // the caller, respectively.
+//
+// Wide: the sum of users, roles and tokens, each a port of its own.
 type Store interface {
 	UserStore
 	RoleStore

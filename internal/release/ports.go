@@ -166,6 +166,8 @@ type Change struct {
 }
 
 // Store keeps releases. Every method is one transaction; no slice is kept.
+//
+// Wide: a release is one record: its targets, entries and approvals are written and read with it.
 type Store interface {
 	// CreateRelease stores a release with its targets, counts them, and gives it its ID and revision 1, and its entries their
 	// numbers.

@@ -19,7 +19,6 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
-	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // adapter gives the cores and edges each other in the shape that each asks for.
@@ -31,7 +30,7 @@ const maxDocumentBytes = 256 << 20
 // Facts is compile.Inputs. What servers store with facts is none of the node's; code that
 // iterates over facts finds them in the order in which the node told them.
 func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
-	facts, err := a.store.FactsAsTold(ctx, node)
+	facts, err := a.store.Facts.FactsAsTold(ctx, node)
 	return facts.Values, facts.Seq, err
 }
 
@@ -78,7 +77,7 @@ func (a adapter) show(ctx context.Context, r compile.Result, over *fleet.Digest)
 	}
 	resources = withExported(resources, offered)
 	c := r.Compilation
-	return a.store.SaveCatalog(ctx, inventory.Catalog{
+	return a.store.Catalogs.SaveCatalog(ctx, inventory.Catalog{
 		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
 		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
 		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Attempt: c.Attempts, Over: over, Resources: resources, Edges: edges,
@@ -128,7 +127,7 @@ func (a adapter) Current(ctx context.Context, env fleet.Environment) (fleet.Dige
 
 // Environments is compile.Environments.
 func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error) {
-	versions, err := a.store.Environments(ctx)
+	versions, err := a.store.Versions.Environments(ctx)
 	current := make(map[fleet.Environment]fleet.Digest, len(versions))
 	for _, v := range versions {
 		current[v.Environment] = v.ID
@@ -155,7 +154,7 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment, mode c
 	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
 	if report != nil {
-		if err := (sql.CodeChecks{Store: d.store}).SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
+		if err := d.store.CodeChecks.SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
 			d.log.WarnContext(ctx, "what was found in the code could not be kept", "environment", version.Environment, "version", version.ID.Short(), "err", err)
 		}
 	}
@@ -168,11 +167,11 @@ func (d codeDoor) Stage(ctx context.Context, deployment code.Deployment) (code.V
 }
 
 func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
-	return d.store.Environments(ctx)
+	return d.store.Versions.Environments(ctx)
 }
 
 func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
-	return d.store.Versions(ctx, env, limit)
+	return d.store.Versions.Versions(ctx, env, limit)
 }
 
 // Status is httpapi.Code.
@@ -189,7 +188,7 @@ func (d codeDoor) Status(ctx context.Context, env fleet.Environment) (code.Versi
 }
 
 func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	held, err := d.store.HeadsIn(ctx, env)
+	held, err := d.store.Deliveries.HeadsIn(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -269,7 +268,7 @@ func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, req
 
 // ListEnvironments is puppet.Environments.
 func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppet.EnvironmentSettings, error) {
-	versions, err := d.store.Environments(ctx)
+	versions, err := d.store.Versions.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -51,11 +51,11 @@ func TestTheAdministratorsTokenIsRotated(t *testing.T) { //nolint:paralleltest /
 	if _, err := bearer(fresh); err != nil {
 		t.Errorf("the new token: %v", err)
 	}
-	tokens, err := p.store.Tokens(t.Context(), rbac.AdminUser, rbac.Page{Limit: 10})
+	tokens, err := p.store.Access.Tokens(t.Context(), rbac.AdminUser, rbac.Page{Limit: 10})
 	if err != nil || len(tokens) != 1 || !tokens[0].ExpiresAt.Equal(tokens[0].CreatedAt.Add(time.Hour)) {
 		t.Errorf("%+v, %v", tokens, err)
 	}
-	if _, err := p.store.RevokeToken(t.Context(), rbac.AdminUser, rbac.AdminToken); err != nil {
+	if _, err := p.store.Access.RevokeToken(t.Context(), rbac.AdminUser, rbac.AdminToken); err != nil {
 		t.Fatal(err)
 	}
 	start()

@@ -110,7 +110,7 @@ func TestAServedFileThatChangesReachesWhoHasIt(t *testing.T) {
 	if got, err := w.p.deliver.Pointer(t.Context(), other); err != nil || got != untouched {
 		t.Errorf("%s may have %+v (%v), want what it had: %+v", other, got, err, untouched)
 	}
-	rows, err := w.p.store.List(t.Context(), compile.Filter{Limit: 100})
+	rows, err := w.p.store.Queue.List(t.Context(), compile.Filter{Limit: 100})
 	w.must(err)
 	for _, row := range rows {
 		if row.Version == two && row.Node != heldNode {

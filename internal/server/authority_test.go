@@ -22,7 +22,7 @@ func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
 	p := openParts(t, func(*Config) {})
 	for name, role := range map[fleet.Certname]string{"web-1": "web", "web-2": "web", "db-1": "db"} {
 		facts, _ := json.Marshal(map[string]string{"role": role})
-		if _, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: facts}); err != nil {
+		if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: facts}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +35,7 @@ func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
 		{`facts.role = "web" or facts.role = "db"`, []fleet.Certname{"db-1"}, []fleet.Certname{"db-1"}}, // and not every node of the first
 		{`certname ~ "1$"`, []fleet.Certname{"web-1", "web-2"}, []fleet.Certname{"web-1"}},
 	} {
-		got, err := scopes{p.store}.Inside(t.Context(), c.condition, c.nodes)
+		got, err := scopes{p.store.Queries}.Inside(t.Context(), c.condition, c.nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestRefusalsOfAgentsAreRecorded(t *testing.T) {
 			t.Errorf("%s: %d", c.path, code)
 		}
 	}
-	entries, err := p.store.Acts(t.Context(), rbac.EntryFilter{Limit: 10, Failing: true})
+	entries, err := p.store.Audit.Acts(t.Context(), rbac.EntryFilter{Limit: 10, Failing: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,12 +113,12 @@ func (r *Restored) settle(ctx context.Context, c Config, h backup.Header, errOut
 }
 
 func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) error {
-	jobs, err := store.Unended(ctx)
+	jobs, err := store.Jobs.Unended(ctx)
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		if _, err := store.Direct(ctx, j.ID, job.Direction{Reason: "stopped, for " + why, At: time.Now()}); err != nil {
+		if _, err := store.Jobs.Direct(ctx, j.ID, job.Direction{Reason: "stopped, for " + why, At: time.Now()}); err != nil {
 			return err
 		}
 		r.Jobs = append(r.Jobs, j.ID)
@@ -128,10 +128,10 @@ func (r *Restored) stopJobs(ctx context.Context, store *sql.Store, why string) e
 
 // pauseReleases pauses those that run, and those that a freeze would let go by itself.
 func (r *Restored) pauseReleases(ctx context.Context, store *sql.Store, why string) error {
-	service := release.NewService(release.Config{Store: store})
+	service := release.NewService(release.Config{Store: store.Releases})
 	actor := fleet.Actor{Kind: fleet.UserActor, Name: "restore"}
 	for page := (release.Page{Limit: 100, States: []release.State{release.Running, release.Paused}}); ; {
-		list, err := store.Releases(ctx, page)
+		list, err := store.Releases.Releases(ctx, page)
 		if err != nil || len(list) == 0 {
 			return err
 		}

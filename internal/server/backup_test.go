@@ -23,7 +23,7 @@ func TestReleasesArePausedAfterARestore(t *testing.T) {
 			Digest: fleet.DigestOf([]byte("d")),
 		}
 		change(&r)
-		made, err := store.CreateRelease(t.Context(), r, []release.Target{{Node: "web-1.example", Wave: 1, Round: 1, State: release.Waiting}}, nil)
+		made, err := store.Releases.CreateRelease(t.Context(), r, []release.Target{{Node: "web-1.example", Wave: 1, Round: 1, State: release.Waiting}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestReleasesArePausedAfterARestore(t *testing.T) {
 	if len(restored.Releases) != 2 {
 		t.Errorf("releases %v were paused, want %d and %d", restored.Releases, running, frozen)
 	}
-	service := release.NewService(release.Config{Store: store})
+	service := release.NewService(release.Config{Store: store.Releases})
 	for id, want := range map[int64]struct {
 		state  release.State
 		hold   release.Hold
@@ -55,7 +55,7 @@ func TestReleasesArePausedAfterARestore(t *testing.T) {
 		running: {release.Paused, release.ByHand, why}, frozen: {release.Paused, release.ByHand, why},
 		byHand: {release.Paused, release.ByHand, "wait for bob"}, waits: {release.WaitingApproval, release.NoHold, ""},
 	} {
-		r, err := store.Release(t.Context(), id)
+		r, err := store.Releases.Release(t.Context(), id)
 		if err != nil || r.State != want.state || r.Hold != want.hold || r.Reason != want.reason && r.Reason != "paused by restore: "+want.reason {
 			t.Errorf("release %d is %s, held by %q: %q, %v; want %+v", id, r.State, r.Hold, r.Reason, err, want)
 		}

@@ -68,7 +68,7 @@ func (a adapter) rule(ctx context.Context, c compile.Compilation, left func() (i
 
 // kept is the catalog that a node has while a newer one is held; see compile.ServiceParts.
 func (p *parts) kept(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
-	had, _, err := p.store.Had(ctx, node)
+	had, _, err := p.store.Deliveries.Had(ctx, node)
 	if err == nil && had.Digest == "" {
 		err = fault.New(fault.NotFound, "%s has no catalog that it could keep", node)
 	}
@@ -86,7 +86,7 @@ func (p *parts) openBrake() {
 		func() float64 {
 			ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 			defer cancel()
-			held, err := p.store.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
+			held, err := p.store.Deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
 			if err != nil {
 				return -1
 			}

@@ -39,7 +39,7 @@ func (w *deliverWorld) held(what string, node fleet.Certname, want bool) (l deli
 // compiled counts what was compiled, and not used again.
 func (w *deliverWorld) compiled() (n int) {
 	w.Helper()
-	rows, err := w.p.store.List(w.Context(), compile.Filter{Limit: 1000})
+	rows, err := w.p.store.Queue.List(w.Context(), compile.Filter{Limit: 1000})
 	w.must(err)
 	for _, row := range rows {
 		if row.Cost.Wall > 0 {
@@ -167,9 +167,9 @@ func (w *deliverWorld) until(what string, ok func() bool) {
 func (w *deliverWorld) settled() {
 	w.Helper()
 	w.until("nothing is to be done", func() bool {
-		changes, err := w.p.store.NotedChanges(w.Context(), 10)
+		changes, err := w.p.store.Wants.NotedChanges(w.Context(), 10)
 		w.must(err)
-		wanted, leased, _, err := w.p.store.Depth(w.Context(), time.Now())
+		wanted, leased, _, err := w.p.store.Queue.Depth(w.Context(), time.Now())
 		w.must(err)
 		return len(changes) == 0 && wanted+leased == 0
 	})

@@ -56,5 +56,5 @@ func AdoptCA(ctx context.Context, c Config, discard bool, errOut io.Writer) (ado
 	if err = p.openStore(ctx, c); err != nil {
 		return adopted, err
 	}
-	return pki.Adopt(ctx, pki.Config{Dir: p.data.join("ca")}, p.store, discard, p.log.Logger)
+	return pki.Adopt(ctx, pki.Config{Dir: p.data.join("ca")}, p.store.Authority, discard, p.log.Logger)
 }

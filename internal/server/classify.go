@@ -46,14 +46,14 @@ func (c *classifier) treeFor(ctx context.Context, name fleet.Certname) (*classif
 
 // current is the tree as it is stored now.
 func (c *classifier) current(ctx context.Context) (*classify.Tree, error) {
-	revision, err := c.store.GroupsRevision(ctx)
+	revision, err := c.store.Groups.GroupsRevision(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if tree := c.kept(revision); tree != nil {
 		return tree, nil
 	}
-	groups, revision, err := c.store.Groups(ctx)
+	groups, revision, err := c.store.Groups.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (c *classifier) known(ctx context.Context, name fleet.Certname, needs class
 
 func (c *classifier) documents(ctx context.Context, name fleet.Certname, needs classify.Needs) (facts, trusted json.RawMessage, err error) {
 	if needs.Facts {
-		stored, err := c.store.Facts(ctx, name)
+		stored, err := c.store.Facts.Facts(ctx, name)
 		if err != nil && fault.Of(err) != fault.NotFound {
 			return nil, nil, err
 		}

@@ -34,7 +34,7 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 		t.Errorf("without groups: %s, %v", given, err)
 	}
 	g := classifytest.Sample(1)
-	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
+	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
 		t.Fatal(err)
 	}
 	given, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil)
@@ -44,7 +44,7 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	}
 	other := classifytest.Sample(2)
 	other.Variables = classify.Values{"site": []byte(`"south"`)}
-	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: other}}); err != nil {
+	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: other}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
@@ -58,7 +58,7 @@ func TestAnExternalClassifierDecidesInsteadOfGroups(t *testing.T) {
 	program := "#!/bin/sh\ntest \"$1\" = web-1 || exit 0\nprintf 'classes: {ntp: {n: 1.0}}\\nparameters: {site: east}\\nenvironment: test\\n'\n"
 	programtest.Write(t, path, program)
 	p := openParts(t, func(c *Config) { c.ExternalNodeClassifier = path })
-	if _, err := p.store.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
+	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	given, err := p.groups.Classify(t.Context(), "web-1", "production", nil, nil)

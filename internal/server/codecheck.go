@@ -10,15 +10,15 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
 // openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
 func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
-		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store, Store: sql.CodeChecks{Store: p.store}, Parser: parser,
-		Compiler: bounded{p.ruby, make(chan struct{}, workers)}, Orders: orders, Fleet: p.store, Touched: p.touched, Log: p.log.Logger,
+		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store.Versions, Store: p.store.CodeChecks, Parser: parser,
+		Compiler: bounded{p.ruby, make(chan struct{}, workers)}, Orders: orders,
+		Fleet: checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks}, Touched: p.touched, Log: p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
@@ -55,7 +55,7 @@ func (p *parts) touched(ctx context.Context, env fleet.Environment, version flee
 	if !p.config.Load().ReuseCatalogs {
 		return nodes, nil
 	}
-	touched, _, err := p.reuser.Survey(p.store, env, version).Touched(ctx, nodes)
+	touched, _, err := p.reuser.Survey(p.store.Reusables, env, version).Touched(ctx, nodes)
 	return touched, err
 }
 
@@ -81,7 +81,7 @@ func (d codeDoor) Inspect(ctx context.Context, env fleet.Environment, version fl
 
 // Found implements httpapi.Code.
 func (d codeDoor) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
-	r, err := sql.CodeChecks{Store: d.store}.Check(ctx, env, version)
+	r, err := d.store.CodeChecks.Check(ctx, env, version)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil //nolint:nilnil // it was not checked
 	}

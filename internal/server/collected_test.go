@@ -44,7 +44,7 @@ func TestSaveCatalogKeepsWhatIsExportedAndCollected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := p.store.Catalog(t.Context(), fleet.Certname("n.example"))
+	stored, err := p.store.Catalogs.Catalog(t.Context(), fleet.Certname("n.example"))
 	if err != nil {
 		t.Fatal(err)
 	}

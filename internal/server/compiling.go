@@ -16,13 +16,13 @@ import (
 
 // compileDoor is httpapi.Compiling.
 type compileDoor struct {
-	*sql.Store
+	*sql.Queue
 	p *parts
 }
 
 // Resume wakes the dispatcher of this server; others see it within a poll.
 func (d compileDoor) Resume(ctx context.Context, env fleet.Environment) error {
-	err := d.Store.Resume(ctx, env)
+	err := d.Queue.Resume(ctx, env)
 	d.p.dispatch.Wake()
 	return err
 }
@@ -32,7 +32,7 @@ const wantsAtOnce = 32
 
 // WantNow wants each node's catalog of the version that its environment has now.
 func (d compileDoor) WantNow(ctx context.Context, nodes []fleet.Certname, priority compile.Priority) ([]compile.Compilation, map[fleet.Certname]string, error) {
-	standings, err := d.StandingsNamed(ctx, nodes)
+	standings, err := d.p.store.Wants.StandingsNamed(ctx, nodes)
 	if err != nil {
 		return nil, nil, err
 	}

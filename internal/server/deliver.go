@@ -15,7 +15,7 @@ import (
 // openDeliver wires the deliver core to its neighbours.
 func (p *parts) openDeliver() error {
 	p.deliver = deliver.NewService(deliver.Parts{
-		Store: p.store, Groups: deliveryGroups{p}, Promoter: promoter{p}, Now: time.Now, Log: p.log.Logger,
+		Store: p.store.Deliveries, Groups: deliveryGroups{p}, Promoter: promoter{p}, Now: time.Now, Log: p.log.Logger,
 		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead, Limits: p.limits,
 		Changed: func(node fleet.Certname, apply deliver.Apply) { p.hinter.Changed(node, apply) },
 	})
@@ -86,7 +86,7 @@ func (d deliveryGroups) Members(ctx context.Context, group string) ([]fleet.Cert
 
 func (d deliveryGroups) everyNode(ctx context.Context) (all []fleet.Certname, err error) {
 	for after := ""; ; {
-		nodes, err := d.store.Nodes(ctx, inventory.Page{After: after, Limit: inventory.MaxNamed})
+		nodes, err := d.store.Nodes.Nodes(ctx, inventory.Page{After: after, Limit: inventory.MaxNamed})
 		if err != nil || len(nodes) == 0 {
 			return all, err
 		}
@@ -103,7 +103,7 @@ type promoter struct{ *parts }
 // Promote implements deliver.Promoter. The catalog gets a row of its own, so that it is
 // later than any other one of its node.
 func (d promoter) Promote(ctx context.Context, g deliver.Generation) error {
-	row, err := d.store.Reinstate(ctx, g, time.Now())
+	row, err := d.store.Deliveries.Reinstate(ctx, g, time.Now())
 	if fault.Is(err, fault.NotFound) {
 		return nil //nolint:nilerr // another one was released meanwhile
 	}

@@ -68,7 +68,7 @@ func (w *deliverWorld) must(err error) {
 func (w *deliverWorld) facts(node fleet.Certname, role string) {
 	w.Helper()
 	now := time.Now()
-	_, _, err := w.p.store.SaveFacts(w.Context(), inventory.FactSet{
+	_, _, err := w.p.store.Facts.SaveFacts(w.Context(), inventory.FactSet{
 		Certname: node, Environment: "production", Values: fmt.Appendf(nil, `{"role":%q,"clientversion":"7.23.0"}`, role), ReceivedAt: now, Timestamp: now,
 		Origin: inventory.Origin{ProducedAt: now},
 	})
@@ -213,7 +213,7 @@ func TestReleasedMode(t *testing.T) {
 // shown checks that the inventory shows what was released, and that it can be used again.
 func (w *deliverWorld) shown(title, uuid string) {
 	w.Helper()
-	c, err := w.p.store.Catalog(w.Context(), heldNode)
+	c, err := w.p.store.Catalogs.Catalog(w.Context(), heldNode)
 	w.must(err)
 	found := false
 	for _, r := range c.Resources {
@@ -222,10 +222,10 @@ func (w *deliverWorld) shown(title, uuid string) {
 	if !found || c.UUID != uuid {
 		w.Errorf("the inventory shows %+v, want %s (%s)", c.Resources, title, uuid)
 	}
-	if newest, err := w.p.store.Newest(w.Context(), heldNode, "production"); err != nil || newest.UUID != uuid || newest.Inputs == nil {
+	if newest, err := w.p.store.Reusables.Newest(w.Context(), heldNode, "production"); err != nil || newest.UUID != uuid || newest.Inputs == nil {
 		w.Errorf("what it was made of: %+v %v", newest, err)
 	}
-	if rest, err := w.p.store.Unpromoted(w.Context(), "", 10); err != nil || len(rest) > 0 {
+	if rest, err := w.p.store.Deliveries.Unpromoted(w.Context(), "", 10); err != nil || len(rest) > 0 {
 		w.Errorf("not promoted: %+v %v", rest, err)
 	}
 }
@@ -237,9 +237,9 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 		w.deploy(manifest(fmt.Sprint("later ", i)))
 	}
 	far := time.Now().Add(365 * 24 * time.Hour)
-	_, err := w.p.store.PruneVersions(w.Context(), far, keepVersions)
+	_, err := w.p.store.Versions.PruneVersions(w.Context(), far, keepVersions)
 	w.must(err)
-	_, err = w.p.store.Prune(w.Context(), far)
+	_, err = w.p.store.Queue.Prune(w.Context(), far)
 	w.must(err)
 	for _, version := range versions {
 		if r := w.door.version(w.Context(), "production", string(version)); r.err != nil {
@@ -248,7 +248,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 	}
 	kept := map[fleet.Digest]bool{}
 	w.must(w.p.referred(w.Context(), func(d fleet.Digest) { kept[d] = true }))
-	generations, err := w.p.store.Generations(w.Context(), heldNode)
+	generations, err := w.p.store.Deliveries.Generations(w.Context(), heldNode)
 	w.must(err)
 	for _, g := range generations {
 		if !kept[g.Digest] {
@@ -285,7 +285,7 @@ func TestWhatSlipsThrough(t *testing.T) {
 	w.gives("live", heldNode, "one on web")
 	version := w.deploy(manifest("two"))
 	w.mode(deliver.ModeSet{Node: heldNode, Mode: deliver.Released})
-	c, err := w.p.store.Want(t.Context(), compile.Want{
+	c, err := w.p.store.Queue.Want(t.Context(), compile.Want{
 		Node: heldNode, Environment: "production", Version: version, Priority: compile.Waited, At: time.Now(), Trusted: json.RawMessage(`{}`),
 	})
 	w.must(err)
@@ -296,10 +296,10 @@ func TestWhatSlipsThrough(t *testing.T) {
 			t.Fatal("it never ended")
 		case <-time.After(20 * time.Millisecond):
 		}
-		c, err = w.p.store.Compilation(t.Context(), c.ID)
+		c, err = w.p.store.Queue.Compilation(t.Context(), c.ID)
 		w.must(err)
 	}
-	shown, err := w.p.store.Catalog(t.Context(), heldNode)
+	shown, err := w.p.store.Catalogs.Catalog(t.Context(), heldNode)
 	w.must(err)
 	if shown.Compilation == c.ID || shown.Digest == c.Catalog {
 		t.Errorf("the inventory shows what was not released: %+v", shown)

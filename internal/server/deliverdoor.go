@@ -24,12 +24,12 @@ type deliveryDoor struct {
 
 // Generations implements rest.Deliveries.
 func (d deliveryDoor) Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error) {
-	return d.store.Generations(ctx, node)
+	return d.store.Deliveries.Generations(ctx, node)
 }
 
 // ModesSet implements rest.Deliveries.
 func (d deliveryDoor) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
-	return d.store.ModesSet(ctx)
+	return d.store.Deliveries.ModesSet(ctx)
 }
 
 // Targets implements rest.Deliveries.
@@ -79,7 +79,7 @@ func (d deliveryDoor) environmentOf(ctx context.Context, name fleet.Certname) (f
 	if err != nil || decided != "" {
 		return decided, err
 	}
-	node, err := d.store.Node(ctx, name)
+	node, err := d.store.Nodes.Node(ctx, name)
 	if err != nil && fault.Of(err) != fault.NotFound {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func (d deliveryDoor) version(ctx context.Context, env fleet.Environment, name s
 	if len(name) < 6 {
 		return resolved{err: fault.New(fault.Invalid, "a version is named by its id or commit, at least six digits of it, not %.80q; see tutti code versions %s", name, env)}
 	}
-	versions, err := d.store.Versions(ctx, env, namedVersions)
+	versions, err := d.store.Versions.Versions(ctx, env, namedVersions)
 	if err != nil {
 		return resolved{err: err}
 	}
@@ -129,7 +129,7 @@ func (s stager) Stage(ctx context.Context, w deliver.Wish) (staged deliver.Stage
 	if err != nil && fault.Of(err) != fault.NotFound { // it has no certificate
 		return staged, err
 	}
-	c, err := s.store.Want(ctx, compile.Want{
+	c, err := s.store.Queue.Want(ctx, compile.Want{
 		Node: w.Node, Environment: w.Environment, Version: w.Version, Transaction: w.Ticket, Trusted: trusted, Priority: compile.Waited,
 		At: time.Now(), Staged: true,
 	})

@@ -16,7 +16,7 @@ import (
 // openEvents wires the stream of events to its neighbours.
 func (p *parts) openEvents() {
 	p.events = event.New(event.Parts{
-		Store: p.store, Now: time.Now, Log: p.log.Logger,
+		Store: p.store.Events, Now: time.Now, Log: p.log.Logger,
 		Tell: func(node fleet.Certname, taken pxp.RunEventsTaken) error {
 			return p.broker.Send(wire.Message{Type: wire.RunEventsTaken, Target: agentOf(node), Data: pxp.Data(taken)})
 		},

@@ -14,7 +14,7 @@ import (
 // openIntake wires what takes facts apart from runs.
 func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
-		Store: p.store, Inventory: factShelf{p}, Watch: p.store, Log: p.log.Logger,
+		Store: p.store.FactQueue, Inventory: factShelf{p}, Watch: p.store.Reusables, Log: p.log.Logger,
 	}, factqueue.Config{QueueBytes: c.FactsQueueBytes})
 	return err
 }
@@ -47,7 +47,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	case fault.Of(err) != fault.NotFound:
 		s.log.WarnContext(ctx, "facts are stored without trusted data, which is not known now", "node", set.Node, "err", err)
 	}
-	saved, changed, err := s.store.SaveFacts(ctx, facts)
+	saved, changed, err := s.store.Facts.SaveFacts(ctx, facts)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -59,7 +59,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 // environmentOf is the one that is known of the node: its runs say it. Only of a new
 // node counts what it asks for.
 func (s factShelf) environmentOf(ctx context.Context, set factqueue.Set) (fleet.Environment, error) {
-	node, err := s.store.Node(ctx, set.Node)
+	node, err := s.store.Nodes.Node(ctx, set.Node)
 	if err == nil && node.Environment != "" {
 		return node.Environment, nil
 	}
@@ -82,7 +82,7 @@ func orDefault(env fleet.Environment) fleet.Environment {
 
 // Facts implements factqueue.Inventory.
 func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.Stored, error) {
-	facts, err := s.store.Facts(ctx, node)
+	facts, err := s.store.Facts.Facts(ctx, node)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -99,7 +99,7 @@ func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
 
 // factsRead names the list of facts that the node's agent should watch.
 func (p *parts) factsRead(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
-	paths, err := p.store.Watched(ctx, node)
+	paths, err := p.store.Reusables.Watched(ctx, node)
 	return factqueue.DigestOfPaths(paths), err
 }
 

@@ -32,7 +32,7 @@ func (w *deliverWorld) loops(nodes, workers int, p compile.Priority) fleet.Diges
 	}
 	w.p.dispatch.Wake()
 	w.until("all workers loop", func() bool {
-		counts, err := w.p.store.Counts(w.Context())
+		counts, err := w.p.store.Queue.Counts(w.Context())
 		w.must(err)
 		return slices.ContainsFunc(counts, func(n compile.Count) bool { return n.Environment == "bad" && n.Running == workers })
 	})
@@ -41,7 +41,7 @@ func (w *deliverWorld) loops(nodes, workers int, p compile.Priority) fleet.Diges
 
 func (w *deliverWorld) wantBad(node fleet.Certname, version fleet.Digest, p compile.Priority) {
 	w.Helper()
-	_, err := w.p.store.Want(w.Context(), compile.Want{Node: node, Environment: "bad", Version: version, FactsSeq: 1, Priority: p, At: time.Now()})
+	_, err := w.p.store.Queue.Want(w.Context(), compile.Want{Node: node, Environment: "bad", Version: version, FactsSeq: 1, Priority: p, At: time.Now()})
 	w.must(err)
 }
 
@@ -97,21 +97,21 @@ func TestSlowedEnvironmentIsShown(t *testing.T) {
 	w := newDeliverWorld(t, func(c *Config) { c.CompileTimeout = 5 * time.Second })
 	version := w.loops(4, 1, compile.Waited)
 	w.until("it is slowed", func() bool {
-		slow, err := w.p.store.Slowdowns(t.Context())
+		slow, err := w.p.store.Queue.Slowdowns(t.Context())
 		w.must(err)
 		return len(slow) == 1 && slow[0].Environment == "bad" && slow[0].Timeouts == 3 && slow[0].Version == version
 	})
 	if got := w.slowedFigures(); got != "environment=bad kind=catalogs 3" {
 		t.Errorf("the figures are %q", got)
 	}
-	if left, err := w.p.store.List(t.Context(), compile.Filter{State: compile.Wanted, Limit: 9}); err != nil || len(left) != 1 {
+	if left, err := w.p.store.Queue.List(t.Context(), compile.Filter{State: compile.Wanted, Limit: 9}); err != nil || len(left) != 1 {
 		t.Errorf("in its pause are wanted %+v, %v; want one", left, err)
 	}
 	mended := w.deployTo("bad", map[string]string{"manifests/site.pp": manifest("mended")})
 	w.until("what is mended is compiled", func() bool { // on a busy machine it may take longer than its time, too: the node asks again
 		w.wantBad("bad-0.example", mended, compile.Waited)
 		w.p.dispatch.Wake()
-		done, err := w.p.store.List(t.Context(), compile.Filter{Environment: "bad", State: compile.Done, Limit: 9})
+		done, err := w.p.store.Queue.List(t.Context(), compile.Filter{Environment: "bad", State: compile.Done, Limit: 9})
 		w.must(err)
 		return len(done) > 0
 	})

@@ -16,7 +16,7 @@ func (p *parts) figures() {
 	queue := func() depth {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		defer cancel()
-		wanted, leased, oldest, err := p.store.Depth(ctx, time.Now())
+		wanted, leased, oldest, err := p.store.Queue.Depth(ctx, time.Now())
 		if err != nil {
 			return depth{wanted: -1, leased: -1, oldest: -time.Second}
 		}

@@ -17,7 +17,7 @@ type fleetDoor struct{ *parts }
 func (d fleetDoor) GroupNodes(ctx context.Context, group classify.ID) ([]fleet.Certname, error) {
 	var found []fleet.Certname
 	for after := ""; ; {
-		nodes, err := d.store.Nodes(ctx, inventory.Page{After: after, Limit: inventory.MaxNamed})
+		nodes, err := d.store.Nodes.Nodes(ctx, inventory.Page{After: after, Limit: inventory.MaxNamed})
 		if err != nil || len(nodes) == 0 {
 			return found, err
 		}
@@ -45,7 +45,7 @@ func (d fleetDoor) Known(ctx context.Context, name fleet.Certname) (facts, trust
 
 // Deployed is classifierapi.Fleet.
 func (d fleetDoor) Deployed(ctx context.Context) ([]classifierapi.Environment, error) {
-	versions, err := d.store.Environments(ctx)
+	versions, err := d.store.Versions.Environments(ctx)
 	deployed := make([]classifierapi.Environment, len(versions))
 	for i, v := range versions {
 		deployed[i] = classifierapi.Environment{Name: v.Environment, At: v.DeployedAt}

@@ -49,26 +49,28 @@ const keepRules = 20
 func (p *parts) sweep(ctx context.Context, now time.Time) {
 	c := p.config.Load()
 	for what, forget := range map[string]func() (int, error){
-		"reports":            func() (int, error) { return p.store.PruneReports(ctx, now.Add(-c.ReportRetention)) },
+		"reports":            func() (int, error) { return p.store.Reports.PruneReports(ctx, now.Add(-c.ReportRetention)) },
 		"details of reports": func() (int, error) { return p.shortenReports(ctx, now) },
-		"backups":            func() (int, error) { return p.store.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
-		"versions":           func() (int, error) { return p.store.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions) },
-		"jobs":               func() (int, error) { return p.store.PruneJobs(ctx, now.Add(-c.JobRetention)) },
-		"releases":           func() (int, error) { return p.store.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
-		"previews":           func() (int, error) { return p.store.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
-		"staged code":        func() (int, error) { return p.store.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
-		"events":             func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
-		"tokens":             func() (int, error) { return p.store.PruneTokens(ctx, now.Add(-keepTokens)) },
-		"join tokens":        func() (int, error) { return p.store.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
-		"certificates":       func() (int, error) { return p.store.PruneCertificates(ctx, now.Add(-keepCertificates)) },
-		"rules":              func() (int, error) { return p.store.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"noise rules":        func() (int, error) { return p.store.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
-		"audit log":          func() (int, error) { return p.store.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
-		"generations":        func() (int, error) { return p.store.PruneGenerations(ctx, c.GenerationsKept) },
-		"losses":             func() (int, error) { return p.store.PruneLosses(ctx, now.Add(-c.JobRetention)) },
-		"verifications":      func() (int, error) { return p.store.PruneVerifications(ctx, now.Add(-keepVerifications)) },
-		"fact paths":         func() (int, error) { return p.store.PruneFactPaths(ctx) },
-		"compilations":       func() (int, error) { return p.store.Prune(ctx, now.Add(-keepCompilations)) },
+		"backups":            func() (int, error) { return p.store.Backups.PruneBackups(ctx, now.Add(-c.BackupRetention)) },
+		"versions": func() (int, error) {
+			return p.store.Versions.PruneVersions(ctx, now.Add(-c.VersionRetention), keepVersions)
+		},
+		"jobs":          func() (int, error) { return p.store.Jobs.PruneJobs(ctx, now.Add(-c.JobRetention)) },
+		"releases":      func() (int, error) { return p.store.Releases.PruneReleases(ctx, now.Add(-c.ReleaseRetention)) },
+		"previews":      func() (int, error) { return p.store.Previews.PrunePreviews(ctx, now.Add(-c.PreviewRetention)) },
+		"staged code":   func() (int, error) { return p.store.Versions.PruneStaged(ctx, now.Add(-c.PreviewRetention)) },
+		"events":        func() (int, error) { return p.events.Prune(ctx, now.Add(-c.EventRetention)) },
+		"tokens":        func() (int, error) { return p.store.Access.PruneTokens(ctx, now.Add(-keepTokens)) },
+		"join tokens":   func() (int, error) { return p.store.Authority.PruneJoinTokens(ctx, now.Add(-keepTokens)) },
+		"certificates":  func() (int, error) { return p.store.Authority.PruneCertificates(ctx, now.Add(-keepCertificates)) },
+		"rules":         func() (int, error) { return p.store.Policies.PruneRules(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"noise rules":   func() (int, error) { return p.store.Previews.PruneNoise(ctx, now.Add(-c.AuditRetention), keepRules) },
+		"audit log":     func() (int, error) { return p.store.Audit.PruneActs(ctx, now.Add(-c.AuditRetention), now) },
+		"generations":   func() (int, error) { return p.store.Deliveries.PruneGenerations(ctx, c.GenerationsKept) },
+		"losses":        func() (int, error) { return p.store.Deliveries.PruneLosses(ctx, now.Add(-c.JobRetention)) },
+		"verifications": func() (int, error) { return p.store.Verifications.PruneVerifications(ctx, now.Add(-keepVerifications)) },
+		"fact paths":    func() (int, error) { return p.store.Facts.PruneFactPaths(ctx) },
+		"compilations":  func() (int, error) { return p.store.Queue.Prune(ctx, now.Add(-keepCompilations)) },
 	} {
 		p.tell(ctx, what, forget)
 	}
@@ -90,7 +92,7 @@ func (p *parts) shortenReports(ctx context.Context, now time.Time) (int, error) 
 	if after == 0 {
 		return 0, nil
 	}
-	return p.store.ShortenReports(ctx, now.Add(-after))
+	return p.store.Reports.ShortenReports(ctx, now.Add(-after))
 }
 
 func (p *parts) tell(ctx context.Context, what string, forget func() (int, error)) {
@@ -105,7 +107,7 @@ func (p *parts) tell(ctx context.Context, what string, forget func() (int, error
 
 // referred names every blob that something but code refers to.
 func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
-	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.CatalogDigests, p.store.GenerationCatalogs, p.store.Blobs, p.store.JobFiles, p.store.PreviewDigests, p.store.ReleaseDigests} {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.Catalogs.CatalogDigests, p.store.Deliveries.GenerationCatalogs, p.store.Backups.Blobs, p.store.Jobs.JobFiles, p.store.Previews.PreviewDigests, p.store.Releases.ReleaseDigests} {
 		digests, err := list(ctx)
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ func TestOldVersionsAreForgotten(t *testing.T) {
 	t.Cleanup(func() { _ = p.close() })
 	now := time.Now()
 	for i := range keepVersions + 3 {
-		err := p.store.SaveVersion(t.Context(), code.Version{
+		err := p.store.Versions.SaveVersion(t.Context(), code.Version{
 			ID: fleet.DigestOf(fmt.Append(nil, i)), Environment: "production", DeployedAt: now.Add(-25 * time.Hour),
 		})
 		if err != nil {
@@ -41,7 +41,7 @@ func TestOldVersionsAreForgotten(t *testing.T) {
 
 func wantVersions(t *testing.T, p *parts, want int) {
 	t.Helper()
-	if list, err := p.store.Versions(t.Context(), "production", 100); err != nil || len(list) != want {
+	if list, err := p.store.Versions.Versions(t.Context(), "production", 100); err != nil || len(list) != want {
 		t.Errorf("%d versions, %v; want %d", len(list), err, want)
 	}
 }
@@ -52,12 +52,12 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 	now := time.Now()
 	for i := range 2*purgeBatch + 1 {
 		name := fleet.Certname(fmt.Sprintf("n%d.example", i))
-		_, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Values: []byte(`{}`), ReceivedAt: now.Add(-8 * 24 * time.Hour)})
+		_, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Values: []byte(`{}`), ReceivedAt: now.Add(-8 * 24 * time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: "fresh.example", Values: []byte(`{}`), ReceivedAt: now}); err != nil {
+	if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: "fresh.example", Values: []byte(`{}`), ReceivedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	keep := *p.config.Load()
@@ -77,7 +77,7 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 	} {
 		p.config.Store(&step.config)
 		p.sweep(t.Context(), now.Add(step.at))
-		nodes, err := p.store.Nodes(t.Context(), inventory.Page{Limit: 1000})
+		nodes, err := p.store.Nodes.Nodes(t.Context(), inventory.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestOlderReportsAreKeptInShort(t *testing.T) {
 	now := time.Now()
 	for age, name := range map[time.Duration]string{30 * time.Hour: "old", 20 * time.Hour: "recent", time.Hour: "newest"} {
 		at := now.Add(-age)
-		err := p.store.SaveReport(t.Context(), inventory.Report{
+		err := p.store.Reports.SaveReport(t.Context(), inventory.Report{
 			ID: fleet.DigestOf([]byte(name)), Certname: "a.example", Environment: "production", Status: "changed", ReceivedAt: at, StartedAt: at, EndedAt: at,
 			Logs: []inventory.RunLog{{Level: "notice", Message: "it was " + name, Time: at}},
 		})
@@ -119,7 +119,7 @@ func TestOlderReportsAreKeptInShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all []string
-		if err := p.store.Ask(t.Context(), inventory.Question{Query: checked}, func(row json.RawMessage) error {
+		if err := p.store.Queries.Ask(t.Context(), inventory.Question{Query: checked}, func(row json.RawMessage) error {
 			all = append(all, string(row))
 			return nil
 		}); err != nil {
@@ -141,7 +141,7 @@ func TestOlderReportsAreKeptInShort(t *testing.T) {
 	if strings.Contains(got, "it was old") || !strings.Contains(got, "it was recent") || !strings.Contains(got, "it was newest") || strings.Count(got, "kept in short") != 1 {
 		t.Errorf("one report should be kept in short: %s", got)
 	}
-	r, err := p.store.Report(t.Context(), string(fleet.DigestOf([]byte("old"))))
+	r, err := p.store.Reports.Report(t.Context(), string(fleet.DigestOf([]byte("old"))))
 	if err != nil || !r.Short || r.Status != "changed" {
 		t.Errorf("the report kept in short is %+v, %v", r, err)
 	}

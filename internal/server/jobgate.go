@@ -42,7 +42,7 @@ const inScope = 500
 func (g jobGate) judge(ctx context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec, nodes []fleet.Certname, refused map[fleet.Certname]string) error {
 	inside := map[fleet.Certname][]string{}
 	for _, condition := range rbac.NodeScopes(actor, permission) {
-		holds, err := scopes{g.store}.Inside(ctx, condition, nodes)
+		holds, err := scopes{g.store.Queries}.Inside(ctx, condition, nodes)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (g jobGate) judge(ctx context.Context, actor fleet.Actor, permission fleet.
 		}
 	}
 	for _, name := range nodes {
-		node, err := g.store.Node(ctx, name)
+		node, err := g.store.Nodes.Node(ctx, name)
 		if err != nil && fault.Of(err) != fault.NotFound {
 			return err
 		}

@@ -33,11 +33,11 @@ func TestJobsAreKeptForTheirTime(t *testing.T) {
 		return slices.Contains(all, digest)
 	}
 	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention-time.Hour))
-	if _, err := s.store.Job(t.Context(), j.ID); err != nil || !named() {
+	if _, err := s.store.Jobs.Job(t.Context(), j.ID); err != nil || !named() {
 		t.Errorf("before its time: %v, its file is kept: %t", err, named())
 	}
 	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention+time.Hour))
-	if _, err := s.store.Job(t.Context(), j.ID); fault.Of(err) != fault.NotFound || err == nil || named() {
+	if _, err := s.store.Jobs.Job(t.Context(), j.ID); fault.Of(err) != fault.NotFound || err == nil || named() {
 		t.Errorf("after its time: %v, its file is kept: %t", err, named())
 	}
 }

@@ -26,7 +26,7 @@ func (p *parts) openJobs(c Config) error {
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
 	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
-		Store: p.store, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
+		Store: p.store.Jobs, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store.Catalogs}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
 		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
 	}, settings)
 	if err == nil {

@@ -260,14 +260,14 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(s.config.Data, sealFile)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key: %v, %v", info, err)
 	}
-	sealed, err := s.store.Sealed(t.Context(), j.ID)
+	sealed, err := s.store.Jobs.Sealed(t.Context(), j.ID)
 	if err != nil || len(sealed) == 0 {
 		t.Errorf("sealed: %d bytes, %v", len(sealed), err)
 	}
 	close(holds)
 	s.until(j.ID, ended)
 	nowhere("when it has ended")
-	if sealed, err := s.store.Sealed(t.Context(), j.ID); err != nil || len(sealed) > 0 {
+	if sealed, err := s.store.Jobs.Sealed(t.Context(), j.ID); err != nil || len(sealed) > 0 {
 		t.Errorf("when it has ended %d bytes are sealed, %v", len(sealed), err)
 	}
 }
@@ -312,7 +312,7 @@ func TestTargets(t *testing.T) {
 	s := newOrderer(t, io.Discard)
 	for i, name := range []fleet.Certname{"db-1", "db-2", "web-1"} {
 		values := fmt.Appendf(nil, `{"role":%q,"n":%d}`, string(name[:2]), i)
-		if _, _, err := s.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: values}); err != nil {
+		if _, _, err := s.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: values}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,7 +356,7 @@ func TestWhoMayOrderWhat(t *testing.T) {
 	t.Parallel()
 	s := newOrderer(t, io.Discard)
 	for name, env := range map[fleet.Certname]fleet.Environment{"db-1": "production", "web-1": "production", "web-2": "testing"} {
-		if _, _, err := s.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: env, Values: []byte(`{}`)}); err != nil {
+		if _, _, err := s.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: env, Values: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

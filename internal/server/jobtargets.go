@@ -32,7 +32,7 @@ func (t targets) Resolve(ctx context.Context, wanted job.Targets) ([]fleet.Certn
 		}
 	}
 	if wanted.App != "" {
-		nodes, err := appgraph.Service{Store: t.store}.Nodes(ctx, wanted.App)
+		nodes, err := appgraph.Service{Store: t.store.Catalogs}.Nodes(ctx, wanted.App)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (t targets) Resolve(ctx context.Context, wanted job.Targets) ([]fleet.Certn
 }
 
 func (t targets) ofGroup(ctx context.Context, name string, found map[fleet.Certname]bool) error {
-	groups, _, err := t.store.Groups(ctx)
+	groups, _, err := t.store.Groups.Groups(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (t targets) ofQuery(ctx context.Context, query *pql.Query, found map[fleet.
 	if err != nil {
 		return err
 	}
-	return t.store.Ask(ctx, inventory.Question{Query: checked, MaxRows: inventory.DefaultMaxRows}, func(row json.RawMessage) error {
+	return t.store.Queries.Ask(ctx, inventory.Question{Query: checked, MaxRows: inventory.DefaultMaxRows}, func(row json.RawMessage) error {
 		var node struct {
 			Certname *string `json:"certname"`
 		}

@@ -95,7 +95,7 @@ func (p *parts) endRuns(ctx context.Context, why string, nodes ...fleet.Certname
 
 // revokedNames is the nodes that had a certificate and have no good one.
 func (p *parts) revokedNames(ctx context.Context, among map[fleet.Certname]bool) ([]fleet.Certname, error) {
-	revoked, err := p.store.Revoked(ctx)
+	revoked, err := p.store.Authority.Revoked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (p *parts) revokedNames(ctx context.Context, among map[fleet.Certname]bool)
 			continue
 		}
 		seen[c.Certname] = true
-		now, err := p.store.Certificate(ctx, c.Certname)
+		now, err := p.store.Authority.Certificate(ctx, c.Certname)
 		switch {
 		case err != nil && fault.Of(err) != fault.NotFound:
 			return nil, err

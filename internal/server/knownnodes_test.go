@@ -27,7 +27,7 @@ func TestConnectedNodesAreListed(t *testing.T) {
 	for _, name := range []fleet.Certname{"a", "c", "d", "e", "g"} {
 		newAgent(name, manner{}).join(t, s.broker, &s.serving)
 	}
-	known := knownNodes{s.store, s.parts}
+	known := knownNodes{s.store.Nodes, s.parts}
 	for limit := 1; limit <= 8; limit++ {
 		var names []string
 		for after := ""; ; {
@@ -57,7 +57,7 @@ func TestConnectedNodesAreListed(t *testing.T) {
 
 func saveFacts(t *testing.T, p *parts, name fleet.Certname) {
 	t.Helper()
-	if _, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: json.RawMessage(`{"a":1}`)}); err != nil {
+	if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -58,7 +58,7 @@ func (c *classifier) leaves(ctx context.Context, nodes []fleet.Certname, paths m
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // nobody looks
 	}
-	return c.store.FactLeaves(ctx, nodes, slices.Sorted(maps.Keys(paths)))
+	return c.store.Facts.FactLeaves(ctx, nodes, slices.Sorted(maps.Keys(paths)))
 }
 
 // factPath is where the inventory keeps what a rule looks at.

@@ -32,7 +32,7 @@ func TestMembersAreThoseThatClassificationFinds(t *testing.T) {
 		if i == 11 {
 			continue // nothing is known of it
 		}
-		if _, _, err := p.store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: []byte(values)}); err != nil {
+		if _, _, err := p.store.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: []byte(values)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func BenchmarkMembers(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			_, _, err = p.store.SaveFacts(b.Context(), inventory.FactSet{Certname: names[i], Environment: "production", Values: text})
+			_, _, err = p.store.Facts.SaveFacts(b.Context(), inventory.FactSet{Certname: names[i], Environment: "production", Values: text})
 			return err
 		})
 	}
@@ -142,7 +142,7 @@ func newGroup(tb testing.TB, p *parts, parent classify.ID, rule string, pinned .
 	}
 	id := classify.NewID()
 	g := classify.Group{ID: id, Name: "group " + string(id[:8]), Parent: parent, Rule: parsed, Pinned: pinned}
-	if _, err := p.store.ChangeGroups(tb.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
+	if _, err := p.store.Groups.ChangeGroups(tb.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
 		tb.Fatal(err)
 	}
 	return id

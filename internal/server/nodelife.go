@@ -14,7 +14,7 @@ func (p *parts) expireNodes(ctx context.Context, now time.Time) (int, error) {
 	if ttl == 0 {
 		return 0, nil
 	}
-	n, err := p.store.ExpireNodes(ctx, now.Add(-ttl), now)
+	n, err := p.store.Nodes.ExpireNodes(ctx, now.Add(-ttl), now)
 	if n > 0 {
 		p.log.InfoContext(ctx, "nodes expired: they gave no sign of life", "count", n, "node_ttl", ttl)
 	}
@@ -36,7 +36,7 @@ func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, 
 	}
 	for total := 0; ; {
 		batch := min(purgeBatch, limit-total)
-		names, err := p.store.PurgeLeftNodes(ctx, now.Add(-ttl), batch)
+		names, err := p.store.Nodes.PurgeLeftNodes(ctx, now.Add(-ttl), batch)
 		for _, name := range names {
 			p.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
 		}
@@ -57,9 +57,9 @@ func (k keeper) PurgeNodes(ctx context.Context, limit int) (int, error) {
 }
 
 func (k keeper) PurgeReports(ctx context.Context) (int, error) {
-	return k.store.PruneReports(ctx, time.Now().Add(-k.config.Load().ReportRetention))
+	return k.store.Reports.PruneReports(ctx, time.Now().Add(-k.config.Load().ReportRetention))
 }
 
 func (k keeper) PurgeNode(ctx context.Context, name fleet.Certname) error {
-	return knownNodes{k.store, k.parts}.PurgeNode(ctx, name)
+	return knownNodes{k.store.Nodes, k.parts}.PurgeNode(ctx, name)
 }

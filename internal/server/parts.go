@@ -106,7 +106,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
 		return p, err
 	}
-	p.library = code.NewLibrary(p.store, p.blobs)
+	p.library = code.NewLibrary(p.store.Versions, p.blobs)
 	if p.trees, err = worktree.New(p.data.join("trees"), p.library, p.blobs); err != nil {
 		return p, err
 	}
@@ -119,7 +119,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
-	p.chain = rbac.NewChain(p.store, p.ca, p.log.Logger)
+	p.chain = rbac.NewChain(p.store.Audit, p.ca, p.log.Logger)
 	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}
@@ -183,7 +183,7 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 		AllowSubjectAltNames: c.AllowSubjectAltNames, AllowAuthorizationExtensions: c.AllowAuthorizationExtensions,
 		RequestTTL: c.RequestTTL, MaxWaiting: c.MaxRequests, MaxWaitingOfOne: c.MaxRequestsPerAddress,
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
-	}, p.store, p.log.Logger)
+	}, p.store.Authority, p.log.Logger)
 	return err
 }
 
@@ -212,7 +212,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if limits.Grants, limits.Granted, err = grants(c); err != nil {
 		return err
 	}
-	p.ruby = ruby.New(limits, p.trees, questions{p.store}, p.log.Logger)
+	p.ruby = ruby.New(limits, p.trees, questions{p.store.Queries}, p.log.Logger)
 	known := adapter{p}
 	p.groups = &classifier{parts: p}
 	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
@@ -228,8 +228,8 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
-		Reuser: reuser, Verifier: p.verifier, History: p.store, Turns: p.store,
+		Queue: p.store.Queue, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
+		Reuser: reuser, Verifier: p.verifier, History: p.store.Queue, Turns: p.store.Queue,
 		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
 	if err != nil {
@@ -242,13 +242,13 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service.Patience = c.CompilePatience
 	p.packs = compile.NewPacks(known, packedBytes)
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
+		Queue: p.store.Queue, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store.Queue, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err
 	}
 	p.warmer, err = compile.NewWarmer(compile.WarmerParts{
-		Compiler: p.ruby, History: p.store, Orders: orders, Environments: known, Log: p.log.Logger,
+		Compiler: p.ruby, History: p.store.Queue, Orders: orders, Environments: known, Log: p.log.Logger,
 	}, compile.DefaultWarmer())
 	return err
 }

@@ -31,9 +31,9 @@ func (p *parts) openPreviews() error {
 	if err != nil {
 		return err
 	}
-	p.policies = &policy.Service{Store: p.store, Changed: func() { p.releases.Wake() }}
+	p.policies = &policy.Service{Store: p.store.Policies, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
-		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Reach: rbac.Reach, Log: p.log.Logger,
+		Store: p.store.Previews, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Reach: rbac.Reach, Log: p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret, p.limits()) },
 	})
 	return nil
@@ -50,7 +50,7 @@ const askAtOnce = 500
 func (p previewer) Ask(ctx context.Context, of preview.Preview, nodes []fleet.Certname, tell func([]preview.Answer) error) error {
 	var survey *compile.Survey
 	if p.config.Load().ReuseCatalogs {
-		survey = p.reuser.Survey(p.store, of.Environment, of.Version)
+		survey = p.reuser.Survey(p.store.Reusables, of.Environment, of.Version)
 	}
 	var others []fleet.Certname
 	for chunk := range slices.Chunk(nodes, askAtOnce) {
@@ -106,7 +106,7 @@ func (p previewer) tellWanted(ctx context.Context, of preview.Preview, nodes []f
 	if len(nodes) == 0 {
 		return nil
 	}
-	holdings, err := p.store.Holdings(ctx, nodes)
+	holdings, err := p.store.Reusables.Holdings(ctx, nodes)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (p previewer) tellWanted(ctx context.Context, of preview.Preview, nodes []f
 			Node: node, Environment: of.Environment, Version: of.Version, FactsSeq: seq, Priority: compile.Previewing, At: time.Now(), Staged: true, Reach: of.Reach,
 		})
 	}
-	rows, err := p.store.WantAll(ctx, wants)
+	rows, err := p.store.Queue.WantAll(ctx, wants)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (p previewer) tellWanted(ctx context.Context, of preview.Preview, nodes []f
 
 // Ended implements preview.Compiler.
 func (p previewer) Ended(ctx context.Context, compilations []int64) ([]preview.Answer, error) {
-	rows, err := p.store.Compilations(ctx, compilations)
+	rows, err := p.store.Queue.Compilations(ctx, compilations)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func firstOf(reasons []string) string {
 func (p previewer) Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
 	bases := make(map[fleet.Certname]fleet.Digest, len(nodes))
 	for chunk := range slices.Chunk(nodes, inventory.MaxNamed) {
-		holdings, err := p.store.Holdings(ctx, chunk)
+		holdings, err := p.store.Reusables.Holdings(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (p previewer) Resolve(ctx context.Context, env fleet.Environment, t api.Job
 	if t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "" {
 		return targets(p).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude)})
 	}
-	standing, err := p.store.Standings(ctx, env)
+	standing, err := p.store.Wants.Standings(ctx, env)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func TestCompilesAskTheStore(t *testing.T) {
 		store := openStore(t)
 		serial := int64(0)
 		return compiletest.InventoryBackend{
-			Inventory: questions{store},
+			Inventory: questions{store.Queries},
 			Replace: func(node fleet.Certname, resources ...compiletest.Resource) {
 				serial++
 				text, _ := json.Marshal(resources)
@@ -31,12 +31,12 @@ func TestCompilesAskTheStore(t *testing.T) {
 						Type: r.Type, Title: r.Title, Tags: r.Tags, Exported: r.Exported, Parameters: r.Parameters,
 					})
 				}
-				if err := store.SaveCatalog(t.Context(), c); err != nil {
+				if err := store.Catalogs.SaveCatalog(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
 			},
 			Deactivate: func(node fleet.Certname) {
-				if err := store.DeactivateNode(t.Context(), node, time.Now()); err != nil {
+				if err := store.Nodes.DeactivateNode(t.Context(), node, time.Now()); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -52,18 +52,18 @@ func (q queueFigures) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
 	now := time.Now()
-	if counts, err := q.store.Counts(ctx); err == nil {
+	if counts, err := q.store.Queue.Counts(ctx); err == nil {
 		collectCounts(to, counts, now)
 	}
-	if ended, err := q.store.Ended(ctx, now.Add(-endedWindow)); err == nil {
+	if ended, err := q.store.Queue.Ended(ctx, now.Add(-endedWindow)); err == nil {
 		collectEnded(to, ended)
 	}
-	if pauses, err := q.store.Pauses(ctx); err == nil {
+	if pauses, err := q.store.Queue.Pauses(ctx); err == nil {
 		for _, p := range pauses[:min(len(pauses), shownEnvironments)] {
 			to <- gaugeOf(pausedFigure, 1, string(p.Environment))
 		}
 	}
-	if slowed, err := q.store.Slowdowns(ctx); err == nil {
+	if slowed, err := q.store.Queue.Slowdowns(ctx); err == nil {
 		collectSlowed(to, slowed)
 	}
 }

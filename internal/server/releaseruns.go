@@ -24,7 +24,7 @@ func (d releaseRuns) Order(ctx context.Context, o release.RunOrder) (int64, erro
 
 // Find implements release.Runs.
 func (d releaseRuns) Find(ctx context.Context, key string) (int64, error) {
-	return d.store.JobByKey(ctx, key)
+	return d.store.Jobs.JobByKey(ctx, key)
 }
 
 // Stop implements release.Runs.

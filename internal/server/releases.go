@@ -23,7 +23,7 @@ import (
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store: p.store.Releases, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
 	})
 }
 
@@ -32,7 +32,7 @@ func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bo
 	if rbac.Allow(actor, fleet.Everything, fleet.Object{}) == nil {
 		return true, nil
 	}
-	user, err := p.store.User(ctx, actor.Name)
+	user, err := p.store.Access.User(ctx, actor.Name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil //nolint:nilerr // nobody that has roles
 	}
@@ -65,7 +65,7 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 
 // Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
 func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (release.Catalog, error) {
-	rows, err := d.store.Compilations(ctx, []int64{s.Compilation})
+	rows, err := d.store.Queue.Compilations(ctx, []int64{s.Compilation})
 	if err != nil {
 		return release.Catalog{}, err
 	}
@@ -82,7 +82,7 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 
 // Stands implements release.Previews.
 func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c release.Catalog) (string, error) {
-	from, err := d.store.WithInputs(ctx, c.Compilation)
+	from, err := d.store.Reusables.WithInputs(ctx, c.Compilation)
 	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
 	}
@@ -145,7 +145,7 @@ func (d releaseDelivery) Give(ctx context.Context, node fleet.Certname, g releas
 
 // Generations implements release.Delivery.
 func (d releaseDelivery) Generations(ctx context.Context, node fleet.Certname) ([]release.Generation, error) {
-	kept, err := d.store.Generations(ctx, node)
+	kept, err := d.store.Deliveries.Generations(ctx, node)
 	list := make([]release.Generation, len(kept))
 	for i, g := range kept {
 		list[i] = release.Generation{Number: g.Number, Release: g.Release, Catalog: release.Catalog(g.Catalog)}
@@ -155,12 +155,12 @@ func (d releaseDelivery) Generations(ctx context.Context, node fleet.Certname) (
 
 // Given implements release.Delivery.
 func (d releaseDelivery) Given(ctx context.Context, id int64) ([]fleet.Certname, error) {
-	return d.store.GivenBy(ctx, id)
+	return d.store.Releases.GivenBy(ctx, id)
 }
 
 // Applied implements release.Delivery.
 func (d releaseDelivery) Applied(ctx context.Context, node fleet.Certname, transaction string) (string, bool, error) {
-	return d.store.ReportedCatalog(ctx, node, transaction)
+	return d.store.Reports.ReportedCatalog(ctx, node, transaction)
 }
 
 // releaseTargets is release.Resolver.

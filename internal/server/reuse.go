@@ -15,7 +15,7 @@ import (
 // newReuser wires what decides whether a stored catalog stands.
 func (p *parts) newReuser(orders compile.Orders) *compile.Reuser {
 	return compile.NewReuser(compile.ReuserParts{
-		Store: p.store, Queue: p.store, Orders: orders, Inventory: questions{p.store}, Documents: adapter{p}, Results: adapter{p}, Log: p.log.Logger,
+		Store: p.store.Reusables, Queue: p.store.Queue, Orders: orders, Inventory: questions{p.store.Queries}, Documents: adapter{p}, Results: adapter{p}, Log: p.log.Logger,
 		Versions: &differ{library: p.library}, Engine: p.ruby.Engine, Wake: func() { p.dispatch.Wake() },
 		VolatileTTL: func() time.Duration { return p.config.Load().VolatileTTL },
 		CheckOneIn:  func() int { return p.config.Load().ReuseCheck },
@@ -71,11 +71,11 @@ type inputsDoor struct{ *parts }
 // Inputs judges a catalog as if its node asked now, with the certificate that it
 // showed last.
 func (d inputsDoor) Inputs(ctx context.Context, name fleet.Certname) (compile.Verdict, []compile.ReuseStop, error) {
-	node, err := d.store.Node(ctx, name)
+	node, err := d.store.Nodes.Node(ctx, name)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
-	from, err := d.store.Newest(ctx, name, node.Environment)
+	from, err := d.store.Reusables.Newest(ctx, name, node.Environment)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
@@ -87,13 +87,13 @@ func (d inputsDoor) Inputs(ctx context.Context, name fleet.Certname) (compile.Ve
 	if err != nil {
 		verdict = compile.Verdict{From: from, Why: "whether it stands is not known: " + fault.Detail(err)}
 	}
-	chains, err := d.store.Chains(ctx)
+	chains, err := d.store.Wants.Chains(ctx)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
 	if i := slices.IndexFunc(chains, func(c compile.Chain) bool { return c.Node == name && c.Environment == node.Environment }); i >= 0 {
 		verdict.Chain = &chains[i]
 	}
-	stops, err := d.store.ReuseStops(ctx, name, node.Environment)
+	stops, err := d.store.Reusables.ReuseStops(ctx, name, node.Environment)
 	return verdict, stops, err
 }

@@ -140,7 +140,7 @@ func changeGroup(w *reuseWorld, r *rand.Rand, n int) string {
 	if len(g.Pinned) == 0 {
 		g.Pinned = []fleet.Certname{pick(r, reuseNodes...)}
 	}
-	saved, err := w.p.store.ChangeGroups(w.t.Context(), []classify.Change{groupChange(before, g)})
+	saved, err := w.p.store.Groups.ChangeGroups(w.t.Context(), []classify.Change{groupChange(before, g)})
 	w.must(err)
 	w.group = &saved[0]
 	return fmt.Sprintf("group: pinned %v, classes %v, variables %v, data %v", g.Pinned, g.Classes, g.Variables, g.Data)

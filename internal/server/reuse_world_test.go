@@ -66,7 +66,7 @@ func newReuseWorld(t *testing.T) *reuseWorld {
 		}
 	})
 	w := &reuseWorld{
-		t: t, p: p, known: adapter{p}, fresh: newFreshCompiler(t, questions{p.store}),
+		t: t, p: p, known: adapter{p}, fresh: newFreshCompiler(t, questions{p.store.Queries}),
 		env: filepath.Join(t.TempDir(), "env"), base: filepath.Join(t.TempDir(), "base"), facts: map[fleet.Certname]map[string]any{},
 	}
 	w.orders = compile.Orders{Inputs: w.known, Classifier: p.groups, ServerFacts: p.serverFacts()}
@@ -140,7 +140,7 @@ func (w *reuseWorld) saveFacts(node fleet.Certname) {
 	values, err := json.Marshal(w.facts[node])
 	w.must(err)
 	now := time.Now()
-	_, _, err = w.p.store.SaveFacts(w.t.Context(), inventory.FactSet{
+	_, _, err = w.p.store.Facts.SaveFacts(w.t.Context(), inventory.FactSet{
 		Certname: node, Environment: "production", Values: values, ReceivedAt: now, Timestamp: now, Origin: inventory.Origin{ProducedAt: now},
 	})
 	w.must(err)

@@ -37,30 +37,31 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c := p.config.Load()
 	own, err := rest.New(rest.Config{
-		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
-		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
-		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
-		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
-		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
-		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,
+		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store.Nodes, p}, Presences: presences{p}, Runs: p.store.Reports,
+		Breakages: p.store.Queue, Facts: p.store.Facts, Catalogs: p.store.Catalogs, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store.Reports, Events: p.events,
+		Inventory: p.store.Queries, Groups: p.store.Groups, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store.Jobs, Previews: p.previews, Applications: appgraph.Service{Store: p.store.Catalogs}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
+		Compiling: compileDoor{p.store.Queue, p}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
+		Access: p.access, Audit: p.audit, AuditLog: p.store.Audit, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
+		Scopes: scopes{p.store.Queries}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	factsRate := factsRate(c) // one, however they come
 	puppet := puppetapi.New(puppetapi.Config{
-		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p}, Releases: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store, Reports: heardReports{p.store, p.events}, Bucket: p.store, Roles: p.access.Certificate,
+		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store.Versions, Trust: agentDoor{p}, Releases: agentDoor{p},
+		Blobs: p.blobs, Facts: p.store.Facts, Reports: heardReports{p.store.Reports, p.events}, Bucket: p.store.Backups, Roles: p.access.Certificate,
 		Backups: p.backupRules, FactsRate: factsRate, ReportsRate: reportsRate(c),
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
 	})
 	pdb := puppetdb.New(puppetdb.Config{
-		Asker: p.store, Store: p.store, Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
+		Asker: p.store.Queries, Store: commands{p.store.Facts, p.store.Catalogs, p.store.Nodes, p.store.Reports},
+		Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{
-		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+		Groups: p.store.Groups, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 

@@ -163,7 +163,7 @@ func clientHost(address net.Addr) string {
 
 func (p *parts) health() *health {
 	reads := func(ctx context.Context) error {
-		_, err := p.store.Nodes(ctx, inventory.Page{Limit: 1})
+		_, err := p.store.Nodes.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
 	return &health{version: puppetVersion, services: []service{

@@ -22,7 +22,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	if known.Held, err = r.held(ctx, node); err != nil {
 		return known, err
 	}
-	report, err := r.store.RunReport(ctx, node, transaction)
+	report, err := r.store.Reports.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return known, nil //nolint:nilerr // there is no report of that run
@@ -52,7 +52,7 @@ func (r runReports) held(ctx context.Context, node fleet.Certname) (string, erro
 
 // broken is why a node's newest catalog does not compile, if the node is meant to have that one.
 func (r runReports) broken(ctx context.Context, node fleet.Certname) (string, error) {
-	failed, err := r.store.Broken(ctx, []fleet.Certname{node})
+	failed, err := r.store.Queue.Broken(ctx, []fleet.Certname{node})
 	c, there := failed[node]
 	if err != nil || !there || c.Err == nil {
 		return "", err

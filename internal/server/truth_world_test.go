@@ -86,7 +86,7 @@ func (s *truthServer) enter(t *testing.T, w *truth.World) *truthServer {
 	s.t, s.report = t, t.Errorf
 	if s.w != nil {
 		for _, node := range s.w.Nodes {
-			s.must(s.p.store.PurgeNode(t.Context(), fleet.Certname(node.Name)))
+			s.must(s.p.store.Nodes.PurgeNode(t.Context(), fleet.Certname(node.Name)))
 		}
 		s.earlier = append(s.earlier, s.w.Seed)
 	}
@@ -152,7 +152,7 @@ func (s *truthServer) around() {
 		if s.sorts {
 			arrangement = ""
 		}
-		_, _, err = s.p.store.SaveFacts(s.t.Context(), inventory.FactSet{
+		_, _, err = s.p.store.Facts.SaveFacts(s.t.Context(), inventory.FactSet{
 			Certname: fleet.Certname(node.Name), Environment: "production", Values: values, Arrangement: arrangement, Digest: fleet.DigestOf(values),
 			ReceivedAt: now, Timestamp: now, Origin: inventory.Origin{ProducedAt: now},
 		})
@@ -167,7 +167,7 @@ func (s *truthServer) around() {
 		g.Pinned = append(g.Pinned, fleet.Certname(node.Name))
 	}
 	g.Classes, g.Data, g.Variables = classesOf(s.w.Group.Classes), classesOf(s.w.Group.Data), valuesOf(s.w.Group.Variables)
-	saved, err := s.p.store.ChangeGroups(s.t.Context(), []classify.Change{groupChange(s.group, g)})
+	saved, err := s.p.store.Groups.ChangeGroups(s.t.Context(), []classify.Change{groupChange(s.group, g)})
 	s.must(err)
 	s.group = &saved[0]
 }

@@ -70,7 +70,7 @@ func (u *usages) Usage(ctx context.Context) ([]usage.Area, time.Time, error) {
 	if err != nil {
 		return nil, now, err
 	}
-	before, err := u.parts.store.UsageSamples(ctx, now.Add(-usage.Span))
+	before, err := u.parts.store.Usage.UsageSamples(ctx, now.Add(-usage.Span))
 	if err != nil {
 		return nil, now, err
 	}
@@ -101,15 +101,15 @@ func (p *parts) sample(ctx context.Context, now time.Time) (int, error) {
 	for area, bytes := range sizes {
 		samples = append(samples, usage.Sample{At: now, Area: area, Bytes: bytes})
 	}
-	if err := p.store.SaveUsage(ctx, samples); err != nil {
+	if err := p.store.Usage.SaveUsage(ctx, samples); err != nil {
 		return 0, err
 	}
-	return p.store.PruneUsage(ctx, now.Add(-usage.Keep))
+	return p.store.Usage.PruneUsage(ctx, now.Add(-usage.Keep))
 }
 
 // measure is what each part takes now. With PostgreSQL the records are elsewhere, and counted nevertheless.
 func (p *parts) measure(ctx context.Context) (map[string]int64, error) {
-	tables, err := p.store.TableBytes(ctx)
+	tables, err := p.store.Usage.TableBytes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (p *parts) measure(ctx context.Context) (map[string]int64, error) {
 		sizes[areaOf(table)] += bytes
 		inTables += bytes
 	}
-	if sizes[backedUp], err = p.store.BackupBytes(ctx); err != nil {
+	if sizes[backedUp], err = p.store.Backups.BackupBytes(ctx); err != nil {
 		return nil, err
 	}
 	var blobs, database int64

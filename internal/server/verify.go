@@ -24,7 +24,7 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 		return tree.Manifest().ModulePath, nil
 	})
 	return compile.NewVerifier(compile.VerifierParts{
-		Plain: plain, Store: p.store, History: p.store, Reuser: p.reuser, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Log: p.log.Logger,
+		Plain: plain, Store: p.store.Verifications, History: p.store.Queue, Reuser: p.reuser, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Log: p.log.Logger,
 		Share: func() float64 {
 			share, _ := shareOf(p.config.Load().VerifyShare) // Check has looked at it
 			return share
@@ -75,7 +75,7 @@ type verifyDoor struct{ *parts }
 
 // Verify finds out which environment and version are meant.
 func (d verifyDoor) Verify(ctx context.Context, name fleet.Certname, version string) (compile.Verification, error) {
-	node, err := d.store.Node(ctx, name)
+	node, err := d.store.Nodes.Node(ctx, name)
 	if err != nil {
 		return compile.Verification{}, err
 	}
@@ -98,7 +98,7 @@ func (d verifyDoor) version(ctx context.Context, env fleet.Environment, text str
 		version, err := d.library.Refresh(ctx, env)
 		return version.ID, err
 	}
-	versions, err := d.store.Versions(ctx, env, maxPrefixes)
+	versions, err := d.store.Versions.Versions(ctx, env, maxPrefixes)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (d verifyDoor) Sample(ctx context.Context, env fleet.Environment, n int) ([
 
 // Verifications implements httpapi.Verifying.
 func (d verifyDoor) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
-	return d.store.Verifications(ctx, f)
+	return d.store.Verifications.Verifications(ctx, f)
 }
 
 // maxWrong is how many nodes code status names whose catalogs differ.
@@ -133,10 +133,10 @@ const maxWrong = 5
 
 // verified adds to a version's status how its catalogs stand to plain Puppet.
 func (d codeDoor) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
-	if s.Verified, err = d.store.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
+	if s.Verified, err = d.store.Verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
 		return err
 	}
-	rows, err := d.store.Verifications(ctx, compile.VerificationFilter{Environment: env, Version: version, Outcome: compile.Differs, Limit: maxWrong})
+	rows, err := d.store.Verifications.Verifications(ctx, compile.VerificationFilter{Environment: env, Version: version, Outcome: compile.Differs, Limit: maxWrong})
 	for _, v := range rows {
 		s.Wrong = append(s.Wrong, v.Node)
 	}

@@ -14,14 +14,15 @@ import (
 // that may matter hints to it.
 func (p *parts) newWanter() (err error) {
 	p.wanter, err = compile.NewWanter(compile.WanterParts{
-		Store: p.store, Reuser: p.reuser, Environments: adapter{p}, Grouping: grouping{p.groups}, Modes: modes{p}, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Store: p.store.Wants, Standings: p.store.Wants, Readings: p.store.Reusables,
+		Reuser: p.reuser, Environments: adapter{p}, Grouping: grouping{p.groups}, Modes: modes{p}, Wake: p.dispatch.Wake, Log: p.log.Logger,
 		Ahead:        func() bool { return p.config.Load().CompileAhead && p.config.Load().ReuseCatalogs },
 		Follow:       func() bool { return p.config.Load().FollowExports },
 		OnSign:       func() bool { return p.config.Load().CompileOnSign },
 		RefreshAfter: func() time.Duration { return p.config.Load().RefreshAfter },
 	}, compile.DefaultWanter())
 	if err == nil {
-		p.store.OnChange(p.wanter.Hint)
+		p.store.Wants.OnChange(p.wanter.Hint)
 	}
 	return err
 }
@@ -35,7 +36,7 @@ func (g grouping) Revision(ctx context.Context) (int64, error) {
 	if g.config.Load().ExternalNodeClassifier != "" {
 		return 0, nil
 	}
-	return g.store.GroupsRevision(ctx)
+	return g.store.Groups.GroupsRevision(ctx)
 }
 
 // Facts implements compile.Grouping.

@@ -13,7 +13,7 @@ import (
 )
 
 // inTurn picks the rows that are leased next.
-func (q *Queue) inTurn(o compile.Offer) (picked []*compile.Compilation) {
+func (q *records) inTurn(o compile.Offer) (picked []*compile.Compilation) {
 	lanes, waiting := q.lanes(o)
 	turn := int64(0)
 	for _, t := range q.turns {
@@ -38,7 +38,7 @@ func (q *Queue) inTurn(o compile.Offer) (picked []*compile.Compilation) {
 }
 
 // lanes sorts what may be leased; the keys of waiting are lanes without the rest.
-func (q *Queue) lanes(o compile.Offer) (lanes []compile.Lane, waiting map[compile.Lane][]*compile.Compilation) {
+func (q *records) lanes(o compile.Offer) (lanes []compile.Lane, waiting map[compile.Lane][]*compile.Compilation) {
 	waiting = map[compile.Lane][]*compile.Compilation{}
 	rows := q.find(func(c *compile.Compilation) bool {
 		_, paused := compile.PauseOf(q.paused(), c.Environment)
@@ -133,7 +133,7 @@ func (q *Queue) Pauses(context.Context) ([]compile.Pause, error) {
 	return q.paused(), q.fail
 }
 
-func (q *Queue) paused() []compile.Pause {
+func (q *records) paused() []compile.Pause {
 	return slices.SortedFunc(maps.Values(q.pauses), func(a, b compile.Pause) int { return cmp.Compare(a.Environment, b.Environment) })
 }
 

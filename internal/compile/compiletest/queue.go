@@ -1,7 +1,6 @@
 package compiletest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -13,8 +12,16 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Queue is a compile.Queue and compile.History in memory.
+// Queue is a queue in memory: what is wanted, leased and ended. Its parts keep what belongs to the same rows.
 type Queue struct {
+	*records
+	Reusables     *Reusables
+	Wants         *Wants
+	Verifications *Verified
+}
+
+// records is what the parts of a Queue share.
+type records struct {
 	mu    sync.Mutex
 	last  int64
 	rows  map[int64]*compile.Compilation
@@ -36,23 +43,27 @@ type Queue struct {
 var (
 	_ compile.Queue     = (*Queue)(nil)
 	_ compile.History   = (*Queue)(nil)
-	_ compile.Reusables = (*Queue)(nil)
 	_ compile.Pauses    = (*Queue)(nil)
 	_ compile.Turns     = (*Queue)(nil)
 	_ compile.Board     = (*Queue)(nil)
-	_ compile.Wants     = (*Queue)(nil)
+	_ compile.Breakages = (*Queue)(nil)
+	_ compile.Reusables = (*Reusables)(nil)
+	_ compile.Wants     = (*Wants)(nil)
+	_ compile.Standings = (*Wants)(nil)
+	_ compile.Readings  = (*Wants)(nil)
 
-	_ compile.Verifications = (*Queue)(nil)
+	_ compile.Verifications = (*Verified)(nil)
 )
 
 // NewQueue returns an empty queue.
 func NewQueue() *Queue {
-	return &Queue{
+	r := &records{
 		rows: map[int64]*compile.Compilation{}, facts: map[fleet.Certname]int64{},
 		turns: map[fleet.Environment]int64{}, pauses: map[fleet.Environment]compile.Pause{}, logs: map[int64][]compile.Log{},
 		slow:   map[slowKey]compile.Slowdown{},
 		inputs: map[int64]*compile.InputSet{}, given: map[fleet.Certname]int64{}, ahead: newAhead(),
 	}
+	return &Queue{records: r, Reusables: &Reusables{r}, Wants: &Wants{r}, Verifications: &Verified{r}}
 }
 
 // SetFacts makes seq the node's current facts.
@@ -88,86 +99,51 @@ func (q *Queue) Want(_ context.Context, w compile.Want) (compile.Compilation, er
 	return *q.want(w), nil
 }
 
-func (q *Queue) want(w compile.Want) *compile.Compilation {
-	if c := q.answer(w); c != nil {
-		overtaken := !finished(c) && !w.Staged && q.overtaken(c)
-		switch {
-		case finished(c):
-			return c
-		case !overtaken:
-			join(c, w)
-			return c
-		case c.State == compile.Wanted:
-			join(c, w)
-			q.renumber(c)
-			return c
-		}
+func (q *records) want(w compile.Want) *compile.Compilation {
+	same := q.find(func(c *compile.Compilation) bool {
+		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
+	})
+	slices.SortFunc(same, newestFirst)
+	decided := compile.Decide(w, values(same), q.plain(w.Node))
+	c := q.rows[decided.Row.ID]
+	switch decided.Act {
+	case compile.GiveRow:
+		return c
+	case compile.ShareRow:
+		*c = decided.Row
+		return c
+	case compile.RenewRow:
+		*c = decided.Row
+		q.renumber(c)
+		return c
+	case compile.AddRow:
 	}
 	if key := (slowKey{w.Environment, w.Priority.Apart()}); q.slow[key].EndedBy(w) {
 		delete(q.slow, key)
 	}
 	q.last++
-	c := &compile.Compilation{
-		ID: q.last, Node: w.Node, Environment: w.Environment, Version: w.Version, FactsSeq: w.FactsSeq,
-		Transaction: w.Transaction, Trusted: bytes.Clone(w.Trusted), Priority: w.Priority,
-		State: compile.Wanted, WantedAt: w.At, Checks: w.Checks, Staged: w.Staged, Reach: w.Reach,
-	}
+	c = &decided.Row
+	c.ID = q.last
 	q.rows[c.ID] = c
 	return c
 }
 
-// overtaken says whether a plain row of c's node was wanted after c.
-func (q *Queue) overtaken(c *compile.Compilation) bool {
-	return len(q.find(func(o *compile.Compilation) bool {
-		return o.Node == c.Node && o.ID > c.ID && !o.Staged && o.State != compile.Failed
-	})) > 0
+// plain is the highest ID of a node's rows that overtake others.
+func (q *records) plain(node fleet.Certname) (id int64) {
+	for _, c := range q.rows {
+		if c.Node == node && c.Overtakes() {
+			id = max(id, c.ID)
+		}
+	}
+	return id
 }
 
 // renumber gives a wanted row the highest ID.
-func (q *Queue) renumber(c *compile.Compilation) {
+func (q *records) renumber(c *compile.Compilation) {
 	delete(q.rows, c.ID)
 	q.last++
 	c.ID = q.last
 	q.rows[c.ID] = c
-}
-
-// answer finds the row that answers w; nil when there is none.
-func (q *Queue) answer(w compile.Want) *compile.Compilation {
-	same := q.find(func(c *compile.Compilation) bool {
-		return c.Node == w.Node && c.Environment == w.Environment && c.Version == w.Version && c.Reach == w.Reach
-	})
-	slices.SortFunc(same, newestFirst)
-	for _, fits := range []func(*compile.Compilation) bool{
-		func(c *compile.Compilation) bool {
-			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
-		},
-		func(c *compile.Compilation) bool { return c.State == compile.Wanted },
-		func(c *compile.Compilation) bool {
-			return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq && !w.Fresh
-		},
-	} {
-		if i := slices.IndexFunc(same, fits); i >= 0 {
-			return same[i]
-		}
-	}
-	return nil
-}
-
-func join(c *compile.Compilation, w compile.Want) {
-	if w.Transaction != "" {
-		c.Transaction = w.Transaction
-	}
-	if len(w.Trusted) != 0 {
-		c.Trusted = bytes.Clone(w.Trusted)
-	}
-	if c.State == compile.Wanted {
-		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
-	}
-	c.Priority = min(c.Priority, w.Priority)
-	c.Staged = c.Staged && w.Staged
-	if c.State == compile.Wanted && c.Checks == 0 {
-		c.Checks = w.Checks
-	}
 }
 
 // Lease implements compile.Queue.
@@ -214,23 +190,19 @@ func (q *Queue) Rest(_ context.Context, c compile.Compilation, until time.Time, 
 		return q.fail
 	}
 	row := q.rows[c.ID]
-	if !holds(row, c) {
-		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	if row == nil || !row.HeldBy(c) {
+		return compile.NotLeased(c)
 	}
 	row.LeasedUntil, row.RestsUntil, row.Trouble = until, until, trouble
 	return nil
 }
 
-// holds says whether row is leased as c says, and does not rest.
-func holds(row *compile.Compilation, c compile.Compilation) bool {
-	return row != nil && row.State == compile.Leased && row.LeasedBy == c.LeasedBy && row.Attempts == c.Attempts && row.RestsUntil.IsZero()
-}
-
 // leased says whether c's lease holds.
-func (q *Queue) leased(c compile.Compilation) bool {
+func (q *records) leased(c compile.Compilation) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return holds(q.rows[c.ID], c)
+	row := q.rows[c.ID]
+	return row != nil && row.HeldBy(c)
 }
 
 // Finish implements compile.Queue.
@@ -241,18 +213,15 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 		return q.fail
 	}
 	row := q.rows[c.ID]
-	if !holds(row, c) {
-		return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
+	if row == nil {
+		return compile.NotLeased(c)
 	}
-	if c.State == compile.Done && c.Held {
-		row.Staged = true
+	closed, err := c.Close(*row)
+	if err != nil {
+		return err
 	}
-	if c.State == compile.Done && c.Staged && !row.Staged {
-		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
-	}
+	*row = closed
 	q.slowDown(c)
-	row.State, row.FactsSeq, row.FinishedAt = c.State, c.FactsSeq, c.FinishedAt
-	row.Catalog, row.UUID, row.Err, row.Cost, row.Order = c.Catalog, c.UUID, c.Err, c.Cost, c.Order
 	q.logs[c.ID] = c.Logs
 	if mark := q.marks[c.Environment]; c.State == compile.Failed && c.Priority != compile.Previewing && mark.Version != "" && mark.Version != c.Version {
 		q.note(compile.LateFinish, c.Node)
@@ -270,7 +239,7 @@ func (q *Queue) Finish(_ context.Context, c compile.Compilation) error {
 }
 
 // slowDown has a compilation that finished count.
-func (q *Queue) slowDown(c compile.Compilation) {
+func (q *records) slowDown(c compile.Compilation) {
 	key := slowKey{c.Environment, c.Priority.Apart()}
 	if s := q.slow[key].After(c); s.Timeouts > 0 {
 		q.slow[key] = s
@@ -280,7 +249,7 @@ func (q *Queue) slowDown(c compile.Compilation) {
 }
 
 // again says whether a row only points to the catalog that its node has.
-func (q *Queue) again(c compile.Compilation) bool {
+func (q *records) again(c compile.Compilation) bool {
 	newest := q.rows[q.given[c.Node]]
 	return c.Inputs == nil && newest != nil && newest.Catalog == c.Catalog && q.inputs[newest.ID] != nil
 }
@@ -302,35 +271,20 @@ func (q *Queue) ReturnLeases(_ context.Context, worker string, now time.Time, ma
 	return len(rows), nil
 }
 
-func (q *Queue) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
-	if c.Attempts >= maxAttempts {
-		c.State, c.FinishedAt, c.Err, c.RestsUntil = compile.Failed, now, compile.Exhausted(c.Attempts), time.Time{}
-		return
-	}
-	c.RestsUntil = time.Time{}
-	twins := q.find(func(o *compile.Compilation) bool {
+func (q *records) giveBack(c *compile.Compilation, now time.Time, maxAttempts int) {
+	wanted := q.find(func(o *compile.Compilation) bool {
 		return o.State == compile.Wanted && o.Node == c.Node && o.Environment == c.Environment && o.Version == c.Version && o.Reach == c.Reach
 	})
-	if len(twins) == 0 {
-		c.State, c.LeasedBy, c.LeasedUntil = compile.Wanted, "", time.Time{}
+	if len(wanted) == 0 {
+		*c = c.Returned(now, maxAttempts, nil)
 		return
 	}
-	both := *twins[0]
-	if both.Staged == c.Staged && c.ID > both.ID || both.Staged && !c.Staged {
-		both.ID = c.ID
+	after := c.Returned(now, maxAttempts, wanted[0])
+	if after.State == compile.Wanted {
+		delete(q.rows, wanted[0].ID)
 	}
-	both.Priority, both.Attempts, both.FactsSeq = min(both.Priority, c.Priority), max(both.Attempts, c.Attempts), max(both.FactsSeq, c.FactsSeq)
-	both.Staged = both.Staged && c.Staged
-	both.Transaction, both.Trouble = cmp.Or(both.Transaction, c.Transaction), cmp.Or(both.Trouble, c.Trouble)
-	if len(both.Trusted) == 0 {
-		both.Trusted = c.Trusted
-	}
-	if c.WantedAt.Before(both.WantedAt) {
-		both.WantedAt = c.WantedAt
-	}
-	delete(q.rows, twins[0].ID)
 	delete(q.rows, c.ID)
-	q.rows[both.ID] = &both
+	q.rows[after.ID] = &after
 }
 
 // Compilation implements compile.Queue.
@@ -410,7 +364,7 @@ func (q *Queue) Distinct(_ context.Context, env fleet.Environment, n int) ([]com
 	return values(rows[:min(n, len(rows))]), nil
 }
 
-func (q *Queue) find(fits func(*compile.Compilation) bool) []*compile.Compilation {
+func (q *records) find(fits func(*compile.Compilation) bool) []*compile.Compilation {
 	var rows []*compile.Compilation
 	for _, c := range q.rows {
 		if fits(c) {
@@ -420,9 +374,7 @@ func (q *Queue) find(fits func(*compile.Compilation) bool) []*compile.Compilatio
 	return rows
 }
 
-func finished(c *compile.Compilation) bool {
-	return c.State == compile.Done || c.State == compile.Failed
-}
+func finished(c *compile.Compilation) bool { return c.Finished() }
 
 func newestFirst(a, b *compile.Compilation) int { return cmp.Compare(b.ID, a.ID) }
 

@@ -21,7 +21,7 @@ func TestReusables(t *testing.T) {
 	compiletest.RunReusables(t, func(*testing.T) compiletest.ReuseBackend {
 		q := compiletest.NewQueue()
 		return compiletest.ReuseBackend{
-			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
+			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q.Reusables, Gave: func(compile.Compilation) {},
 		}
 	})
 }
@@ -31,8 +31,8 @@ func TestVerifications(t *testing.T) {
 	compiletest.RunVerifications(t, func(*testing.T) (compiletest.ReuseBackend, compile.Verifications) {
 		q := compiletest.NewQueue()
 		return compiletest.ReuseBackend{
-			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
-		}, q
+			Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q.Reusables, Gave: func(compile.Compilation) {},
+		}, q.Verifications
 	})
 }
 
@@ -42,9 +42,9 @@ func TestWants(t *testing.T) {
 		q := compiletest.NewQueue()
 		return compiletest.WantsBackend{
 			ReuseBackend: compiletest.ReuseBackend{
-				Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q, Gave: func(compile.Compilation) {},
+				Backend: compiletest.Backend{Queue: q, History: q, SetFacts: q.SetFacts}, Reusables: q.Reusables, Gave: func(compile.Compilation) {},
 			},
-			Wants: q, Note: q.Note, Hold: func(c compile.Compilation) { q.SetHeld(c.Node, true) },
+			Wants: q.Wants, Standings: q.Wants, Readings: q.Wants, Note: q.Note, Hold: func(c compile.Compilation) { q.SetHeld(c.Node, true) },
 			Home: func(node fleet.Certname, env fleet.Environment) {
 				q.SetHome(node, env)
 				q.SetFacts(node, 1)

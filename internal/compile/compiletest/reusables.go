@@ -10,9 +10,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Reusables is what compilations read.
+type Reusables struct{ *records }
+
 // Newest implements compile.Reusables. A done compilation gave its node's newest
 // catalog.
-func (q *Queue) Newest(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+func (q *Reusables) Newest(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -21,7 +24,7 @@ func (q *Queue) Newest(_ context.Context, node fleet.Certname, env fleet.Environ
 	return q.newest(node, env)
 }
 
-func (q *Queue) newest(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+func (q *records) newest(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
 	c := q.rows[q.given[node]]
 	if c == nil || c.Environment != env || q.inputs[c.ID] == nil {
 		return compile.Compilation{}, fault.New(fault.NotFound, "%s has no catalog in %s that could be used again", node, env)
@@ -32,7 +35,7 @@ func (q *Queue) newest(node fleet.Certname, env fleet.Environment) (compile.Comp
 }
 
 // NewestStaged implements compile.Reusables.
-func (q *Queue) NewestStaged(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+func (q *Reusables) NewestStaged(_ context.Context, node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -41,7 +44,7 @@ func (q *Queue) NewestStaged(_ context.Context, node fleet.Certname, env fleet.E
 	return q.newestStaged(node, env)
 }
 
-func (q *Queue) newestStaged(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
+func (q *records) newestStaged(node fleet.Certname, env fleet.Environment) (compile.Compilation, error) {
 	base := q.bases[baseKey{node, env, true}]
 	if base == nil {
 		return compile.Compilation{}, fault.New(fault.NotFound, "%s has no staged catalog in %s", node, env)
@@ -52,7 +55,7 @@ func (q *Queue) newestStaged(node fleet.Certname, env fleet.Environment) (compil
 }
 
 // Candidates implements compile.Reusables.
-func (q *Queue) Candidates(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
+func (q *Reusables) Candidates(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	found := map[fleet.Certname][]compile.Candidate{}
@@ -68,7 +71,7 @@ func (q *Queue) Candidates(_ context.Context, env fleet.Environment, nodes []fle
 }
 
 // Restate implements compile.Reusables.
-func (q *Queue) Restate(_ context.Context, from int64, c compile.Compilation) (compile.Compilation, error) {
+func (q *Reusables) Restate(_ context.Context, from int64, c compile.Compilation) (compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -93,7 +96,7 @@ func (q *Queue) Restate(_ context.Context, from int64, c compile.Compilation) (c
 }
 
 // StopReuse implements compile.Reusables.
-func (q *Queue) StopReuse(_ context.Context, s compile.ReuseStop) error {
+func (q *Reusables) StopReuse(_ context.Context, s compile.ReuseStop) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -107,7 +110,7 @@ func (q *Queue) StopReuse(_ context.Context, s compile.ReuseStop) error {
 }
 
 // ReuseStops implements compile.Reusables.
-func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
+func (q *Reusables) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -116,7 +119,7 @@ func (q *Queue) ReuseStops(_ context.Context, node fleet.Certname, env fleet.Env
 	return q.stopsOf(node, env), nil
 }
 
-func (q *Queue) stopsOf(node fleet.Certname, env fleet.Environment) []compile.ReuseStop {
+func (q *records) stopsOf(node fleet.Certname, env fleet.Environment) []compile.ReuseStop {
 	var found []compile.ReuseStop
 	for _, s := range q.stops {
 		if (s.Node == node || s.Node == "") && s.Environment == env {
@@ -130,7 +133,7 @@ func (q *Queue) stopsOf(node fleet.Certname, env fleet.Environment) []compile.Re
 }
 
 // ReuseStopsOf implements compile.Reusables.
-func (q *Queue) ReuseStopsOf(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
+func (q *Reusables) ReuseStopsOf(_ context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	found := map[fleet.Certname][]compile.ReuseStop{}

@@ -40,6 +40,8 @@ type twins struct {
 }
 
 // whole is a queue with all that its implementations also are.
+//
+// Wide: the walk does acts of each of these ports on the same rows.
 type whole interface {
 	compile.Queue
 	compile.Pauses

@@ -11,6 +11,9 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Verified is what a second opinion said.
+type Verified struct{ *records }
+
 // verified is a Queue's compile.Verifications.
 type verified struct {
 	verifications []compile.Verification
@@ -25,7 +28,7 @@ func (q *Queue) SetClassSets(sets ...compile.ClassSet) {
 }
 
 // SaveVerification implements compile.Verifications.
-func (q *Queue) SaveVerification(_ context.Context, v compile.Verification) (compile.Verification, error) {
+func (q *Verified) SaveVerification(_ context.Context, v compile.Verification) (compile.Verification, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -37,7 +40,7 @@ func (q *Queue) SaveVerification(_ context.Context, v compile.Verification) (com
 }
 
 // Verifications implements compile.Verifications.
-func (q *Queue) Verifications(_ context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
+func (q *Verified) Verifications(_ context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var found []compile.Verification
@@ -51,7 +54,7 @@ func (q *Queue) Verifications(_ context.Context, f compile.VerificationFilter) (
 }
 
 // CountVerifications implements compile.Verifications.
-func (q *Queue) CountVerifications(_ context.Context, env fleet.Environment, version fleet.Digest) (map[compile.VerifyOutcome]int, error) {
+func (q *Verified) CountVerifications(_ context.Context, env fleet.Environment, version fleet.Digest) (map[compile.VerifyOutcome]int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counts := map[compile.VerifyOutcome]int{}
@@ -64,7 +67,7 @@ func (q *Queue) CountVerifications(_ context.Context, env fleet.Environment, ver
 }
 
 // PruneVerifications implements compile.Verifications.
-func (q *Queue) PruneVerifications(_ context.Context, before time.Time) (int, error) {
+func (q *Verified) PruneVerifications(_ context.Context, before time.Time) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	had := len(q.verifications)
@@ -73,7 +76,7 @@ func (q *Queue) PruneVerifications(_ context.Context, before time.Time) (int, er
 }
 
 // Answers implements compile.Verifications.
-func (q *Queue) Answers(_ context.Context, digests []fleet.Digest) (map[fleet.Digest]json.RawMessage, error) {
+func (q *Verified) Answers(_ context.Context, digests []fleet.Digest) (map[fleet.Digest]json.RawMessage, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	found := map[fleet.Digest]json.RawMessage{}
@@ -88,7 +91,7 @@ func (q *Queue) Answers(_ context.Context, digests []fleet.Digest) (map[fleet.Di
 }
 
 // DoneOf implements compile.Verifications.
-func (q *Queue) DoneOf(_ context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
+func (q *Verified) DoneOf(_ context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var newest *compile.Compilation
@@ -107,7 +110,7 @@ func (q *Queue) DoneOf(_ context.Context, node fleet.Certname, env fleet.Environ
 }
 
 // ClassSets implements compile.Verifications.
-func (q *Queue) ClassSets(context.Context, fleet.Environment) ([]compile.ClassSet, error) {
+func (q *Verified) ClassSets(context.Context, fleet.Environment) ([]compile.ClassSet, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.sets), q.fail

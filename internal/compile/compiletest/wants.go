@@ -12,6 +12,9 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Wants is how nodes stand, what changed and what is wanted ahead.
+type Wants struct{ *records }
+
 // ahead is what a Queue keeps as compile.Wants.
 type ahead struct {
 	homes   map[fleet.Certname]fleet.Environment // of active nodes
@@ -64,7 +67,7 @@ func (q *Queue) Note(kind compile.ChangeKind, node fleet.Certname, details ...st
 	q.note(kind, node, details...)
 }
 
-func (q *Queue) note(kind compile.ChangeKind, node fleet.Certname, details ...string) {
+func (q *records) note(kind compile.ChangeKind, node fleet.Certname, details ...string) {
 	i := slices.IndexFunc(q.changes, func(c compile.Change) bool { return c.Kind == kind && c.Node == node })
 	if i < 0 {
 		q.changes = append(q.changes, compile.Change{Kind: kind, Node: node})
@@ -76,7 +79,7 @@ func (q *Queue) note(kind compile.ChangeKind, node fleet.Certname, details ...st
 }
 
 // stand makes a finished compilation the one from which its node is judged.
-func (q *Queue) stand(c *compile.Compilation) {
+func (q *records) stand(c *compile.Compilation) {
 	for _, g := range q.inputs[c.ID].Sources.Groups() {
 		q.groups[g.Digest] = g.Text
 	}
@@ -92,14 +95,14 @@ func (q *Queue) stand(c *compile.Compilation) {
 }
 
 // base is the one that a compilation is.
-func (q *Queue) base(c *compile.Compilation) compile.Base {
+func (q *records) base(c *compile.Compilation) compile.Base {
 	if b := q.bases[baseKey{c.Node, c.Environment, c.Staged}]; b != nil && b.Compilation == c.ID {
 		return b.Base
 	}
 	return compile.Base{Compilation: c.ID, Inputs: c.ID, Version: c.Version}
 }
 
-func (q *Queue) standing(node fleet.Certname) compile.Standing {
+func (q *records) standing(node fleet.Certname) compile.Standing {
 	env := q.homes[node]
 	s := compile.Standing{Node: node, Environment: env, FactsSeq: q.facts[node]}
 	if plain := q.bases[baseKey{node, env, false}]; plain != nil && q.given[node] == plain.Compilation {
@@ -112,7 +115,7 @@ func (q *Queue) standing(node fleet.Certname) compile.Standing {
 	return s
 }
 
-func (q *Queue) all(fits func(fleet.Certname) bool) (list []compile.Standing) {
+func (q *records) all(fits func(fleet.Certname) bool) (list []compile.Standing) {
 	for _, node := range slices.Sorted(maps.Keys(q.homes)) {
 		if q.homes[node] != "" && fits(node) {
 			list = append(list, q.standing(node))
@@ -122,21 +125,21 @@ func (q *Queue) all(fits func(fleet.Certname) bool) (list []compile.Standing) {
 }
 
 // Standings implements compile.Wants.
-func (q *Queue) Standings(_ context.Context, env fleet.Environment) ([]compile.Standing, error) {
+func (q *Wants) Standings(_ context.Context, env fleet.Environment) ([]compile.Standing, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.all(func(node fleet.Certname) bool { return env == "" || q.homes[node] == env }), q.fail
 }
 
 // StandingsNamed implements compile.Wants.
-func (q *Queue) StandingsNamed(_ context.Context, nodes []fleet.Certname) ([]compile.Standing, error) {
+func (q *Wants) StandingsNamed(_ context.Context, nodes []fleet.Certname) ([]compile.Standing, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.all(func(node fleet.Certname) bool { return slices.Contains(nodes, node) }), q.fail
 }
 
 // Footprints implements compile.Wants.
-func (q *Queue) Footprints(_ context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
+func (q *Wants) Footprints(_ context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	found := map[int64]compile.Footprint{}
@@ -154,7 +157,7 @@ func (q *Queue) Footprints(_ context.Context, inputs []int64) (map[int64]compile
 }
 
 // SourceGroup implements compile.Wants.
-func (q *Queue) SourceGroup(_ context.Context, group fleet.Digest) ([]byte, error) {
+func (q *Wants) SourceGroup(_ context.Context, group fleet.Digest) ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if text, known := q.groups[group]; known {
@@ -164,7 +167,7 @@ func (q *Queue) SourceGroup(_ context.Context, group fleet.Digest) ([]byte, erro
 }
 
 // Marks implements compile.Wants.
-func (q *Queue) Marks(context.Context) ([]compile.Mark, error) {
+func (q *Wants) Marks(context.Context) ([]compile.Mark, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var list []compile.Mark
@@ -175,7 +178,7 @@ func (q *Queue) Marks(context.Context) ([]compile.Mark, error) {
 }
 
 // Consider implements compile.Wants.
-func (q *Queue) Consider(_ context.Context, s compile.Step) error {
+func (q *Wants) Consider(_ context.Context, s compile.Step) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -200,7 +203,7 @@ func (q *Queue) Consider(_ context.Context, s compile.Step) error {
 }
 
 // moveAhead makes what is wanted ahead of older versions wanted of the new one.
-func (q *Queue) moveAhead(to compile.Mark) {
+func (q *records) moveAhead(to compile.Mark) {
 	if key := (slowKey{to.Environment, false}); q.slow[key].Version != to.Version {
 		delete(q.slow, key)
 	}
@@ -236,13 +239,13 @@ func (q *Queue) moveAhead(to compile.Mark) {
 	})
 	slices.SortFunc(ahead, func(a, b *compile.Compilation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range ahead {
-		if q.overtaken(c) {
+		if c.Overtakes() && q.plain(c.Node) > c.ID {
 			q.renumber(c)
 		}
 	}
 }
 
-func (q *Queue) wantAhead(wants []compile.Want, chains []compile.Chain) {
+func (q *records) wantAhead(wants []compile.Want, chains []compile.Chain) {
 	for _, w := range wants {
 		q.putChain(compile.Chain{Node: w.Node, Environment: w.Environment})
 		for _, c := range chains {
@@ -254,7 +257,7 @@ func (q *Queue) wantAhead(wants []compile.Want, chains []compile.Chain) {
 	}
 }
 
-func (q *Queue) putChain(c compile.Chain) {
+func (q *records) putChain(c compile.Chain) {
 	q.chains = slices.DeleteFunc(q.chains, func(o compile.Chain) bool { return o.Node == c.Node && o.Environment == c.Environment })
 	if c.Rounds > 0 {
 		q.chains = append(q.chains, c)
@@ -262,14 +265,14 @@ func (q *Queue) putChain(c compile.Chain) {
 }
 
 // NotedChanges implements compile.Wants.
-func (q *Queue) NotedChanges(_ context.Context, n int) ([]compile.Change, error) {
+func (q *Wants) NotedChanges(_ context.Context, n int) ([]compile.Change, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.changes[:min(n, len(q.changes))]), q.fail
 }
 
 // Settle implements compile.Wants.
-func (q *Queue) Settle(_ context.Context, changes []compile.Change, wants []compile.Want, chains []compile.Chain) error {
+func (q *Wants) Settle(_ context.Context, changes []compile.Change, wants []compile.Want, chains []compile.Chain) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -283,7 +286,7 @@ func (q *Queue) Settle(_ context.Context, changes []compile.Change, wants []comp
 }
 
 // Chains implements compile.Wants.
-func (q *Queue) Chains(context.Context) ([]compile.Chain, error) {
+func (q *Wants) Chains(context.Context) ([]compile.Chain, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := slices.Clone(q.chains)
@@ -294,7 +297,7 @@ func (q *Queue) Chains(context.Context) ([]compile.Chain, error) {
 }
 
 // SaveChains implements compile.Wants.
-func (q *Queue) SaveChains(_ context.Context, chains []compile.Chain) error {
+func (q *Wants) SaveChains(_ context.Context, chains []compile.Chain) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -307,7 +310,7 @@ func (q *Queue) SaveChains(_ context.Context, chains []compile.Chain) error {
 }
 
 // Oldest implements compile.Wants.
-func (q *Queue) Oldest(_ context.Context, old, volatile time.Time, n int) ([]compile.Standing, error) {
+func (q *Wants) Oldest(_ context.Context, old, volatile time.Time, n int) ([]compile.Standing, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.all(func(node fleet.Certname) bool {
@@ -321,7 +324,7 @@ func (q *Queue) Oldest(_ context.Context, old, volatile time.Time, n int) ([]com
 }
 
 // Refresh implements compile.Wants.
-func (q *Queue) Refresh(_ context.Context, wants []compile.Want) error {
+func (q *Wants) Refresh(_ context.Context, wants []compile.Want) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fail != nil {
@@ -337,21 +340,21 @@ func (q *Queue) Refresh(_ context.Context, wants []compile.Want) error {
 }
 
 // Backgrounds implements compile.Wants.
-func (q *Queue) Backgrounds(context.Context) (int, error) {
+func (q *Wants) Backgrounds(context.Context) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.find(func(c *compile.Compilation) bool { return !finished(c) && c.Priority == compile.Background })), q.fail
 }
 
 // Failures implements compile.Wants.
-func (q *Queue) Failures(_ context.Context, env fleet.Environment, version fleet.Digest) ([]compile.Compilation, error) {
+func (q *Wants) Failures(_ context.Context, env fleet.Environment, version fleet.Digest) ([]compile.Compilation, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.failed(env, func(c *compile.Compilation) bool { return c.Version == version }), q.fail
 }
 
 // Failing implements compile.Wants.
-func (q *Queue) Failing(_ context.Context, env fleet.Environment) (names []fleet.Certname, err error) {
+func (q *Wants) Failing(_ context.Context, env fleet.Environment) (names []fleet.Certname, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, c := range q.failed(env, func(*compile.Compilation) bool { return true }) {
@@ -375,7 +378,7 @@ func (q *Queue) Broken(_ context.Context, nodes []fleet.Certname) (map[fleet.Cer
 
 // failed lists the last finished compilations of env's nodes, of those that fit,
 // that failed.
-func (q *Queue) failed(env fleet.Environment, fits func(*compile.Compilation) bool) []compile.Compilation {
+func (q *records) failed(env fleet.Environment, fits func(*compile.Compilation) bool) []compile.Compilation {
 	rows := q.find(func(c *compile.Compilation) bool {
 		return finished(c) && c.Environment == env && q.homes[c.Node] == env && fits(c)
 	})
@@ -387,7 +390,7 @@ func (q *Queue) failed(env fleet.Environment, fits func(*compile.Compilation) bo
 }
 
 // Waiting implements compile.Wants.
-func (q *Queue) Waiting(_ context.Context, env fleet.Environment, version fleet.Digest) (names []fleet.Certname, err error) {
+func (q *Wants) Waiting(_ context.Context, env fleet.Environment, version fleet.Digest) (names []fleet.Certname, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, c := range q.find(func(c *compile.Compilation) bool { return !finished(c) && c.Environment == env && c.Version == version }) {

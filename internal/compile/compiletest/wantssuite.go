@@ -17,7 +17,9 @@ import (
 // WantsBackend is one empty store under test.
 type WantsBackend struct {
 	ReuseBackend
-	Wants compile.Wants
+	Wants     compile.Wants
+	Standings compile.Standings
+	Readings  compile.Readings
 	// Home makes env the environment of an active node with facts.
 	Home func(node fleet.Certname, env fleet.Environment)
 	// Note notes a change.
@@ -67,7 +69,7 @@ func (b wantsBench) settled() {
 
 func (b wantsBench) standing(node fleet.Certname) compile.Standing {
 	b.t.Helper()
-	list, err := b.store.Wants.StandingsNamed(b.t.Context(), []fleet.Certname{node})
+	list, err := b.store.Standings.StandingsNamed(b.t.Context(), []fleet.Certname{node})
 	b.ok(err)
 	if len(list) != 1 {
 		b.t.Fatalf("standings of %s: %+v", node, list)
@@ -80,13 +82,13 @@ func testStandings(b wantsBench) {
 	b.store.Home("b.example", env)
 	b.store.Home("c.example", "other")
 	c := b.compiled("a.example", v1, inputsOf("x.pp"), t0)
-	got, err := b.store.Wants.Standings(b.t.Context(), env)
+	got, err := b.store.Standings.Standings(b.t.Context(), env)
 	b.ok(err)
 	if len(got) != 2 || got[0].Node != "a.example" || got[0].FactsSeq == 0 || got[0].Plain != (compile.Base{Compilation: c.ID, Inputs: c.ID, Version: v1}) ||
 		!got[0].Volatile || !got[0].CompiledAt.Equal(t0) || got[1].Plain.Compilation != 0 {
 		b.t.Errorf("standings %+v", got)
 	}
-	all, err := b.store.Wants.Standings(b.t.Context(), "")
+	all, err := b.store.Standings.Standings(b.t.Context(), "")
 	b.ok(err)
 	if len(all) != 3 || all[2].Environment != "other" {
 		b.t.Errorf("all standings %+v", all)
@@ -160,7 +162,7 @@ func testHeldBases(b wantsBench) {
 func testFootprints(b wantsBench) {
 	b.store.Home("a.example", env)
 	c := b.compiled("a.example", v1, inputsOf("x.pp"), t0)
-	found, err := b.store.Wants.Footprints(b.t.Context(), []int64{c.ID, c.ID + 100})
+	found, err := b.store.Readings.Footprints(b.t.Context(), []int64{c.ID, c.ID + 100})
 	b.ok(err)
 	left, ok := found[c.ID]
 	if len(found) != 1 || !ok || len(left.Set.Values) != 2 || left.Set.Sources.Count() != 0 {
@@ -168,7 +170,7 @@ func testFootprints(b wantsBench) {
 	}
 	var whole compile.Sources
 	for _, group := range left.Groups {
-		text, err := b.store.Wants.SourceGroup(b.t.Context(), group)
+		text, err := b.store.Readings.SourceGroup(b.t.Context(), group)
 		b.ok(err)
 		b.ok(whole.AddGroup(text))
 	}
@@ -176,7 +178,7 @@ func testFootprints(b wantsBench) {
 	if diff := cmp.Diff(inputsOf("x.pp").Sources, whole); diff != "" {
 		b.t.Errorf("sources (-want +got):\n%s", diff)
 	}
-	if _, err := b.store.Wants.SourceGroup(b.t.Context(), v1); fault.Of(err) != fault.NotFound || err == nil {
+	if _, err := b.store.Readings.SourceGroup(b.t.Context(), v1); fault.Of(err) != fault.NotFound || err == nil {
 		b.t.Errorf("a group that is not there: %v", err)
 	}
 }
@@ -186,7 +188,7 @@ func testConsiderMovesBases(b wantsBench) {
 		b.store.Home(node, env)
 		b.compiled(node, v1, inputsOf("x.pp"), t0)
 	}
-	stands, err := b.store.Wants.Standings(b.t.Context(), env)
+	stands, err := b.store.Standings.Standings(b.t.Context(), env)
 	b.ok(err)
 	other := fleet.DigestOf([]byte("version 3"))
 	later := b.compiled("b.example", other, inputsOf("y.pp"), t0.Add(minute)) // after it was judged
@@ -203,7 +205,7 @@ func testConsiderMovesBases(b wantsBench) {
 	if c := b.newest("a.example"); c.Version != v1 || c.Stands != v2 {
 		b.t.Errorf("newest %+v, want one that stands for another version", c)
 	}
-	waiting, err := b.store.Wants.Waiting(b.t.Context(), env, v2)
+	waiting, err := b.store.Standings.Waiting(b.t.Context(), env, v2)
 	b.ok(err)
 	if diff := cmp.Diff([]fleet.Certname{"c.example"}, waiting); diff != "" {
 		b.t.Errorf("waiting (-want +got):\n%s", diff)
@@ -255,7 +257,7 @@ func testConsiderMovesWhatIsAhead(b wantsBench) {
 			b.t.Errorf("what somebody asked for is %+v", got)
 		}
 	}
-	waiting, err := b.store.Wants.Waiting(b.t.Context(), env, v2)
+	waiting, err := b.store.Standings.Waiting(b.t.Context(), env, v2)
 	b.ok(err)
 	if diff := cmp.Diff([]fleet.Certname{"a.example", "b.example"}, waiting); diff != "" {
 		b.t.Errorf("waiting (-want +got):\n%s", diff)
@@ -431,12 +433,12 @@ func testFailures(b wantsBench) {
 		b.finish(c)
 	}
 	b.compiled("b.example", v2, inputsOf("x.pp"), t0.Add(2*minute))
-	failed, err := b.store.Wants.Failures(ctx, env, v2)
+	failed, err := b.store.Standings.Failures(ctx, env, v2)
 	b.ok(err)
 	if len(failed) != 1 || failed[0].Node != "a.example" || failed[0].Err == nil || failed[0].Err.Line != 3 {
 		b.t.Errorf("failures %+v", failed)
 	}
-	failing, err := b.store.Wants.Failing(ctx, env)
+	failing, err := b.store.Standings.Failing(ctx, env)
 	b.ok(err)
 	if diff := cmp.Diff([]fleet.Certname{"a.example"}, failing); diff != "" {
 		b.t.Errorf("failing (-want +got):\n%s", diff)
@@ -465,7 +467,7 @@ func testBroken(b wantsBench) {
 	b.compiled("b.example", v2, inputsOf("x.pp"), t0.Add(2*minute)) // mended
 	fails("c.example", true, t0.Add(minute))                        // only staged
 	fails("d.example", false, t0.Add(minute))                       // nobody asks for it
-	broken, err := b.store.Wants.(compile.Breakages).Broken(b.t.Context(), append(names[:3:3], "stranger.example"))
+	broken, err := b.store.Queue.(compile.Breakages).Broken(b.t.Context(), append(names[:3:3], "stranger.example"))
 	b.ok(err)
 	if len(broken) != 1 || broken["a.example"].Err == nil || broken["a.example"].Err.Line != 3 {
 		b.t.Errorf("broken: %+v", broken)

@@ -132,10 +132,10 @@ func TestPlainPuppetFindsAStaleCatalog(t *testing.T) {
 			queue, docs := compiletest.NewQueue(), compiletest.NewDocuments()
 			facts := &compiletest.Facts{Queue: queue}
 			orders := compile.Orders{Inputs: facts}
-			reuser := compile.NewReuser(compile.ReuserParts{Store: queue, Queue: queue, Orders: orders, Documents: docs, Engine: pool.Engine})
+			reuser := compile.NewReuser(compile.ReuserParts{Store: queue.Reusables, Queue: queue, Orders: orders, Documents: docs, Engine: pool.Engine})
 			verifier := compile.NewVerifier(compile.VerifierParts{
 				Plain: NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir()}, directories{version("net"): root}, baseModulePath),
-				Store: queue, History: queue, Reuser: reuser,
+				Store: queue.Verifications, History: queue, Reuser: reuser,
 				Share: func() float64 { return 0 }, AfterDeploy: func() int { return 0 },
 			}, compile.DefaultVerifier())
 			finished := make(chan compile.Compilation, 1)

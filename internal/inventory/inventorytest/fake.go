@@ -15,6 +15,8 @@ import (
 )
 
 // Store is all the ports of the inventory together.
+//
+// Wide: the suite looks at what one port keeps through another.
 type Store interface {
 	inventory.FactStore
 	inventory.PackageStore

@@ -27,18 +27,18 @@ func serve(t *testing.T) *puppetdb.Handler {
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })
 	for _, name := range []fleet.Certname{"db-1", "web-1"} {
-		_, _, err := store.SaveFacts(t.Context(), inventory.FactSet{
+		_, _, err := store.Facts.SaveFacts(t.Context(), inventory.FactSet{
 			Certname: name, Environment: "production", Timestamp: noon, ReceivedAt: noon,
 			Values: json.RawMessage(`{"kernel":"Linux","os":{"family":"Debian"},"uptime":5}`),
 		})
 		check(t, err)
 	}
-	check(t, store.SaveCatalog(t.Context(), inventory.Catalog{
+	check(t, store.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 		Certname: "web-1", Environment: "production", Digest: fleet.DigestOf([]byte("c")), CompiledAt: noon,
 		Resources: []inventory.Resource{{Type: "File", Title: "/etc/motd", Parameters: json.RawMessage(`{"ensure":"present"}`)}},
 		Edges:     []inventory.Edge{{Source: "Class[Main]", Target: "File[/etc/motd]", Relationship: "contains"}},
 	}))
-	check(t, store.SaveReport(t.Context(), inventory.Report{
+	check(t, store.Reports.SaveReport(t.Context(), inventory.Report{
 		ID: fleet.Digest(reportHash), Certname: "web-1", Environment: "production", Status: "changed", ReceivedAt: noon, Origin: inventory.Origin{Producer: "puppet"},
 		Metrics: json.RawMessage(`{"time":{"values":[["total","Total",1.5]]}}`),
 		Logs:    []inventory.RunLog{{Level: "notice", Message: "hello", Time: noon}},
@@ -48,9 +48,17 @@ func serve(t *testing.T) *puppetdb.Handler {
 		}},
 	}))
 	return puppetdb.New(puppetdb.Config{
-		Asker: store, Store: store, Now: func() time.Time { return noon }, Log: log,
+		Asker: store.Queries, Store: commands{store.Facts, store.Catalogs, store.Nodes, store.Reports}, Now: func() time.Time { return noon }, Log: log,
 		MaxFactsBytes: 2 << 20, MaxCatalogBytes: 2 << 20, MaxReportBytes: 2 << 20,
 	})
+}
+
+// commands is puppetdb.Store.
+type commands struct {
+	*sql.Facts
+	*sql.Catalogs
+	*sql.Nodes
+	*sql.Reports
 }
 
 var reportHash = strings.Repeat("ab", 32)

@@ -11,11 +11,11 @@ import (
 )
 
 // verifying has one difference, of web-1 in production, and finds all other catalogs in order.
-type verifying struct{ *compiletest.Queue }
+type verifying struct{ *compiletest.Verified }
 
 func newVerifying(t *testing.T) verifying {
 	t.Helper()
-	v := verifying{compiletest.NewQueue()}
+	v := verifying{compiletest.NewQueue().Verifications}
 	_, err := v.SaveVerification(t.Context(), compile.Verification{
 		Node: "web-1", Environment: "production", Version: "v", Catalog: "c", Outcome: compile.Differs, Cause: compile.Sampled, Count: 1, At: time.Unix(1, 0),
 		Differences: []compile.Difference{{Resource: "File[/x]", What: "parameter mode", Tutti: `"0644"`, Plain: `"0600"`}},

@@ -11,6 +11,9 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// Audit is the log of acts and the chain that seals it.
+type Audit struct{ *base }
+
 const lineColumns = "seq, kind, act, made_at, upto, through, previous, digest"
 
 func scanLine(row scanner) (l rbac.Line, err error) {
@@ -19,7 +22,7 @@ func scanLine(row scanner) (l rbac.Line, err error) {
 
 // chain lets add move the end of the chain, and stores the lines that it gives. Who comes second
 // waits until the transaction ends.
-func (s *Store) chain(ctx context.Context, q querier, add func(*rbac.ChainEnd) ([]rbac.Line, error)) error {
+func (s *Audit) chain(ctx context.Context, q querier, add func(*rbac.ChainEnd) ([]rbac.Line, error)) error {
 	var end rbac.ChainEnd
 	if err := q.row(ctx, "SELECT seq, digest FROM act_end WHERE id = 1"+s.dialect.forUpdate).Scan(&end.Seq, &end.Digest); err != nil {
 		return err
@@ -39,7 +42,7 @@ func (s *Store) chain(ctx context.Context, q querier, add func(*rbac.ChainEnd) (
 }
 
 // RecordAct implements rbac.AuditStore.
-func (s *Store) RecordAct(ctx context.Context, e rbac.Entry) (id int64, err error) {
+func (s *Audit) RecordAct(ctx context.Context, e rbac.Entry) (id int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		e := e
 		err := s.chain(ctx, q, func(end *rbac.ChainEnd) (lines []rbac.Line, err error) {
@@ -63,7 +66,7 @@ func (s *Store) RecordAct(ctx context.Context, e rbac.Entry) (id int64, err erro
 }
 
 // FinishAct implements rbac.AuditStore.
-func (s *Store) FinishAct(ctx context.Context, id int64, outcome rbac.Outcome, detail string, at time.Time) error {
+func (s *Audit) FinishAct(ctx context.Context, id int64, outcome rbac.Outcome, detail string, at time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		return s.chain(ctx, q, func(end *rbac.ChainEnd) ([]rbac.Line, error) {
 			before, err := one[rbac.Outcome](q.row(ctx, "SELECT outcome FROM acts WHERE id = $1", id))
@@ -88,7 +91,7 @@ func (s *Store) FinishAct(ctx context.Context, id int64, outcome rbac.Outcome, d
 const forgetLines = 1000
 
 // PruneActs implements rbac.AuditStore, some at a time.
-func (s *Store) PruneActs(ctx context.Context, before, now time.Time) (int, error) {
+func (s *Audit) PruneActs(ctx context.Context, before, now time.Time) (int, error) {
 	for total := 0; ; {
 		var count, lines int
 		err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
@@ -105,7 +108,7 @@ func (s *Store) PruneActs(ctx context.Context, before, now time.Time) (int, erro
 // unchained is the last entry from before the chain, as the newest line says that tells it.
 const unchained = "(SELECT act FROM act_lines WHERE kind IN ('opened', 'pruned') ORDER BY seq DESC LIMIT 1)"
 
-func (s *Store) pruneActs(ctx context.Context, q querier, before, now time.Time) (count, lines int, err error) {
+func (s *Audit) pruneActs(ctx context.Context, q querier, before, now time.Time) (count, lines int, err error) {
 	err = s.chain(ctx, q, func(end *rbac.ChainEnd) ([]rbac.Line, error) {
 		n, err := q.exec(ctx, `DELETE FROM acts WHERE id IN (SELECT id FROM acts WHERE happened_at < $1 AND id <= coalesce(`+unchained+`, id)
 			ORDER BY happened_at LIMIT $2)`, micros(before), forgetLines)
@@ -139,7 +142,7 @@ func (s *Store) pruneActs(ctx context.Context, q querier, before, now time.Time)
 }
 
 // ChainPage implements rbac.ChainStore.
-func (s *Store) ChainPage(ctx context.Context, after int64, limit int) (page rbac.ChainPage, err error) {
+func (s *Audit) ChainPage(ctx context.Context, after int64, limit int) (page rbac.ChainPage, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if page.End, err = chainEnd(ctx, q); err != nil {
 			return err
@@ -192,13 +195,13 @@ func chainEnd(ctx context.Context, q querier) (end rbac.ChainEnd, err error) {
 }
 
 // LineBefore implements rbac.ChainStore.
-func (s *Store) LineBefore(ctx context.Context, at time.Time) (int64, error) {
+func (s *Audit) LineBefore(ctx context.Context, at time.Time) (int64, error) {
 	seq, err := one[int64](s.reads.row(ctx, "SELECT coalesce(max(seq), 0) FROM act_lines WHERE made_at < $1", micros(at)))
 	return seq, explain(err, "find a line of the audit log's chain")
 }
 
 // Unchained implements rbac.ChainStore.
-func (s *Store) Unchained(ctx context.Context) (int64, error) {
+func (s *Audit) Unchained(ctx context.Context) (int64, error) {
 	id, err := oneInt(s.reads.row(ctx, `SELECT id FROM acts a WHERE id > coalesce(`+unchained+`, id) AND NOT EXISTS (
 		SELECT 1 FROM act_lines l WHERE l.act = a.id AND (l.kind IN ('whole', 'ended') OR l.kind = 'started' AND a.outcome = 'started' AND a.detail = ''))
 		ORDER BY id LIMIT 1`))
@@ -206,7 +209,7 @@ func (s *Store) Unchained(ctx context.Context) (int64, error) {
 }
 
 // SaveHead implements rbac.ChainStore.
-func (s *Store) SaveHead(ctx context.Context, h rbac.Head) error {
+func (s *Audit) SaveHead(ctx context.Context, h rbac.Head) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "INSERT INTO act_heads ("+headColumns+") VALUES ($1, $2, $3, $4, $5) ON CONFLICT (seq) DO NOTHING",
 			h.Seq, h.Digest, micros(h.At), h.Signer, base64.StdEncoding.EncodeToString(h.Signature))
@@ -216,7 +219,7 @@ func (s *Store) SaveHead(ctx context.Context, h rbac.Head) error {
 }
 
 // LastHead implements rbac.ChainStore.
-func (s *Store) LastHead(ctx context.Context) (h rbac.Head, end rbac.ChainEnd, err error) {
+func (s *Audit) LastHead(ctx context.Context) (h rbac.Head, end rbac.ChainEnd, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if end, err = chainEnd(ctx, q); err != nil {
 			return err

@@ -85,18 +85,18 @@ func recorded(t *testing.T, s *Store) *rbac.Chain {
 		t.Helper()
 		at = at.Add(time.Minute)
 		e := rbac.Entry{At: at, ActorKind: "user", Actor: "ann", Operation: fmt.Sprint("op.", at.Minute()), Outcome: outcome, Mark: rbac.BreakGlass}
-		id, err := s.RecordAct(t.Context(), e)
+		id, err := s.Audit.RecordAct(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if id == 1 {
-			err = s.FinishAct(t.Context(), id, rbac.Done, "", at)
+			err = s.Audit.FinishAct(t.Context(), id, rbac.Done, "", at)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	chain := rbac.NewChain(s, rbactest.Seal{}, slog.New(slog.DiscardHandler))
+	chain := rbac.NewChain(s.Audit, rbactest.Seal{}, slog.New(slog.DiscardHandler))
 	for _, outcome := range []rbac.Outcome{rbac.Started, rbac.Denied, rbac.Failed, rbac.Done} {
 		record(outcome)
 	}
@@ -123,7 +123,7 @@ func TestAuditLogsFromBeforeTheChain(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		s, at := open(t), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		chain := rbac.NewChain(s, rbactest.Seal{}, slog.New(slog.DiscardHandler))
+		chain := rbac.NewChain(s.Audit, rbactest.Seal{}, slog.New(slog.DiscardHandler))
 		for range 2 {
 			execute(t, s, fmt.Sprintf(`INSERT INTO acts (happened_at, actor_kind, actor, token, operation, object, remote, request_id, outcome, detail)
 				VALUES (%d, 'user', 'ann', '', 'old', '', '', '', 'done', '')`, micros(at)))
@@ -135,7 +135,7 @@ func TestAuditLogsFromBeforeTheChain(t *testing.T) {
 			}
 		}
 		verify(0)
-		if _, err := s.RecordAct(t.Context(), rbac.Entry{At: at.Add(time.Hour), Outcome: rbac.Done}); err != nil {
+		if _, err := s.Audit.RecordAct(t.Context(), rbac.Entry{At: at.Add(time.Hour), Outcome: rbac.Done}); err != nil {
 			t.Fatal(err)
 		}
 		verify(2)
@@ -144,7 +144,7 @@ func TestAuditLogsFromBeforeTheChain(t *testing.T) {
 			pruned int
 			lines  int
 		}{{at.Add(time.Minute), 2, 2}, {at.Add(2 * time.Hour), 1, 1}} {
-			n, err := s.PruneActs(t.Context(), step.before, at.Add(3*time.Hour))
+			n, err := s.Audit.PruneActs(t.Context(), step.before, at.Add(3*time.Hour))
 			if err != nil || n != step.pruned {
 				t.Fatalf("pruned %d, %v; want %d", n, err, step.pruned)
 			}

@@ -16,7 +16,7 @@ func scanAct(row scanner) (e rbac.Entry, err error) {
 
 // Acts implements rbac.AuditStore. The statement has only the conditions that are
 // asked for, so that it can use its indexes; there are few forms of it.
-func (s *Store) Acts(ctx context.Context, f rbac.EntryFilter) ([]rbac.Entry, error) {
+func (s *Audit) Acts(ctx context.Context, f rbac.EntryFilter) ([]rbac.Entry, error) {
 	var where []string
 	var args []any
 	add := func(condition string, value any) {

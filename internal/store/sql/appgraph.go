@@ -9,7 +9,7 @@ import (
 )
 
 // Declared implements appgraph.Store.
-func (s *Store) Declared(ctx context.Context) ([]appgraph.Declared, error) {
+func (s *Catalogs) Declared(ctx context.Context) ([]appgraph.Declared, error) {
 	declared, err := collect(ctx, s.reads, func(row scanner) (d appgraph.Declared, err error) {
 		var parameters string
 		err = row.Scan(&d.Node, &d.Environment, &d.Type, &d.Title, &parameters)
@@ -26,7 +26,7 @@ func (s *Store) Declared(ctx context.Context) ([]appgraph.Declared, error) {
 }
 
 // Collections implements appgraph.Store.
-func (s *Store) Collections(ctx context.Context) ([]appgraph.Collection, error) {
+func (s *Catalogs) Collections(ctx context.Context) ([]appgraph.Collection, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (c appgraph.Collection, err error) {
 		err = row.Scan(&c.Collector, &c.Exporter, &c.Type, &c.Title, &c.Count)
 		return c, err

@@ -20,7 +20,7 @@ func TestAppgraph(t *testing.T) {
 			for _, c := range catalogs {
 				saveForGraph(t, s, c)
 			}
-			return s
+			return s.Catalogs
 		})
 	})
 }
@@ -38,11 +38,11 @@ func saveForGraph(t *testing.T, s *Store, c appgraphtest.Catalog) {
 	for _, one := range c.Collected {
 		saved.Collected = append(saved.Collected, inventory.Collected{Type: one.Type, Title: one.Title, Exporter: one.Exporter})
 	}
-	if err := s.SaveCatalog(t.Context(), saved); err != nil {
+	if err := s.Catalogs.SaveCatalog(t.Context(), saved); err != nil {
 		t.Fatal(err)
 	}
 	if c.Gone {
-		if err := s.DeactivateNode(t.Context(), c.Node, now.Add(time.Hour)); err != nil {
+		if err := s.Nodes.DeactivateNode(t.Context(), c.Node, now.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -81,7 +81,7 @@ func benchFacts(b *testing.B, s *Store, mode string, nodes int) {
 		if rename != "" {
 			f.Certname = fleet.Certname(rename)
 		}
-		if _, _, err := s.SaveFacts(b.Context(), f); err != nil {
+		if _, _, err := s.Facts.SaveFacts(b.Context(), f); err != nil {
 			b.Error(err)
 		}
 	}
@@ -147,7 +147,7 @@ func benchReports(b *testing.B, s *Store, resources int) {
 				b.Fatal(err)
 			}
 			r.ReceivedAt = time.Now()
-			if err := s.SaveReport(b.Context(), r); err != nil {
+			if err := s.Reports.SaveReport(b.Context(), r); err != nil {
 				b.Error(err)
 			}
 		}

@@ -6,10 +6,14 @@ import (
 
 	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
+// Backups is what agents keep before they change a file.
+type Backups struct{ *base }
+
 // SaveBackup implements filebucket.Store.
-func (s *Store) SaveBackup(ctx context.Context, b filebucket.Backup, quota filebucket.Quota) error {
+func (s *Backups) SaveBackup(ctx context.Context, b filebucket.Backup, quota filebucket.Quota) error {
 	path := fleet.DigestOf([]byte(b.Path))
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if quota != (filebucket.Quota{}) {
@@ -20,7 +24,7 @@ func (s *Store) SaveBackup(ctx context.Context, b filebucket.Backup, quota fileb
 		_, err := q.exec(ctx, `INSERT INTO backups (algorithm, sum, node, path_digest, path, blob, size, saved_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (algorithm, sum, node, path_digest) DO UPDATE
 			SET saved_at = CASE WHEN excluded.saved_at > backups.saved_at THEN excluded.saved_at ELSE backups.saved_at END`,
-			b.Algorithm, b.Sum, b.Node, path, clean(b.Path), b.Blob, b.Size, micros(b.At))
+			b.Algorithm, b.Sum, b.Node, path, query.Clean(b.Path), b.Blob, b.Size, micros(b.At))
 		return err
 	})
 	return explain(err, "save a backup of %s", b.Node)
@@ -47,7 +51,7 @@ func admitBackup(ctx context.Context, q querier, b filebucket.Backup, path fleet
 }
 
 // BackupUse implements filebucket.Store.
-func (s *Store) BackupUse(ctx context.Context, node fleet.Certname) (filebucket.Use, error) {
+func (s *Backups) BackupUse(ctx context.Context, node fleet.Certname) (filebucket.Use, error) {
 	use, err := backupUse(ctx, s.reads, node)
 	return use, explain(err, "count the backups of %s", node)
 }
@@ -59,7 +63,7 @@ func backupUse(ctx context.Context, q querier, node fleet.Certname) (use filebuc
 }
 
 // Blob implements filebucket.Store.
-func (s *Store) Blob(ctx context.Context, node fleet.Certname, algorithm, sum string) (blob fleet.Digest, size int64, err error) {
+func (s *Backups) Blob(ctx context.Context, node fleet.Certname, algorithm, sum string) (blob fleet.Digest, size int64, err error) {
 	query, args := "SELECT blob, size FROM backups WHERE algorithm = $1 AND sum = $2 LIMIT 1", []any{algorithm, sum}
 	if node != "" {
 		query, args = "SELECT blob, size FROM backups WHERE algorithm = $1 AND sum = $2 AND node = $3 LIMIT 1", append(args, node)
@@ -69,7 +73,7 @@ func (s *Store) Blob(ctx context.Context, node fleet.Certname, algorithm, sum st
 }
 
 // Backups implements filebucket.Store.
-func (s *Store) Backups(ctx context.Context, node fleet.Certname, from, to time.Time, limit int) ([]filebucket.Backup, error) {
+func (s *Backups) Backups(ctx context.Context, node fleet.Certname, from, to time.Time, limit int) ([]filebucket.Backup, error) {
 	last := int64(1<<63 - 1)
 	if !to.IsZero() {
 		last = micros(to)
@@ -83,13 +87,13 @@ func (s *Store) Backups(ctx context.Context, node fleet.Certname, from, to time.
 }
 
 // Blobs implements filebucket.Store.
-func (s *Store) Blobs(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Backups) Blobs(ctx context.Context) ([]fleet.Digest, error) {
 	list, err := collect(ctx, s.reads, one[fleet.Digest], "SELECT DISTINCT blob FROM backups ORDER BY blob")
 	return list, explain(err, "list backed up blobs")
 }
 
 // PruneBackups implements filebucket.Store.
-func (s *Store) PruneBackups(ctx context.Context, before time.Time) (int, error) {
+func (s *Backups) PruneBackups(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, "DELETE FROM backups WHERE saved_at < $1", micros(before))

@@ -9,7 +9,7 @@ import (
 )
 
 // Candidates implements compile.Reusables: for many nodes with two statements, what newest and newestStaged read of one.
-func (s *Store) Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
+func (s *Reusables) Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
 	found := make(map[fleet.Certname][]compile.Candidate, len(nodes))
 	names, err := jsonNames(nodes)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Store) Candidates(ctx context.Context, env fleet.Environment, nodes []f
 	}
 	query := "SELECT t.inputs, t.version, c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.") +
 		" FROM standings t JOIN compilations c ON c.id = t.compilation AND c.state = 'done'"
-	named := " WHERE t.environment = $1 AND t.certname IN (SELECT value FROM " + s.words().elements("$2") + " l) AND t.staged = "
+	named := " WHERE t.environment = $1 AND t.certname IN (SELECT value FROM " + s.words().Elements("$2") + " l) AND t.staged = "
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		clear(found)
 		for _, text := range []string{
@@ -53,14 +53,14 @@ type behind struct {
 func (b behind) Scan(into ...any) error { return b.scanner.Scan(append(b.first, into...)...) }
 
 // ReuseStopsOf implements compile.Reusables.
-func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
+func (s *Reusables) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.ReuseStop, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
 	}
 	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
 		WHERE environment = $1 AND (certname = '' OR certname IN (SELECT value FROM `+
-		s.words().elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
+		s.words().Elements("$2")+" l)) ORDER BY stopped_at DESC, version", env, names)
 	found := map[fleet.Certname][]compile.ReuseStop{}
 	for _, stop := range stops {
 		if stop.Node != "" {
@@ -75,7 +75,7 @@ func (s *Store) ReuseStopsOf(ctx context.Context, env fleet.Environment, nodes [
 }
 
 // WantAll is Want for each of wants, in one transaction.
-func (s *Store) WantAll(ctx context.Context, wants []compile.Want) (rows []compile.Compilation, err error) {
+func (s *Queue) WantAll(ctx context.Context, wants []compile.Want) (rows []compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows = make([]compile.Compilation, 0, len(wants))
 		for _, w := range wants {
@@ -97,7 +97,7 @@ type Holding struct {
 }
 
 // Holdings says of each of the nodes what it has.
-func (s *Store) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Holding, error) {
+func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Holding, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -110,6 +110,6 @@ func (s *Store) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet
 		found[node] = h
 		return none, err
 	}, `SELECT n.certname, COALESCE(f.seq, 0), COALESCE(k.digest, '') FROM nodes n LEFT JOIN factsets f ON f.node_id = n.id
-		LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname IN (SELECT value FROM `+s.words().elements("$1")+" l)", names)
+		LEFT JOIN catalogs k ON k.node_id = n.id AND k.received = 0 WHERE n.certname IN (SELECT value FROM `+s.words().Elements("$1")+" l)", names)
 	return found, explain(err, "read what nodes have")
 }

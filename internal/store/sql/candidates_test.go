@@ -20,12 +20,12 @@ func TestManyNodesAtOnce(t *testing.T) {
 		setFacts(t, s, "a.example", 7)
 		setFacts(t, s, "b.example", 9)
 		for node, received := range map[fleet.Certname]bool{"b.example": false, "c.example": true} {
-			err := s.SaveCatalog(t.Context(), inventory.Catalog{Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node)), Received: received})
+			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node)), Received: received})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.Holdings(t.Context(), []fleet.Certname{"a.example", "b.example", "c.example", "d.example"})
+		got, err := s.Reusables.Holdings(t.Context(), []fleet.Certname{"a.example", "b.example", "c.example", "d.example"})
 		want := map[fleet.Certname]Holding{"a.example": {FactsSeq: 7}, "b.example": {FactsSeq: 9, Catalog: fleet.DigestOf([]byte("b.example"))}, "c.example": {}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("what nodes have: %v (-want +got):\n%s", err, diff)
@@ -34,15 +34,15 @@ func TestManyNodesAtOnce(t *testing.T) {
 		ask := func(node fleet.Certname) compile.Want {
 			return compile.Want{Node: node, Environment: "production", Version: "v", FactsSeq: 7, Priority: compile.Previewing, At: time.Now(), Staged: true}
 		}
-		first, err := s.Want(t.Context(), ask("b.example"))
+		first, err := s.Queue.Want(t.Context(), ask("b.example"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.WantAll(t.Context(), []compile.Want{ask("a.example"), ask("b.example")})
+		rows, err := s.Queue.WantAll(t.Context(), []compile.Want{ask("a.example"), ask("b.example")})
 		if err != nil || len(rows) != 2 || rows[0].Node != "a.example" || rows[0].State != compile.Wanted || !rows[0].Staged || rows[1].ID != first.ID {
 			t.Errorf("wanted %+v, %v; the second was %d already", rows, err, first.ID)
 		}
-		if none, err := s.WantAll(t.Context(), nil); err != nil || len(none) != 0 {
+		if none, err := s.Queue.WantAll(t.Context(), nil); err != nil || len(none) != 0 {
 			t.Errorf("nothing is wanted: %v, %v", none, err)
 		}
 	})

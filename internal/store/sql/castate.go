@@ -26,13 +26,13 @@ func writeAnchor(ctx context.Context, q querier, a pki.Anchor) error {
 }
 
 // CAAnchor implements pki.Store.
-func (s *Store) CAAnchor(ctx context.Context) (pki.Anchor, error) {
+func (s *Authority) CAAnchor(ctx context.Context) (pki.Anchor, error) {
 	a, err := readAnchor(ctx, s.reads, "")
 	return a, explain(err, "read where the CA's records stand")
 }
 
 // ChangeCA implements pki.Store.
-func (s *Store) ChangeCA(ctx context.Context, c pki.Change) error {
+func (s *Authority) ChangeCA(ctx context.Context, c pki.Change) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		have, err := readAnchor(ctx, q, s.dialect.forUpdate)
 		if err != nil || have == c.After {
@@ -61,7 +61,7 @@ func (s *Store) ChangeCA(ctx context.Context, c pki.Change) error {
 	return explain(err, "apply a change of the CA")
 }
 
-func (s *Store) issue(ctx context.Context, q querier, certs []pki.Certificate) error {
+func (s *Authority) issue(ctx context.Context, q querier, certs []pki.Certificate) error {
 	for _, c := range certs {
 		if c.Current {
 			if err := s.takeName(ctx, q, c.Certname); err != nil {
@@ -95,7 +95,7 @@ func insertCertificate(ctx context.Context, q querier, c pki.Certificate) error 
 }
 
 // takeName makes room for a new certificate or request of name.
-func (s *Store) takeName(ctx context.Context, q querier, name fleet.Certname) error {
+func (s *Authority) takeName(ctx context.Context, q querier, name fleet.Certname) error {
 	if err := s.lockName(ctx, q, name); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) takeName(ctx context.Context, q querier, name fleet.Certname) er
 }
 
 // RestateCA implements pki.Store.
-func (s *Store) RestateCA(ctx context.Context, to pki.Anchor, certs []pki.Certificate) error {
+func (s *Authority) RestateCA(ctx context.Context, to pki.Anchor, certs []pki.Certificate) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if _, err := q.exec(ctx, "DELETE FROM certificates"); err != nil {
 			return err

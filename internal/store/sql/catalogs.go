@@ -15,7 +15,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
+
+// Catalogs is each node's newest catalog, with its resources and edges.
+type Catalogs struct{ *base }
 
 // storedCatalog is a catalog with the ids of its rows.
 type storedCatalog struct {
@@ -42,7 +46,7 @@ func (c storedCatalog) given() fleet.Digest {
 
 // SaveCatalog implements inventory.CatalogStore. Rows are compared before the
 // write; the write checks that they are still the same.
-func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
+func (s *Catalogs) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 	c.Resources, c.Edges = inventory.Distinct(c.Resources, c.Edges)
 	c.Collected = inventory.DistinctCollected(c.Collected)
 	err := again(ctx, func() error {
@@ -78,7 +82,7 @@ func (s *Store) SaveCatalog(ctx context.Context, c inventory.Catalog) error {
 
 // mustBeLeased keeps what comes of a compilation that is not wanted any more away: its
 // node was purged or left. Who purges waits until c is written.
-func (s *Store) mustBeLeased(ctx context.Context, q querier, c inventory.Catalog) error {
+func (s *Catalogs) mustBeLeased(ctx context.Context, q querier, c inventory.Catalog) error {
 	if c.Attempt == 0 {
 		return nil
 	}
@@ -105,7 +109,7 @@ func after(before storedCatalog, c inventory.Catalog) (next inventory.Catalog, s
 }
 
 // catalogHead reads the catalog's own row; seq is zero when there is none.
-func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
+func (s *Catalogs) catalogHead(ctx context.Context, q querier, name fleet.Certname) (c storedCatalog, err error) {
 	c.Certname = name
 	err = q.row(ctx, `SELECT c.node_id, c.seq, c.environment, c.digest, c.version, c.uuid, c.transaction_uuid, c.compiled_at, c.compilation,
 		c.produced_at, c.producer, c.job_id, c.config_version, c.code_id, c.received
@@ -119,7 +123,7 @@ func (s *Store) catalogHead(ctx context.Context, q querier, name fleet.Certname)
 }
 
 // catalogRows reads resources and edges. Their order is not that of the catalog.
-func (s *Store) catalogRows(ctx context.Context, q querier, c *storedCatalog) (err error) {
+func (s *Catalogs) catalogRows(ctx context.Context, q querier, c *storedCatalog) (err error) {
 	c.resources, err = collect(ctx, q, scanResource, `SELECT r.id, r.type, r.title, r.exported, r.file, r.line, r.tags, r.parameters,
 		COALESCE(p.parameters, '') FROM resources r LEFT JOIN resource_parameters p ON p.hash = r.parameters WHERE r.node_id = $1`, c.node)
 	if err != nil {
@@ -231,7 +235,7 @@ func orderOf(resources []inventory.Resource) []byte {
 	return text
 }
 
-func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, d catalogDiff) error {
+func (s *Catalogs) putCatalog(ctx context.Context, q querier, c inventory.Catalog, d catalogDiff) error {
 	now, produced := micros(c.CompiledAt), micros(c.ProducedAt)
 	seen, newest := int64(0), int64(math.MaxInt64) // compiling is no sign of life
 	if c.Received {
@@ -248,14 +252,14 @@ func (s *Store) putCatalog(ctx context.Context, q querier, c inventory.Catalog, 
 		count, err = q.exec(ctx, `UPDATE catalogs SET environment = $1, digest = $2, version = $3, uuid = $4, transaction_uuid = $5,
 			compiled_at = $6, seq = seq + $7, compilation = $8, produced_at = $9, producer = $10, job_id = $11, config_version = $12, code_id = $13,
 			received = $14 WHERE node_id = $15 AND seq = $16 AND node_id = $17 AND compilation <= $8 AND produced_at <= $18`,
-			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, clean(c.Producer),
-			clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
+			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, bit(d.order != nil), c.Compilation, produced, query.Clean(c.Producer),
+			query.Clean(c.JobID), query.Clean(c.ConfigVersion), query.Clean(c.CodeID), bit(c.Received), node, d.before.seq, d.before.node, newest)
 	} else {
 		count, err = q.exec(ctx, `INSERT INTO catalogs (environment, digest, version, uuid, transaction_uuid, compiled_at, compilation, produced_at,
 			producer, job_id, config_version, code_id, received, seq, node_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14) ON CONFLICT DO NOTHING`,
-			c.Environment, c.Digest, c.Version, clean(c.UUID), clean(c.Transaction), now, c.Compilation, produced,
-			clean(c.Producer), clean(c.JobID), clean(c.ConfigVersion), clean(c.CodeID), bit(c.Received), node)
+			c.Environment, c.Digest, c.Version, query.Clean(c.UUID), query.Clean(c.Transaction), now, c.Compilation, produced,
+			query.Clean(c.Producer), query.Clean(c.JobID), query.Clean(c.ConfigVersion), query.Clean(c.CodeID), bit(c.Received), node)
 	}
 	if err != nil || count == 0 {
 		return cmpErr(err, errStale)
@@ -292,7 +296,7 @@ var (
 	edgeRow = []column{{"node_id", ints}, {"source", texts}, {"target", texts}, {"relationship", texts}}
 )
 
-func (s *Store) putRows(ctx context.Context, q querier, node int64, d catalogDiff) error {
+func (s *Catalogs) putRows(ctx context.Context, q querier, node int64, d catalogDiff) error {
 	if _, err := q.exec(ctx, `INSERT INTO catalog_orders (node_id, resources) VALUES ($1, $2)
 		ON CONFLICT (node_id) DO UPDATE SET resources = excluded.resources`, node, d.order); err != nil {
 		return err
@@ -312,14 +316,14 @@ func (s *Store) putRows(ctx context.Context, q querier, node int64, d catalogDif
 	}
 	rows := make([][]any, len(d.added))
 	for i, r := range d.added {
-		rows[i] = []any{node, clean(r.Type), clean(r.Title), bit(r.Exported), clean(r.File), int64(r.Line), r.tags, r.hash}
+		rows[i] = []any{node, query.Clean(r.Type), query.Clean(r.Title), bit(r.Exported), query.Clean(r.File), int64(r.Line), r.tags, r.hash}
 	}
 	if err := s.dialect.insert(ctx, q, "resources", resourceRow, "", rows); err != nil {
 		return err
 	}
 	edges := make([][]any, len(d.edgesNew))
 	for i, e := range d.edgesNew {
-		edges[i] = []any{node, clean(e.Source), clean(e.Target), e.Relationship}
+		edges[i] = []any{node, query.Clean(e.Source), query.Clean(e.Target), e.Relationship}
 	}
 	return s.dialect.insert(ctx, q, "edges", edgeRow, "", edges)
 }
@@ -338,7 +342,7 @@ func parameterRows(added []storedResource) [][]any {
 }
 
 // Catalog implements inventory.CatalogStore.
-func (s *Store) Catalog(ctx context.Context, name fleet.Certname) (inventory.Catalog, error) {
+func (s *Catalogs) Catalog(ctx context.Context, name fleet.Certname) (inventory.Catalog, error) {
 	var c storedCatalog
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if c, err = s.catalogHead(ctx, q, name); err != nil {
@@ -362,7 +366,7 @@ func (s *Store) Catalog(ctx context.Context, name fleet.Certname) (inventory.Cat
 }
 
 // arrange puts resources in catalog order and edges in theirs.
-func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error {
+func (s *Catalogs) arrange(ctx context.Context, q querier, c *storedCatalog) error {
 	packed, err := one[[]byte](q.row(ctx, "SELECT resources FROM catalog_orders WHERE node_id = $1", c.node))
 	if err != nil {
 		return err
@@ -377,7 +381,7 @@ func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error 
 	}
 	position := make(map[resourceName]int, len(names))
 	for i, name := range names {
-		position[resourceName{clean(name[0]), clean(name[1])}] = i
+		position[resourceName{query.Clean(name[0]), query.Clean(name[1])}] = i
 	}
 	slices.SortFunc(c.resources, func(a, b storedResource) int {
 		return cmp.Compare(position[resourceName{a.Type, a.Title}], position[resourceName{b.Type, b.Title}])
@@ -400,7 +404,7 @@ func (s *Store) arrange(ctx context.Context, q querier, c *storedCatalog) error 
 
 // CatalogDigests implements inventory.CatalogStore. Finished compilations refer to
 // catalogs too.
-func (s *Store) CatalogDigests(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Catalogs) CatalogDigests(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest],
 		"SELECT digest FROM catalogs WHERE received = 0 UNION SELECT catalog FROM compilations WHERE catalog <> '' ORDER BY 1")
 	return digests, explain(err, "list catalog digests")

@@ -8,15 +8,16 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // OnChange has f called whenever something is committed that may make catalogs
 // wanted. It must not block, and may be called for nothing. Set it before the store
 // is used.
-func (s *Store) OnChange(f func()) { s.onChange = f }
+func (s *Wants) OnChange(f func()) { s.onChange = f }
 
 // noted hints that changes were noted, unless they were not.
-func (s *Store) noted(err error) {
+func (s *base) noted(err error) {
 	if s.onChange != nil && err == nil {
 		s.onChange()
 	}
@@ -27,8 +28,8 @@ const maxDetails = 4000
 
 // note remembers a change until it is considered. It runs in the write that makes
 // the change.
-func (s *Store) note(ctx context.Context, q querier, kind compile.ChangeKind, name fleet.Certname, details []string) error {
-	text := clean(strings.Join(details, "\n"))
+func (s *base) note(ctx context.Context, q querier, kind compile.ChangeKind, name fleet.Certname, details []string) error {
+	text := query.Clean(strings.Join(details, "\n"))
 	if len(text) > maxDetails || strings.Count(text, "\n") >= max(len(details), 1) { // a name with a line of its own
 		text = compile.Anything
 	}
@@ -41,7 +42,7 @@ func (s *Store) note(ctx context.Context, q querier, kind compile.ChangeKind, na
 
 // noteGone remembers that what some nodes export is not there any more; where says
 // which nodes.
-func (s *Store) noteGone(ctx context.Context, q querier, where string, arg any) error {
+func (s *base) noteGone(ctx context.Context, q querier, where string, arg any) error {
 	names, err := collect(ctx, q, one[fleet.Certname], "SELECT n.certname FROM nodes n WHERE n."+where+
 		" AND EXISTS (SELECT 1 FROM resources r WHERE r.node_id = n.id AND r.exported = 1) ORDER BY n.certname", arg)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) noteGone(ctx context.Context, q querier, where string, arg any) 
 }
 
 // NotedChanges implements compile.Wants.
-func (s *Store) NotedChanges(ctx context.Context, n int) ([]compile.Change, error) {
+func (s *Wants) NotedChanges(ctx context.Context, n int) ([]compile.Change, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (c compile.Change, err error) {
 		var details string
 		err = row.Scan(&c.Kind, &c.Node, &details, &c.Count)
@@ -69,7 +70,7 @@ func (s *Store) NotedChanges(ctx context.Context, n int) ([]compile.Change, erro
 }
 
 // Settle implements compile.Wants.
-func (s *Store) Settle(ctx context.Context, changes []compile.Change, wants []compile.Want, chains []compile.Chain) error {
+func (s *Wants) Settle(ctx context.Context, changes []compile.Change, wants []compile.Want, chains []compile.Chain) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		followed := make(map[fleet.Certname]compile.Chain, len(chains))
 		for _, c := range chains {
@@ -91,12 +92,12 @@ func (s *Store) Settle(ctx context.Context, changes []compile.Change, wants []co
 }
 
 // wantAhead wants a compilation that nobody waits for.
-func (s *Store) wantAhead(ctx context.Context, q querier, w compile.Want, chain compile.Chain) error {
+func (s *Wants) wantAhead(ctx context.Context, q querier, w compile.Want, chain compile.Chain) error {
 	chain.Node, chain.Environment = w.Node, w.Environment
 	if err := putChain(ctx, q, chain); err != nil {
 		return err
 	}
-	_, err := s.want(ctx, q, w)
+	_, err := s.queue.want(ctx, q, w)
 	return err
 }
 
@@ -108,12 +109,12 @@ func putChain(ctx context.Context, q querier, c compile.Chain) error {
 	}
 	_, err := q.exec(ctx, `INSERT INTO chains (certname, environment, rounds, because, stopped_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (certname, environment) DO UPDATE SET rounds = excluded.rounds, because = excluded.because, stopped_at = excluded.stopped_at`,
-		c.Node, c.Environment, c.Rounds, clean(c.Because), micros(c.StoppedAt))
+		c.Node, c.Environment, c.Rounds, query.Clean(c.Because), micros(c.StoppedAt))
 	return err
 }
 
 // Chains implements compile.Wants.
-func (s *Store) Chains(ctx context.Context) ([]compile.Chain, error) {
+func (s *Wants) Chains(ctx context.Context) ([]compile.Chain, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (c compile.Chain, err error) {
 		err = row.Scan(&c.Node, &c.Environment, &c.Rounds, &c.Because, at(&c.StoppedAt))
 		return c, err
@@ -122,7 +123,7 @@ func (s *Store) Chains(ctx context.Context) ([]compile.Chain, error) {
 }
 
 // SaveChains implements compile.Wants.
-func (s *Store) SaveChains(ctx context.Context, chains []compile.Chain) error {
+func (s *Wants) SaveChains(ctx context.Context, chains []compile.Chain) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		for _, c := range chains {
 			if err := putChain(ctx, q, c); err != nil {

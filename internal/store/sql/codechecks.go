@@ -7,18 +7,14 @@ import (
 
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/fleet"
-)
-
-var (
-	_ codecheck.Store = CodeChecks{}
-	_ codecheck.Fleet = (*Store)(nil)
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // CodeChecks is what was found in versions of code.
-type CodeChecks struct{ *Store }
+type CodeChecks struct{ *base }
 
 // SaveCheck implements codecheck.Store. Rows whose version is gone go with it.
-func (s CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
+func (s *CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -26,7 +22,7 @@ func (s CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO code_checks (environment, version, checked_at, document) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (environment, version) DO UPDATE SET checked_at = excluded.checked_at, document = excluded.document`,
-			r.Environment, r.Version, micros(r.At), clean(string(text)))
+			r.Environment, r.Version, micros(r.At), query.Clean(string(text)))
 		if err != nil {
 			return err
 		}
@@ -38,7 +34,7 @@ func (s CodeChecks) SaveCheck(ctx context.Context, r codecheck.Report) error {
 }
 
 // Check implements codecheck.Store.
-func (s CodeChecks) Check(ctx context.Context, env fleet.Environment, version fleet.Digest) (r codecheck.Report, err error) {
+func (s *CodeChecks) Check(ctx context.Context, env fleet.Environment, version fleet.Digest) (r codecheck.Report, err error) {
 	text, err := one[string](s.reads.row(ctx, "SELECT document FROM code_checks WHERE environment = $1 AND version = $2", env, version))
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &r)
@@ -47,7 +43,7 @@ func (s CodeChecks) Check(ctx context.Context, env fleet.Environment, version fl
 }
 
 // ClassesOf implements codecheck.Fleet.
-func (s *Store) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
+func (s *CodeChecks) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -65,7 +61,7 @@ func (s *Store) ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[flee
 		titles.WriteString(title + "\n")
 		return struct{}{}, err
 	}, `SELECT n.certname, r.title FROM nodes n JOIN resources r ON r.node_id = n.id
-		WHERE r.type = 'Class' AND n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l) ORDER BY n.certname, r.title`, list)
+		WHERE r.type = 'Class' AND n.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l) ORDER BY n.certname, r.title`, list)
 	sets := make(map[fleet.Certname]fleet.Digest, len(classes))
 	for node, names := range classes {
 		sets[node] = fleet.DigestOf([]byte(names.String()))

@@ -20,28 +20,28 @@ func TestCodeChecks(t *testing.T) {
 		t.Helper()
 		codechecktest.RunStore(t, func(t *testing.T) codecheck.Store {
 			t.Helper()
-			s := CodeChecks{open(t)}
+			s := open(t)
 			for _, env := range []fleet.Environment{"production", "test"} {
 				for _, number := range []string{"1", "2"} {
-					deployed(t, s.Store, env, codechecktest.Version(number))
+					deployed(t, s, env, codechecktest.Version(number))
 				}
 			}
-			return s
+			return s.CodeChecks
 		})
 		t.Run("a report goes with its version", func(t *testing.T) {
 			t.Parallel()
-			s := CodeChecks{open(t)}
+			s := open(t)
 			kept, gone := codechecktest.Version("1"), codechecktest.Version("2")
 			for _, env := range []fleet.Environment{"production", "test"} {
-				deployed(t, s.Store, env, kept)
-				check(t, s.SaveCheck(t.Context(), codecheck.Report{Environment: env, Version: kept}))
+				deployed(t, s, env, kept)
+				check(t, s.CodeChecks.SaveCheck(t.Context(), codecheck.Report{Environment: env, Version: kept}))
 			}
-			check(t, s.RemoveEnvironment(t.Context(), "test"))
-			deployed(t, s.Store, "production", gone)
-			check(t, s.SaveCheck(t.Context(), codecheck.Report{Environment: "production", Version: gone}))
-			_, err := s.Check(t.Context(), "production", kept)
+			check(t, s.Versions.RemoveEnvironment(t.Context(), "test"))
+			deployed(t, s, "production", gone)
+			check(t, s.CodeChecks.SaveCheck(t.Context(), codecheck.Report{Environment: "production", Version: gone}))
+			_, err := s.CodeChecks.Check(t.Context(), "production", kept)
 			check(t, err)
-			if _, err := s.Check(t.Context(), "test", kept); fault.Of(err) != fault.NotFound || err == nil {
+			if _, err := s.CodeChecks.Check(t.Context(), "test", kept); fault.Of(err) != fault.NotFound || err == nil {
 				t.Errorf("of a removed environment: %v", err)
 			}
 		})
@@ -53,11 +53,11 @@ func TestCodeChecks(t *testing.T) {
 				for _, title := range classes {
 					resources = append(resources, inventory.Resource{Type: "Class", Title: title}, inventory.Resource{Type: "File", Title: "/" + string(node) + title})
 				}
-				check(t, s.SaveCatalog(t.Context(), inventory.Catalog{
+				check(t, s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 					Certname: node, Environment: "production", Digest: fleet.DigestOf([]byte(node)), CompiledAt: time.Now(), Resources: resources,
 				}))
 			}
-			sets, err := s.ClassesOf(t.Context(), []fleet.Certname{"a", "b", "c", "d", "stranger"})
+			sets, err := s.CodeChecks.ClassesOf(t.Context(), []fleet.Certname{"a", "b", "c", "d", "stranger"})
 			check(t, err)
 			if len(sets) != 3 || sets["a"] != sets["b"] || sets["a"] == sets["c"] {
 				t.Errorf("sets: %s", cmp.Diff(nil, sets))
@@ -75,5 +75,5 @@ func check(t *testing.T, err error) {
 
 func deployed(t *testing.T, s *Store, env fleet.Environment, version fleet.Digest) {
 	t.Helper()
-	check(t, s.SaveVersion(t.Context(), code.Version{ID: version, Environment: env, DeployedAt: time.Now()}))
+	check(t, s.Versions.SaveVersion(t.Context(), code.Version{ID: version, Environment: env, DeployedAt: time.Now()}))
 }

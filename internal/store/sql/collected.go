@@ -5,6 +5,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 var collectedRow = []column{{"node_id", ints}, {"type", texts}, {"title", texts}, {"exporter", texts}}
@@ -13,7 +14,7 @@ var collectedRow = []column{{"node_id", ints}, {"type", texts}, {"title", texts}
 // runs in the write that has locked the catalog's row, so nobody else writes them.
 // Rows are compared, because what is collected may change where the catalog does
 // not, and mostly neither does.
-func (s *Store) putCollected(ctx context.Context, q querier, node int64, collected []inventory.Collected) error {
+func (s *Catalogs) putCollected(ctx context.Context, q querier, node int64, collected []inventory.Collected) error {
 	before, err := s.collectedRows(ctx, q, node)
 	if err != nil {
 		return err
@@ -24,7 +25,7 @@ func (s *Store) putCollected(ctx context.Context, q querier, node int64, collect
 	}
 	var rows [][]any
 	for _, c := range collected {
-		name := resourceName{clean(c.Type), clean(c.Title)}
+		name := resourceName{query.Clean(c.Type), query.Clean(c.Title)}
 		if exporter, ok := kept[name]; !ok || exporter != c.Exporter {
 			rows = append(rows, []any{node, name.kind, name.title, string(c.Exporter)})
 		}
@@ -40,7 +41,7 @@ func (s *Store) putCollected(ctx context.Context, q querier, node int64, collect
 }
 
 // collectedRows lists what a node collected, by type and title.
-func (s *Store) collectedRows(ctx context.Context, q querier, node int64) ([]inventory.Collected, error) {
+func (s *Catalogs) collectedRows(ctx context.Context, q querier, node int64) ([]inventory.Collected, error) {
 	return collect(ctx, q, func(row scanner) (c inventory.Collected, err error) {
 		err = row.Scan(&c.Type, &c.Title, &c.Exporter)
 		return c, err

@@ -10,6 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // exportedRows makes nodes with 60 resources each, of which the first two are
@@ -97,15 +98,15 @@ func TestCollectingUsesItsIndex(t *testing.T) {
 // explainPlan is the database's plan for a query.
 func explainPlan(tb testing.TB, s *Store, q *pql.Query) string {
 	tb.Helper()
-	t := &translation{words: queryWords{s.dialect.postgres}}
-	st := t.statement(q)
+	t := &query.Translation{Words: query.Words{Postgres: s.dialect.postgres}}
+	st := t.Statement(q)
 	lines, err := collect(tb.Context(), s.reads, func(row scanner) (line string, err error) {
 		if s.dialect.postgres {
 			return line, row.Scan(&line)
 		}
 		var a, b, c any
 		return line, row.Scan(&a, &b, &c, &line)
-	}, map[bool]string{true: "EXPLAIN ", false: "EXPLAIN QUERY PLAN "}[s.dialect.postgres]+st.text, t.args...)
+	}, map[bool]string{true: "EXPLAIN ", false: "EXPLAIN QUERY PLAN "}[s.dialect.postgres]+st.Text, t.Args...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -134,15 +135,15 @@ func TestOtherAskersDoNotHoldUpCompilations(t *testing.T) {
 	t.Parallel()
 	s := engines["sqlite"](t)
 	for range maxQueries {
-		s.asking <- struct{}{}
+		s.Queries.asking <- struct{}{}
 	}
 	q := checked(t, "nodes{}")
-	if err := s.Ask(t.Context(), inventory.Question{Query: q, Compiling: true}, func(json.RawMessage) error { return nil }); err != nil {
+	if err := s.Queries.Ask(t.Context(), inventory.Question{Query: q, Compiling: true}, func(json.RawMessage) error { return nil }); err != nil {
 		t.Errorf("a compilation asks: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Ask(ctx, inventory.Question{Query: q}, func(json.RawMessage) error { return nil }); fault.Of(err) != fault.Unavailable {
+	if err := s.Queries.Ask(ctx, inventory.Question{Query: q}, func(json.RawMessage) error { return nil }); fault.Of(err) != fault.Unavailable {
 		t.Errorf("another asks: %v, want Unavailable", err)
 	}
 }

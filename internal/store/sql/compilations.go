@@ -12,7 +12,7 @@ import (
 
 // Compilations reads those of the named rows that are there, by ID; of done ones also what they read but
 // for source files, as far as that is known.
-func (s *Store) Compilations(ctx context.Context, ids []int64) (rows []compile.Compilation, err error) {
+func (s *Queue) Compilations(ctx context.Context, ids []int64) (rows []compile.Compilation, err error) {
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, explain(err, "read compilations")
@@ -37,7 +37,7 @@ func (s *Store) Compilations(ctx context.Context, ids []int64) (rows []compile.C
 }
 
 // valuesOf is inputsOf without source files; nil if nothing is known.
-func (s *Store) valuesOf(ctx context.Context, q querier, id int64) (*compile.InputSet, error) {
+func (s *Queue) valuesOf(ctx context.Context, q querier, id int64) (*compile.InputSet, error) {
 	packed, err := one[[]byte](q.row(ctx, "SELECT document FROM compilation_inputs WHERE compilation = $1", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // that is the answer
@@ -45,6 +45,6 @@ func (s *Store) valuesOf(ctx context.Context, q querier, id int64) (*compile.Inp
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.unpackInputs(packed)
+	stored, err := s.inputs.unpackInputs(packed)
 	return &stored.InputSet, err
 }

@@ -10,9 +10,14 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
-var _ deliver.Store = (*Store)(nil)
+// Deliveries is which catalog each node may have: modes, generations, and catalogs that lost their resources.
+type Deliveries struct {
+	*base
+	inputs *Reusables
+}
 
 // What a mode is set for.
 const (
@@ -21,7 +26,7 @@ const (
 )
 
 // Modes implements deliver.ModeStore.
-func (s *Store) Modes(ctx context.Context) (groups []deliver.GroupMode, nodes int, err error) {
+func (s *Deliveries) Modes(ctx context.Context) (groups []deliver.GroupMode, nodes int, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		groups, err = collect(ctx, q, func(row scanner) (m deliver.GroupMode, err error) {
 			err = row.Scan(&m.Group, &m.Mode)
@@ -37,7 +42,7 @@ func (s *Store) Modes(ctx context.Context) (groups []deliver.GroupMode, nodes in
 }
 
 // ModesSet implements deliver.ModeStore.
-func (s *Store) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
+func (s *Deliveries) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (m deliver.ModeSet, err error) {
 		var kind, name string
 		err = row.Scan(&kind, &name, &m.Mode, at(&m.At), &m.By)
@@ -52,7 +57,7 @@ func (s *Store) ModesSet(ctx context.Context) ([]deliver.ModeSet, error) {
 }
 
 // SetMode implements deliver.ModeStore.
-func (s *Store) SetMode(ctx context.Context, m deliver.ModeSet) error {
+func (s *Deliveries) SetMode(ctx context.Context, m deliver.ModeSet) error {
 	kind, name := modeOfNode, string(m.Node)
 	if m.Group != "" {
 		kind, name = modeOfGroup, m.Group
@@ -64,14 +69,14 @@ func (s *Store) SetMode(ctx context.Context, m deliver.ModeSet) error {
 		}
 		_, err = q.exec(ctx, `INSERT INTO delivery_modes (kind, name, mode, set_at, set_by) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (kind, name) DO UPDATE SET mode = excluded.mode, set_at = excluded.set_at, set_by = excluded.set_by`,
-			kind, name, m.Mode, micros(m.At), clean(m.By))
+			kind, name, m.Mode, micros(m.At), query.Clean(m.By))
 		return err
 	})
 	return explain(err, "set the delivery mode of %s %s", kind, name)
 }
 
 // Standing implements deliver.Ledger. It is one statement: every node asks for it.
-func (s *Store) Standing(ctx context.Context, node fleet.Certname) (deliver.Standing, error) {
+func (s *Deliveries) Standing(ctx context.Context, node fleet.Certname) (deliver.Standing, error) {
 	standing := deliver.Standing{Node: node}
 	var head deliver.Generation
 	var newest deliver.Catalog
@@ -100,7 +105,7 @@ func (s *Store) Standing(ctx context.Context, node fleet.Certname) (deliver.Stan
 }
 
 // Take implements deliver.Ledger.
-func (s *Store) Take(ctx context.Context, step deliver.Step) error {
+func (s *Deliveries) Take(ctx context.Context, step deliver.Step) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if _, err := q.exec(ctx, "INSERT INTO deliveries (certname, mode, head) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING", step.Node, deliver.Live); err != nil {
 			return err
@@ -124,18 +129,18 @@ func (s *Store) Take(ctx context.Context, step deliver.Step) error {
 		}
 		g := step.Next
 		_, err = q.exec(ctx, "INSERT INTO generations ("+generationColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-			step.Node, head, g.Digest, g.Environment, g.Version, clean(g.UUID), g.Compilation, micros(g.CompiledAt), g.Release, micros(g.At), clean(g.By),
-			clean(g.Why), bit(g.Promoted))
+			step.Node, head, g.Digest, g.Environment, g.Version, query.Clean(g.UUID), g.Compilation, micros(g.CompiledAt), g.Release, micros(g.At), query.Clean(g.By),
+			query.Clean(g.Why), bit(g.Promoted))
 		return err
 	})
 	return explain(err, "change the delivery to %s", step.Node)
 }
 
 // SetPin implements deliver.Ledger.
-func (s *Store) SetPin(ctx context.Context, node fleet.Certname, p deliver.Pin) error {
+func (s *Deliveries) SetPin(ctx context.Context, node fleet.Certname, p deliver.Pin) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE deliveries SET pinned_at = $1, pinned_by = $2, pinned_why = $3
-			WHERE certname = $4 AND ($5 = 1 OR mode = 'released' AND head > 0)`, micros(p.At), clean(p.By), clean(p.Why), node, bit(p.At.IsZero()))
+			WHERE certname = $4 AND ($5 = 1 OR mode = 'released' AND head > 0)`, micros(p.At), query.Clean(p.By), query.Clean(p.Why), node, bit(p.At.IsZero()))
 		if err == nil && count == 0 && !p.At.IsZero() {
 			return fault.New(fault.Conflict, "%s has no released catalog that it could be pinned to", node)
 		}
@@ -145,7 +150,7 @@ func (s *Store) SetPin(ctx context.Context, node fleet.Certname, p deliver.Pin) 
 }
 
 // Promoted implements deliver.Ledger.
-func (s *Store) Promoted(ctx context.Context, node fleet.Certname, number int64) error {
+func (s *Deliveries) Promoted(ctx context.Context, node fleet.Certname, number int64) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "UPDATE generations SET promoted = 1 WHERE certname = $1 AND number = $2", node, number)
 		return err
@@ -156,7 +161,7 @@ func (s *Store) Promoted(ctx context.Context, node fleet.Certname, number int64)
 // Reinstate adds a done compilation that gave the catalog of a generation, so that it
 // can be made its node's newest, with what was read for it if that is known. NotFound
 // unless the generation is what its node has.
-func (s *Store) Reinstate(ctx context.Context, g deliver.Generation, now time.Time) (made compile.Compilation, err error) {
+func (s *Deliveries) Reinstate(ctx context.Context, g deliver.Generation, now time.Time) (made compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		has, err := one[int](q.row(ctx, "SELECT COUNT(*) FROM deliveries WHERE certname = $1 AND mode = 'released' AND head = $2", g.Node, g.Number))
 		if err == nil && has == 0 {
@@ -169,20 +174,20 @@ func (s *Store) Reinstate(ctx context.Context, g deliver.Generation, now time.Ti
 		if err != nil && !errors.Is(err, sql.ErrNoRows) { // it may be gone: then it cannot be used again
 			return err
 		}
-		made, err = s.insertDone(ctx, q, compile.Compilation{
+		made, err = s.inputs.insertDone(ctx, q, compile.Compilation{
 			Node: g.Node, Environment: g.Environment, Version: g.Version, FactsSeq: was.FactsSeq, Trusted: was.Trusted, Priority: compile.Background,
 			WantedAt: now, FinishedAt: now, Catalog: g.Digest, UUID: g.UUID,
 		})
 		if err != nil {
 			return err
 		}
-		if made.Inputs, err = s.inputsOf(ctx, q, g.Compilation); err != nil && fault.Of(err) != fault.NotFound {
+		if made.Inputs, err = s.inputs.inputsOf(ctx, q, g.Compilation); err != nil && fault.Of(err) != fault.NotFound {
 			return err
 		}
 		if err := keepCurrent(ctx, q, g.Node, g.Environment); err != nil {
 			return err
 		}
-		return s.putStanding(ctx, q, made)
+		return s.inputs.putStanding(ctx, q, made)
 	})
 	return made, explain(err, "show generation %d of %s", g.Number, g.Node)
 }

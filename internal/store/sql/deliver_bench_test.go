@@ -17,14 +17,14 @@ func BenchmarkStanding(b *testing.B) {
 	name := func(i int) fleet.Certname { return fleet.Certname(fmt.Sprintf("node-%d.example", i%1000)) }
 	for i := range 1000 {
 		g := deliver.Generation{Node: name(i), Number: 1, Catalog: delivertest.CatalogOf(fmt.Sprint(i))}
-		if err := s.Take(b.Context(), deliver.Step{Node: name(i), From: deliver.Live, To: deliver.Released, Next: &g}); err != nil {
+		if err := s.Deliveries.Take(b.Context(), deliver.Step{Node: name(i), From: deliver.Live, To: deliver.Released, Next: &g}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	i := 0
 	for b.Loop() {
 		i++
-		if standing, err := s.Standing(b.Context(), name(i)); err != nil || standing.Head == nil {
+		if standing, err := s.Deliveries.Standing(b.Context(), name(i)); err != nil || standing.Head == nil {
 			b.Fatal(standing, err)
 		}
 	}

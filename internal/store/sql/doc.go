@@ -1,6 +1,9 @@
 // Package sql keeps every record of Tutti in SQL: SQLite in one file by
-// default, PostgreSQL 15 or newer past one machine. One Store satisfies the ports
-// of inventory, compile, code, pki, bucket and rbac.
+// default, PostgreSQL 15 or newer past one machine.
+//
+// Open gives a Store. Its parts are small types, one for each area: Facts, Jobs, Queue,
+// Authority and so on. Each satisfies the ports of its core, as ports.go lists them, and
+// stands on base: the connections, the one writer and the dialect.
 //
 // The statements are the same for both databases; what differs stands in
 // sqlite.go and postgres.go. Text is compared bytewise on both.

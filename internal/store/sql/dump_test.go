@@ -49,7 +49,7 @@ func TestEveryTableIsDumpedAndLoaded(t *testing.T) {
 						t.Errorf("table %s has no row: the test does not see whether it is kept", table.Name)
 					}
 				}
-				if _, err := loaded.Unended(t.Context()); err != nil && fault.Of(err) != fault.Internal { // its rows are invented
+				if _, err := loaded.Jobs.Unended(t.Context()); err != nil && fault.Of(err) != fault.Internal { // its rows are invented
 					t.Error(err)
 				}
 				if diff := cmp.Diff(indexesOf(t, openTest(t, other(t))), indexesOf(t, loaded)); diff != "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // Unsettled implements event.Settler.
-func (s *Store) Unsettled(ctx context.Context, reportedBefore time.Time, n int) ([]event.Unsettled, error) {
+func (s *Events) Unsettled(ctx context.Context, reportedBefore time.Time, n int) ([]event.Unsettled, error) {
 	runs, err := collect(ctx, s.reads, scanEventRun, "SELECT "+eventRunColumns+` FROM event_runs
 		WHERE settled = 0 AND report <> '' AND (last = 0 OR ended_at > 0 OR reported_at < $1) ORDER BY reported_at, node, run LIMIT $2`, micros(reportedBefore), n)
 	if err != nil || len(runs) == 0 {
@@ -48,7 +48,7 @@ func (s *Store) Unsettled(ctx context.Context, reportedBefore time.Time, n int) 
 }
 
 // reportsOf reads what reports say of their runs, from the rows that queries use.
-func (s *Store) reportsOf(ctx context.Context, digests []fleet.Digest) (map[fleet.Digest]event.Report, error) {
+func (s *Events) reportsOf(ctx context.Context, digests []fleet.Digest) (map[fleet.Digest]event.Report, error) {
 	f := filter{dialect: s.dialect}
 	oneOf(&f, "r.digest", digests)
 	type found struct {
@@ -87,7 +87,7 @@ func (s *Store) reportsOf(ctx context.Context, digests []fleet.Digest) (map[flee
 }
 
 // SettleRuns implements event.Settler.
-func (s *Store) SettleRuns(ctx context.Context, settlements []event.Settlement, now time.Time) (settled []event.Settlement, err error) {
+func (s *Events) SettleRuns(ctx context.Context, settlements []event.Settlement, now time.Time) (settled []event.Settlement, err error) {
 	settlements = slices.Clone(settlements)
 	slices.SortFunc(settlements, func(a, b event.Settlement) int {
 		return cmp.Or(cmp.Compare(a.Run.Node, b.Run.Node), cmp.Compare(a.Run.ID, b.Run.ID))

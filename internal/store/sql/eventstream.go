@@ -14,8 +14,12 @@ import (
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
+
+// Events is what happens in runs, as it is told.
+type Events struct{ *base }
 
 const eventRunColumns = `node, run, job_id, environment, first, last, began_at, ended_at, status, missing, report, reported_at, settled`
 
@@ -32,7 +36,7 @@ type runKey struct {
 
 // TakeEvents implements event.Store. The rows of the runs are locked in order, and the numbers after them: whoever
 // holds the numbers waits for nobody.
-func (s *Store) TakeEvents(ctx context.Context, batches []event.Batch, now time.Time) ([]event.Taken, error) {
+func (s *Events) TakeEvents(ctx context.Context, batches []event.Batch, now time.Time) ([]event.Taken, error) {
 	order := make([]int, len(batches)) // by run; the batches of one run as they came
 	for i := range order {
 		order[i] = i
@@ -114,7 +118,7 @@ var streamRow = []column{
 }
 
 // appendEvents numbers events, stores them, and writes their runs.
-func (s *Store) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
+func (s *Events) appendEvents(ctx context.Context, q querier, parts []part, now time.Time) error {
 	count := 0
 	for _, p := range parts {
 		count += len(p.events)
@@ -140,7 +144,7 @@ func (s *Store) appendEvents(ctx context.Context, q querier, parts []part, now t
 				return err
 			}
 			rows = append(rows, []any{
-				e.Number, string(e.Node), e.Run, e.Job, clean(e.Environment), e.Kind, clean(e.Status), clean(e.Type), bit(e.Reported), micros(e.StoredAt), clean(string(detail)),
+				e.Number, string(e.Node), e.Run, e.Job, query.Clean(e.Environment), e.Kind, query.Clean(e.Status), query.Clean(e.Type), bit(e.Reported), micros(e.StoredAt), query.Clean(string(detail)),
 			})
 			number++
 		}
@@ -155,13 +159,13 @@ func (s *Store) appendEvents(ctx context.Context, q querier, parts []part, now t
 func updateEventRun(ctx context.Context, q querier, r event.Run) error {
 	_, err := q.exec(ctx, `UPDATE event_runs SET job_id = $1, environment = $2, first = $3, last = $4, began_at = $5, ended_at = $6, status = $7,
 		missing = $8, settled = $9 WHERE node = $10 AND run = $11`,
-		r.Job, clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
+		r.Job, query.Clean(r.Environment), r.First, r.Last, micros(r.Began), micros(r.Ended), query.Clean(r.Status), r.Missing, bit(r.Settled), r.Node, r.ID)
 	return err
 }
 
 // Events implements event.Store. The statement has only the conditions that are asked for, so that it can use
 // its indexes.
-func (s *Store) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
+func (s *Events) Events(ctx context.Context, f event.Filter) ([]event.Event, error) {
 	w := filter{dialect: s.dialect}
 	w.add("number > ?", f.After)
 	if f.Before > 0 {
@@ -200,13 +204,13 @@ func scanEvent(row scanner) (e event.Event, err error) {
 }
 
 // EventSpan implements event.Store.
-func (s *Store) EventSpan(ctx context.Context) (span event.Span, err error) {
+func (s *Events) EventSpan(ctx context.Context) (span event.Span, err error) {
 	err = s.reads.row(ctx, "SELECT COALESCE((SELECT MIN(number) FROM run_events), last + 1), last FROM event_numbers WHERE id = 1").Scan(&span.First, &span.Last)
 	return span, explain(err, "read which events of runs there are")
 }
 
 // EventsSince implements event.Store. Numbers and times grow together, so that it can be halved.
-func (s *Store) EventsSince(ctx context.Context, t time.Time) (int64, error) {
+func (s *Events) EventsSince(ctx context.Context, t time.Time) (int64, error) {
 	span, err := s.EventSpan(ctx)
 	if err != nil {
 		return 0, err
@@ -231,7 +235,7 @@ func (s *Store) EventsSince(ctx context.Context, t time.Time) (int64, error) {
 }
 
 // PruneEvents implements event.Store.
-func (s *Store) PruneEvents(ctx context.Context, before time.Time) (int, error) {
+func (s *Events) PruneEvents(ctx context.Context, before time.Time) (int, error) {
 	end, err := s.EventsSince(ctx, before)
 	if err != nil {
 		return 0, err

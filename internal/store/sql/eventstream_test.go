@@ -22,7 +22,7 @@ func TestEventStream(t *testing.T) {
 			t.Helper()
 			s := open(t)
 			return eventtest.Backend{
-				Store: s,
+				Store: s.Events,
 				Report: func(node fleet.Certname, run string, r event.Report, at time.Time) {
 					saveReportOf(t, s, node, run, r, at)
 				},
@@ -49,7 +49,7 @@ func saveReportOf(t *testing.T, s *Store, node fleet.Certname, run string, r eve
 			}},
 		})
 	}
-	if err := s.SaveReport(t.Context(), report); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), report); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,7 +57,7 @@ func saveReportOf(t *testing.T, s *Store, node fleet.Certname, run string, r eve
 // jobOn makes a job with one run.
 func jobOn(t *testing.T, s *Store, node fleet.Certname, transaction string) int64 {
 	t.Helper()
-	j, err := s.CreateJob(t.Context(), job.Job{Spec: job.Spec{Kind: job.Puppet}, Status: job.Queued, CreatedAt: eventtest.At(1)},
+	j, err := s.Jobs.CreateJob(t.Context(), job.Job{Spec: job.Spec{Kind: job.Puppet}, Status: job.Queued, CreatedAt: eventtest.At(1)},
 		[]job.Run{{ID: transaction, Number: 1, Node: node, State: job.Waiting}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -74,17 +74,17 @@ func TestEventsOfAPurgedNode(t *testing.T) {
 		for i, node := range []fleet.Certname{"a", "b"} {
 			saveReportOf(t, s, node, "r"+strconv.Itoa(i), event.Report{Started: eventtest.At(1), Ended: eventtest.At(2)}, eventtest.At(3))
 		}
-		runs, err := s.Unsettled(t.Context(), eventtest.At(9), 10)
+		runs, err := s.Events.Unsettled(t.Context(), eventtest.At(9), 10)
 		if err != nil || len(runs) != 2 {
 			t.Fatalf("%+v, %v", runs, err)
 		}
-		if settled, err := s.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0]), event.Settle(runs[1])}, eventtest.At(9)); err != nil || len(settled) != 2 {
+		if settled, err := s.Events.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0]), event.Settle(runs[1])}, eventtest.At(9)); err != nil || len(settled) != 2 {
 			t.Fatalf("%d runs, %v", len(settled), err)
 		}
-		if err := s.PurgeNode(t.Context(), "a"); err != nil {
+		if err := s.Nodes.PurgeNode(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.Events(t.Context(), event.Filter{Limit: 10})
+		rows, err := s.Events.Events(t.Context(), event.Filter{Limit: 10})
 		if err != nil || len(rows) != 2 || rows[0].Node != "b" {
 			t.Errorf("%+v, %v", rows, err)
 		}

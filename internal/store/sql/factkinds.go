@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // The kinds of value that a path has anywhere are kept with one node each that
@@ -14,7 +15,7 @@ var kindRow = []column{{"path_id", ints}, {"kind", ints}, {"node_id", ints}}
 
 // putKinds records the kinds of the changes at these positions, and adds them to
 // what is to be remembered after the commit.
-func (s *Store) putKinds(ctx context.Context, q querier, node int64, changes []inventory.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
+func (s *Facts) putKinds(ctx context.Context, q querier, node int64, changes []inventory.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
 	rows := make([][]any, 0, len(unseen))
 	for _, i := range unseen {
 		rows = append(rows, []any{ids[i], int64(changes[i].Kind), node})
@@ -23,24 +24,16 @@ func (s *Store) putKinds(ctx context.Context, q querier, node int64, changes []i
 	return s.dialect.insert(ctx, q, "fact_kinds", kindRow, "ON CONFLICT (path_id, kind) DO NOTHING", rows)
 }
 
-// witnessed holds for a row k of fact_kinds whose node still bears witness.
-const witnessed = "EXISTS (SELECT 1 FROM facts f WHERE f.node_id = k.node_id AND f.path_id = k.path_id AND f.kind = k.kind)"
-
-// elsewhere lists what other nodes have of the kinds that lost their witness. It
-// reads all facts, and only if there is such a kind.
-const elsewhere = "SELECT f.path_id, f.kind, min(f.node_id) FROM facts f WHERE f.path_id IN (SELECT k.path_id FROM fact_kinds k WHERE NOT " +
-	witnessed + ") GROUP BY f.path_id, f.kind"
-
 // findWitnesses names a new witness for each kind that lost its own.
-func (s *Store) findWitnesses(ctx context.Context) error {
-	lost, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM fact_kinds k WHERE NOT "+witnessed+")"))
+func (s *Facts) findWitnesses(ctx context.Context) error {
+	lost, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM fact_kinds k WHERE NOT "+query.Witnessed+")"))
 	if err != nil || !lost {
 		return explain(err, "look for fact kinds")
 	}
 	found, err := collect(ctx, s.reads, func(row scanner) (k [3]int64, err error) {
 		err = row.Scan(&k[0], &k[1], &k[2])
 		return k, err
-	}, elsewhere)
+	}, query.Elsewhere)
 	if err != nil {
 		return explain(err, "look for fact kinds")
 	}

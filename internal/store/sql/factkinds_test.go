@@ -18,7 +18,7 @@ func TestFactPathsFollowTheFacts(t *testing.T) {
 		s := open(t)
 		save := func(node fleet.Certname, values string) {
 			t.Helper()
-			if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: json.RawMessage(values), ReceivedAt: time.Now()}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: json.RawMessage(values), ReceivedAt: time.Now()}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -34,13 +34,13 @@ func TestFactPathsFollowTheFacts(t *testing.T) {
 		want("two nodes", "[map[path:[disk sda] type:integer] map[path:[disk sdb] type:string]]")
 		save("a.example", `{"disk": {"sda": "one", "sdb": "x"}}`)
 		want("another kind", "[map[path:[disk sda] type:integer] map[path:[disk sda] type:string] map[path:[disk sdb] type:string]]")
-		if err := s.findWitnesses(t.Context()); err != nil {
+		if err := s.Facts.findWitnesses(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want("witnesses found", "[map[path:[disk sda] type:integer] map[path:[disk sda] type:string] map[path:[disk sdb] type:string]]")
 		save("a.example", `{"disk": {"sda": "one"}}`)
 		want("a leaf less", "[map[path:[disk sda] type:integer] map[path:[disk sda] type:string]]")
-		if err := s.PurgeNode(t.Context(), "a.example"); err != nil {
+		if err := s.Nodes.PurgeNode(t.Context(), "a.example"); err != nil {
 			t.Fatal(err)
 		}
 		want("a node less", "[map[path:[disk sda] type:integer]]")

@@ -3,6 +3,8 @@ package sql
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // prunedPaths is how many fact paths are pruned with one look at all facts.
@@ -12,7 +14,7 @@ const prunedPaths = 5000
 const factPathLock = "hashtextextended('tutti fact paths', 4)"
 
 // usePaths keeps fact paths from being removed until the transaction ends. SQLite has one writer anyway.
-func (s *Store) usePaths(ctx context.Context, q querier) error {
+func (s *Facts) usePaths(ctx context.Context, q querier) error {
 	if !s.dialect.postgres {
 		return nil
 	}
@@ -22,7 +24,7 @@ func (s *Store) usePaths(ctx context.Context, q querier) error {
 
 // holdPaths waits until nobody uses fact paths, and keeps others from it until the transaction ends. What is remembered of
 // them is forgotten.
-func (s *Store) holdPaths(ctx context.Context, q querier) error {
+func (s *Facts) holdPaths(ctx context.Context, q querier) error {
 	if s.dialect.postgres {
 		if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock("+factPathLock+")"); err != nil {
 			return err
@@ -37,7 +39,7 @@ func (s *Store) holdPaths(ctx context.Context, q querier) error {
 // Facts have no index by path, so they are read for many paths at once, while nobody waits. What is written meanwhile is
 // noticed by the kinds of a path: they are forgotten first, with what is remembered in memory, so that whoever writes a
 // fact of such a path records a kind of it again; and a path with a kind is not removed.
-func (s *Store) PruneFactPaths(ctx context.Context) (int, error) {
+func (s *Facts) PruneFactPaths(ctx context.Context) (int, error) {
 	if err := s.findWitnesses(ctx); err != nil {
 		return 0, err
 	}
@@ -50,9 +52,9 @@ func (s *Store) PruneFactPaths(ctx context.Context) (int, error) {
 	}
 }
 
-func (s *Store) pruneFactPaths(ctx context.Context) (pruned int, more bool, err error) {
+func (s *Facts) pruneFactPaths(ctx context.Context) (pruned int, more bool, err error) {
 	ids, err := collect(ctx, s.reads, one[int64], `SELECT p.id FROM fact_paths p WHERE NOT EXISTS (
-		SELECT 1 FROM fact_kinds k WHERE k.path_id = p.id AND `+witnessed+`) ORDER BY p.id LIMIT $1`, prunedPaths)
+		SELECT 1 FROM fact_kinds k WHERE k.path_id = p.id AND `+query.Witnessed+`) ORDER BY p.id LIMIT $1`, prunedPaths)
 	if err != nil || len(ids) == 0 {
 		return 0, false, err
 	}
@@ -60,7 +62,7 @@ func (s *Store) pruneFactPaths(ctx context.Context) (pruned int, more bool, err 
 	if err != nil {
 		return 0, false, err
 	}
-	list := "(SELECT CAST(value AS BIGINT) FROM " + s.words().elements("$1") + " l)"
+	list := "(SELECT CAST(value AS BIGINT) FROM " + s.words().Elements("$1") + " l)"
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := s.holdPaths(ctx, q); err != nil {
 			return err

@@ -10,9 +10,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// FactQueue is facts that came apart from runs and are not applied yet.
+type FactQueue struct{ *base }
+
 const queuedFactsColumns = "certname, environment, digest, number, node_at, accepted_at, document, arrangement"
 
-func (s *Store) scanSet(row scanner) (set factqueue.Set, err error) {
+func (s *FactQueue) scanSet(row scanner) (set factqueue.Set, err error) {
 	var packed []byte
 	err = row.Scan(&set.Node, &set.Environment, &set.Digest, &set.Number, at(&set.Timestamp), at(&set.AcceptedAt), &packed, &set.Arrangement)
 	if err == nil {
@@ -22,7 +25,7 @@ func (s *Store) scanSet(row scanner) (set factqueue.Set, err error) {
 }
 
 // EnqueueFacts implements factqueue.Store.
-func (s *Store) EnqueueFacts(ctx context.Context, set factqueue.Set) (grown factqueue.Load, err error) {
+func (s *FactQueue) EnqueueFacts(ctx context.Context, set factqueue.Set) (grown factqueue.Load, err error) {
 	packed := s.packer.pack(set.Values)
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		got, err := s.enqueue(ctx, q, set, packed)
@@ -32,7 +35,7 @@ func (s *Store) EnqueueFacts(ctx context.Context, set factqueue.Set) (grown fact
 	return grown, explain(err, "queue the facts of %s", set.Node)
 }
 
-func (s *Store) enqueue(ctx context.Context, q querier, set factqueue.Set, packed []byte) (grown factqueue.Load, err error) {
+func (s *FactQueue) enqueue(ctx context.Context, q querier, set factqueue.Set, packed []byte) (grown factqueue.Load, err error) {
 	var number, produced int64
 	err = q.row(ctx, "SELECT f.number, f.produced_at FROM nodes n JOIN factsets f ON f.node_id = n.id WHERE n.certname = $1", set.Node).Scan(&number, &produced)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -67,19 +70,19 @@ func (s *Store) enqueue(ctx context.Context, q querier, set factqueue.Set, packe
 }
 
 // QueuedFacts implements factqueue.Store.
-func (s *Store) QueuedFacts(ctx context.Context, node fleet.Certname) (factqueue.Set, error) {
+func (s *FactQueue) QueuedFacts(ctx context.Context, node fleet.Certname) (factqueue.Set, error) {
 	set, err := s.scanSet(s.reads.row(ctx, "SELECT "+queuedFactsColumns+" FROM fact_intake WHERE certname = $1", node))
 	return set, explain(missing(err, "no facts of %s are queued", node), "read the queued facts of %s", node)
 }
 
 // DueFacts implements factqueue.Store.
-func (s *Store) DueFacts(ctx context.Context, n int) ([]factqueue.Set, error) {
+func (s *FactQueue) DueFacts(ctx context.Context, n int) ([]factqueue.Set, error) {
 	sets, err := collect(ctx, s.reads, s.scanSet, "SELECT "+queuedFactsColumns+" FROM fact_intake ORDER BY accepted_at, certname LIMIT $1", n)
 	return sets, explain(err, "read queued facts")
 }
 
 // DequeueFacts implements factqueue.Store.
-func (s *Store) DequeueFacts(ctx context.Context, sets []factqueue.Set) (gone factqueue.Load, err error) {
+func (s *FactQueue) DequeueFacts(ctx context.Context, sets []factqueue.Set) (gone factqueue.Load, err error) {
 	if len(sets) == 0 {
 		return gone, nil
 	}
@@ -102,10 +105,8 @@ func (s *Store) DequeueFacts(ctx context.Context, sets []factqueue.Set) (gone fa
 }
 
 // QueuedLoad implements factqueue.Store.
-func (s *Store) QueuedLoad(ctx context.Context) (load factqueue.Load, err error) {
+func (s *FactQueue) QueuedLoad(ctx context.Context) (load factqueue.Load, err error) {
 	err = s.reads.row(ctx, "SELECT COUNT(*), COALESCE(CAST(SUM(bytes) AS BIGINT), 0), COALESCE(MIN(accepted_at), 0) FROM fact_intake").
 		Scan(&load.Sets, &load.Bytes, at(&load.Oldest))
 	return load, explain(err, "look how many facts are queued")
 }
-
-var _ factqueue.Store = (*Store)(nil)

@@ -18,14 +18,14 @@ func (s shelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.Stor
 		Certname: set.Node, Environment: set.Environment, Values: set.Values, Timestamp: set.Timestamp, ReceivedAt: set.AcceptedAt, Number: set.Number,
 		Origin: inventory.Origin{ProducedAt: set.AcceptedAt}, Digest: fleet.DigestOf(set.Values),
 	}
-	stored, changed, err := s.Store.SaveFacts(ctx, f)
+	stored, changed, err := s.Store.Facts.SaveFacts(ctx, f)
 	out := storedSet(stored)
 	out.Values, out.Changed = nil, len(changed)
 	return out, err
 }
 
 func (s shelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.Stored, error) {
-	f, err := s.Store.Facts(ctx, node)
+	f, err := s.Store.Facts.Facts(ctx, node)
 	return storedSet(f), err
 }
 
@@ -42,7 +42,7 @@ func TestIntake(t *testing.T) {
 		factqueuetest.RunStore(t, func(t *testing.T) factqueuetest.Backend {
 			t.Helper()
 			s := open(t)
-			return factqueuetest.Backend{Store: s, Inventory: shelf{s}}
+			return factqueuetest.Backend{Store: s.FactQueue, Inventory: shelf{s}}
 		})
 	})
 }

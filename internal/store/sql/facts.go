@@ -7,17 +7,23 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
+
+// Facts is each node's facts, whole and by path, and its packages.
+type Facts struct {
+	*base
+	paths pathCache
+}
 
 // SaveFacts implements inventory.FactStore. The comparison with what is stored
 // happens before the write; the write checks that it still holds.
-func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
+func (s *Facts) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
 	if f.Digest == "" {
 		values, arrangement, err := inventory.CanonicalFacts(f.Values)
 		if err != nil {
@@ -38,7 +44,7 @@ func (s *Store) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.F
 }
 
 // spend remembers the number of a submission that came too late: the same one must not come again as a new one.
-func (s *Store) spend(ctx context.Context, stored inventory.FactSet, number int64) (inventory.FactSet, []string, error) {
+func (s *Facts) spend(ctx context.Context, stored inventory.FactSet, number int64) (inventory.FactSet, []string, error) {
 	if number <= stored.Number {
 		return stored, nil, nil
 	}
@@ -50,7 +56,7 @@ func (s *Store) spend(ctx context.Context, stored inventory.FactSet, number int6
 	return stored, nil, err
 }
 
-func (s *Store) tryFacts(ctx context.Context, f inventory.FactSet) (stored inventory.FactSet, changed []string, err error) {
+func (s *Facts) tryFacts(ctx context.Context, f inventory.FactSet) (stored inventory.FactSet, changed []string, err error) {
 	before, digests, err := s.factHead(ctx, f.Certname)
 	known := err == nil
 	if err != nil && fault.Of(err) != fault.NotFound {
@@ -118,7 +124,7 @@ func digestOrNone(text string) fleet.Digest {
 }
 
 // prepare makes what is written of facts that differ from those before.
-func (s *Store) prepare(d *factDiff, f inventory.FactSet) (err error) {
+func (s *Facts) prepare(d *factDiff, f inventory.FactSet) (err error) {
 	if d.changes, err = inventory.Diff(d.before.Values, f.Values); err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func (s *Store) prepare(d *factDiff, f inventory.FactSet) (err error) {
 }
 
 // putFacts writes the difference, and returns the paths that were new.
-func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]knownPath, error) {
+func (s *Facts) putFacts(ctx context.Context, q querier, f inventory.FactSet, d factDiff) (map[string]knownPath, error) {
 	now, produced := micros(f.ReceivedAt), micros(f.ProducedAt)
 	node, err := one[int64](q.row(ctx, `INSERT INTO nodes (certname, environment, facts_at, created_at) VALUES ($1, $2, $3, $3)
 		ON CONFLICT (certname) DO UPDATE SET environment = excluded.environment, facts_at = excluded.facts_at, `+activate("$4")+` RETURNING id`,
@@ -147,12 +153,12 @@ func (s *Store) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 		count, err = q.exec(ctx, `UPDATE factsets SET environment = $1, digest = $2, seq = $3, node_at = $4, received_at = $5,
 			produced_at = $6, producer = $7, packages = $8, number = $9, arrangement = $10
 			WHERE node_id = $11 AND seq = $12 AND digest = $13 AND produced_at <= $14 AND number = $15`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement,
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, query.Clean(f.Producer), d.packages, f.Number, d.arrangement,
 			node, d.before.Seq, d.before.Digest, d.newest, d.before.Number)
 	} else {
 		count, err = q.exec(ctx, `INSERT INTO factsets (environment, digest, seq, node_at, received_at, produced_at, producer, packages, number, arrangement, node_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, clean(f.Producer), d.packages, f.Number, d.arrangement, node)
+			f.Environment, f.Digest, f.Seq, micros(f.Timestamp), now, produced, query.Clean(f.Producer), d.packages, f.Number, d.arrangement, node)
 	}
 	if err != nil || count == 0 {
 		return nil, cmpErr(err, errStale)
@@ -204,7 +210,7 @@ func cmpErr(errs ...error) error {
 
 var factRow = []column{{"node_id", ints}, {"path_id", ints}, {"kind", ints}, {"value", texts}, {"number", floats}}
 
-func (s *Store) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]knownPath, error) {
+func (s *Facts) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]knownPath, error) {
 	ids, fresh, err := s.pathIDs(ctx, q, node, changes)
 	if err != nil {
 		return nil, err
@@ -217,7 +223,7 @@ func (s *Store) putLeaves(ctx context.Context, q querier, node int64, changes []
 			}
 			continue
 		}
-		rows = append(rows, []any{node, ids[i], int64(c.Kind), clean(c.Text), number(c.Leaf)})
+		rows = append(rows, []any{node, ids[i], int64(c.Kind), query.Clean(c.Text), number(c.Leaf)})
 	}
 	return fresh, s.dialect.insert(ctx, q, "facts", factRow,
 		"ON CONFLICT (node_id, path_id) DO UPDATE SET kind = excluded.kind, value = excluded.value, number = excluded.number", rows)
@@ -238,7 +244,7 @@ func number(l inventory.Leaf) *float64 {
 // pathIDs finds or makes the id of each change's path, and records kinds that it
 // has not had before. Paths come sorted, so two transactions make them in the same
 // order and cannot wait for each other.
-func (s *Store) pathIDs(ctx context.Context, q querier, node int64, changes []inventory.Change) (ids []int64, fresh map[string]knownPath, err error) {
+func (s *Facts) pathIDs(ctx context.Context, q querier, node int64, changes []inventory.Change) (ids []int64, fresh map[string]knownPath, err error) {
 	if err := s.usePaths(ctx, q); err != nil {
 		return nil, nil, err
 	}
@@ -249,14 +255,14 @@ func (s *Store) pathIDs(ctx context.Context, q querier, node int64, changes []in
 	}
 	rows := make([][]any, 0, len(unknown))
 	for _, i := range unknown {
-		rows = append(rows, []any{clean(changes[i].Path), clean(changes[i].Name())})
+		rows = append(rows, []any{query.Clean(changes[i].Path), query.Clean(changes[i].Name())})
 	}
 	if err := s.dialect.insert(ctx, q, "fact_paths", []column{{"path", texts}, {"name", texts}}, "ON CONFLICT (path) DO NOTHING", rows); err != nil {
 		return nil, nil, err
 	}
 	fresh = make(map[string]knownPath, len(unknown)+len(unseen))
 	for _, i := range unknown {
-		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", clean(changes[i].Path))); err != nil {
+		if ids[i], err = one[int64](q.row(ctx, "SELECT id FROM fact_paths WHERE path = $1", query.Clean(changes[i].Path))); err != nil {
 			return nil, nil, err
 		}
 		fresh[changes[i].Path] = knownPath{id: ids[i]}
@@ -264,17 +270,14 @@ func (s *Store) pathIDs(ctx context.Context, q querier, node int64, changes []in
 	return ids, fresh, s.putKinds(ctx, q, node, changes, ids, unseen, fresh)
 }
 
-// clean leaves out what PostgreSQL cannot keep.
-func clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
-
 // Facts implements inventory.FactStore.
-func (s *Store) Facts(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+func (s *Facts) Facts(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
 	f, _, err := s.factHead(ctx, name)
 	return f, err
 }
 
 // FactsAsTold implements inventory.FactStore.
-func (s *Store) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
+func (s *Facts) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
 	f, _, err := s.factsIn(ctx, name, "COALESCE(d.told, d.document)")
 	if err == nil { // facts that came sorted stand with what servers add
 		f.Values, err = inventory.WithoutTrusted(f.Values)
@@ -286,12 +289,12 @@ func (s *Store) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory
 type factDigests struct{ packages, arrangement fleet.Digest }
 
 // factHead reads a node's facts.
-func (s *Store) factHead(ctx context.Context, name fleet.Certname) (inventory.FactSet, factDigests, error) {
+func (s *Facts) factHead(ctx context.Context, name fleet.Certname) (inventory.FactSet, factDigests, error) {
 	return s.factsIn(ctx, name, "d.document")
 }
 
 // factsIn reads a node's facts, their values from a column of fact_documents.
-func (s *Store) factsIn(ctx context.Context, name fleet.Certname, column string) (f inventory.FactSet, n factDigests, err error) {
+func (s *Facts) factsIn(ctx context.Context, name fleet.Certname, column string) (f inventory.FactSet, n factDigests, err error) {
 	f.Certname = name
 	var packed []byte
 	err = s.reads.row(ctx, `SELECT f.environment, f.digest, f.seq, f.node_at, f.received_at, f.produced_at, f.producer, f.packages, f.arrangement, f.number,
@@ -309,7 +312,7 @@ func (s *Store) factsIn(ctx context.Context, name fleet.Certname, column string)
 
 // FactLeaves implements inventory.FactStore. The ids of the paths are looked up
 // first, so that the leaves are found by their key.
-func (s *Store) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -324,7 +327,7 @@ func (s *Store) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []
 		err = row.Scan(&id, &path)
 		known[id] = path
 		return id, err
-	}, "SELECT id, path FROM fact_paths WHERE path IN (SELECT value FROM "+s.words().elements("$1")+" l)", string(list))
+	}, "SELECT id, path FROM fact_paths WHERE path IN (SELECT value FROM "+s.words().Elements("$1")+" l)", string(list))
 	if err != nil || len(ids) == 0 {
 		return nil, explain(err, "read fact paths")
 	}
@@ -342,10 +345,10 @@ func (s *Store) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []
 		out[name] = append(out[name], leaf)
 		return none, err
 	}, `SELECT n.certname, f.path_id, f.kind, f.value FROM nodes n JOIN facts f ON f.node_id = n.id
-		WHERE n.certname IN (SELECT value FROM `+s.words().elements("$1")+` l)
-		AND f.path_id IN (SELECT CAST(value AS BIGINT) FROM `+s.words().elements("$2")+" k)", names, string(keys))
+		WHERE n.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
+		AND f.path_id IN (SELECT CAST(value AS BIGINT) FROM `+s.words().Elements("$2")+" k)", names, string(keys))
 	return out, explain(err, "read facts")
 }
 
 // words are those of queries in s's dialect.
-func (s *Store) words() queryWords { return queryWords{s.dialect.postgres} }
+func (s *base) words() query.Words { return query.Words{Postgres: s.dialect.postgres} }

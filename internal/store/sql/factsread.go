@@ -13,7 +13,7 @@ import (
 
 // Watched implements factqueue.Watch: what the catalogs read from which others of the
 // node are judged, the newest one and the newest staged one.
-func (s *Store) Watched(ctx context.Context, node fleet.Certname) ([]string, error) {
+func (s *Reusables) Watched(ctx context.Context, node fleet.Certname) ([]string, error) {
 	inputs, err := collect(ctx, s.reads, one[int64],
 		"SELECT t.inputs FROM nodes n JOIN standings t ON t.environment = n.environment AND t.certname = n.certname WHERE n.certname = $1 ORDER BY t.staged", node)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) Watched(ctx context.Context, node fleet.Certname) ([]string, err
 
 // factsRead lists the facts that a compilation read, as sorted JSON pointers below the
 // facts. The caller does not change the list.
-func (s *Store) factsRead(ctx context.Context, inputs int64) ([]string, error) {
+func (s *Reusables) factsRead(ctx context.Context, inputs int64) ([]string, error) {
 	if list, ok := s.factLists.get(inputs); ok {
 		return list, nil
 	}

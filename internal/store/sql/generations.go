@@ -18,7 +18,7 @@ func scanGeneration(row scanner) (g deliver.Generation, err error) {
 }
 
 // Unpromoted implements deliver.Ledger.
-func (s *Store) Unpromoted(ctx context.Context, after fleet.Certname, n int) ([]deliver.Generation, error) {
+func (s *Deliveries) Unpromoted(ctx context.Context, after fleet.Certname, n int) ([]deliver.Generation, error) {
 	list, err := collect(ctx, s.reads, scanGeneration, "SELECT "+generationColumns+` FROM generations WHERE promoted = 0 AND certname > $2
 		AND EXISTS (SELECT 1 FROM deliveries d WHERE d.certname = generations.certname AND d.mode = 'released' AND d.head = generations.number)
 		ORDER BY certname LIMIT $1`, max(n, 0), after)
@@ -26,19 +26,19 @@ func (s *Store) Unpromoted(ctx context.Context, after fleet.Certname, n int) ([]
 }
 
 // Generations implements deliver.Archive.
-func (s *Store) Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error) {
+func (s *Deliveries) Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error) {
 	list, err := collect(ctx, s.reads, scanGeneration, "SELECT "+generationColumns+" FROM generations WHERE certname = $1 ORDER BY number DESC", node)
 	return list, explain(err, "list the generations of %s", node)
 }
 
 // Keeps implements deliver.Archive.
-func (s *Store) Keeps(ctx context.Context, node fleet.Certname, catalog fleet.Digest) (bool, error) {
+func (s *Deliveries) Keeps(ctx context.Context, node fleet.Certname, catalog fleet.Digest) (bool, error) {
 	n, err := one[int](s.reads.row(ctx, "SELECT COUNT(*) FROM generations WHERE certname = $1 AND catalog = $2", node, catalog))
 	return n > 0, explain(err, "look for a generation of %s", node)
 }
 
 // PruneGenerations implements deliver.Archive.
-func (s *Store) PruneGenerations(ctx context.Context, keep int) (int, error) {
+func (s *Deliveries) PruneGenerations(ctx context.Context, keep int) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM generations WHERE number <= (SELECT d.head FROM deliveries d WHERE d.certname = generations.certname) - $1`, max(keep, 1))
@@ -48,20 +48,20 @@ func (s *Store) PruneGenerations(ctx context.Context, keep int) (int, error) {
 }
 
 // GenerationCatalogs implements deliver.Archive.
-func (s *Store) GenerationCatalogs(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Deliveries) GenerationCatalogs(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest], "SELECT DISTINCT catalog FROM generations ORDER BY catalog")
 	return digests, explain(err, "list released catalogs")
 }
 
 // HeadsIn implements deliver.Archive.
-func (s *Store) HeadsIn(ctx context.Context, env fleet.Environment) (int, error) {
+func (s *Deliveries) HeadsIn(ctx context.Context, env fleet.Environment) (int, error) {
 	n, err := one[int](s.reads.row(ctx, `SELECT COUNT(*) FROM deliveries d JOIN generations g ON g.certname = d.certname AND g.number = d.head
 		WHERE d.mode = 'released' AND g.environment = $1`, env))
 	return n, explain(err, "count the nodes with a released catalog of %s", env)
 }
 
 // Applied implements deliver.Archive. A run that changes nothing applies nothing.
-func (s *Store) Applied(ctx context.Context, node fleet.Certname) (a deliver.Applied, err error) {
+func (s *Deliveries) Applied(ctx context.Context, node fleet.Certname) (a deliver.Applied, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		err := q.row(ctx, `SELECT r.catalog_uuid, r.code_id, r.started_at FROM nodes n JOIN reports r ON r.node_id = n.id
 			WHERE n.certname = $1 AND r.catalog_uuid <> '' AND r.noop = 0 ORDER BY r.received_at DESC, r.digest DESC LIMIT 1`, node).

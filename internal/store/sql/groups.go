@@ -8,7 +8,8 @@ import (
 	"github.com/tutti-project/tutti/internal/classify"
 )
 
-var _ classify.Store = (*Store)(nil)
+// Groups is the tree of the classifier.
+type Groups struct{ *base }
 
 const groupColumns = "id, name, parent, revision, changed_at, changed_by, document"
 
@@ -46,7 +47,7 @@ func readGroups(ctx context.Context, q querier) ([]classify.Group, error) {
 
 // Groups implements classify.Store. What does not hang on the root, which only a
 // hand in the database can bring about, comes last.
-func (s *Store) Groups(ctx context.Context) (groups []classify.Group, revision int64, err error) {
+func (s *Groups) Groups(ctx context.Context) (groups []classify.Group, revision int64, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if revision, err = groupsRevision(ctx, q); err != nil {
@@ -79,7 +80,7 @@ func withDetached(groups []classify.Group) []classify.Group {
 }
 
 // GroupsRevision implements classify.Store.
-func (s *Store) GroupsRevision(ctx context.Context) (int64, error) {
+func (s *Groups) GroupsRevision(ctx context.Context) (int64, error) {
 	revision, err := groupsRevision(ctx, s.reads)
 	return revision, explain(err, "read the revision of the groups")
 }
@@ -94,7 +95,7 @@ func groupsRevision(ctx context.Context, q querier) (int64, error) {
 
 // ChangeGroups implements classify.Store. Changes are made one after the other:
 // they are few, and each is judged by the whole tree.
-func (s *Store) ChangeGroups(ctx context.Context, changes []classify.Change) (saved []classify.Group, err error) {
+func (s *Groups) ChangeGroups(ctx context.Context, changes []classify.Change) (saved []classify.Group, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		revision, err := lockGroups(ctx, q, s.dialect)
 		if err != nil {

@@ -15,7 +15,7 @@ func TestGroups(t *testing.T) {
 		t.Helper()
 		classifytest.RunStore(t, func(t *testing.T) classify.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Groups
 		})
 	})
 }
@@ -28,13 +28,13 @@ func TestDamagedGroups(t *testing.T) {
 		t.Helper()
 		s := open(t)
 		changes := []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}, {Kind: classify.Create, Group: classifytest.Sample(2)}}
-		if _, err := s.ChangeGroups(t.Context(), changes); err != nil {
+		if _, err := s.Groups.ChangeGroups(t.Context(), changes); err != nil {
 			t.Fatal(err)
 		}
 		for i, document := range []string{`{"rule":["~","name","("]}`, `{`} {
 			damage(t, s, changes[i].Group.ID, document)
 		}
-		groups, _, err := s.Groups(t.Context())
+		groups, _, err := s.Groups.Groups(t.Context())
 		if err != nil || len(groups) != 3 {
 			t.Fatalf("got %d groups, %v", len(groups), err)
 		}
@@ -44,10 +44,10 @@ func TestDamagedGroups(t *testing.T) {
 			}
 		}
 		changes[0].Kind, changes[1].Kind = classify.Update, classify.Delete
-		if _, err := s.ChangeGroups(t.Context(), changes); err != nil {
+		if _, err := s.Groups.ChangeGroups(t.Context(), changes); err != nil {
 			t.Error(err)
 		}
-		if groups, _, _ = s.Groups(t.Context()); len(groups) != 2 || groups[1].Defect != "" {
+		if groups, _, _ = s.Groups.Groups(t.Context()); len(groups) != 2 || groups[1].Defect != "" {
 			t.Errorf("after mending: %+v", groups)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 // SaveCatalogInputs implements inventory.InputStore.
-func (s *Store) SaveCatalogInputs(ctx context.Context, in inventory.CatalogInputs) error {
+func (s *Catalogs) SaveCatalogInputs(ctx context.Context, in inventory.CatalogInputs) error {
 	pairs := make([][2]string, len(in.Inputs))
 	for i, input := range in.Inputs {
 		pairs[i] = [2]string{input.Type, input.Name}
@@ -31,7 +31,7 @@ func (s *Store) SaveCatalogInputs(ctx context.Context, in inventory.CatalogInput
 }
 
 // CatalogInputs implements inventory.InputStore.
-func (s *Store) CatalogInputs(ctx context.Context, name fleet.Certname) (inventory.CatalogInputs, error) {
+func (s *Catalogs) CatalogInputs(ctx context.Context, name fleet.Certname) (inventory.CatalogInputs, error) {
 	in := inventory.CatalogInputs{Certname: name}
 	var text string
 	err := s.reads.row(ctx, `SELECT i.uuid, i.produced_at, i.inputs FROM nodes n JOIN catalog_inputs i ON i.node_id = n.id WHERE n.certname = $1`, name).
@@ -45,5 +45,3 @@ func (s *Store) CatalogInputs(ctx context.Context, name fleet.Certname) (invento
 	}
 	return in, explain(missing(err, "%s has no catalog inputs", name), "read the catalog inputs of %s", name)
 }
-
-var _ inventory.InputStore = (*Store)(nil)

@@ -11,6 +11,13 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Reusables is what compilations read: from it is judged whether a catalog still stands.
+type Reusables struct {
+	*base
+	groups    groupCache
+	factLists listCache
+}
+
 // storedInputs is a set without its sources, which are in groups.
 type storedInputs struct {
 	compile.InputSet
@@ -22,7 +29,7 @@ var groupRow = []column{{"digest", texts}, {"used_at", ints}, {"document", blobs
 
 // putInputs stores what a compilation read. Groups that are there are only marked,
 // and that once an hour, so that most sets write one row.
-func (s *Store) putInputs(ctx context.Context, q querier, id int64, set *compile.InputSet, now time.Time) error {
+func (s *Reusables) putInputs(ctx context.Context, q querier, id int64, set *compile.InputSet, now time.Time) error {
 	if set == nil {
 		return nil
 	}
@@ -62,7 +69,7 @@ func compareDigests(a, b fleet.Digest) int {
 }
 
 // inputsOf reads what a compilation read; NotFound if that is not known.
-func (s *Store) inputsOf(ctx context.Context, q querier, id int64) (*compile.InputSet, error) {
+func (s *Reusables) inputsOf(ctx context.Context, q querier, id int64) (*compile.InputSet, error) {
 	packed, err := one[[]byte](q.row(ctx, "SELECT document FROM compilation_inputs WHERE compilation = $1", id))
 	if err != nil {
 		return nil, missing(err, "what compilation %d read is not known", id)
@@ -85,7 +92,7 @@ func (s *Store) inputsOf(ctx context.Context, q querier, id int64) (*compile.Inp
 	return &set, nil
 }
 
-func (s *Store) unpackInputs(packed []byte) (stored storedInputs, err error) {
+func (s *Reusables) unpackInputs(packed []byte) (stored storedInputs, err error) {
 	text, err := s.packer.unpack(packed)
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
@@ -94,7 +101,7 @@ func (s *Store) unpackInputs(packed []byte) (stored storedInputs, err error) {
 }
 
 // groupText reads a group, which many nodes share: the last ones stay in memory.
-func (s *Store) groupText(ctx context.Context, q querier, digest fleet.Digest) ([]byte, error) {
+func (s *Reusables) groupText(ctx context.Context, q querier, digest fleet.Digest) ([]byte, error) {
 	if text, ok := s.groups.get(digest); ok {
 		return text, nil
 	}
@@ -110,7 +117,7 @@ func (s *Store) groupText(ctx context.Context, q querier, digest fleet.Digest) (
 }
 
 // Newest implements compile.Reusables.
-func (s *Store) Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
+func (s *Reusables) Newest(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
 	err = s.snapshotOften(ctx, func(ctx context.Context, q querier) error {
 		var inputs int64
 		if c, inputs, err = s.newest(ctx, q, node, env); err != nil {
@@ -123,7 +130,7 @@ func (s *Store) Newest(ctx context.Context, node fleet.Certname, env fleet.Envir
 }
 
 // newest reads the compilation, and whose inputs it has.
-func (s *Store) newest(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
+func (s *Reusables) newest(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
 	var stands fleet.Digest
 	err = q.row(ctx, "SELECT inputs, version FROM standings WHERE environment = $1 AND certname = $2 AND staged = 0", env, node).Scan(&inputs, &stands)
 	if err == nil {
@@ -136,7 +143,7 @@ func (s *Store) newest(ctx context.Context, q querier, node fleet.Certname, env 
 }
 
 // NewestStaged implements compile.Reusables.
-func (s *Store) NewestStaged(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
+func (s *Reusables) NewestStaged(ctx context.Context, node fleet.Certname, env fleet.Environment) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var inputs int64
 		if c, inputs, err = s.newestStaged(ctx, q, node, env); err != nil {
@@ -149,7 +156,7 @@ func (s *Store) NewestStaged(ctx context.Context, node fleet.Certname, env fleet
 }
 
 // WithInputs is a done compilation with what it read; NotFound if one of both is not kept.
-func (s *Store) WithInputs(ctx context.Context, id int64) (c compile.Compilation, err error) {
+func (s *Reusables) WithInputs(ctx context.Context, id int64) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1 AND state = 'done'", id))
 		if err != nil {
@@ -161,7 +168,7 @@ func (s *Store) WithInputs(ctx context.Context, id int64) (c compile.Compilation
 	return c, explain(err, "read what compilation %d is made of", id)
 }
 
-func (s *Store) newestStaged(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
+func (s *Reusables) newestStaged(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment) (c compile.Compilation, inputs int64, err error) {
 	var id int64
 	var stands fleet.Digest
 	err = q.row(ctx, "SELECT compilation, inputs, version FROM standings WHERE environment = $1 AND certname = $2 AND staged = 1", env, node).
@@ -174,7 +181,7 @@ func (s *Store) newestStaged(ctx context.Context, q querier, node fleet.Certname
 }
 
 // Restate implements compile.Reusables.
-func (s *Store) Restate(ctx context.Context, from int64, c compile.Compilation) (made compile.Compilation, err error) {
+func (s *Reusables) Restate(ctx context.Context, from int64, c compile.Compilation) (made compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		was, _, err := s.newest(ctx, q, c.Node, c.Environment)
 		if err != nil && fault.Of(err) != fault.NotFound {
@@ -202,7 +209,7 @@ func (s *Store) Restate(ctx context.Context, from int64, c compile.Compilation) 
 
 // promote adds a plain row of a staged catalog. Its standing takes the place of the
 // plain one, and counts as soon as the catalog is the newest.
-func (s *Store) promote(ctx context.Context, q querier, from int64, c compile.Compilation) (compile.Compilation, error) {
+func (s *Reusables) promote(ctx context.Context, q querier, from int64, c compile.Compilation) (compile.Compilation, error) {
 	was, inputs, err := s.newestStaged(ctx, q, c.Node, c.Environment)
 	if err == nil && was.ID != from {
 		err = fault.New(fault.NotFound, "%s has a newer catalog than that of compilation %d", c.Node, from)
@@ -224,7 +231,7 @@ func (s *Store) promote(ctx context.Context, q querier, from int64, c compile.Co
 }
 
 // insertDone adds a row that is done already.
-func (s *Store) insertDone(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
+func (s *Reusables) insertDone(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
 		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, finished_at, catalog, uuid)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'done', $8, $9, $10, $11) RETURNING `+compilationColumns,
@@ -233,7 +240,7 @@ func (s *Store) insertDone(ctx context.Context, q querier, c compile.Compilation
 
 // restamp makes c the compilation that gave its node's newest catalog, which stays
 // as it is.
-func (s *Store) restamp(ctx context.Context, q querier, from int64, c compile.Compilation) error {
+func (s *Reusables) restamp(ctx context.Context, q querier, from int64, c compile.Compilation) error {
 	count, err := q.exec(ctx, `UPDATE catalogs SET version = $1, uuid = $2, compilation = $3, config_version = $1, code_id = $1
 		WHERE compilation = $4 AND digest = $5 AND node_id = (SELECT id FROM nodes WHERE certname = $6)`,
 		c.Version, c.UUID, c.ID, from, c.Catalog, c.Node)
@@ -247,7 +254,7 @@ func (s *Store) restamp(ctx context.Context, q querier, from int64, c compile.Co
 }
 
 // StopReuse implements compile.Reusables.
-func (s *Store) StopReuse(ctx context.Context, stop compile.ReuseStop) error {
+func (s *Reusables) StopReuse(ctx context.Context, stop compile.ReuseStop) error {
 	differs, err := json.Marshal(stop.Differs)
 	if err != nil {
 		return err
@@ -274,7 +281,7 @@ func scanStop(row scanner) (stop compile.ReuseStop, err error) {
 }
 
 // ReuseStops implements compile.Reusables.
-func (s *Store) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
+func (s *Reusables) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.Environment) ([]compile.ReuseStop, error) {
 	stops, err := collect(ctx, s.reads, scanStop, "SELECT "+stopColumns+` FROM reuse_stops
 		WHERE certname IN ($1, '') AND environment = $2 ORDER BY stopped_at DESC, version`, node, env)
 	return stops, explain(err, "read where catalogs of %s are not used again", node)
@@ -282,7 +289,7 @@ func (s *Store) ReuseStops(ctx context.Context, node fleet.Certname, env fleet.E
 
 // pruneInputs forgets what only compilations read that are gone, and stops of
 // versions that no compilation is of.
-func (s *Store) pruneInputs(ctx context.Context, q querier, before time.Time) error {
+func (s *Reusables) pruneInputs(ctx context.Context, q querier, before time.Time) error {
 	if _, err := q.exec(ctx, `DELETE FROM compilation_inputs
 		WHERE NOT EXISTS (SELECT 1 FROM compilations c WHERE c.id = compilation_inputs.compilation)
 		AND NOT EXISTS (SELECT 1 FROM standings t WHERE t.inputs = compilation_inputs.compilation)`); err != nil {
@@ -332,5 +339,3 @@ func (s *Store) pruneInputs(ctx context.Context, q querier, before time.Time) er
 	}
 	return nil
 }
-
-var _ compile.Reusables = (*Store)(nil)

@@ -38,7 +38,7 @@ func benchBurst(b *testing.B, s *Store, queued bool) {
 			set := factqueue.Set{Node: name, Number: 1, Values: facts.Values, Digest: facts.Digest}
 			var err error
 			if queued {
-				_, err = s.EnqueueFacts(b.Context(), set)
+				_, err = s.FactQueue.EnqueueFacts(b.Context(), set)
 			} else {
 				_, err = shelf{s}.SaveFacts(b.Context(), set)
 			}

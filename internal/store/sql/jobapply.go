@@ -10,7 +10,7 @@ import (
 )
 
 // Apply implements job.Ledger.
-func (s *Store) Apply(ctx context.Context, events []job.Event) (applied []job.Applied, err error) {
+func (s *Jobs) Apply(ctx context.Context, events []job.Event) (applied []job.Applied, err error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (s *Store) Apply(ctx context.Context, events []job.Event) (applied []job.Ap
 }
 
 // packOutcomes packs outputs before the database waits for them.
-func (s *Store) packOutcomes(events []job.Event) [][]job.Chunk {
+func (s *Jobs) packOutcomes(events []job.Event) [][]job.Chunk {
 	packed := make([][]job.Chunk, len(events))
 	for i, e := range events {
 		if e.Outcome == nil {
@@ -62,7 +62,7 @@ type book struct {
 
 // loadBook reads the rows. Whoever changes a run holds its job's row, so the jobs are
 // locked first, in order.
-func (s *Store) loadBook(ctx context.Context, q querier, events []job.Event) (b book, err error) {
+func (s *Jobs) loadBook(ctx context.Context, q querier, events []job.Event) (b book, err error) {
 	b = book{jobs: map[int64]job.Job{}, runs: map[string]job.Run{}, touched: map[string]bool{}, changed: map[int64]bool{}}
 	ids := make([]string, len(events))
 	for i, e := range events {
@@ -156,7 +156,7 @@ func updateJob(ctx context.Context, q querier, j job.Job) error {
 }
 
 // Direct implements job.Ledger.
-func (s *Store) Direct(ctx context.Context, id int64, order job.Direction) (j job.Job, err error) {
+func (s *Jobs) Direct(ctx context.Context, id int64, order job.Direction) (j job.Job, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		before, err := s.scanJob(q.row(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = $1"+s.dialect.forUpdate, id))
 		if err != nil {

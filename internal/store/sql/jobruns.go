@@ -26,13 +26,13 @@ func scanRun(row scanner) (r job.Run, err error) {
 }
 
 // JobRun implements job.Archive.
-func (s *Store) JobRun(ctx context.Context, id string) (job.Run, error) {
+func (s *Jobs) JobRun(ctx context.Context, id string) (job.Run, error) {
 	r, err := scanRun(s.reads.row(ctx, "SELECT "+runColumns+" FROM job_runs WHERE id = $1", id))
 	return r, explain(missing(err, "there is no run %.80q", id), "read a run")
 }
 
 // Runs implements job.Archive.
-func (s *Store) Runs(ctx context.Context, id int64, page job.RunPage) ([]job.Run, error) {
+func (s *Jobs) Runs(ctx context.Context, id int64, page job.RunPage) ([]job.Run, error) {
 	f := filter{dialect: s.dialect}
 	f.add("job_id = ?", id)
 	f.add("number > ?", page.After)
@@ -48,21 +48,21 @@ func (s *Store) Runs(ctx context.Context, id int64, page job.RunPage) ([]job.Run
 }
 
 // WaitingRuns implements job.Ledger.
-func (s *Store) WaitingRuns(ctx context.Context, id int64, after, n int) ([]job.Run, error) {
+func (s *Jobs) WaitingRuns(ctx context.Context, id int64, after, n int) ([]job.Run, error) {
 	runs, err := collect(ctx, s.reads, scanRun, "SELECT "+runColumns+` FROM job_runs
 		WHERE job_id = $1 AND state = 'waiting' AND number > $2 ORDER BY number LIMIT $3`, id, after, n)
 	return runs, explain(err, "list the waiting runs of job %d", id)
 }
 
 // Due implements job.Ledger.
-func (s *Store) Due(ctx context.Context, now time.Time, n int) ([]job.Run, error) {
+func (s *Jobs) Due(ctx context.Context, now time.Time, n int) ([]job.Run, error) {
 	runs, err := collect(ctx, s.reads, scanRun, "SELECT "+runColumns+` FROM job_runs
 		WHERE state IN ('sent', 'running') AND due_at <= $1 ORDER BY due_at, job_id, number LIMIT $2`, micros(now), n)
 	return runs, explain(err, "list the runs that are due")
 }
 
 // UnfinishedOf implements job.Ledger.
-func (s *Store) UnfinishedOf(ctx context.Context, nodes []fleet.Certname) ([]job.Run, error) {
+func (s *Jobs) UnfinishedOf(ctx context.Context, nodes []fleet.Certname) ([]job.Run, error) {
 	f := filter{dialect: s.dialect, terms: []string{"state IN ('waiting', 'sent', 'running')"}}
 	if len(nodes) == 0 {
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *Store) UnfinishedOf(ctx context.Context, nodes []fleet.Certname) ([]job
 }
 
 // Changes implements job.Archive.
-func (s *Store) Changes(ctx context.Context, id, after int64, n int) (j job.Job, runs []job.Run, err error) {
+func (s *Jobs) Changes(ctx context.Context, id, after int64, n int) (j job.Job, runs []job.Run, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
 		if j, err = s.scanJob(q.row(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = $1", id)); err != nil {
 			return missing(err, "there is no job %d", id)
@@ -85,7 +85,7 @@ func (s *Store) Changes(ctx context.Context, id, after int64, n int) (j job.Job,
 }
 
 // MayFetch implements job.Archive.
-func (s *Store) MayFetch(ctx context.Context, node fleet.Certname, d fleet.Digest, endedAfter time.Time) (bool, error) {
+func (s *Jobs) MayFetch(ctx context.Context, node fleet.Certname, d fleet.Digest, endedAfter time.Time) (bool, error) {
 	n, err := one[int](s.reads.row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM job_files f JOIN job_runs r ON r.job_id = f.job_id
 		WHERE f.digest = $1 AND r.node = $2 AND (r.state IN ('waiting', 'sent', 'running') OR r.finished_at > $3) LIMIT 1) found`,
 		d, node, micros(endedAfter)))

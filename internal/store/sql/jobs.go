@@ -13,11 +13,14 @@ import (
 	"github.com/tutti-project/tutti/internal/job"
 )
 
+// Jobs is orders over many nodes and the runs that they have there.
+type Jobs struct{ *base }
+
 const jobColumns = `id, spec, actor, actor_kind, status, reason, halted, killed, rerun_of,
 	created_at, started_at, finished_at, counts, change, own_change`
 
 // scanJob reads jobColumns, and what else is asked for.
-func (s *Store) scanJob(row scanner, more ...any) (j job.Job, err error) {
+func (s *Jobs) scanJob(row scanner, more ...any) (j job.Job, err error) {
 	var spec []byte
 	var counts string
 	err = row.Scan(append([]any{
@@ -36,12 +39,12 @@ func (s *Store) scanJob(row scanner, more ...any) (j job.Job, err error) {
 	return j, nil
 }
 
-func (s *Store) packJSON(v any) ([]byte, error) {
+func (s *base) packJSON(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	return s.packer.pack(text), err
 }
 
-func (s *Store) unpackJSON(packed []byte, to any) error {
+func (s *base) unpackJSON(packed []byte, to any) error {
 	text, err := s.packer.unpack(packed)
 	if err == nil {
 		err = json.Unmarshal(text, to)
@@ -49,10 +52,10 @@ func (s *Store) unpackJSON(packed []byte, to any) error {
 	return err
 }
 
-func (s *Store) scanListedJob(row scanner) (job.Job, error) { return s.scanJob(row) }
+func (s *Jobs) scanListedJob(row scanner) (job.Job, error) { return s.scanJob(row) }
 
 // CreateJob implements job.Ledger.
-func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed []byte) (job.Job, error) {
+func (s *Jobs) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed []byte) (job.Job, error) {
 	spec, bulk := j.Spec.Apart()
 	text, err := s.packJSON(spec)
 	if err != nil {
@@ -103,14 +106,14 @@ func (s *Store) CreateJob(ctx context.Context, j job.Job, runs []job.Run, sealed
 }
 
 // packEdges is nil if there are none.
-func (s *Store) packEdges(edges []job.Edge) ([]byte, error) {
+func (s *Jobs) packEdges(edges []job.Edge) ([]byte, error) {
 	if len(edges) == 0 {
 		return nil, nil
 	}
 	return s.packJSON(edges)
 }
 
-func (s *Store) insertRuns(ctx context.Context, q querier, id int64, runs []job.Run) error {
+func (s *Jobs) insertRuns(ctx context.Context, q querier, id int64, runs []job.Run) error {
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
 		rows[i] = []any{id, int64(r.Number), r.ID, string(r.Node), string(r.State), r.Reason}
@@ -118,7 +121,7 @@ func (s *Store) insertRuns(ctx context.Context, q querier, id int64, runs []job.
 	return s.dialect.insert(ctx, q, "job_runs", []column{{"job_id", ints}, {"number", ints}, {"id", texts}, {"node", texts}, {"state", texts}, {"reason", texts}}, "", rows)
 }
 
-func (s *Store) insertJobFiles(ctx context.Context, q querier, id int64, files []job.FileRef) error {
+func (s *Jobs) insertJobFiles(ctx context.Context, q querier, id int64, files []job.FileRef) error {
 	rows := make([][]any, len(files))
 	for i, f := range files {
 		rows[i] = []any{string(f.Digest), id}
@@ -127,7 +130,7 @@ func (s *Store) insertJobFiles(ctx context.Context, q querier, id int64, files [
 }
 
 // Job implements job.Archive.
-func (s *Store) Job(ctx context.Context, id int64) (job.Job, error) {
+func (s *Jobs) Job(ctx context.Context, id int64) (job.Job, error) {
 	var packed, edges []byte
 	j, err := s.scanJob(s.reads.row(ctx, "SELECT "+jobColumns+", bulk, edges FROM jobs WHERE id = $1", id), &packed, &edges)
 	if err != nil {
@@ -144,7 +147,7 @@ func (s *Store) Job(ctx context.Context, id int64) (job.Job, error) {
 
 // Jobs implements job.Archive. The statement has only the conditions that are asked
 // for, so that it can use its indexes.
-func (s *Store) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
+func (s *Jobs) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
 	f := filter{dialect: s.dialect}
 	if page.Before > 0 {
 		f.add("id < ?", page.Before)
@@ -165,19 +168,19 @@ func (s *Store) Jobs(ctx context.Context, page job.Page) ([]job.Job, error) {
 }
 
 // Unended implements job.Ledger.
-func (s *Store) Unended(ctx context.Context) ([]job.Job, error) {
+func (s *Jobs) Unended(ctx context.Context) ([]job.Job, error) {
 	jobs, err := collect(ctx, s.reads, s.scanListedJob, "SELECT "+jobColumns+" FROM jobs WHERE status IN ('queued', 'running', 'stopping') ORDER BY id")
 	return jobs, explain(err, "list jobs that have not ended")
 }
 
 // Sealed implements job.Ledger.
-func (s *Store) Sealed(ctx context.Context, id int64) (sealed []byte, err error) {
+func (s *Jobs) Sealed(ctx context.Context, id int64) (sealed []byte, err error) {
 	err = s.reads.row(ctx, "SELECT sealed FROM jobs WHERE id = $1", id).Scan(&sealed)
 	return sealed, explain(missing(err, "there is no job %d", id), "read job %d", id)
 }
 
 // JobFiles implements job.Archive.
-func (s *Store) JobFiles(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Jobs) JobFiles(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest], "SELECT DISTINCT digest FROM job_files ORDER BY digest")
 	return digests, explain(err, "list the files of jobs")
 }

@@ -45,10 +45,10 @@ func childInventory(ctx context.Context, s *Store) {
 			for {
 				n := time.Now().UnixNano()
 				values := fmt.Appendf(nil, `{"n":%d,"static":{"a":[1,2,3]}}`, n)
-				_, _, err := s.SaveFacts(ctx, inventory.FactSet{Certname: node, Environment: "production", Values: values, ReceivedAt: time.Now()})
+				_, _, err := s.Facts.SaveFacts(ctx, inventory.FactSet{Certname: node, Environment: "production", Values: values, ReceivedAt: time.Now()})
 				say(&out, err, "facts %s %d\n", node, n)
 				r := sampleReport(node, 5, n)
-				say(&out, s.SaveReport(ctx, r), "report %s\n", r.ID)
+				say(&out, s.Reports.SaveReport(ctx, r), "report %s\n", r.ID)
 			}
 		})
 	}
@@ -130,12 +130,12 @@ func verify(t *testing.T, dir string, facts map[string]int64, reports map[string
 	}()
 	whole(t, s)
 	for id := range reports {
-		if _, err := s.Report(t.Context(), id); err != nil {
+		if _, err := s.Reports.Report(t.Context(), id); err != nil {
 			t.Errorf("acknowledged report: %v", err)
 		}
 	}
 	for node, n := range facts {
-		f, err := s.Facts(t.Context(), fleet.Certname(node))
+		f, err := s.Facts.Facts(t.Context(), fleet.Certname(node))
 		if err != nil {
 			t.Errorf("acknowledged facts: %v", err)
 			continue

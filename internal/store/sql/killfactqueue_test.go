@@ -20,7 +20,7 @@ import (
 // factqueueOf is a service over a store, with one place for sets that are applied at once, so
 // that most are queued.
 func factqueueOf(ctx context.Context, s *Store) (*factqueue.Service, error) {
-	return factqueue.New(ctx, factqueue.Parts{Store: s, Inventory: shelf{s}, Watch: s}, factqueue.Config{Direct: 1, Workers: 2})
+	return factqueue.New(ctx, factqueue.Parts{Store: s.FactQueue, Inventory: shelf{s}, Watch: s.Reusables}, factqueue.Config{Direct: 1, Workers: 2})
 }
 
 // childIntake submits facts until it is killed, and says which were accepted.
@@ -104,7 +104,7 @@ func verifyIntake(t *testing.T, dir string, accepted map[string]int64) {
 	t.Logf("%d sets were queued when the process was killed", service.Load().Sets)
 	drain(t, service)
 	for node, n := range accepted {
-		f, err := s.Facts(t.Context(), fleet.Certname(node))
+		f, err := s.Facts.Facts(t.Context(), fleet.Certname(node))
 		if err != nil {
 			t.Errorf("accepted facts: %v", err)
 			continue

@@ -27,16 +27,16 @@ func childJobs(ctx context.Context, s *Store) {
 				for i := range runs {
 					runs[i] = job.Run{ID: uuid.NewString(), Number: i + 1, Node: fleet.Certname(fmt.Sprintf("n%d.example", i)), State: job.Waiting}
 				}
-				j, err := s.CreateJob(ctx, job.Job{
+				j, err := s.Jobs.CreateJob(ctx, job.Job{
 					Spec:   job.Spec{Kind: job.Command, Command: &job.CommandSpec{Command: "x"}, Targets: job.Targets{All: true}},
 					Status: job.Queued, CreatedAt: time.Now(), Counts: job.Counts{job.Waiting: len(runs)},
 				}, runs, []byte("sealed"))
 				say(&out, err, "job %d\n", j.ID)
 				for _, r := range runs {
-					_, err := s.Apply(ctx, []job.Event{{Run: r.ID, What: job.WasSent, At: time.Now()}})
+					_, err := s.Jobs.Apply(ctx, []job.Event{{Run: r.ID, What: job.WasSent, At: time.Now()}})
 					say(&out, err, "sent %s\n", r.ID)
 					text, chunks := job.EncodeLines("output of "+r.ID, "", time.Now())
-					_, err = s.Apply(ctx, []job.Event{
+					_, err = s.Jobs.Apply(ctx, []job.Event{
 						{Run: r.ID, Node: r.Node, What: job.Accepted, At: time.Now()},
 						{Run: r.ID, Node: r.Node, What: job.Ended, State: job.Succeeded, Reason: "exit code 0", At: time.Now(), Outcome: &job.Outcome{Output: text, Chunks: chunks}},
 					})
@@ -95,23 +95,23 @@ func (a acknowledged) verify(t *testing.T, dir string) {
 	}()
 	whole(t, s)
 	for id := range a.jobs {
-		if _, err := s.Job(t.Context(), id); err != nil {
+		if _, err := s.Jobs.Job(t.Context(), id); err != nil {
 			t.Errorf("acknowledged job: %v", err)
 		}
 	}
 	for id := range a.sent {
-		if r, err := s.JobRun(t.Context(), id); err != nil || r.State == job.Waiting {
+		if r, err := s.Jobs.JobRun(t.Context(), id); err != nil || r.State == job.Waiting {
 			t.Errorf("acknowledged as sent: %s, %v", r.State, err)
 		}
 	}
 	for id := range a.ended {
-		r, err := s.JobRun(t.Context(), id)
-		chunks, outErr := s.Chunks(t.Context(), id, 0, 1)
+		r, err := s.Jobs.JobRun(t.Context(), id)
+		chunks, outErr := s.Jobs.Chunks(t.Context(), id, 0, 1)
 		if err != nil || outErr != nil || r.State != job.Succeeded || len(chunks) != 1 || string(chunks[0].Text) != "ooutput of "+id+"\n" {
 			t.Errorf("acknowledged as ended: %s, %v, %v, %v", r.State, chunks, err, outErr)
 		}
 	}
-	jobs, err := s.Jobs(t.Context(), job.Page{Limit: 100_000})
+	jobs, err := s.Jobs.Jobs(t.Context(), job.Page{Limit: 100_000})
 	if err != nil {
 		t.Error(err)
 	}
@@ -123,7 +123,7 @@ func (a acknowledged) verify(t *testing.T, dir string) {
 // agrees checks that a job's counts and status are what its rows say, and that only open jobs hold something sealed.
 func agrees(t *testing.T, s *Store, j job.Job) {
 	t.Helper()
-	runs, err := s.Runs(t.Context(), j.ID, job.RunPage{Limit: 100})
+	runs, err := s.Jobs.Runs(t.Context(), j.ID, job.RunPage{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func agrees(t *testing.T, s *Store, j job.Job) {
 	if fmt.Sprint(counts) != fmt.Sprint(j.Counts) || j.Status.Final() != (counts.Open() == 0) {
 		t.Errorf("job %d is %s and says %v, its rows %v", j.ID, j.Status, j.Counts, counts)
 	}
-	if sealed, err := s.Sealed(t.Context(), j.ID); err != nil || (len(sealed) == 0) != j.Status.Final() {
+	if sealed, err := s.Jobs.Sealed(t.Context(), j.ID); err != nil || (len(sealed) == 0) != j.Status.Final() {
 		t.Errorf("job %d is %s and holds %d sealed bytes, %v", j.ID, j.Status, len(sealed), err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // newest reads a page of what a statement without conditions selects.
-func newest[T any, S ~string](ctx context.Context, s *Store, scan func(scanner) (T, error), selection string, page fleet.Newest[S]) ([]T, error) {
+func newest[T any, S ~string](ctx context.Context, s *base, scan func(scanner) (T, error), selection string, page fleet.Newest[S]) ([]T, error) {
 	f := filter{dialect: s.dialect}
 	if page.Before > 0 {
 		f.add("id < ?", page.Before)

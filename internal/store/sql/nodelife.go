@@ -20,7 +20,7 @@ const producedLast = `COALESCE((SELECT MAX(t.at) FROM (SELECT f.produced_at AS a
 	UNION ALL SELECT n.report_produced_at) t), 0)`
 
 // DeactivateNode implements inventory.NodeStore.
-func (s *Store) DeactivateNode(ctx context.Context, name fleet.Certname, since time.Time) error {
+func (s *Nodes) DeactivateNode(ctx context.Context, name fleet.Certname, since time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := ensureNode(ctx, q, name, since); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *Store) DeactivateNode(ctx context.Context, name fleet.Certname, since t
 }
 
 // leave does what goes with nodes that left: nothing is compiled for them any more.
-func (s *Store) leave(ctx context.Context, q querier, where string, arg any) error {
+func (s *Nodes) leave(ctx context.Context, q querier, where string, arg any) error {
 	_, err := q.exec(ctx, "DELETE FROM compilations WHERE state IN ('wanted', 'leased') AND certname IN (SELECT certname FROM nodes WHERE "+where+")", arg)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func ensureNode(ctx context.Context, q querier, name fleet.Certname, now time.Ti
 }
 
 // ConfigureExpiration implements inventory.NodeStore.
-func (s *Store) ConfigureExpiration(ctx context.Context, name fleet.Certname, expire bool, when time.Time) error {
+func (s *Nodes) ConfigureExpiration(ctx context.Context, name fleet.Certname, expire bool, when time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := ensureNode(ctx, q, name, when); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (s *Store) ConfigureExpiration(ctx context.Context, name fleet.Certname, ex
 }
 
 // ExpireNodes implements inventory.NodeStore.
-func (s *Store) ExpireNodes(ctx context.Context, before, now time.Time) (int, error) {
+func (s *Nodes) ExpireNodes(ctx context.Context, before, now time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `UPDATE nodes AS n SET expired_at = $2 WHERE n.deactivated_at = 0 AND n.expired_at = 0 AND n.keeps = 0
@@ -78,7 +78,7 @@ func (s *Store) ExpireNodes(ctx context.Context, before, now time.Time) (int, er
 }
 
 // PurgeLeftNodes implements inventory.NodeStore.
-func (s *Store) PurgeLeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
+func (s *Nodes) PurgeLeftNodes(ctx context.Context, before time.Time, limit int) ([]fleet.Certname, error) {
 	var purged []fleet.Certname
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		names, err := collect(ctx, q, one[fleet.Certname], "SELECT certname FROM nodes WHERE "+leftAt+" > 0 AND "+leftAt+" < $1 ORDER BY "+

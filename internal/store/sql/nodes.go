@@ -9,6 +9,9 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
+// Nodes is who is known, active or gone.
+type Nodes struct{ *base }
+
 const nodeColumns = `certname, environment, facts_at, catalog_at, catalog_digest, report_at, latest_report,
 	latest_status, latest_noop, latest_corrective, created_at, deactivated_at, expired_at`
 
@@ -19,7 +22,7 @@ func scanNode(row scanner) (n inventory.Node, err error) {
 }
 
 // Nodes implements inventory.NodeStore.
-func (s *Store) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Node, error) {
+func (s *Nodes) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Node, error) {
 	if err := inventory.CheckPage(page); err != nil {
 		return nil, err
 	}
@@ -29,13 +32,13 @@ func (s *Store) Nodes(ctx context.Context, page inventory.Page) ([]inventory.Nod
 }
 
 // NodesNamed implements inventory.NodeStore.
-func (s *Store) NodesNamed(ctx context.Context, names []fleet.Certname) ([]inventory.Node, error) {
+func (s *Nodes) NodesNamed(ctx context.Context, names []fleet.Certname) ([]inventory.Node, error) {
 	list, err := jsonNames(names)
 	if err != nil {
 		return nil, err
 	}
 	nodes, err := collect(ctx, s.reads, scanNode,
-		"SELECT "+nodeColumns+" FROM nodes WHERE certname IN (SELECT value FROM "+s.words().elements("$1")+" l) ORDER BY certname", list)
+		"SELECT "+nodeColumns+" FROM nodes WHERE certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY certname", list)
 	return nodes, explain(err, "read nodes")
 }
 
@@ -52,13 +55,13 @@ func jsonNames(names []fleet.Certname) (string, error) {
 }
 
 // Node implements inventory.NodeStore.
-func (s *Store) Node(ctx context.Context, name fleet.Certname) (inventory.Node, error) {
+func (s *Nodes) Node(ctx context.Context, name fleet.Certname) (inventory.Node, error) {
 	n, err := scanNode(s.reads.row(ctx, "SELECT "+nodeColumns+" FROM nodes WHERE certname = $1", name))
 	return n, explain(missing(err, "nothing is known of node %s", name), "read node %s", name)
 }
 
 // PurgeNode implements inventory.NodeStore.
-func (s *Store) PurgeNode(ctx context.Context, name fleet.Certname) error {
+func (s *Nodes) PurgeNode(ctx context.Context, name fleet.Certname) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		known, err := s.purgeNamed(ctx, q, name)
 		if err == nil && !known {
@@ -70,7 +73,7 @@ func (s *Store) PurgeNode(ctx context.Context, name fleet.Certname) error {
 }
 
 // purgeNamed forgets a node; known is whether there was anything to forget.
-func (s *Store) purgeNamed(ctx context.Context, q querier, name fleet.Certname) (known bool, err error) {
+func (s *Nodes) purgeNamed(ctx context.Context, q querier, name fleet.Certname) (known bool, err error) {
 	compilations, err := q.exec(ctx, "DELETE FROM compilations WHERE certname = $1", name)
 	if err != nil {
 		return false, err

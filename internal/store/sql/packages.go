@@ -11,7 +11,7 @@ const packagesOf = `SELECT p.id, p.name, p.version, p.provider FROM node_package
 
 // putPackages makes list, which is sorted, the packages of a node. Packages that no
 // node has any more stay, like the paths of facts: they come back.
-func (s *Store) putPackages(ctx context.Context, q querier, node int64, list []inventory.Package) error {
+func (s *Facts) putPackages(ctx context.Context, q querier, node int64, list []inventory.Package) error {
 	before := map[inventory.Package]int64{}
 	if _, err := collect(ctx, q, func(row scanner) (p inventory.Package, err error) {
 		var id int64
@@ -50,7 +50,7 @@ func (s *Store) putPackages(ctx context.Context, q querier, node int64, list []i
 }
 
 // Packages implements inventory.PackageStore.
-func (s *Store) Packages(ctx context.Context, name fleet.Certname) ([]inventory.Package, error) {
+func (s *Facts) Packages(ctx context.Context, name fleet.Certname) ([]inventory.Package, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (p inventory.Package, err error) {
 		err = row.Scan(&p.Name, &p.Version, &p.Provider)
 		return p, err

@@ -14,8 +14,11 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 )
 
+// Authority is what the CA issued, revoked and was asked for.
+type Authority struct{ *base }
+
 // lockName lets one process at a time change who a name stands for.
-func (s *Store) lockName(ctx context.Context, q querier, name fleet.Certname) error {
+func (s *Authority) lockName(ctx context.Context, q querier, name fleet.Certname) error {
 	if !s.dialect.postgres {
 		return nil
 	}
@@ -36,7 +39,7 @@ func scanRequestHead(row scanner) (h pki.RequestHead, err error) {
 const insertRequest = "INSERT INTO requests (certname, pem, received_at, origin) VALUES ($1, $2, $3, $4) ON CONFLICT (certname) DO "
 
 // free is a Conflict if a name has a good certificate; nobody changes that before the transaction ends.
-func (s *Store) free(ctx context.Context, q querier, name fleet.Certname) error {
+func (s *Authority) free(ctx context.Context, q querier, name fleet.Certname) error {
 	if err := s.lockName(ctx, q, name); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (s *Store) free(ctx context.Context, q querier, name fleet.Certname) error 
 }
 
 // ReplaceRequest implements pki.Store.
-func (s *Store) ReplaceRequest(ctx context.Context, r pki.Request) error {
+func (s *Authority) ReplaceRequest(ctx context.Context, r pki.Request) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := s.free(ctx, q, r.Certname); err != nil {
 			return err
@@ -61,7 +64,7 @@ func (s *Store) ReplaceRequest(ctx context.Context, r pki.Request) error {
 }
 
 // SaveRequest implements pki.Store.
-func (s *Store) SaveRequest(ctx context.Context, r pki.Request) error {
+func (s *Authority) SaveRequest(ctx context.Context, r pki.Request) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := s.free(ctx, q, r.Certname); err != nil {
 			return err
@@ -79,25 +82,25 @@ func (s *Store) SaveRequest(ctx context.Context, r pki.Request) error {
 }
 
 // Request implements pki.Store.
-func (s *Store) Request(ctx context.Context, name fleet.Certname) (pki.Request, error) {
+func (s *Authority) Request(ctx context.Context, name fleet.Certname) (pki.Request, error) {
 	r, err := scanRequest(s.reads.row(ctx, "SELECT certname, pem, received_at, origin FROM requests WHERE certname = $1", name))
 	return r, explain(missing(err, "no certificate request of %s waits", name), "read a certificate request")
 }
 
 // Requests implements pki.Store.
-func (s *Store) Requests(ctx context.Context) ([]pki.Request, error) {
+func (s *Authority) Requests(ctx context.Context) ([]pki.Request, error) {
 	list, err := collect(ctx, s.reads, scanRequest, "SELECT certname, pem, received_at, origin FROM requests ORDER BY certname")
 	return list, explain(err, "list certificate requests")
 }
 
 // RequestHeads implements pki.Store.
-func (s *Store) RequestHeads(ctx context.Context) ([]pki.RequestHead, error) {
+func (s *Authority) RequestHeads(ctx context.Context) ([]pki.RequestHead, error) {
 	list, err := collect(ctx, s.reads, scanRequestHead, "SELECT certname, received_at, origin FROM requests ORDER BY received_at, certname")
 	return list, explain(err, "count certificate requests")
 }
 
 // DropRequests implements pki.Store.
-func (s *Store) DropRequests(ctx context.Context, names []fleet.Certname) (dropped int, err error) {
+func (s *Authority) DropRequests(ctx context.Context, names []fleet.Certname) (dropped int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		dropped = 0
 		for _, name := range names {
@@ -113,7 +116,7 @@ func (s *Store) DropRequests(ctx context.Context, names []fleet.Certname) (dropp
 }
 
 // DeleteRequest implements pki.Store.
-func (s *Store) DeleteRequest(ctx context.Context, name fleet.Certname) error {
+func (s *Authority) DeleteRequest(ctx context.Context, name fleet.Certname) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, "DELETE FROM requests WHERE certname = $1", name)
 		if err == nil && count == 0 {
@@ -125,12 +128,14 @@ func (s *Store) DeleteRequest(ctx context.Context, name fleet.Certname) error {
 }
 
 // NextCRLNumber implements pki.Store.
-func (s *Store) NextCRLNumber(ctx context.Context) (*big.Int, error) { return s.next(ctx, "crl") }
+func (s *Authority) NextCRLNumber(ctx context.Context) (*big.Int, error) { return s.next(ctx, "crl") }
 
 // RaiseCRLNumber implements pki.Store.
-func (s *Store) RaiseCRLNumber(ctx context.Context, n *big.Int) error { return s.raise(ctx, "crl", n) }
+func (s *Authority) RaiseCRLNumber(ctx context.Context, n *big.Int) error {
+	return s.raise(ctx, "crl", n)
+}
 
-func (s *Store) next(ctx context.Context, counter string) (*big.Int, error) {
+func (s *Authority) next(ctx context.Context, counter string) (*big.Int, error) {
 	var n *big.Int
 	err := s.count(ctx, counter, func(value *big.Int) *big.Int {
 		n = new(big.Int).Add(value, big.NewInt(1))
@@ -139,7 +144,7 @@ func (s *Store) next(ctx context.Context, counter string) (*big.Int, error) {
 	return n, err
 }
 
-func (s *Store) raise(ctx context.Context, counter string, n *big.Int) error {
+func (s *Authority) raise(ctx context.Context, counter string, n *big.Int) error {
 	return s.count(ctx, counter, func(value *big.Int) *big.Int {
 		if value.Cmp(n) >= 0 {
 			return value
@@ -149,7 +154,7 @@ func (s *Store) raise(ctx context.Context, counter string, n *big.Int) error {
 }
 
 // count replaces a counter's value.
-func (s *Store) count(ctx context.Context, counter string, step func(*big.Int) *big.Int) error {
+func (s *Authority) count(ctx context.Context, counter string, step func(*big.Int) *big.Int) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		text, err := one[string](q.row(ctx, "SELECT value FROM counters WHERE name = $1"+s.dialect.forUpdate, counter))
 		if err != nil {
@@ -184,44 +189,44 @@ func scanCertificate(row scanner) (c pki.Certificate, err error) {
 }
 
 // Certificate implements pki.Store.
-func (s *Store) Certificate(ctx context.Context, name fleet.Certname) (pki.Certificate, error) {
+func (s *Authority) Certificate(ctx context.Context, name fleet.Certname) (pki.Certificate, error) {
 	c, err := scanCertificate(s.reads.row(ctx, "SELECT "+certificateColumns+" FROM certificates WHERE certname = $1 AND current = 1", name))
 	return c, explain(missing(err, "there is no certificate of %s", name), "read a certificate")
 }
 
 // Certificates implements pki.Store.
-func (s *Store) Certificates(ctx context.Context) ([]pki.Certificate, error) {
+func (s *Authority) Certificates(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates WHERE current = 1 ORDER BY certname")
 	return list, explain(err, "list certificates")
 }
 
 // ServerCertificates implements pki.Store.
-func (s *Store) ServerCertificates(ctx context.Context) ([]pki.Certificate, error) {
+func (s *Authority) ServerCertificates(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates WHERE server = 1 ORDER BY serial")
 	return list, explain(err, "list the server's certificates")
 }
 
 // Unrevoked implements pki.Store.
-func (s *Store) Unrevoked(ctx context.Context, name fleet.Certname) ([]pki.Certificate, error) {
+func (s *Authority) Unrevoked(ctx context.Context, name fleet.Certname) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+` FROM certificates
 		WHERE certname = $1 AND revoked_at = 0 AND server = 0 ORDER BY serial`, name)
 	return list, explain(err, "list the certificates of %s", name)
 }
 
 // History implements pki.Store.
-func (s *Store) History(ctx context.Context) ([]pki.Certificate, error) {
+func (s *Authority) History(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates ORDER BY serial")
 	return list, explain(err, "list all certificates")
 }
 
 // Revoked implements pki.Store.
-func (s *Store) Revoked(ctx context.Context) ([]pki.Certificate, error) {
+func (s *Authority) Revoked(ctx context.Context) ([]pki.Certificate, error) {
 	list, err := collect(ctx, s.reads, scanCertificate, "SELECT "+certificateColumns+" FROM certificates WHERE revoked_at <> 0 ORDER BY serial")
 	return list, explain(err, "list revoked certificates")
 }
 
 // SaveToken implements pki.Store.
-func (s *Store) SaveToken(ctx context.Context, t pki.Token) error {
+func (s *Authority) SaveToken(ctx context.Context, t pki.Token) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, "INSERT INTO join_tokens (hash, certname, expires_at) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING",
 			t.Hash, t.Certname, micros(t.ExpiresAt))
@@ -234,14 +239,14 @@ func (s *Store) SaveToken(ctx context.Context, t pki.Token) error {
 }
 
 // Token implements pki.Store.
-func (s *Store) Token(ctx context.Context, hash fleet.Digest) (pki.Token, error) {
+func (s *Authority) Token(ctx context.Context, hash fleet.Digest) (pki.Token, error) {
 	t := pki.Token{Hash: hash}
 	err := s.reads.row(ctx, "SELECT certname, expires_at FROM join_tokens WHERE hash = $1", hash).Scan(&t.Certname, at(&t.ExpiresAt))
 	return t, explain(missing(err, "there is no such join token"), "read a join token")
 }
 
 // SpendToken implements pki.Store.
-func (s *Store) SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Certname, now time.Time) error {
+func (s *Authority) SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Certname, now time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		t := pki.Token{Hash: hash}
 		err := q.row(ctx, "SELECT certname, expires_at FROM join_tokens WHERE hash = $1"+s.dialect.forUpdate, hash).
@@ -259,7 +264,7 @@ func (s *Store) SpendToken(ctx context.Context, hash fleet.Digest, name fleet.Ce
 }
 
 // DropTokens implements pki.Store.
-func (s *Store) DropTokens(ctx context.Context) error {
+func (s *Authority) DropTokens(ctx context.Context) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "DELETE FROM join_tokens")
 		return err

@@ -1,29 +1,60 @@
 package sql
 
 import (
+	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"
+	"github.com/tutti-project/tutti/internal/policy"
+	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
-// The ports that a Store satisfies.
+// Which part is which port.
 var (
-	_ inventory.FactStore    = (*Store)(nil)
-	_ inventory.CatalogStore = (*Store)(nil)
-	_ inventory.NodeStore    = (*Store)(nil)
-	_ inventory.ReportStore  = (*Store)(nil)
-	_ compile.Queue          = (*Store)(nil)
-	_ compile.History        = (*Store)(nil)
-	_ code.Store             = (*Store)(nil)
-	_ pki.Store              = (*Store)(nil)
-	_ filebucket.Store       = (*Store)(nil)
-	_ rbac.Store             = (*Store)(nil)
-	_ rbac.AuditStore        = (*Store)(nil)
-	_ job.Store              = (*Store)(nil)
-	_ event.Store            = (*Store)(nil)
+	_ appgraph.Store         = (*Catalogs)(nil)
+	_ classify.Store         = (*Groups)(nil)
+	_ code.Store             = (*Versions)(nil)
+	_ codecheck.Store        = (*CodeChecks)(nil)
+	_ compile.Board          = (*Queue)(nil)
+	_ compile.Breakages      = (*Queue)(nil)
+	_ compile.History        = (*Queue)(nil)
+	_ compile.Pauses         = (*Queue)(nil)
+	_ compile.Queue          = (*Queue)(nil)
+	_ compile.Readings       = (*Reusables)(nil)
+	_ compile.Reusables      = (*Reusables)(nil)
+	_ compile.Turns          = (*Queue)(nil)
+	_ compile.Verifications  = (*Verifications)(nil)
+	_ compile.Wants          = (*Wants)(nil)
+	_ deliver.Store          = (*Deliveries)(nil)
+	_ event.Store            = (*Events)(nil)
+	_ factqueue.Store        = (*FactQueue)(nil)
+	_ factqueue.Watch        = (*Reusables)(nil)
+	_ filebucket.Store       = (*Backups)(nil)
+	_ inventory.Asker        = (*Queries)(nil)
+	_ inventory.CatalogStore = (*Catalogs)(nil)
+	_ inventory.FactStore    = (*Facts)(nil)
+	_ inventory.InputStore   = (*Catalogs)(nil)
+	_ inventory.NodeStore    = (*Nodes)(nil)
+	_ inventory.PackageStore = (*Facts)(nil)
+	_ inventory.ReportStore  = (*Reports)(nil)
+	_ inventory.RunStore     = (*Reports)(nil)
+	_ job.Store              = (*Jobs)(nil)
+	_ pki.Store              = (*Authority)(nil)
+	_ policy.Store           = (*Policies)(nil)
+	_ preview.Store          = (*Previews)(nil)
+	_ rbac.AuditStore        = (*Audit)(nil)
+	_ rbac.Store             = (*Access)(nil)
+	_ release.Store          = (*Releases)(nil)
+	_ usage.Store            = (*Usage)(nil)
 )

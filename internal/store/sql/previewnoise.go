@@ -13,24 +13,24 @@ func noiseOf(row ruleRow, rule *preview.NoiseRule) any {
 }
 
 // NoiseRules implements preview.NoiseStore.
-func (s *Store) NoiseRules(ctx context.Context) ([]preview.NoiseRule, error) {
+func (s *Previews) NoiseRules(ctx context.Context) ([]preview.NoiseRule, error) {
 	rows, err := s.rules(ctx, noiseRules)
 	return readRules(rows, err, noiseOf)
 }
 
 // NoiseHistory implements preview.NoiseStore.
-func (s *Store) NoiseHistory(ctx context.Context, name string) ([]preview.NoiseRule, error) {
+func (s *Previews) NoiseHistory(ctx context.Context, name string) ([]preview.NoiseRule, error) {
 	rows, err := s.ruleHistory(ctx, noiseRules, name)
 	return readRules(rows, err, noiseOf)
 }
 
 // SaveNoise implements preview.NoiseStore.
-func (s *Store) SaveNoise(ctx context.Context, r preview.NoiseRule) (preview.NoiseRule, error) {
-	return storeRule(ctx, s, noiseRules, ruleRow{name: r.Name, Stamp: r.Stamp}, r.Noise, noiseOf)
+func (s *Previews) SaveNoise(ctx context.Context, r preview.NoiseRule) (preview.NoiseRule, error) {
+	return storeRule(ctx, s.base, noiseRules, ruleRow{name: r.Name, Stamp: r.Stamp}, r.Noise, noiseOf)
 }
 
 // Acknowledgements implements preview.Store.
-func (s *Store) Acknowledgements(ctx context.Context, env fleet.Environment, limit int) ([]preview.Acknowledgement, error) {
+func (s *Previews) Acknowledgements(ctx context.Context, env fleet.Environment, limit int) ([]preview.Acknowledgement, error) {
 	acks, err := collect(ctx, s.reads, func(row scanner) (a preview.Acknowledgement, err error) {
 		var packed []byte
 		if err = row.Scan(&a.Preview, &a.Author, &packed); err == nil {
@@ -47,7 +47,7 @@ func (s *Store) Acknowledgements(ctx context.Context, env fleet.Environment, lim
 }
 
 // WholeGroups implements preview.Store.
-func (s *Store) WholeGroups(ctx context.Context, id int64, page preview.GroupPage) ([]preview.Group, error) {
+func (s *Previews) WholeGroups(ctx context.Context, id int64, page preview.GroupPage) ([]preview.Group, error) {
 	groups, err := collect(ctx, s.reads, func(row scanner) (g preview.Group, err error) {
 		var packed, nodes []byte
 		if err = row.Scan(&packed, &nodes); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
-var _ preview.Store = (*Store)(nil)
+// Previews is what versions would change, what people remarked on it, and which changes are noise.
+type Previews struct{ *base }
 
 const previewColumns = `id, environment, version, git_commit, description, targets, author, author_kind, state, reason, counts, unseen, created_at, ended_at, reach`
 
@@ -32,7 +33,7 @@ func scanPreview(row scanner) (p preview.Preview, err error) {
 }
 
 // CreatePreview implements preview.Store.
-func (s *Store) CreatePreview(ctx context.Context, p preview.Preview, shares []preview.Share) (preview.Preview, error) {
+func (s *Previews) CreatePreview(ctx context.Context, p preview.Preview, shares []preview.Share) (preview.Preview, error) {
 	counts, err := json.Marshal(p.Counts)
 	if err != nil {
 		return preview.Preview{}, explain(err, "create a preview")
@@ -52,13 +53,13 @@ func (s *Store) CreatePreview(ctx context.Context, p preview.Preview, shares []p
 }
 
 // lockPreview reads a preview's state, which stays as it is while the transaction lasts.
-func (s *Store) lockPreview(ctx context.Context, q querier, id int64) (preview.Preview, error) {
+func (s *Previews) lockPreview(ctx context.Context, q querier, id int64) (preview.Preview, error) {
 	p, err := scanPreview(q.row(ctx, "SELECT "+previewColumns+" FROM previews WHERE id = $1"+s.dialect.forUpdate, id))
 	return p, missing(err, "there is no preview %d", id)
 }
 
 // lockOpenPreview is lockPreview for one that must compile.
-func (s *Store) lockOpenPreview(ctx context.Context, q querier, id int64) (preview.Preview, error) {
+func (s *Previews) lockOpenPreview(ctx context.Context, q querier, id int64) (preview.Preview, error) {
 	p, err := s.lockPreview(ctx, q, id)
 	if err == nil && p.State != preview.Compiling {
 		err = fault.New(fault.Conflict, "preview %d is %s", id, p.State)
@@ -67,25 +68,25 @@ func (s *Store) lockOpenPreview(ctx context.Context, q querier, id int64) (previ
 }
 
 // Preview implements preview.Store.
-func (s *Store) Preview(ctx context.Context, id int64) (preview.Preview, error) {
+func (s *Previews) Preview(ctx context.Context, id int64) (preview.Preview, error) {
 	p, err := scanPreview(s.reads.row(ctx, "SELECT "+previewColumns+" FROM previews WHERE id = $1", id))
 	return p, explain(missing(err, "there is no preview %d", id), "read preview %d", id)
 }
 
 // Previews implements preview.Store.
-func (s *Store) Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error) {
-	previews, err := newest(ctx, s, scanPreview, "SELECT "+previewColumns+" FROM previews", page)
+func (s *Previews) Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error) {
+	previews, err := newest(ctx, s.base, scanPreview, "SELECT "+previewColumns+" FROM previews", page)
 	return previews, explain(err, "list previews")
 }
 
 // OpenPreviews implements preview.Store.
-func (s *Store) OpenPreviews(ctx context.Context) ([]preview.Preview, error) {
+func (s *Previews) OpenPreviews(ctx context.Context) ([]preview.Preview, error) {
 	previews, err := collect(ctx, s.reads, scanPreview, "SELECT "+previewColumns+" FROM previews WHERE state = 'compiling' ORDER BY id")
 	return previews, explain(err, "list previews that compile")
 }
 
 // CancelPreview implements preview.Store.
-func (s *Store) CancelPreview(ctx context.Context, p preview.Preview) (now preview.Preview, err error) {
+func (s *Previews) CancelPreview(ctx context.Context, p preview.Preview) (now preview.Preview, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		before, err := s.lockPreview(ctx, q, p.ID)
 		if now = before; err != nil || before.State != preview.Compiling {
@@ -99,7 +100,7 @@ func (s *Store) CancelPreview(ctx context.Context, p preview.Preview) (now previ
 }
 
 // AddRemarks implements preview.Store.
-func (s *Store) AddRemarks(ctx context.Context, id int64, remarks []preview.Remark) (added []preview.Remark, err error) {
+func (s *Previews) AddRemarks(ctx context.Context, id int64, remarks []preview.Remark) (added []preview.Remark, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		added = nil
 		if _, err := s.lockPreview(ctx, q, id); err != nil {
@@ -120,7 +121,7 @@ func (s *Store) AddRemarks(ctx context.Context, id int64, remarks []preview.Rema
 }
 
 // Remarks implements preview.Store.
-func (s *Store) Remarks(ctx context.Context, id int64) ([]preview.Remark, error) {
+func (s *Previews) Remarks(ctx context.Context, id int64) ([]preview.Remark, error) {
 	remarks, err := collect(ctx, s.reads, func(row scanner) (r preview.Remark, err error) {
 		err = row.Scan(&r.ID, &r.Group, &r.Kind, &r.Text, &r.Author, at(&r.At))
 		return r, err
@@ -129,7 +130,7 @@ func (s *Store) Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
 }
 
 // PrunePreviews implements preview.Store.
-func (s *Store) PrunePreviews(ctx context.Context, before time.Time) (count int, err error) {
+func (s *Previews) PrunePreviews(ctx context.Context, before time.Time) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		ids, err := collect(ctx, q, one[int64], `SELECT id FROM previews WHERE state <> 'compiling' AND ended_at < $1
 			AND id NOT IN (SELECT preview_id FROM releases WHERE ended_at = 0)`, micros(before))
@@ -150,7 +151,7 @@ func (s *Store) PrunePreviews(ctx context.Context, before time.Time) (count int,
 }
 
 // PreviewDigests implements preview.Store.
-func (s *Store) PreviewDigests(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Previews) PreviewDigests(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest],
 		"SELECT fresh FROM preview_shares WHERE fresh <> '' UNION SELECT base FROM preview_shares WHERE base <> '' ORDER BY 1")
 	return digests, explain(err, "list the catalogs of previews")

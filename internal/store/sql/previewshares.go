@@ -27,7 +27,7 @@ var shareColumns = []column{
 }
 
 // putShares inserts shares, or replaces those that wait.
-func (s *Store) putShares(ctx context.Context, q querier, id int64, shares []preview.Share) error {
+func (s *Previews) putShares(ctx context.Context, q querier, id int64, shares []preview.Share) error {
 	rows := make([][]any, len(shares))
 	for i, share := range shares {
 		failure, err := json.Marshal(share.Failure)
@@ -57,7 +57,7 @@ func scanShare(row scanner) (share preview.Share, err error) {
 }
 
 // PreviewShares implements preview.Store.
-func (s *Store) PreviewShares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error) {
+func (s *Previews) PreviewShares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error) {
 	f := filter{dialect: s.dialect}
 	f.add("preview_id = ?", id)
 	f.add("number >= ?", int64(page.From))
@@ -71,7 +71,7 @@ func (s *Store) PreviewShares(ctx context.Context, id int64, page preview.ShareP
 }
 
 // SavePreviewShares implements preview.Store.
-func (s *Store) SavePreviewShares(ctx context.Context, id int64, shares []preview.Share) (now preview.Preview, err error) {
+func (s *Previews) SavePreviewShares(ctx context.Context, id int64, shares []preview.Share) (now preview.Preview, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		if _, err := s.lockOpenPreview(ctx, q, id); err != nil {
 			return err
@@ -106,7 +106,7 @@ func countShares(ctx context.Context, q querier, id int64) (preview.Counts, erro
 }
 
 // FinishPreview implements preview.Store.
-func (s *Store) FinishPreview(ctx context.Context, p preview.Preview, groups iter.Seq2[preview.Group, error]) (now preview.Preview, err error) {
+func (s *Previews) FinishPreview(ctx context.Context, p preview.Preview, groups iter.Seq2[preview.Group, error]) (now preview.Preview, err error) {
 	unseen, err := json.Marshal(append([]preview.Unseen{}, p.Unseen...))
 	if err != nil {
 		return now, explain(err, "finish preview %d", p.ID)
@@ -134,7 +134,7 @@ func (s *Store) FinishPreview(ctx context.Context, p preview.Preview, groups ite
 	return now, explain(err, "finish preview %d", p.ID)
 }
 
-func (s *Store) groupRows(id int64, groups iter.Seq2[preview.Group, error]) (rows [][]any, err error) {
+func (s *Previews) groupRows(id int64, groups iter.Seq2[preview.Group, error]) (rows [][]any, err error) {
 	for g, err := range groups {
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func unpackNumbers(packed []byte) ([]uint32, error) {
 }
 
 // PreviewGroups implements preview.Store.
-func (s *Store) PreviewGroups(ctx context.Context, id int64, page preview.GroupPage) ([]api.ChangeGroup, error) {
+func (s *Previews) PreviewGroups(ctx context.Context, id int64, page preview.GroupPage) ([]api.ChangeGroup, error) {
 	groups, err := collect(ctx, s.reads, func(row scanner) (g api.ChangeGroup, err error) {
 		var packed []byte
 		if err = row.Scan(&packed); err == nil {
@@ -184,7 +184,7 @@ func (s *Store) PreviewGroups(ctx context.Context, id int64, page preview.GroupP
 }
 
 // PreviewGroupNodes implements preview.Store.
-func (s *Store) PreviewGroupNodes(ctx context.Context, id int64, key string) ([]uint32, error) {
+func (s *Previews) PreviewGroupNodes(ctx context.Context, id int64, key string) ([]uint32, error) {
 	packed, err := one[[]byte](s.reads.row(ctx, "SELECT nodes FROM preview_groups WHERE preview_id = $1 AND key = $2", id, key))
 	if err == nil {
 		packed, err = s.packer.unpack(packed)

@@ -6,26 +6,26 @@ import (
 )
 
 // PruneCertificates implements pki.Store.
-func (s *Store) PruneCertificates(ctx context.Context, before time.Time) (int, error) {
+func (s *Authority) PruneCertificates(ctx context.Context, before time.Time) (int, error) {
 	return s.prune(ctx, "certificates", "DELETE FROM certificates WHERE current = 0 AND server = 0 AND length(pem) > 0 AND not_after < $1", micros(before))
 }
 
 // PruneJoinTokens implements pki.Store.
-func (s *Store) PruneJoinTokens(ctx context.Context, before time.Time) (int, error) {
+func (s *Authority) PruneJoinTokens(ctx context.Context, before time.Time) (int, error) {
 	return s.prune(ctx, "join tokens", "DELETE FROM join_tokens WHERE expires_at < $1", micros(before))
 }
 
 // PruneRules implements policy.Store.
-func (s *Store) PruneRules(ctx context.Context, before time.Time, keep int) (int, error) {
+func (s *Policies) PruneRules(ctx context.Context, before time.Time, keep int) (int, error) {
 	return s.pruneRules(ctx, before, keep, policyRules, freezeRules)
 }
 
 // PruneNoise implements preview.NoiseStore.
-func (s *Store) PruneNoise(ctx context.Context, before time.Time, keep int) (int, error) {
+func (s *Previews) PruneNoise(ctx context.Context, before time.Time, keep int) (int, error) {
 	return s.pruneRules(ctx, before, keep, noiseRules)
 }
 
-func (s *Store) pruneRules(ctx context.Context, before time.Time, keep int, kinds ...ruleKind) (pruned int, err error) {
+func (s *base) pruneRules(ctx context.Context, before time.Time, keep int, kinds ...ruleKind) (pruned int, err error) {
 	for _, k := range kinds {
 		n, err := s.prune(ctx, "rules", `DELETE FROM rule_versions WHERE kind = $1 AND changed_at < $2 AND version <=
 			(SELECT MAX(n.version) FROM rule_versions n WHERE n.kind = rule_versions.kind AND n.name = rule_versions.name) - $3`,
@@ -39,7 +39,7 @@ func (s *Store) pruneRules(ctx context.Context, before time.Time, keep int, kind
 }
 
 // prune deletes rows and counts them.
-func (s *Store) prune(ctx context.Context, what, statement string, args ...any) (int, error) {
+func (s *base) prune(ctx context.Context, what, statement string, args ...any) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, statement, args...)

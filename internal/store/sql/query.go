@@ -4,15 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
-var _ inventory.Asker = (*Store)(nil)
+// Queries answers questions in the query language.
+type Queries struct {
+	*base
+	asking    chan struct{} // a place for each query that runs
+	compiling chan struct{} // the same, of compilations
+}
 
 // queryTime is how long one query may take.
 const queryTime = time.Minute
@@ -24,39 +29,43 @@ const maxQueries = sqliteReaders / 2
 // maxCompileQueries is how many of those run besides that compilations wait for.
 const maxCompileQueries = sqliteReaders / 4
 
+func newQueries(b *base) *Queries {
+	return &Queries{base: b, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
+}
+
 // Ask implements inventory.Asker.
-func (s *Store) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
+func (s *Queries) Ask(ctx context.Context, question inventory.Question, each func(json.RawMessage) error) error {
 	q := question.Query.Query()
-	return s.query(ctx, s.places(question), usesPaths(q), func(ctx context.Context, on querier, t *translation) error {
-		t.gone = question.Gone
+	return s.query(ctx, s.places(question), query.UsesPaths(q), func(ctx context.Context, on querier, t *query.Translation) error {
+		t.Gone = question.Gone
 		if question.Counted != nil {
-			total, err := count(ctx, on, t.again(), q)
+			total, err := count(ctx, on, t.Again(), q)
 			if err != nil {
 				return err
 			}
 			question.Counted(total)
 		}
-		st := t.statement(q)
-		if t.failed != nil {
-			return t.failed
+		st := t.Statement(q)
+		if t.Failed != nil {
+			return t.Failed
 		}
-		return s.stream(ctx, on, st, t.args, question.MaxRows, each)
+		return s.stream(ctx, on, st, t.Args, question.MaxRows, each)
 	})
 }
 
 // count is how many rows a query has without its limit and offset.
-func count(ctx context.Context, on querier, t *translation, q *pql.Query) (int64, error) {
+func count(ctx context.Context, on querier, t *query.Translation, q *pql.Query) (int64, error) {
 	whole := *q
 	whole.Limit, whole.Offset, whole.OrderBy = nil, nil, nil
-	text := t.statement(&whole).text
-	if t.failed != nil {
-		return 0, t.failed
+	text := t.Statement(&whole).Text
+	if t.Failed != nil {
+		return 0, t.Failed
 	}
-	return one[int64](on.row(ctx, "SELECT count(*) FROM ("+text+") t", t.args...))
+	return one[int64](on.row(ctx, "SELECT count(*) FROM ("+text+") t", t.Args...))
 }
 
 // places are those of which a question takes one while it runs.
-func (s *Store) places(question inventory.Question) chan struct{} {
+func (s *Queries) places(question inventory.Question) chan struct{} {
 	if question.Compiling {
 		return s.compiling
 	}
@@ -64,7 +73,7 @@ func (s *Store) places(question inventory.Question) chan struct{} {
 }
 
 // query runs act on one state of the store, for a bounded time.
-func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *translation) error) error {
+func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, act func(context.Context, querier, *query.Translation) error) error {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -75,14 +84,14 @@ func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act
 		return fault.Later(comeBack, "%d other queries are running; try again later", cap(places))
 	}
 	err := s.snapshot(ctx, func(ctx context.Context, on querier) error {
-		t := &translation{words: queryWords{s.dialect.postgres}}
+		t := &query.Translation{Words: query.Words{Postgres: s.dialect.postgres}}
 		some, err := one[bool](on.row(ctx, "SELECT EXISTS (SELECT 1 FROM nodes WHERE deactivated_at <> 0 OR expired_at <> 0)"))
 		if err != nil {
 			return err
 		}
-		t.active = !some
+		t.Active = !some
 		if paths {
-			if t.paths, err = collect(ctx, on, scanPath, "SELECT id, path FROM fact_paths"); err != nil {
+			if t.Paths, err = collect(ctx, on, scanPath, "SELECT id, path FROM fact_paths"); err != nil {
 				return err
 			}
 		}
@@ -94,10 +103,10 @@ func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act
 	return explain(err, "query")
 }
 
-func scanPath(row scanner) (p factPath, err error) {
+func scanPath(row scanner) (p query.Path, err error) {
 	var path string
-	err = row.Scan(&p.id, &path)
-	p.steps = inventory.PathSteps(path)
+	err = row.Scan(&p.ID, &path)
+	p.Steps = inventory.PathSteps(path)
 	return p, err
 }
 
@@ -107,24 +116,24 @@ type asked struct{ error }
 func (a asked) Unwrap() error { return a.error }
 
 // stream hands the rows of a statement to each.
-func (s *Store) stream(ctx context.Context, on querier, st statement, args []any, limit int, each func(json.RawMessage) error) error {
+func (s *Queries) stream(ctx context.Context, on querier, st query.Statement, args []any, limit int, each func(json.RawMessage) error) error {
 	if limit == 0 {
 		limit = inventory.DefaultMaxRows
 	}
-	rows, err := on.query(ctx, st.text, args...)
+	rows, err := on.query(ctx, st.Text, args...)
 	if err != nil {
-		return fmt.Errorf("%w in %s", err, st.text)
+		return fmt.Errorf("%w in %s", err, st.Text)
 	}
 	defer rows.Close() //nolint:errcheck // Err says it
-	r := newRenderer(s.packer, st.outputs)
+	r := query.NewRenderer(s.packer.unpack, st.Outputs)
 	for n := 0; rows.Next(); n++ {
 		if n == limit {
 			return fault.New(fault.Invalid, "the query has more than %d rows; narrow it, or use limit and offset", limit)
 		}
-		if err := rows.Scan(r.targets...); err != nil {
+		if err := rows.Scan(r.Targets...); err != nil {
 			return err
 		}
-		row, err := r.row()
+		row, err := r.Row()
 		if err != nil {
 			return err
 		}
@@ -133,28 +142,4 @@ func (s *Store) stream(ctx context.Context, on querier, st statement, args []any
 		}
 	}
 	return rows.Err()
-}
-
-// usesPaths says whether a query needs to know every fact path.
-func usesPaths(q *pql.Query) bool { return q.Where != nil && exprUsesPaths(q.Where) }
-
-func exprUsesPaths(e pql.Expr) bool {
-	field := func(f pql.Field) bool { return hasMatch(f) || f.Name == "depth" }
-	switch e := e.(type) {
-	case pql.And:
-		return slices.ContainsFunc(e.Terms, exprUsesPaths)
-	case pql.Or:
-		return slices.ContainsFunc(e.Terms, exprUsesPaths)
-	case pql.Not:
-		return exprUsesPaths(e.Term)
-	case pql.Compare:
-		return e.Op == "~>" || field(e.Field)
-	case pql.Null:
-		return field(e.Field)
-	case pql.In:
-		return e.Query != nil && usesPaths(e.Query) || slices.ContainsFunc(e.Fields, field)
-	case pql.Subquery:
-		return usesPaths(e.Query)
-	}
-	return false
 }

@@ -38,7 +38,7 @@ func askAll(tb testing.TB, s *Store, q pql.Checked) ([]map[string]any, int64) {
 	tb.Helper()
 	rows := []map[string]any{}
 	var total int64
-	err := s.Ask(tb.Context(), inventory.Question{Query: q, Counted: func(n int64) { total = n }}, func(row json.RawMessage) error {
+	err := s.Queries.Ask(tb.Context(), inventory.Question{Query: q, Counted: func(n int64) { total = n }}, func(row json.RawMessage) error {
 		var m map[string]any
 		if err := json.Unmarshal(row, &m); err != nil {
 			tb.Errorf("%s: %s: %v", q.Query(), row, err)
@@ -110,7 +110,7 @@ func TestGoneNodes(t *testing.T) {
 			{`nodes[count()]{facts{node_state = "inactive"}}`, false, 2},
 		} {
 			var row struct{ Count int }
-			err := s.Ask(t.Context(), inventory.Question{Query: checked(t, c.text), Gone: c.gone}, func(text json.RawMessage) error { return json.Unmarshal(text, &row) })
+			err := s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, c.text), Gone: c.gone}, func(text json.RawMessage) error { return json.Unmarshal(text, &row) })
 			if err != nil || row.Count != c.want {
 				t.Errorf("%s, gone %v: %d, %v", c.text, c.gone, row.Count, err)
 			}
@@ -204,7 +204,7 @@ func TestEventCounts(t *testing.T) {
 			},
 		} {
 			var rows []json.RawMessage
-			err := s.AskEvents(t.Context(), q, func(row json.RawMessage) error {
+			err := s.Queries.AskEvents(t.Context(), q, func(row json.RawMessage) error {
 				rows = append(rows, slices.Clone(row))
 				return nil
 			})
@@ -223,12 +223,12 @@ func TestAQueryHasBounds(t *testing.T) {
 		s := open(t)
 		queryFleet(t, s)
 		nothing := func(json.RawMessage) error { return nil }
-		err := s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}"), MaxRows: 3}, nothing)
+		err := s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}"), MaxRows: 3}, nothing)
 		if fault.Of(err) != fault.Invalid || !strings.Contains(fault.Detail(err), "more than 3 rows") {
 			t.Errorf("too many rows: %v", err)
 		}
 		enough := errors.New("enough")
-		err = s.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return enough })
+		err = s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return enough })
 		if !errors.Is(err, enough) {
 			t.Errorf("the asker's error: %v", err)
 		}
@@ -245,7 +245,7 @@ func TestQueriesLeaveReadersToOthers(t *testing.T) {
 	for range maxQueries {
 		go func() {
 			first := true
-			done <- s.Ask(t.Context(), inventory.Question{Query: checked(t, "facts {}")}, func(json.RawMessage) error {
+			done <- s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, "facts {}")}, func(json.RawMessage) error {
 				if first {
 					first = false
 					started <- struct{}{}
@@ -258,12 +258,12 @@ func TestQueriesLeaveReadersToOthers(t *testing.T) {
 	for range maxQueries {
 		<-started
 	}
-	if _, err := s.Facts(t.Context(), "web-0.example.test"); err != nil {
+	if _, err := s.Facts.Facts(t.Context(), "web-0.example.test"); err != nil {
 		t.Errorf("an agent's question: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	err := s.Ask(ctx, inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return nil })
+	err := s.Queries.Ask(ctx, inventory.Question{Query: checked(t, "nodes {}")}, func(json.RawMessage) error { return nil })
 	if fault.Of(err) != fault.Unavailable || fault.RetryAfter(err) == 0 {
 		t.Errorf("one query too many: %v", err)
 	}

@@ -4,41 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
-// counted are the sums over events, in the order in which they are selected.
-var counted = [...]struct{ name, status string }{
-	{"failures", "failure"}, {"successes", "success"}, {"noops", "noop"}, {"skips", "skipped"},
-}
-
-// subjects are the fields that tell what events are summed up for.
-func subjects(summarizeBy string) ([]string, error) {
-	switch summarizeBy {
-	case "certname", "containing_class":
-		return []string{summarizeBy}, nil
-	case "resource":
-		return []string{"resource_title", "resource_type"}, nil
-	}
-	return nil, fault.New(fault.Invalid, "Unsupported value for 'summarize_by': '%.80s'", summarizeBy)
-}
-
 // AskEvents implements inventory.Asker.
-func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
-	return s.query(ctx, s.asking, usesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *translation) error {
+func (s *Queries) AskEvents(ctx context.Context, q inventory.EventQuestion, each func(json.RawMessage) error) error {
+	return s.query(ctx, s.asking, query.UsesPaths(q.Events.Query()), func(ctx context.Context, on querier, first *query.Translation) error {
 		for _, by := range q.SummarizeBy {
-			t := first.again()
-			t.gone = q.Gone
-			text, err := t.sums(q, by)
-			if err != nil || t.failed != nil {
-				return cmpErr(err, t.failed)
+			t := first.Again()
+			t.Gone = q.Gone
+			text, err := t.Sums(q, by)
+			if err != nil || t.Failed != nil {
+				return cmpErr(err, t.Failed)
 			}
-			if err := s.sums(ctx, on, by, q.Aggregate, text, t.args, each); err != nil {
+			if err := s.sums(ctx, on, by, q.Aggregate, text, t.Args, each); err != nil {
 				return err
 			}
 		}
@@ -46,7 +27,7 @@ func (s *Store) AskEvents(ctx context.Context, q inventory.EventQuestion, each f
 	})
 }
 
-func (s *Store) sums(ctx context.Context, on querier, by string, aggregate bool, text string, args []any, each func(json.RawMessage) error) error {
+func (s *Queries) sums(ctx context.Context, on querier, by string, aggregate bool, text string, args []any, each func(json.RawMessage) error) error {
 	rows, err := on.query(ctx, text, args...)
 	if err != nil {
 		return fmt.Errorf("%w in %s", err, text)
@@ -81,79 +62,4 @@ func sumRow(by string, aggregate bool, title, kind *string, n [5]int64) (json.Ra
 	}
 	row["subject_type"], row["subject"] = by, subject
 	return json.Marshal(row)
-}
-
-// sums is the statement that counts events for each subject.
-func (t *translation) sums(q inventory.EventQuestion, by string) (string, error) {
-	fields, err := subjects(by)
-	if err != nil {
-		return "", err
-	}
-	count := func(status string) string { return "count(CASE WHEN status = '" + status + "' THEN 1 END)" }
-	if q.CountBy == "certname" {
-		count = func(status string) string {
-			return "count(DISTINCT CASE WHEN status = '" + status + "' THEN certname END)"
-		}
-	}
-	names := append(slices.Clone(fields), "status")
-	if q.CountBy == "certname" && by != "certname" {
-		names = append(names, "certname")
-	}
-	st := t.statement(eventQuery(q.Events.Query(), names))
-	each := []string{fields[0] + " AS title", "CAST(NULL AS text) AS kind"}
-	if len(fields) > 1 {
-		each[1] = fields[1] + " AS kind"
-	}
-	for _, c := range counted {
-		each = append(each, count(c.status)+" AS "+c.name)
-	}
-	text := "WITH e (" + strings.Join(names, ", ") + ") AS (" + st.text + ") SELECT " + strings.Join(each, ", ") + " FROM e GROUP BY " + strings.Join(fields, ", ")
-	text = "SELECT * FROM (" + text + ") s" + t.narrow(q.Counts)
-	if q.Aggregate {
-		return aggregated(text), nil
-	}
-	return "SELECT title, kind, failures, successes, noops, skips, 0 FROM (" + text + ") s" + orderSums(q.Order) +
-		t.limits(&pql.Query{Limit: q.Limit, Offset: q.Offset}), nil
-}
-
-// eventQuery asks for what sums are made of.
-func eventQuery(q *pql.Query, names []string) *pql.Query {
-	inner := &pql.Query{Entity: "events", Where: q.Where}
-	for _, name := range names {
-		inner.Columns = append(inner.Columns, pql.Column{Field: pql.Field{Name: name}})
-	}
-	return inner
-}
-
-// narrow is the condition on the sums.
-func (t *translation) narrow(e pql.Expr) string {
-	if e == nil {
-		return ""
-	}
-	fields := map[string]sqlField{}
-	for _, c := range counted {
-		fields[c.name] = asA(asInt, c.name)
-	}
-	return " WHERE " + scope{translation: t, entity: "event_counts", source: source{fields: fields}}.expr(e)
-}
-
-// aggregated counts subjects rather than events.
-func aggregated(text string) string {
-	var each []string
-	for _, c := range counted {
-		each = append(each, "count(CASE WHEN "+c.name+" > 0 THEN 1 END)")
-	}
-	return "SELECT NULL, NULL, " + strings.Join(each, ", ") + ", count(*) FROM (" + text + ") a"
-}
-
-func orderSums(order []pql.Order) string {
-	var keys []string
-	for _, o := range order {
-		i := slices.IndexFunc(counted[:], func(c struct{ name, status string }) bool { return c.name == o.Field.Field.Name })
-		if i < 0 {
-			continue // it was checked
-		}
-		keys = append(keys, counted[i].name+map[bool]string{true: " DESC", false: ""}[o.Descending])
-	}
-	return " ORDER BY " + strings.Join(append(keys, "title", "kind"), ", ")
 }

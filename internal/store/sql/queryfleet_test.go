@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // queryFleet stores a made-up fleet and tells the oracle of it.
@@ -38,7 +40,7 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 	name := fmt.Sprintf("%s-%d.example.test", []string{"web", "db", "cache"}[i%3], i)
 	env := []string{"production", "testing"}[i%2]
 	node := map[string]any{}
-	for _, f := range allColumns("nodes") {
+	for _, f := range query.AllColumns("nodes") {
 		node[f.Field.Name] = nil
 	}
 	if i != 11 {
@@ -74,7 +76,7 @@ func (o *oracle) addInputs(tb testing.TB, s *Store, i int, name string) {
 		Origin: inventory.Origin{ProducedAt: fleetStart}, Certname: fleet.Certname(name), UUID: "u" + fmt.Sprint(i),
 		Inputs: []inventory.CatalogInput{{Type: "hiera", Name: "apache::port"}, {Type: "hiera", Name: "n\"" + fmt.Sprint(i)}},
 	}
-	if err := s.SaveCatalogInputs(tb.Context(), in); err != nil {
+	if err := s.Catalogs.SaveCatalogInputs(tb.Context(), in); err != nil {
 		tb.Fatal(err)
 	}
 	list := []any{}
@@ -108,7 +110,7 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		tb.Fatal(err)
 	}
 	made, received := fleetStart.Add(time.Duration(i)*time.Minute), fleetStart.Add(time.Duration(i)*time.Minute+time.Second)
-	stored, _, err := s.SaveFacts(tb.Context(), inventory.FactSet{
+	stored, _, err := s.Facts.SaveFacts(tb.Context(), inventory.FactSet{
 		Certname: fleet.Certname(name), Environment: fleet.Environment(env), Timestamp: made, ReceivedAt: received, Values: text,
 		Origin: inventory.Origin{Producer: "puppet.example.test", ProducedAt: made}, Packages: fleetPackages(i),
 	})
@@ -124,7 +126,7 @@ func (o *oracle) addFacts(tb testing.TB, s *Store, i int, name, env string, node
 		"facts": expandedFacts(name, values),
 	})
 	o.add("inventory", name, map[string]any{"environment": env, "timestamp": received, "facts": jsonValue{values, true}, "trusted": jsonValue{values["trusted"], true}})
-	for _, fact := range sortedKeys(values) {
+	for _, fact := range slices.Sorted(maps.Keys(values)) {
 		o.add("facts", name, map[string]any{"environment": env, "name": fact, "value": jsonValue{values[fact], true}})
 		o.addLeaves(name, env, fact, []any{fact}, values[fact])
 	}
@@ -137,7 +139,7 @@ func fleetPackages(i int) []inventory.Package {
 
 func expandedFacts(name string, values map[string]any) map[string]any {
 	list := []any{}
-	for _, fact := range sortedKeys(values) {
+	for _, fact := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, map[string]any{"name": fact, "value": values[fact]})
 	}
 	return map[string]any{"data": list, "href": "/pdb/query/v4/factsets/" + name + "/facts"}
@@ -148,7 +150,7 @@ func (o *oracle) addLeaves(node, env, fact string, path []any, v any) {
 	kind := "string"
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			o.addLeaves(node, env, fact, at(key), v[key])
 		}
 		return
@@ -198,7 +200,7 @@ func (o *oracle) addCatalog(tb testing.TB, s *Store, i int, name, env string, no
 			{Type: "Service", Title: "ssh", Exporter: "gone.example.test"},
 		}[:i%3],
 	}
-	if err := s.SaveCatalog(tb.Context(), c); err != nil {
+	if err := s.Catalogs.SaveCatalog(tb.Context(), c); err != nil {
 		tb.Fatal(err)
 	}
 	node["catalog_timestamp"], node["catalog_environment"] = c.CompiledAt, env
@@ -252,7 +254,7 @@ func (o *oracle) addReport(tb testing.TB, s *Store, i, run int, name, env string
 			},
 		}, {Type: "Exec", Title: "/bin/x", Skipped: true, Time: at}, {Type: "File", Title: "/same", Time: at}},
 	}
-	if err := s.SaveReport(tb.Context(), r); err != nil {
+	if err := s.Reports.SaveReport(tb.Context(), r); err != nil {
 		tb.Fatal(err)
 	}
 	for _, older := range append(o.rows["reports"], o.rows["events"]...) {
@@ -296,7 +298,7 @@ func (o *oracle) addNames() {
 	for _, r := range o.rows["facts"] {
 		names[r.fields["name"].(string)] = true
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o.add("fact_names", "", map[string]any{"name": name})
 	}
 	o.add("environments", "", map[string]any{"name": "production"})

@@ -3,6 +3,7 @@ package sql
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // oracle answers queries naively, row by row, from what the fleet was made of. It
@@ -38,7 +40,7 @@ func (o oracle) from(q *pql.Query, active bool) []map[string]any {
 	rows := o.matching(q, active)
 	columns := q.Columns
 	if len(columns) == 0 {
-		columns = allColumns(q.Entity)
+		columns = query.AllColumns(q.Entity)
 	}
 	var out []answerRow
 	if len(q.GroupBy) > 0 || slices.ContainsFunc(columns, pql.Column.Aggregates) {
@@ -153,7 +155,7 @@ func group(rows []oracleRow, columns, by []pql.Column) []answerRow {
 		buckets[""] = nil
 	}
 	var out []answerRow
-	for _, key := range sortedKeys(buckets) {
+	for _, key := range slices.Sorted(maps.Keys(buckets)) {
 		a := answerRow{shown: map[string]any{}}
 		for _, c := range columns {
 			if c.Aggregates() {
@@ -267,7 +269,7 @@ func follow(v any, path []pql.Step) []any {
 	var out []any
 	switch x := v.(type) {
 	case map[string]any:
-		for _, key := range sortedKeys(x) {
+		for _, key := range slices.Sorted(maps.Keys(x)) {
 			re, _ := pql.Regexp(path[0].Text)
 			if path[0].Kind == pql.Key && key == path[0].Text || path[0].Kind == pql.Match && re.MatchString(key) {
 				out = append(out, follow(x[key], path[1:])...)

@@ -28,7 +28,7 @@ func TestRandomQueriesGiveWhatTheOracleGives(t *testing.T) {
 				r.Fatalf("%s: %v", q, err)
 			}
 			var got []map[string]any
-			err = s.Ask(t.Context(), inventory.Question{Query: c}, func(row json.RawMessage) error {
+			err = s.Queries.Ask(t.Context(), inventory.Question{Query: c}, func(row json.RawMessage) error {
 				var m map[string]any
 				got = append(got, m)
 				return json.Unmarshal(row, &got[len(got)-1])

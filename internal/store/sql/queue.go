@@ -1,17 +1,23 @@
 package sql
 
 import (
-	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
+
+// Queue is the compilations: wanted, leased and ended.
+type Queue struct {
+	*base
+	inputs *Reusables
+}
 
 const compilationColumns = `id, certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at,
 	leased_by, leased_until, attempts, finished_at, catalog, uuid, error, wall, cpu, peak_bytes, checks, staged,
@@ -37,7 +43,7 @@ func scanCompilation(row scanner) (c compile.Compilation, err error) {
 
 // lockKey lets one process at a time make wanted rows of a key. SQLite has one
 // writer anyway.
-func (s *Store) lockKey(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment, version fleet.Digest) error {
+func (s *Queue) lockKey(ctx context.Context, q querier, node fleet.Certname, env fleet.Environment, version fleet.Digest) error {
 	if !s.dialect.postgres {
 		return nil
 	}
@@ -46,7 +52,7 @@ func (s *Store) lockKey(ctx context.Context, q querier, node fleet.Certname, env
 }
 
 // Want implements compile.Queue.
-func (s *Store) Want(ctx context.Context, w compile.Want) (c compile.Compilation, err error) {
+func (s *Queue) Want(ctx context.Context, w compile.Want) (c compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		got, err := s.want(ctx, q, w)
 		c = got
@@ -55,7 +61,7 @@ func (s *Store) Want(ctx context.Context, w compile.Want) (c compile.Compilation
 	return c, explain(err, "ask for a catalog of %s", w.Node)
 }
 
-func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Compilation, error) {
+func (s *Queue) want(ctx context.Context, q querier, w compile.Want) (compile.Compilation, error) {
 	if err := s.lockKey(ctx, q, w.Node, w.Environment, w.Version); err != nil {
 		return compile.Compilation{}, err
 	}
@@ -66,31 +72,50 @@ func (s *Store) want(ctx context.Context, q querier, w compile.Want) (compile.Co
 	if err != nil {
 		return compile.Compilation{}, err
 	}
-	if c, ok := answer(rows, w); ok {
-		if finished(c) {
-			return c, nil
+	var plain int64
+	if len(rows) > 0 && !w.Staged {
+		if plain, err = one[int64](q.row(ctx, "SELECT COALESCE(MAX(id), 0) FROM compilations WHERE certname = $1 AND "+overtakes, w.Node)); err != nil {
+			return compile.Compilation{}, err
 		}
-		overtaken, err := overtaken(ctx, q, c, w)
-		switch {
-		case err != nil:
-			return c, err
-		case !overtaken:
-			return c, join(ctx, q, &c, w)
-		case c.State == compile.Wanted:
-			if err := join(ctx, q, &c, w); err != nil {
-				return c, err
-			}
-			return renumber(ctx, q, c)
-		}
+	}
+	decided := compile.Decide(w, rows, plain)
+	switch decided.Act {
+	case compile.GiveRow:
+		return decided.Row, nil
+	case compile.ShareRow:
+		return decided.Row, update(ctx, q, decided.Row)
+	case compile.RenewRow:
+		return renumber(ctx, q, decided.Row)
+	case compile.AddRow:
 	}
 	if err := endSlowdown(ctx, q, w.Environment, w.Version, w.Priority.Apart()); err != nil {
 		return compile.Compilation{}, err
 	}
+	return add(ctx, q, decided.Row)
+}
+
+// overtakes holds for rows of compilations of which compile.Compilation.Overtakes does.
+const overtakes = "staged = 0 AND state <> 'failed'"
+
+// isOvertaken holds for a row of compilations behind which its node has another that overtakes it.
+const isOvertaken = `EXISTS (SELECT 1 FROM compilations l WHERE l.certname = compilations.certname AND l.id > compilations.id
+	AND l.staged = 0 AND l.state <> 'failed')`
+
+// renumber gives a wanted row the highest ID.
+func renumber(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
+	if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id = $1", c.ID); err != nil {
+		return c, err
+	}
+	return add(ctx, q, c)
+}
+
+// add stores a wanted row with the highest ID.
+func add(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
 	return scanCompilation(q.row(ctx, `INSERT INTO compilations
-		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, checks, staged, reach, reach_digest)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12) RETURNING `+compilationColumns,
-		w.Node, w.Environment, w.Version, w.FactsSeq, w.Transaction, string(w.Trusted), w.Priority, micros(w.At), w.Checks, bit(w.Staged),
-		w.Reach, digestOf(w.Reach)))
+		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, attempts, checks, staged, trouble, reach, reach_digest)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12, $13, $14) RETURNING `+compilationColumns,
+		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), c.Attempts, c.Checks, bit(c.Staged), c.Trouble,
+		c.Reach, digestOf(c.Reach)))
 }
 
 // digestOf names a reach in the index of what is wanted: conditions may be longer than an index allows.
@@ -101,75 +126,21 @@ func digestOf(reach string) fleet.Digest {
 	return fleet.DigestOf([]byte(reach))
 }
 
-// answer finds the row that answers w in rows of its key, newest first.
-func answer(rows []compile.Compilation, w compile.Want) (compile.Compilation, bool) {
-	for _, fits := range []func(c compile.Compilation) bool{
-		func(c compile.Compilation) bool {
-			return finished(c) && (w.Staged || !c.Staged) && w.Transaction != "" && c.Transaction == w.Transaction && c.FactsSeq >= w.FactsSeq
-		},
-		func(c compile.Compilation) bool { return c.State == compile.Wanted },
-		func(c compile.Compilation) bool {
-			return c.State == compile.Leased && c.FactsSeq >= w.FactsSeq && !w.Fresh
-		},
-	} {
-		if i := slices.IndexFunc(rows, fits); i >= 0 {
-			return rows[i], true
-		}
+// update stores what became of the row that has c's ID, but for what Finish says of it.
+func update(ctx context.Context, q querier, c compile.Compilation) error {
+	failure, err := textOrNone(c.Err, c.Err != nil)
+	if err != nil {
+		return err
 	}
-	return compile.Compilation{}, false
-}
-
-// overtaken says whether a plain row of c's node was wanted after c, so that what c gives would not become the newest catalog.
-func overtaken(ctx context.Context, q querier, c compile.Compilation, w compile.Want) (bool, error) {
-	if w.Staged {
-		return false, nil
-	}
-	count, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM compilations WHERE id = $1 AND "+isOvertaken, c.ID))
-	return count > 0, err
-}
-
-// isOvertaken holds for a row of compilations behind which a plain row of its node was wanted that did not fail.
-const isOvertaken = `EXISTS (SELECT 1 FROM compilations l WHERE l.certname = compilations.certname AND l.id > compilations.id
-	AND l.staged = 0 AND l.state <> 'failed')`
-
-// renumber gives a wanted row the highest ID.
-func renumber(ctx context.Context, q querier, c compile.Compilation) (compile.Compilation, error) {
-	if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id = $1", c.ID); err != nil {
-		return c, err
-	}
-	return scanCompilation(q.row(ctx, `INSERT INTO compilations
-		(certname, environment, version, facts_seq, transaction_uuid, trusted, priority, state, wanted_at, attempts, checks, staged, trouble)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'wanted', $8, $9, $10, $11, $12) RETURNING `+compilationColumns,
-		c.Node, c.Environment, c.Version, c.FactsSeq, c.Transaction, string(c.Trusted), c.Priority, micros(c.WantedAt), c.Attempts, c.Checks, bit(c.Staged), c.Trouble))
-}
-
-func finished(c compile.Compilation) bool {
-	return c.State == compile.Done || c.State == compile.Failed
-}
-
-// join lets w share c.
-func join(ctx context.Context, q querier, c *compile.Compilation, w compile.Want) error {
-	if w.Transaction != "" {
-		c.Transaction = w.Transaction
-	}
-	if len(w.Trusted) != 0 {
-		c.Trusted = slices.Clone(w.Trusted)
-	}
-	if c.State == compile.Wanted {
-		c.FactsSeq = max(c.FactsSeq, w.FactsSeq)
-	}
-	c.Priority = min(c.Priority, w.Priority)
-	c.Staged = c.Staged && w.Staged
-	if c.State == compile.Wanted && c.Checks == 0 {
-		c.Checks = w.Checks
-	}
-	_, err := q.exec(ctx, "UPDATE compilations SET transaction_uuid = $1, trusted = $2, facts_seq = $3, priority = $4, checks = $5, staged = $6 WHERE id = $7",
-		c.Transaction, string(c.Trusted), c.FactsSeq, c.Priority, c.Checks, bit(c.Staged), c.ID)
+	_, err = q.exec(ctx, `UPDATE compilations SET state = $1, leased_by = $2, leased_until = $3, rests_until = $4, priority = $5, attempts = $6, facts_seq = $7,
+		wanted_at = $8, transaction_uuid = $9, trusted = $10, checks = $11, staged = $12, trouble = $13, finished_at = $14, error = $15 WHERE id = $16`,
+		c.State, c.LeasedBy, micros(c.LeasedUntil), micros(c.RestsUntil), c.Priority, c.Attempts, c.FactsSeq,
+		micros(c.WantedAt), c.Transaction, string(c.Trusted), c.Checks, bit(c.Staged), c.Trouble, micros(c.FinishedAt), failure, c.ID)
 	return err
 }
 
 // Renew implements compile.Queue.
-func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error) {
+func (s *Queue) Renew(ctx context.Context, worker string, ids []int64, until time.Time) (held []int64, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		var mine []int64
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
@@ -189,13 +160,13 @@ func (s *Store) Renew(ctx context.Context, worker string, ids []int64, until tim
 }
 
 // Rest implements compile.Queue.
-func (s *Store) Rest(ctx context.Context, c compile.Compilation, until time.Time, trouble string) error {
+func (s *Queue) Rest(ctx context.Context, c compile.Compilation, until time.Time, trouble string) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, `UPDATE compilations SET leased_until = $1, rests_until = $1, trouble = $2
 			WHERE id = $3 AND state = 'leased' AND leased_by = $4 AND attempts = $5 AND rests_until = 0`,
-			micros(until), clean(trouble), c.ID, c.LeasedBy, c.Attempts)
+			micros(until), query.Clean(trouble), c.ID, c.LeasedBy, c.Attempts)
 		if err == nil && count == 0 {
-			return notLeased(c)
+			return compile.NotLeased(c)
 		}
 		return err
 	})
@@ -203,29 +174,31 @@ func (s *Store) Rest(ctx context.Context, c compile.Compilation, until time.Time
 }
 
 // Finish implements compile.Queue.
-func (s *Store) Finish(ctx context.Context, c compile.Compilation) error {
+func (s *Queue) Finish(ctx context.Context, c compile.Compilation) error {
 	failure, err := textOrNone(c.Err, c.Err != nil)
 	logs, err2 := textOrNone(c.Logs, len(c.Logs) > 0)
 	if err = errors.Join(err, err2); err != nil {
 		return explain(err, "finish compilation %d", c.ID)
 	}
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
-		count, err := q.exec(ctx, `UPDATE compilations SET state = $1, facts_seq = $2, finished_at = $3, catalog = $4, uuid = $5, error = $6,
-			wall = $7, cpu = $8, peak_bytes = $9, order_digest = $10, logs = $11, staged = CASE WHEN $16 = 1 THEN 1 ELSE staged END
-			WHERE id = $12 AND state = 'leased' AND leased_by = $13 AND attempts = $14 AND rests_until = 0 AND (staged >= $15 OR $16 = 1)`,
-			c.State, c.FactsSeq, micros(c.FinishedAt), c.Catalog, c.UUID, failure,
-			int64(c.Cost.Wall), int64(c.Cost.CPU), c.Cost.PeakBytes, c.Order, logs, c.ID, c.LeasedBy, c.Attempts, bit(c.Staged && c.State == compile.Done),
-			bit(c.Held && c.State == compile.Done))
-		if err == nil && count == 0 {
-			return s.whyNotFinished(ctx, q, c)
+		row, err := scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1"+s.dialect.forUpdate, c.ID))
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
+		if row, err = c.Close(row); err != nil {
+			return err
+		}
+		_, err = q.exec(ctx, `UPDATE compilations SET state = $1, facts_seq = $2, finished_at = $3, catalog = $4, uuid = $5, error = $6,
+			wall = $7, cpu = $8, peak_bytes = $9, order_digest = $10, logs = $11, staged = $12 WHERE id = $13`,
+			row.State, row.FactsSeq, micros(row.FinishedAt), row.Catalog, row.UUID, failure,
+			int64(row.Cost.Wall), int64(row.Cost.CPU), row.Cost.PeakBytes, row.Order, logs, bit(row.Staged), row.ID)
 		if err != nil {
 			return err
 		}
 		if err := s.slowDown(ctx, q, c); err != nil {
 			return err
 		}
-		return s.putStanding(ctx, q, c)
+		return s.inputs.putStanding(ctx, q, c)
 	})
 	s.noted(err)
 	return explain(err, "finish compilation %d", c.ID)
@@ -240,26 +213,8 @@ func textOrNone(v any, there bool) (string, error) {
 	return string(text), err
 }
 
-func notLeased(c compile.Compilation) error {
-	return fault.New(fault.Conflict, "compilation %d is not leased by %s any more", c.ID, c.LeasedBy)
-}
-
-// whyNotFinished is the Conflict of a row that did not take its end.
-func (s *Store) whyNotFinished(ctx context.Context, q querier, c compile.Compilation) error {
-	held, err := one[int64](q.row(ctx, `SELECT COUNT(*) FROM compilations
-		WHERE id = $1 AND state = 'leased' AND leased_by = $2 AND attempts = $3 AND rests_until = 0`,
-		c.ID, c.LeasedBy, c.Attempts))
-	switch {
-	case err != nil:
-		return err
-	case held > 0:
-		return fault.Wrap(fault.Conflict, compile.ErrUnstaged, "compilation %d is not staged any more", c.ID)
-	}
-	return notLeased(c)
-}
-
 // ReturnLeases implements compile.Queue.
-func (s *Store) ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (count int, err error) {
+func (s *Queue) ReturnLeases(ctx context.Context, worker string, now time.Time, maxAttempts int) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows, err := collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+` FROM compilations
 			WHERE state = 'leased' AND (leased_until <= $1 OR leased_by = $2 AND $2 <> '')
@@ -278,15 +233,7 @@ func (s *Store) ReturnLeases(ctx context.Context, worker string, now time.Time, 
 	return count, explain(err, "return leases")
 }
 
-func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, now time.Time, maxAttempts int) error {
-	if c.Attempts >= maxAttempts {
-		failure, err := json.Marshal(compile.Exhausted(c.Attempts))
-		if err != nil {
-			return err
-		}
-		_, err = q.exec(ctx, "UPDATE compilations SET state = 'failed', finished_at = $1, error = $2, rests_until = 0 WHERE id = $3", micros(now), string(failure), c.ID)
-		return err
-	}
+func (s *Queue) giveBack(ctx context.Context, q querier, c compile.Compilation, now time.Time, maxAttempts int) error {
 	if err := s.lockKey(ctx, q, c.Node, c.Environment, c.Version); err != nil {
 		return err
 	}
@@ -296,39 +243,21 @@ func (s *Store) giveBack(ctx context.Context, q querier, c compile.Compilation, 
 	if err != nil {
 		return err
 	}
-	for _, twin := range twins { // one at most
-		both := folded(twin, c)
-		if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id IN ($1, $2) AND id <> $3", c.ID, twin.ID, both.ID); err != nil {
+	var wanted *compile.Compilation
+	if len(twins) > 0 { // one at most
+		wanted = &twins[0]
+	}
+	after := c.Returned(now, maxAttempts, wanted)
+	if after.State == compile.Wanted && wanted != nil {
+		if _, err := q.exec(ctx, "DELETE FROM compilations WHERE id IN ($1, $2) AND id <> $3", c.ID, wanted.ID, after.ID); err != nil {
 			return err
 		}
-		c = both
 	}
-	_, err = q.exec(ctx, `UPDATE compilations SET state = 'wanted', leased_by = '', leased_until = 0, rests_until = 0, priority = $1, attempts = $2, facts_seq = $3,
-		wanted_at = $4, transaction_uuid = $5, trusted = $6, checks = $7, staged = $8, trouble = $9 WHERE id = $10`,
-		c.Priority, c.Attempts, c.FactsSeq, micros(c.WantedAt), c.Transaction, string(c.Trusted), c.Checks, bit(c.Staged), c.Trouble, c.ID)
-	return err
-}
-
-// folded is a wanted row and one that comes back, as one.
-func folded(wanted, back compile.Compilation) compile.Compilation {
-	both := wanted
-	if wanted.Staged == back.Staged && back.ID > wanted.ID || wanted.Staged && !back.Staged {
-		both.ID = back.ID
-	}
-	both.Priority, both.Attempts = min(wanted.Priority, back.Priority), max(wanted.Attempts, back.Attempts)
-	both.FactsSeq, both.Staged = max(wanted.FactsSeq, back.FactsSeq), wanted.Staged && back.Staged
-	both.Transaction, both.Trouble = cmp.Or(wanted.Transaction, back.Transaction), cmp.Or(wanted.Trouble, back.Trouble)
-	if len(both.Trusted) == 0 {
-		both.Trusted = back.Trusted
-	}
-	if back.WantedAt.Before(both.WantedAt) {
-		both.WantedAt = back.WantedAt
-	}
-	return both
+	return update(ctx, q, after)
 }
 
 // Prune implements compile.Queue.
-func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
+func (s *Queue) Prune(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM compilations WHERE state IN ('done', 'failed') AND finished_at < $1 AND EXISTS (
@@ -343,7 +272,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 		if err != nil {
 			return err
 		}
-		return s.pruneInputs(ctx, q, before)
+		return s.inputs.pruneInputs(ctx, q, before)
 	})
 	return int(count), explain(err, "prune compilations")
 }

@@ -20,7 +20,7 @@ func BenchmarkLease(b *testing.B) {
 		now := time.Now()
 		turns := map[fleet.Environment]int{}
 		for b.Loop() {
-			rows, err := s.Lease(b.Context(), compile.Offer{
+			rows, err := s.Queue.Lease(b.Context(), compile.Offer{
 				Worker: "worker", Rows: 4, Worst: compile.Background, Most: 2, Now: now, Until: now.Add(time.Minute),
 			})
 			if err != nil || len(rows) != 4 {
@@ -30,7 +30,7 @@ func BenchmarkLease(b *testing.B) {
 			for _, c := range rows {
 				turns[c.Environment]++
 				c.State, c.FinishedAt, c.Err = compile.Failed, now, compile.Exhausted(1)
-				if err := s.Finish(b.Context(), c); err != nil {
+				if err := s.Queue.Finish(b.Context(), c); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -12,13 +12,13 @@ import (
 )
 
 // Compilation implements compile.Queue.
-func (s *Store) Compilation(ctx context.Context, id int64) (compile.Compilation, error) {
+func (s *Queue) Compilation(ctx context.Context, id int64) (compile.Compilation, error) {
 	c, err := scanCompilation(s.reads.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1", id))
 	return c, explain(missing(err, "there is no compilation %d", id), "read compilation %d", id)
 }
 
 // Record implements compile.Board.
-func (s *Store) Record(ctx context.Context, id int64) (c compile.Compilation, err error) {
+func (s *Queue) Record(ctx context.Context, id int64) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		if c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+" FROM compilations WHERE id = $1", id)); err != nil {
 			return missing(err, "there is no compilation %d", id)
@@ -30,7 +30,7 @@ func (s *Store) Record(ctx context.Context, id int64) (c compile.Compilation, er
 		if err != nil {
 			return err
 		}
-		if c.Inputs, err = s.inputsOf(ctx, q, id); fault.Of(err) == fault.NotFound {
+		if c.Inputs, err = s.inputs.inputsOf(ctx, q, id); fault.Of(err) == fault.NotFound {
 			err = nil
 		}
 		return err
@@ -39,7 +39,7 @@ func (s *Store) Record(ctx context.Context, id int64) (c compile.Compilation, er
 }
 
 // Counts implements compile.Board.
-func (s *Store) Counts(ctx context.Context) ([]compile.Count, error) {
+func (s *Queue) Counts(ctx context.Context) ([]compile.Count, error) {
 	counts, err := collect(ctx, s.reads, func(row scanner) (n compile.Count, err error) {
 		err = row.Scan(&n.Priority, &n.Environment, &n.Wanted, &n.Running, &n.Resting, at(&n.Oldest))
 		return n, err
@@ -53,7 +53,7 @@ func (s *Store) Counts(ctx context.Context) ([]compile.Count, error) {
 }
 
 // List implements compile.Board.
-func (s *Store) List(ctx context.Context, f compile.Filter) ([]compile.Compilation, error) {
+func (s *Queue) List(ctx context.Context, f compile.Filter) ([]compile.Compilation, error) {
 	where, args := filterText(f)
 	ids, err := s.filterIDs(f, &args)
 	if err != nil {
@@ -84,17 +84,17 @@ func filterText(f compile.Filter) (where string, args []any) {
 	return where, args
 }
 
-func (s *Store) filterIDs(f compile.Filter, args *[]any) (string, error) {
+func (s *Queue) filterIDs(f compile.Filter, args *[]any) (string, error) {
 	if f.IDs == nil {
 		return "", nil
 	}
 	list, err := json.Marshal(f.IDs)
 	*args = append(*args, string(list))
-	return " AND id IN (SELECT CAST(value AS BIGINT) FROM " + s.words().elements(mark(len(*args))) + " l)", err
+	return " AND id IN (SELECT CAST(value AS BIGINT) FROM " + s.words().Elements(mark(len(*args))) + " l)", err
 }
 
 // Ended implements compile.Board.
-func (s *Store) Ended(ctx context.Context, since time.Time) ([]compile.Ended, error) {
+func (s *Queue) Ended(ctx context.Context, since time.Time) ([]compile.Ended, error) {
 	ended, err := collect(ctx, s.reads, func(row scanner) (e compile.Ended, err error) {
 		err = row.Scan(&e.Environment, &e.Compiled, &e.Reused, &e.Failed)
 		return e, err
@@ -105,7 +105,7 @@ func (s *Store) Ended(ctx context.Context, since time.Time) ([]compile.Ended, er
 }
 
 // Distinct implements compile.History.
-func (s *Store) Distinct(ctx context.Context, env fleet.Environment, n int) ([]compile.Compilation, error) {
+func (s *Queue) Distinct(ctx context.Context, env fleet.Environment, n int) ([]compile.Compilation, error) {
 	newest, err := collect(ctx, s.reads, scanCompilation, "SELECT "+compilationColumns+` FROM compilations c WHERE state = 'done' AND environment = $1 AND reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment AND o.state = 'done' AND o.reach_digest = ''
 		AND (o.finished_at, o.id) > (c.finished_at, c.id)) ORDER BY finished_at DESC, id DESC`, env)
@@ -122,13 +122,8 @@ func (s *Store) Distinct(ctx context.Context, env fleet.Environment, n int) ([]c
 }
 
 // LastFailure implements compile.History.
-func (s *Store) LastFailure(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
+func (s *Queue) LastFailure(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (compile.Compilation, error) {
 	c, err := scanCompilation(s.reads.row(ctx, "SELECT "+compilationColumns+` FROM compilations
 		WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'failed' AND order_digest <> '' AND reach_digest = '' ORDER BY id DESC LIMIT 1`, node, env, version))
 	return c, explain(missing(err, "no compilation of %s failed", node), "read the last failure of %s", node)
 }
-
-var (
-	_ compile.History = (*Store)(nil)
-	_ compile.Board   = (*Store)(nil)
-)

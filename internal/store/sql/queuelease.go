@@ -8,6 +8,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // lanesText finds the lanes up to a priority by their first rows: it steps over the
@@ -36,7 +37,7 @@ const pickText = `UPDATE compilations SET state = 'leased', leased_by = $3, leas
 	WHERE id IN (SELECT id FROM picked) RETURNING ` + compilationColumns
 
 // Lease implements compile.Queue.
-func (s *Store) Lease(ctx context.Context, o compile.Offer) (leased []compile.Compilation, err error) {
+func (s *Queue) Lease(ctx context.Context, o compile.Offer) (leased []compile.Compilation, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		rows, err := s.lease(ctx, q, o)
 		leased = rows
@@ -45,7 +46,7 @@ func (s *Store) Lease(ctx context.Context, o compile.Offer) (leased []compile.Co
 	return leased, explain(err, "lease compilations")
 }
 
-func (s *Store) lease(ctx context.Context, q querier, o compile.Offer) (leased []compile.Compilation, err error) {
+func (s *Queue) lease(ctx context.Context, q querier, o compile.Offer) (leased []compile.Compilation, err error) {
 	lanes, turn, err := openLanes(ctx, q, o)
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func saveTurns(ctx context.Context, q querier, turns map[fleet.Environment]int64
 }
 
 // Lanes implements compile.Turns.
-func (s *Store) Lanes(ctx context.Context, o compile.Offer) (lanes []compile.Lane, err error) {
+func (s *Queue) Lanes(ctx context.Context, o compile.Offer) (lanes []compile.Lane, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		lanes, _, err = openLanes(ctx, q, o)
 		return err
@@ -172,7 +173,7 @@ func (s *Store) Lanes(ctx context.Context, o compile.Offer) (lanes []compile.Lan
 }
 
 // Depth implements compile.Queue.
-func (s *Store) Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error) {
+func (s *Queue) Depth(ctx context.Context, now time.Time) (wanted, leased int, oldest time.Duration, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		err := q.row(ctx, `SELECT (SELECT COUNT(*) FROM compilations WHERE state = 'wanted'),
 			(SELECT COUNT(*) FROM compilations WHERE state = 'leased')`).Scan(&wanted, &leased)
@@ -189,18 +190,18 @@ func (s *Store) Depth(ctx context.Context, now time.Time) (wanted, leased int, o
 }
 
 // Pause implements compile.Pauses.
-func (s *Store) Pause(ctx context.Context, p compile.Pause) error {
+func (s *Queue) Pause(ctx context.Context, p compile.Pause) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO compile_pauses (environment, paused_by, reason, paused_at) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (environment) DO UPDATE SET paused_by = excluded.paused_by, reason = excluded.reason, paused_at = excluded.paused_at`,
-			p.Environment, p.By, clean(p.Reason), micros(p.At))
+			p.Environment, p.By, query.Clean(p.Reason), micros(p.At))
 		return err
 	})
 	return explain(err, "pause compiling")
 }
 
 // Resume implements compile.Pauses.
-func (s *Store) Resume(ctx context.Context, env fleet.Environment) error {
+func (s *Queue) Resume(ctx context.Context, env fleet.Environment) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, "DELETE FROM compile_pauses WHERE environment = $1", env)
 		if err == nil && count == 0 {
@@ -212,7 +213,7 @@ func (s *Store) Resume(ctx context.Context, env fleet.Environment) error {
 }
 
 // Pauses implements compile.Pauses.
-func (s *Store) Pauses(ctx context.Context) ([]compile.Pause, error) {
+func (s *Queue) Pauses(ctx context.Context) ([]compile.Pause, error) {
 	found, err := pauses(ctx, s.reads)
 	return found, explain(err, "read what is paused")
 }
@@ -223,8 +224,3 @@ func pauses(ctx context.Context, q querier) ([]compile.Pause, error) {
 		return p, err
 	}, "SELECT environment, paused_by, reason, paused_at FROM compile_pauses ORDER BY environment")
 }
-
-var (
-	_ compile.Queue  = (*Store)(nil)
-	_ compile.Pauses = (*Store)(nil)
-)

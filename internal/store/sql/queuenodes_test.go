@@ -16,17 +16,17 @@ func TestNodesThatLeaveHaveNoWork(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for name, leave := range map[string]func(t *testing.T, s *Store) error{
-		"purged": func(t *testing.T, s *Store) error { t.Helper(); return s.PurgeNode(t.Context(), "leaves") },
+		"purged": func(t *testing.T, s *Store) error { t.Helper(); return s.Nodes.PurgeNode(t.Context(), "leaves") },
 		"deactivated": func(t *testing.T, s *Store) error {
 			t.Helper()
-			return s.DeactivateNode(t.Context(), "leaves", now.Add(time.Hour))
+			return s.Nodes.DeactivateNode(t.Context(), "leaves", now.Add(time.Hour))
 		},
 		"expired": func(t *testing.T, s *Store) error {
 			t.Helper()
-			if err := s.ConfigureExpiration(t.Context(), "stays", false, now); err != nil {
+			if err := s.Nodes.ConfigureExpiration(t.Context(), "stays", false, now); err != nil {
 				return err
 			}
-			_, err := s.ExpireNodes(t.Context(), now.Add(time.Hour), now.Add(2*time.Hour))
+			_, err := s.Nodes.ExpireNodes(t.Context(), now.Add(time.Hour), now.Add(2*time.Hour))
 			return err
 		},
 	} {
@@ -45,7 +45,7 @@ func leavesNoWork(t *testing.T, s *Store, now time.Time, leave func() error) {
 	t.Helper()
 	want := func(node fleet.Certname, version string) compile.Compilation {
 		t.Helper()
-		c, err := s.Want(t.Context(), compile.Want{
+		c, err := s.Queue.Want(t.Context(), compile.Want{
 			Node: node, Environment: "production", Version: fleet.DigestOf([]byte(version)), Priority: compile.NewCode, At: now,
 		})
 		if err != nil {
@@ -54,12 +54,12 @@ func leavesNoWork(t *testing.T, s *Store, now time.Time, leave func() error) {
 		return c
 	}
 	for _, node := range []fleet.Certname{"leaves", "stays"} {
-		if err := s.ConfigureExpiration(t.Context(), node, true, now.Add(-time.Hour)); err != nil { // makes the node known
+		if err := s.Nodes.ConfigureExpiration(t.Context(), node, true, now.Add(-time.Hour)); err != nil { // makes the node known
 			t.Fatal(err)
 		}
 		want(node, "one")
 	}
-	leased, err := s.Lease(t.Context(), compile.Offer{Worker: "worker", Rows: 2, Worst: compile.Background, Now: now, Until: now.Add(time.Hour)})
+	leased, err := s.Queue.Lease(t.Context(), compile.Offer{Worker: "worker", Rows: 2, Worst: compile.Background, Now: now, Until: now.Add(time.Hour)})
 	if err != nil || len(leased) != 2 {
 		t.Fatal(leased, err)
 	}
@@ -71,19 +71,19 @@ func leavesNoWork(t *testing.T, s *Store, now time.Time, leave func() error) {
 		stays := c.Node == "stays"
 		digest := fleet.DigestOf([]byte("catalog"))
 		c.State, c.Catalog, c.FinishedAt = compile.Done, digest, now
-		saved := s.SaveCatalog(t.Context(), inventory.Catalog{
+		saved := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 			Certname: c.Node, Environment: c.Environment, Digest: digest, CompiledAt: now, Compilation: c.ID, Attempt: c.Attempts,
 		})
-		for what, err := range map[string]error{"save the catalog": saved, "finish": s.Finish(t.Context(), c)} {
+		for what, err := range map[string]error{"save the catalog": saved, "finish": s.Queue.Finish(t.Context(), c)} {
 			if stays && err != nil || !stays && fault.Of(err) != fault.Conflict {
 				t.Errorf("%s of %s: %v", what, c.Node, err)
 			}
 		}
-		if _, err := s.Compilation(t.Context(), wanted[i].ID); (fault.Is(err, fault.NotFound)) == (wanted[i].Node == "stays") {
+		if _, err := s.Queue.Compilation(t.Context(), wanted[i].ID); (fault.Is(err, fault.NotFound)) == (wanted[i].Node == "stays") {
 			t.Errorf("what is wanted of %s: %v", wanted[i].Node, err)
 		}
 	}
-	if _, err := s.Catalog(t.Context(), "leaves"); fault.Of(err) != fault.NotFound {
+	if _, err := s.Catalogs.Catalog(t.Context(), "leaves"); fault.Of(err) != fault.NotFound {
 		t.Errorf("the catalog of who left: %v, want NotFound", err)
 	}
 }

@@ -27,9 +27,9 @@ func TestReleasedCatalogsLeaveWhatStands(t *testing.T) {
 		current, branch := fleet.DigestOf([]byte("current")), fleet.DigestOf([]byte("branch"))
 		compiled := func(version fleet.Digest, p compile.Priority) compile.Compilation {
 			t.Helper()
-			c, err := s.Want(t.Context(), compile.Want{Node: node, Environment: env, Version: version, Priority: p, At: now, Staged: p == compile.Previewing})
+			c, err := s.Queue.Want(t.Context(), compile.Want{Node: node, Environment: env, Version: version, Priority: p, At: now, Staged: p == compile.Previewing})
 			check(err)
-			rows, err := s.Lease(t.Context(), compile.Offer{Worker: "test", Rows: 1, Worst: compile.Background, Now: now, Until: now.Add(time.Minute)})
+			rows, err := s.Queue.Lease(t.Context(), compile.Offer{Worker: "test", Rows: 1, Worst: compile.Background, Now: now, Until: now.Add(time.Minute)})
 			check(err)
 			if len(rows) != 1 || rows[0].ID != c.ID {
 				t.Fatalf("leased %+v, want %d", rows, c.ID)
@@ -37,27 +37,27 @@ func TestReleasedCatalogsLeaveWhatStands(t *testing.T) {
 			c = rows[0]
 			c.State, c.FinishedAt, c.Catalog, c.UUID = compile.Done, now, fleet.DigestOf([]byte(version+" catalog")), "uuid-"+version.Short()
 			c.Inputs = &compile.InputSet{At: now, Engine: "made-up 1"}
-			check(s.Finish(t.Context(), c))
+			check(s.Queue.Finish(t.Context(), c))
 			return c
 		}
 		shown := func(c compile.Compilation) {
 			t.Helper()
-			check(s.SaveCatalog(t.Context(), inventory.Catalog{
+			check(s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 				Certname: node, Environment: env, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
 			}))
 		}
 		stands := func(what string, plain, staged fleet.Digest) {
 			t.Helper()
-			all, err := s.Standings(t.Context(), env)
+			all, err := s.Wants.Standings(t.Context(), env)
 			check(err)
 			if len(all) != 1 || all[0].Plain.Version != plain || all[0].Staged.Version != staged {
 				t.Errorf("%s: %+v; want %s, staged %s", what, all, plain.Short(), staged.Short())
 			}
 		}
-		_, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: env, Values: []byte(`{"a":1}`)})
+		_, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: env, Values: []byte(`{"a":1}`)})
 		check(err)
 		shown(compiled(current, compile.NewCode))
-		check(s.Consider(t.Context(), compile.Step{To: compile.Mark{Environment: env, Version: current, Done: true}}))
+		check(s.Wants.Consider(t.Context(), compile.Step{To: compile.Mark{Environment: env, Version: current, Done: true}}))
 		stands("live", current, "")
 
 		previewed := compiled(branch, compile.Previewing)
@@ -70,14 +70,14 @@ func TestReleasedCatalogsLeaveWhatStands(t *testing.T) {
 			if number == 1 {
 				from = deliver.Live
 			}
-			check(s.Take(t.Context(), deliver.Step{Node: node, From: from, To: deliver.Released, Base: number - 1, Next: &g}))
-			row, err := s.Reinstate(t.Context(), g, now)
+			check(s.Deliveries.Take(t.Context(), deliver.Step{Node: node, From: from, To: deliver.Released, Base: number - 1, Next: &g}))
+			row, err := s.Deliveries.Reinstate(t.Context(), g, now)
 			check(err)
 			shown(row)
 		}
 		released(1, previewed)
 		stands("released of a branch", branch, current)
-		staged, err := s.NewestStaged(t.Context(), node, env)
+		staged, err := s.Reusables.NewestStaged(t.Context(), node, env)
 		if check(err); staged.Version != current || staged.Catalog == previewed.Catalog {
 			t.Errorf("staged is %+v", staged)
 		}

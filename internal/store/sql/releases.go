@@ -9,9 +9,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
-var _ release.Store = (*Store)(nil)
+// Releases is versions on their way to nodes, wave by wave.
+type Releases struct{ *base }
 
 const releaseColumns = `id, kind, preview_id, of_release, environment, version, description, author, author_kind, options, state, hold, held_until, reason,
 	killed, wave, waves, needs, digest, counts, revision, created_at, started_at, ended_at`
@@ -57,7 +59,7 @@ func textsOf(r release.Release) (t releaseTexts, err error) {
 }
 
 // CreateRelease implements release.Store.
-func (s *Store) CreateRelease(ctx context.Context, r release.Release, targets []release.Target, entries []release.Entry) (release.Release, error) {
+func (s *Releases) CreateRelease(ctx context.Context, r release.Release, targets []release.Target, entries []release.Entry) (release.Release, error) {
 	r.Counts, r.Revision = release.Count(targets), 1
 	t, err := textsOf(r)
 	if err != nil {
@@ -67,8 +69,8 @@ func (s *Store) CreateRelease(ctx context.Context, r release.Release, targets []
 		id, err := one[int64](q.row(ctx, `INSERT INTO releases (kind, preview_id, of_release, environment, version, description, author, author_kind, options,
 			state, hold, held_until, reason, killed, wave, waves, needs, digest, counts, revision, created_at, started_at, ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) RETURNING id`,
-			r.Kind, r.Preview, r.Of, r.Environment, r.Version, clean(r.Description), clean(r.Author), r.AuthorKind, t.options,
-			r.State, r.Hold, micros(r.Until), clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, r.Digest, t.counts, r.Revision,
+			r.Kind, r.Preview, r.Of, r.Environment, r.Version, query.Clean(r.Description), query.Clean(r.Author), r.AuthorKind, t.options,
+			r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, r.Digest, t.counts, r.Revision,
 			micros(r.CreatedAt), micros(r.StartedAt), micros(r.EndedAt)))
 		if err != nil {
 			return err
@@ -84,7 +86,7 @@ func (s *Store) CreateRelease(ctx context.Context, r release.Release, targets []
 
 func putEntries(ctx context.Context, q querier, id int64, entries []release.Entry) error {
 	for _, e := range entries {
-		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id, micros(e.At), clean(e.By), clean(e.Text)); err != nil {
+		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id, micros(e.At), query.Clean(e.By), query.Clean(e.Text)); err != nil {
 			return err
 		}
 	}
@@ -92,25 +94,25 @@ func putEntries(ctx context.Context, q querier, id int64, entries []release.Entr
 }
 
 // Release implements release.Store.
-func (s *Store) Release(ctx context.Context, id int64) (release.Release, error) {
+func (s *Releases) Release(ctx context.Context, id int64) (release.Release, error) {
 	r, err := scanRelease(s.reads.row(ctx, "SELECT "+releaseColumns+" FROM releases WHERE id = $1", id))
 	return r, explain(missing(err, "there is no release %d", id), "read release %d", id)
 }
 
 // Releases implements release.Store.
-func (s *Store) Releases(ctx context.Context, page release.Page) ([]release.Release, error) {
-	list, err := newest(ctx, s, scanRelease, "SELECT "+releaseColumns+" FROM releases", page)
+func (s *Releases) Releases(ctx context.Context, page release.Page) ([]release.Release, error) {
+	list, err := newest(ctx, s.base, scanRelease, "SELECT "+releaseColumns+" FROM releases", page)
 	return list, explain(err, "list releases")
 }
 
 // OpenReleases implements release.Store.
-func (s *Store) OpenReleases(ctx context.Context) ([]release.Release, error) {
+func (s *Releases) OpenReleases(ctx context.Context) ([]release.Release, error) {
 	list, err := collect(ctx, s.reads, scanRelease, "SELECT "+releaseColumns+" FROM releases WHERE ended_at = 0 ORDER BY id")
 	return list, explain(err, "list open releases")
 }
 
 // SaveRelease implements release.Store.
-func (s *Store) SaveRelease(ctx context.Context, c release.Change) (now release.Release, err error) {
+func (s *Releases) SaveRelease(ctx context.Context, c release.Change) (now release.Release, err error) {
 	id := c.Release.ID
 	t, err := textsOf(c.Release)
 	if err != nil {
@@ -148,7 +150,7 @@ func (s *Store) SaveRelease(ctx context.Context, c release.Change) (now release.
 		}
 		now, err = scanRelease(q.row(ctx, `UPDATE releases SET options = $1, state = $2, hold = $3, held_until = $4, reason = $5, killed = $6, wave = $7, waves = $8,
 			needs = $9, counts = $10, revision = $11, started_at = $12, ended_at = $13 WHERE id = $14 RETURNING `+releaseColumns,
-			string(kept), r.State, r.Hold, micros(r.Until), clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, string(text), c.Base+1,
+			string(kept), r.State, r.Hold, micros(r.Until), query.Clean(r.Reason), bit(r.Kill), r.Wave, t.waves, t.needs, string(text), c.Base+1,
 			micros(r.StartedAt), micros(r.EndedAt), id))
 		return err
 	})
@@ -156,7 +158,7 @@ func (s *Store) SaveRelease(ctx context.Context, c release.Change) (now release.
 }
 
 // Entries implements release.Store.
-func (s *Store) Entries(ctx context.Context, id int64) ([]release.Entry, error) {
+func (s *Releases) Entries(ctx context.Context, id int64) ([]release.Entry, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (e release.Entry, err error) {
 		err = row.Scan(&e.Number, at(&e.At), &e.By, &e.Text)
 		return e, err
@@ -165,21 +167,21 @@ func (s *Store) Entries(ctx context.Context, id int64) ([]release.Entry, error) 
 }
 
 // AddApproval implements release.Store.
-func (s *Store) AddApproval(ctx context.Context, id int64, a release.Approval) error {
+func (s *Releases) AddApproval(ctx context.Context, id int64, a release.Approval) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if _, err := one[int64](q.row(ctx, "SELECT id FROM releases WHERE id = $1"+s.dialect.forUpdate, id)); err != nil {
 			return missing(err, "there is no release %d", id)
 		}
 		_, err := q.exec(ctx, `INSERT INTO release_approvals (release_id, role, who, text, digest, approved_at) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (release_id, role, who) DO UPDATE SET text = excluded.text, digest = excluded.digest, approved_at = excluded.approved_at`,
-			id, a.Role, clean(a.By), clean(a.Text), a.Digest, micros(a.At))
+			id, a.Role, query.Clean(a.By), query.Clean(a.Text), a.Digest, micros(a.At))
 		return err
 	})
 	return explain(err, "approve release %d", id)
 }
 
 // Approvals implements release.Store.
-func (s *Store) Approvals(ctx context.Context, id int64) ([]release.Approval, error) {
+func (s *Releases) Approvals(ctx context.Context, id int64) ([]release.Approval, error) {
 	list, err := collect(ctx, s.reads, func(row scanner) (a release.Approval, err error) {
 		err = row.Scan(&a.Role, &a.By, &a.Text, &a.Digest, at(&a.At))
 		return a, err
@@ -188,7 +190,7 @@ func (s *Store) Approvals(ctx context.Context, id int64) ([]release.Approval, er
 }
 
 // PruneReleases implements release.Store.
-func (s *Store) PruneReleases(ctx context.Context, before time.Time) (count int, err error) {
+func (s *Releases) PruneReleases(ctx context.Context, before time.Time) (count int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		ids, err := collect(ctx, q, one[int64], "SELECT id FROM releases WHERE ended_at > 0 AND ended_at < $1", micros(before))
 		if err != nil {
@@ -208,7 +210,7 @@ func (s *Store) PruneReleases(ctx context.Context, before time.Time) (count int,
 }
 
 // ReleaseDigests implements release.Store.
-func (s *Store) ReleaseDigests(ctx context.Context) ([]fleet.Digest, error) {
+func (s *Releases) ReleaseDigests(ctx context.Context) ([]fleet.Digest, error) {
 	digests, err := collect(ctx, s.reads, one[fleet.Digest], `SELECT DISTINCT t.catalog FROM release_targets t JOIN releases r ON r.id = t.release_id
 		WHERE r.ended_at = 0 AND t.catalog <> '' ORDER BY t.catalog`)
 	return digests, explain(err, "list the catalogs of releases")

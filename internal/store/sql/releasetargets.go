@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // targetColumns are in the order of putTargets.
@@ -33,13 +34,13 @@ var targetColumns = []column{
 }
 
 // putTargets inserts targets, or replaces how they stand.
-func (s *Store) putTargets(ctx context.Context, q querier, id, revision int64, targets []release.Target) error {
+func (s *Releases) putTargets(ctx context.Context, q querier, id, revision int64, targets []release.Target) error {
 	rows := make([][]any, len(targets))
 	for i, t := range targets {
 		rows[i] = []any{
 			id, int64(t.Number), string(t.Node), int64(t.Wave), int64(t.Round), string(t.Base), string(t.Catalog.Digest), string(t.Catalog.Environment),
-			string(t.Catalog.Version), t.Catalog.UUID, t.Catalog.Compilation, micros(t.Catalog.CompiledAt), string(t.State), clean(t.Reason), t.Generation,
-			clean(t.Report), micros(t.RunEnded), bit(t.RunChanged), revision,
+			string(t.Catalog.Version), t.Catalog.UUID, t.Catalog.Compilation, micros(t.Catalog.CompiledAt), string(t.State), query.Clean(t.Reason), t.Generation,
+			query.Clean(t.Report), micros(t.RunEnded), bit(t.RunChanged), revision,
 		}
 	}
 	return s.dialect.insert(ctx, q, "release_targets", targetColumns, `ON CONFLICT (release_id, number) DO UPDATE SET
@@ -54,7 +55,7 @@ func scanTarget(row scanner) (t release.Target, err error) {
 }
 
 // Targets implements release.Store.
-func (s *Store) Targets(ctx context.Context, id int64, page release.TargetPage) ([]release.Target, error) {
+func (s *Releases) Targets(ctx context.Context, id int64, page release.TargetPage) ([]release.Target, error) {
 	f := filter{dialect: s.dialect}
 	f.add("release_id = ?", id)
 	f.add("number > ?", page.After)
@@ -86,13 +87,13 @@ func countTargets(ctx context.Context, q querier, id int64) (release.Counts, err
 }
 
 // GivenBy is the nodes that have kept generations of a release, by name.
-func (s *Store) GivenBy(ctx context.Context, id int64) ([]fleet.Certname, error) {
+func (s *Releases) GivenBy(ctx context.Context, id int64) ([]fleet.Certname, error) {
 	nodes, err := collect(ctx, s.reads, one[fleet.Certname], "SELECT DISTINCT certname FROM generations WHERE release_id = $1 AND release_id > 0 ORDER BY certname", id)
 	return nodes, explain(err, "list the nodes of release %d", id)
 }
 
 // ReportedCatalog is the catalog_uuid that the report of a node's run names; ok is false while there is no report.
-func (s *Store) ReportedCatalog(ctx context.Context, node fleet.Certname, transaction string) (uuid string, ok bool, err error) {
+func (s *Reports) ReportedCatalog(ctx context.Context, node fleet.Certname, transaction string) (uuid string, ok bool, err error) {
 	uuid, err = one[string](s.reads.row(ctx, `SELECT r.catalog_uuid FROM reports r JOIN nodes n ON n.id = r.node_id
 		WHERE r.transaction_uuid = $1 AND r.transaction_uuid <> '' AND n.certname = $2 ORDER BY r.received_at DESC LIMIT 1`, transaction, node))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -102,7 +103,7 @@ func (s *Store) ReportedCatalog(ctx context.Context, node fleet.Certname, transa
 }
 
 // JobByKey is the job that was ordered under a key; NotFound.
-func (s *Store) JobByKey(ctx context.Context, key string) (int64, error) {
+func (s *Jobs) JobByKey(ctx context.Context, key string) (int64, error) {
 	id, err := one[int64](s.reads.row(ctx, "SELECT id FROM jobs WHERE order_key = $1 AND order_key <> ''", key))
 	return id, explain(missing(err, "no job was ordered as %s", key), "look for a job")
 }

@@ -10,13 +10,17 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
+
+// Reports is what runs reported.
+type Reports struct{ *base }
 
 // errKnown ends a write whose report is stored already.
 var errKnown = errors.New("the report is known")
 
 // SaveReport implements inventory.ReportStore.
-func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
+func (s *Reports) SaveReport(ctx context.Context, r inventory.Report) error {
 	document := s.packer.packWith(func(dst []byte) []byte { return inventory.AppendDocument(dst, &r) })
 	err := s.write(ctx, func(ctx context.Context, q querier) error { return s.putReport(ctx, q, &r, document) })
 	if errors.Is(err, errKnown) {
@@ -25,7 +29,7 @@ func (s *Store) SaveReport(ctx context.Context, r inventory.Report) error {
 	return explain(err, "save a report of %s", r.Certname)
 }
 
-func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
+func (s *Reports) putReport(ctx context.Context, q querier, r *inventory.Report, document []byte) error {
 	r = produced(r)
 	node, err := putReportNode(ctx, q, r)
 	if err != nil {
@@ -37,10 +41,10 @@ func (s *Store) putReport(ctx context.Context, q querier, r *inventory.Report, d
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)
 		ON CONFLICT (digest) DO NOTHING RETURNING id`,
 		r.ID, node, r.Environment, r.Status, bit(r.Noop), bit(r.NoopPending), bit(r.CorrectiveChange), bit(r.Completed),
-		clean(r.PuppetVersion), r.ReportFormat, clean(r.ConfigVersion), clean(r.TransactionUUID), clean(r.CatalogUUID), clean(r.CodeID), clean(r.JobID),
-		clean(r.CachedCatalog), clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
+		query.Clean(r.PuppetVersion), r.ReportFormat, query.Clean(r.ConfigVersion), query.Clean(r.TransactionUUID), query.Clean(r.CatalogUUID), query.Clean(r.CodeID), query.Clean(r.JobID),
+		query.Clean(r.CachedCatalog), query.Clean(r.Server), micros(r.StartedAt), micros(r.EndedAt), micros(r.ReceivedAt),
 		r.Counts.Resources, r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Unchanged, r.Counts.Noop, r.Counts.Corrective,
-		micros(r.ProducedAt), clean(r.Producer), r.Type)
+		micros(r.ProducedAt), query.Clean(r.Producer), r.Type)
 	if err != nil {
 		return err
 	}
@@ -105,28 +109,19 @@ var eventRow = []column{
 	{"containment_path", texts},
 }
 
-// eventsOf lists a resource's events. That it was skipped is one, as PuppetDB has
-// it, and then the only one.
-func eventsOf(r *inventory.ResourceStatus) []inventory.Event {
-	if r.Skipped {
-		return []inventory.Event{{Status: "skipped", Time: r.Time}}
-	}
-	return r.Events
-}
-
 func eventRows(report int64, r *inventory.Report) [][]any {
 	var rows [][]any
 	for i := range r.Resources {
 		resource := &r.Resources[i]
-		events := eventsOf(resource)
+		events := resource.Happened()
 		if len(events) == 0 {
 			continue
 		}
 		path, _ := json.Marshal(resource.ContainmentPath) // strings always marshal
 		for _, e := range events {
 			rows = append(rows, []any{
-				report, int64(len(rows)), clean(resource.Type), clean(resource.Title), clean(e.Property), clean(e.Name), clean(e.Status), micros(e.Time),
-				bit(e.CorrectiveChange), clean(e.Message), string(e.Previous), string(e.Desired), clean(resource.File), int64(resource.Line), string(path),
+				report, int64(len(rows)), query.Clean(resource.Type), query.Clean(resource.Title), query.Clean(e.Property), query.Clean(e.Name), query.Clean(e.Status), micros(e.Time),
+				bit(e.CorrectiveChange), query.Clean(e.Message), string(e.Previous), string(e.Desired), query.Clean(resource.File), int64(resource.Line), string(path),
 			})
 		}
 	}
@@ -148,7 +143,7 @@ func reportFields(r *inventory.Report) []any {
 }
 
 // Reports implements inventory.ReportStore.
-func (s *Store) Reports(ctx context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
+func (s *Reports) Reports(ctx context.Context, f inventory.ReportFilter) ([]inventory.Report, error) {
 	if err := inventory.CheckPage(f.Page); err != nil {
 		return nil, err
 	}
@@ -166,7 +161,7 @@ func (s *Store) Reports(ctx context.Context, f inventory.ReportFilter) ([]invent
 
 // narrow writes the filter's conditions. There are eight forms in all, so the
 // statements can stay prepared.
-func (s *Store) narrow(ctx context.Context, f inventory.ReportFilter) (string, []any, error) {
+func (s *Reports) narrow(ctx context.Context, f inventory.ReportFilter) (string, []any, error) {
 	var where []string
 	var args []any
 	if f.Certname != "" {
@@ -195,7 +190,7 @@ func (s *Store) narrow(ctx context.Context, f inventory.ReportFilter) (string, [
 }
 
 // Report implements inventory.ReportStore.
-func (s *Store) Report(ctx context.Context, id string) (inventory.Report, error) {
+func (s *Reports) Report(ctx context.Context, id string) (inventory.Report, error) {
 	id = strings.ToLower(id)
 	if err := inventory.CheckReportID(id); err != nil {
 		return inventory.Report{}, err
@@ -229,7 +224,7 @@ func (s *Store) Report(ctx context.Context, id string) (inventory.Report, error)
 const pruneBatch = 200
 
 // PruneReports implements inventory.ReportStore.
-func (s *Store) PruneReports(ctx context.Context, before time.Time) (int, error) {
+func (s *Reports) PruneReports(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	for {
 		var count int
@@ -268,7 +263,7 @@ func dropReports(ctx context.Context, q querier, ids []int64) error {
 }
 
 // ShortenReports implements inventory.ReportStore.
-func (s *Store) ShortenReports(ctx context.Context, before time.Time) (int, error) {
+func (s *Reports) ShortenReports(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	for {
 		var count int
@@ -283,7 +278,7 @@ func (s *Store) ShortenReports(ctx context.Context, before time.Time) (int, erro
 	}
 }
 
-func (s *Store) shortenReports(ctx context.Context, q querier, before time.Time) (int, error) {
+func (s *Reports) shortenReports(ctx context.Context, q querier, before time.Time) (int, error) {
 	type whole struct {
 		id       int64
 		received time.Time

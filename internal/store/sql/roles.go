@@ -17,19 +17,19 @@ func scanRole(row scanner) (r rbac.Role, err error) {
 }
 
 // CreateRole implements rbac.RoleStore.
-func (s *Store) CreateRole(ctx context.Context, r rbac.Role) error {
+func (s *Access) CreateRole(ctx context.Context, r rbac.Role) error {
 	return s.putRole(ctx, r, fault.Conflict, "there is a role %s already",
 		"INSERT INTO roles ("+roleColumns+") VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING")
 }
 
 // ReplaceRole implements rbac.RoleStore.
-func (s *Store) ReplaceRole(ctx context.Context, r rbac.Role) error {
+func (s *Access) ReplaceRole(ctx context.Context, r rbac.Role) error {
 	return s.putRole(ctx, r, fault.NotFound, "there is no role %.80q",
 		"UPDATE roles SET description = $2, grants = $3, changed_at = $4, changed_by = $5 WHERE name = $1")
 }
 
 // putRole runs a statement that writes r; none means a fault of that kind.
-func (s *Store) putRole(ctx context.Context, r rbac.Role, none fault.Kind, why, statement string) error {
+func (s *Access) putRole(ctx context.Context, r rbac.Role, none fault.Kind, why, statement string) error {
 	grants, err := json.Marshal(r.Grants)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Store) putRole(ctx context.Context, r rbac.Role, none fault.Kind, why, 
 }
 
 // DeleteRole implements rbac.RoleStore.
-func (s *Store) DeleteRole(ctx context.Context, name string) error {
+func (s *Access) DeleteRole(ctx context.Context, name string) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := unusedRole(ctx, q, name); err != nil {
 			return err
@@ -83,13 +83,13 @@ func unusedRole(ctx context.Context, q querier, name string) error {
 }
 
 // Role implements rbac.RoleStore.
-func (s *Store) Role(ctx context.Context, name string) (rbac.Role, error) {
+func (s *Access) Role(ctx context.Context, name string) (rbac.Role, error) {
 	r, err := scanRole(s.reads.row(ctx, "SELECT "+roleColumns+" FROM roles WHERE name = $1", name))
 	return r, explain(missing(err, "there is no role %.80q", name), "read role %s", name)
 }
 
 // Roles implements rbac.RoleStore.
-func (s *Store) Roles(ctx context.Context) ([]rbac.Role, error) {
+func (s *Access) Roles(ctx context.Context) ([]rbac.Role, error) {
 	roles, err := collect(ctx, s.reads, scanRole, "SELECT "+roleColumns+" FROM roles ORDER BY name")
 	return roles, explain(err, "list roles")
 }

@@ -35,14 +35,14 @@ func scanRule(row scanner) (r ruleRow, err error) {
 }
 
 // rules is the newest version of each rule of a kind, without those that are removed.
-func (s *Store) rules(ctx context.Context, k ruleKind) ([]ruleRow, error) {
+func (s *base) rules(ctx context.Context, k ruleKind) ([]ruleRow, error) {
 	rows, err := collect(ctx, s.reads, scanRule, "SELECT "+ruleColumns+` FROM rule_versions r WHERE kind = $1 AND removed = 0 AND version =
 		(SELECT MAX(version) FROM rule_versions n WHERE n.kind = r.kind AND n.name = r.name) ORDER BY name`, k.kind)
 	return rows, explain(err, "list rules (%s)", k.words)
 }
 
 // ruleHistory is every version of a rule, the newest first.
-func (s *Store) ruleHistory(ctx context.Context, k ruleKind, name string) ([]ruleRow, error) {
+func (s *base) ruleHistory(ctx context.Context, k ruleKind, name string) ([]ruleRow, error) {
 	rows, err := collect(ctx, s.reads, scanRule, "SELECT "+ruleColumns+" FROM rule_versions WHERE kind = $1 AND name = $2 ORDER BY version DESC", k.kind, name)
 	if err == nil && len(rows) == 0 {
 		err = fault.New(fault.NotFound, "there is no %s %.80q", k.words, name)
@@ -52,7 +52,7 @@ func (s *Store) ruleHistory(ctx context.Context, k ruleKind, name string) ([]rul
 
 // saveRule stores the next version of a rule. Two that are stored at once get one number after the other, or one
 // of them is told that it came second.
-func (s *Store) saveRule(ctx context.Context, k ruleKind, r ruleRow) (ruleRow, error) {
+func (s *base) saveRule(ctx context.Context, k ruleKind, r ruleRow) (ruleRow, error) {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		before, err := scanRule(q.row(ctx, "SELECT "+ruleColumns+" FROM rule_versions WHERE kind = $1 AND name = $2 ORDER BY version DESC LIMIT 1", k.kind, r.name))
 		none := errors.Is(err, sql.ErrNoRows)
@@ -93,7 +93,7 @@ func readRules[R any](rows []ruleRow, err error, into func(row ruleRow, rule *R)
 }
 
 // storeRule stores a rule whose words are definition.
-func storeRule[R any](ctx context.Context, s *Store, k ruleKind, row ruleRow, definition any, into func(row ruleRow, rule *R) any) (rule R, err error) {
+func storeRule[R any](ctx context.Context, s *base, k ruleKind, row ruleRow, definition any, into func(row ruleRow, rule *R) any) (rule R, err error) {
 	text, err := json.Marshal(definition)
 	if err != nil {
 		return rule, explain(err, "save %s %s", k.words, row.name)

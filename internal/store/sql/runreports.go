@@ -10,7 +10,7 @@ import (
 )
 
 // RunReport implements inventory.RunStore.
-func (s *Store) RunReport(ctx context.Context, node fleet.Certname, transaction string) (inventory.Report, error) {
+func (s *Reports) RunReport(ctx context.Context, node fleet.Certname, transaction string) (inventory.Report, error) {
 	id, err := one[string](s.reads.row(ctx, `SELECT r.digest FROM reports r WHERE r.node_id = (SELECT id FROM nodes WHERE certname = $1)
 		AND r.transaction_uuid = $2 ORDER BY r.received_at DESC, r.digest DESC LIMIT 1`, node, transaction))
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Store) RunReport(ctx context.Context, node fleet.Certname, transaction 
 }
 
 // LatestReports implements inventory.RunStore.
-func (s *Store) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]inventory.Report, error) {
+func (s *Reports) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]inventory.Report, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (s *Store) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[
 		err = row.Scan(reportFields(&r)...)
 		return r, err
 	}, "SELECT "+reportColumns+" FROM nodes n JOIN reports r ON r.digest = n.latest_report WHERE n.certname IN (SELECT value FROM "+
-		s.words().elements("$1")+" l)", list)
+		s.words().Elements("$1")+" l)", list)
 	latest := make(map[fleet.Certname]inventory.Report, len(reports))
 	for _, r := range reports {
 		latest[r.Certname] = r
@@ -38,7 +38,7 @@ func (s *Store) LatestReports(ctx context.Context, nodes []fleet.Certname) (map[
 }
 
 // Broken implements compile.Breakages.
-func (s *Store) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
+func (s *Queue) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Compilation, error) {
 	list, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Store) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.C
 	columns := "c." + strings.ReplaceAll(strings.Join(strings.Fields(compilationColumns), " "), ", ", ", c.")
 	rows, err := collect(ctx, s.reads, scanCompilation, "SELECT "+columns+` FROM compilations c
 		JOIN nodes n ON n.certname = c.certname AND n.environment = c.environment
-		WHERE c.state = 'failed' AND c.staged = 0 AND c.certname IN (SELECT value FROM `+s.words().elements("$1")+` l)
+		WHERE c.state = 'failed' AND c.staged = 0 AND c.certname IN (SELECT value FROM `+s.words().Elements("$1")+` l)
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
 			AND o.state IN ('done', 'failed') AND o.staged = 0 AND o.id > c.id)`, list)
 	broken := make(map[fleet.Certname]compile.Compilation, len(rows))
@@ -55,8 +55,3 @@ func (s *Store) Broken(ctx context.Context, nodes []fleet.Certname) (map[fleet.C
 	}
 	return broken, explain(err, "list nodes whose catalogs do not compile")
 }
-
-var (
-	_ inventory.RunStore = (*Store)(nil)
-	_ compile.Breakages  = (*Store)(nil)
-)

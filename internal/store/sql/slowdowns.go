@@ -9,7 +9,7 @@ import (
 )
 
 // Slowdowns implements compile.Turns.
-func (s *Store) Slowdowns(ctx context.Context) ([]compile.Slowdown, error) {
+func (s *Queue) Slowdowns(ctx context.Context) ([]compile.Slowdown, error) {
 	list, err := slowdowns(ctx, s.reads)
 	list = slices.DeleteFunc(list, func(s compile.Slowdown) bool { return !s.Slowed() })
 	return list, explain(err, "list what is slowed")
@@ -27,7 +27,7 @@ func slowdowns(ctx context.Context, q querier) ([]compile.Slowdown, error) {
 }
 
 // slowDown has a compilation that finished count.
-func (s *Store) slowDown(ctx context.Context, q querier, c compile.Compilation) error {
+func (s *Queue) slowDown(ctx context.Context, q querier, c compile.Compilation) error {
 	late := c.Err != nil && c.Err.Cause == compile.CauseTimeout
 	if late && s.dialect.postgres { // two that end at once both count
 		if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", string(c.Environment)); err != nil {
@@ -63,5 +63,3 @@ func endSlowdown(ctx context.Context, q querier, env fleet.Environment, version 
 	_, err := q.exec(ctx, "DELETE FROM compile_slowdowns WHERE environment = $1 AND apart = $2 AND version <> $3", env, bit(apart), version)
 	return err
 }
-
-var _ compile.Turns = (*Store)(nil)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"modernc.org/sqlite"
+
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
 // sqliteConnector opens connections that know the function regexp(pattern, text).
@@ -17,7 +19,7 @@ type sqliteConnector struct {
 
 func newSQLiteConnector(name string) (sqliteConnector, error) {
 	c := sqliteConnector{&sqlite.Driver{}, name}
-	var known patterns
+	var known query.Patterns
 	err := c.driver.RegisterDeterministicScalarFunction("regexp", 2, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		if args[0] == nil || args[1] == nil {
 			return nil, nil //nolint:nilnil // NULL
@@ -27,7 +29,7 @@ func newSQLiteConnector(name string) (sqliteConnector, error) {
 		if !ok {
 			text = fmt.Sprint(args[1])
 		}
-		found, err := known.match(pattern, text)
+		found, err := known.Match(pattern, text)
 		return bit(found), err
 	})
 	return c, err

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Config says where the records are.
@@ -21,25 +19,51 @@ type Config struct {
 	Version    string // of this program, for those who find the schema newer than theirs
 }
 
-// Store keeps all records. See the package comment.
+// Store is the records, open: each part keeps those of one area, and all stand on the same
+// connections. See the package comment.
 type Store struct {
-	log       *slog.Logger
-	dialect   dialect
-	pool      *sql.DB // PostgreSQL; SQLite: readers
-	reads     querier // on pool
-	write1    *sql.DB // SQLite: the writer's connection
-	writer    *writer // SQLite
-	file      *sqliteFile
-	claimed   *sql.Conn // PostgreSQL: whose session holds the claim
-	packer    *compressor
-	groups    groupCache
-	paths     pathCache
-	factLists listCache
-	asking    chan struct{} // a place for each query that runs
-	compiling chan struct{} // the same, of compilations
-	closing   sync.Once
-	guard     guard
-	onChange  func() // see OnChange; nil: nobody listens
+	*base
+
+	Access        *Access
+	Audit         *Audit
+	Authority     *Authority
+	Backups       *Backups
+	Catalogs      *Catalogs
+	CodeChecks    *CodeChecks
+	Deliveries    *Deliveries
+	Events        *Events
+	FactQueue     *FactQueue
+	Facts         *Facts
+	Groups        *Groups
+	Jobs          *Jobs
+	Nodes         *Nodes
+	Policies      *Policies
+	Previews      *Previews
+	Queries       *Queries
+	Queue         *Queue
+	Releases      *Releases
+	Reports       *Reports
+	Reusables     *Reusables
+	Usage         *Usage
+	Verifications *Verifications
+	Versions      *Versions
+	Wants         *Wants
+
+	closing sync.Once
+}
+
+// newStore makes the parts, which are of use when b is open.
+func newStore(b *base) *Store {
+	inputs := &Reusables{base: b}
+	queue := &Queue{base: b, inputs: inputs}
+	return &Store{
+		base:   b,
+		Access: &Access{b}, Audit: &Audit{b}, Authority: &Authority{b}, Backups: &Backups{b}, Catalogs: &Catalogs{b}, CodeChecks: &CodeChecks{b},
+		Deliveries: &Deliveries{base: b, inputs: inputs}, Events: &Events{b}, FactQueue: &FactQueue{b}, Facts: &Facts{base: b}, Groups: &Groups{b},
+		Jobs: &Jobs{b}, Nodes: &Nodes{b}, Policies: &Policies{b}, Previews: &Previews{b}, Queries: newQueries(b), Queue: queue,
+		Releases: &Releases{b}, Reports: &Reports{b}, Reusables: inputs, Usage: &Usage{b},
+		Verifications: &Verifications{base: b, inputs: inputs}, Versions: &Versions{b}, Wants: &Wants{base: b, queue: queue},
+	}
 }
 
 // Open opens the records and brings their schema up to date. The store can be used
@@ -49,7 +73,7 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{log: log, packer: packer, asking: make(chan struct{}, maxQueries), compiling: make(chan struct{}, maxCompileQueries)}
+	s := newStore(&base{log: log, packer: packer})
 	if config.URL != "" {
 		err = s.openPostgres(ctx, config)
 	} else {
@@ -153,7 +177,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := errors.Join(s.tidy(ctx), s.findWitnesses(ctx)); err != nil && ctx.Err() == nil {
+			if err := errors.Join(s.tidy(ctx), s.Facts.findWitnesses(ctx)); err != nil && ctx.Err() == nil {
 				s.log.ErrorContext(ctx, "tidying the database failed, will retry", "err", err)
 			}
 		}
@@ -189,87 +213,4 @@ func (s *Store) tidy(ctx context.Context) error {
 			return explain(err, "tidy parameters")
 		}
 	}
-}
-
-// write runs a in a transaction and returns when it is on disk.
-func (s *Store) write(ctx context.Context, a act) error {
-	if admit := s.guard.admit.Load(); admit != nil {
-		if err := (*admit)(); err != nil {
-			return err
-		}
-	}
-	err := s.commit(ctx, a)
-	s.guard.note(err)
-	return err
-}
-
-func (s *Store) commit(ctx context.Context, a act) error {
-	if s.writer != nil {
-		return s.writer.do(ctx, a)
-	}
-	for range 8 {
-		err := s.transact(ctx, a)
-		if !lost(err) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return fault.Later(time.Second, "the database is busy with the same rows")
-}
-
-func (s *Store) transact(ctx context.Context, a act) error {
-	tx, err := s.pool.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := a(ctx, plain{tx}); err != nil {
-		_ = tx.Rollback()
-		return err
-	}
-	return tx.Commit()
-}
-
-// snapshot runs read on one state of the records.
-func (s *Store) snapshot(ctx context.Context, read act) error {
-	tx, err := s.pool.BeginTx(ctx, s.dialect.snapshot)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // it only read
-	return read(ctx, plain{tx})
-}
-
-// snapshotOften is snapshot for what every check-in asks: statements stay prepared on
-// SQLite, where preparing one costs more than running it. Only fixed texts may be
-// asked: they are kept.
-func (s *Store) snapshotOften(ctx context.Context, read act) error {
-	kept, ok := s.reads.(*prepared)
-	if !ok {
-		return s.snapshot(ctx, read)
-	}
-	tx, err := s.pool.BeginTx(ctx, s.dialect.snapshot)
-	if err != nil {
-		return err
-	}
-	q := &preparedWithin{plain: plain{tx}, tx: tx, kept: kept}
-	err = read(ctx, q)
-	_ = tx.Rollback() // it only read
-	kept.learn(ctx, q.missed)
-	return err
-}
-
-// again repeats a write that was prepared with rows that changed meanwhile.
-func again(ctx context.Context, try func() error) error {
-	for range 100 {
-		err := try()
-		if !errors.Is(err, errStale) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return fault.Later(time.Second, "too many write the same row at once")
 }

@@ -140,7 +140,7 @@ func TestServersShareAPostgres(t *testing.T) {
 				for n := range 5 {
 					node := fleet.Certname(fmt.Sprintf("n%d", (w+n)%5))
 					values := fmt.Appendf(nil, `{"i":%d,"p%d":{"q":%d}}`, i, n, w)
-					if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: values}); err != nil {
+					if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: values}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -149,7 +149,7 @@ func TestServersShareAPostgres(t *testing.T) {
 	}
 	wg.Wait()
 	for n := range 5 {
-		f, err := stores[0].Facts(t.Context(), fleet.Certname(fmt.Sprintf("n%d", n)))
+		f, err := stores[0].Facts.Facts(t.Context(), fleet.Certname(fmt.Sprintf("n%d", n)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestFullDiskHarmsNothing(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, Config{Path: sqlitePath(t)})
 	kept := sampleReport("a.example", 20, 1)
-	if err := s.SaveReport(t.Context(), kept); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
 	pages, err := one[int](s.writer.conn.QueryRowContext(t.Context(), "PRAGMA page_count"))
@@ -229,7 +229,7 @@ func TestFullDiskHarmsNothing(t *testing.T) {
 		wg.Go(func() {
 			for n := range 10 {
 				r := sampleReport("a.example", 50, int64(w*100+n+10))
-				err := s.SaveReport(t.Context(), r)
+				err := s.Reports.SaveReport(t.Context(), r)
 				mu.Lock()
 				if err == nil {
 					saved[r.ID] = true
@@ -255,16 +255,16 @@ func TestFullDiskHarmsNothing(t *testing.T) {
 		t.Errorf("after a write that succeeded: since %s, %q", since, detail)
 	}
 	again := sampleReport("a.example", 50, 5000)
-	if err := s.SaveReport(t.Context(), again); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), again); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	saved[kept.ID], saved[again.ID] = true, true
-	list, err := s.Reports(t.Context(), inventory.ReportFilter{Page: inventory.Page{Limit: 1000}})
+	list, err := s.Reports.Reports(t.Context(), inventory.ReportFilter{Page: inventory.Page{Limit: 1000}})
 	if err != nil || len(list) != len(saved) {
 		t.Errorf("%d reports are there, %v; %d were acknowledged", len(list), err, len(saved))
 	}
 	for id := range saved {
-		if _, err := s.Report(t.Context(), string(id)); err != nil {
+		if _, err := s.Reports.Report(t.Context(), string(id)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestClosedIsUnavailable(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, s.SaveReport(t.Context(), sampleReport("a.example", 1, 1)), fault.Unavailable)
+	wantKind(t, s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 1)), fault.Unavailable)
 }
 
 // hold takes the writer's turn, so that acts pile up until the returned function
@@ -308,20 +308,20 @@ func TestFullQueueSaysSo(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 4 {
 		wg.Go(func() {
-			if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, int64(n))); err != nil {
+			if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, int64(n))); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	queued(s, 4)
-	err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 99))
+	err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 99))
 	wantKind(t, err, fault.Unavailable)
 	if fault.RetryAfter(err) == 0 {
 		t.Errorf("%v does not say when to come back", err)
 	}
 	release()
 	wg.Wait()
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 99)); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 99)); err != nil {
 		t.Error(err)
 	}
 }
@@ -333,15 +333,15 @@ func TestGivenUpWriteIsNotDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := sampleReport("a.example", 1, 1)
 	done := make(chan error)
-	go func() { done <- s.SaveReport(ctx, r) }()
+	go func() { done <- s.Reports.SaveReport(ctx, r) }()
 	queued(s, 1)
 	cancel()
 	wantKind(t, <-done, fault.Unavailable)
 	release()
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 2)); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 2)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Report(t.Context(), string(r.ID))
+	_, err := s.Reports.Report(t.Context(), string(r.ID))
 	wantKind(t, err, fault.NotFound)
 }
 
@@ -371,7 +371,7 @@ func TestBadActFailsAlone(t *testing.T) {
 	}
 	for n := range 5 {
 		wg.Go(func() {
-			if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, int64(n))); err != nil {
+			if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, int64(n))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -379,7 +379,7 @@ func TestBadActFailsAlone(t *testing.T) {
 	queued(s, 8)
 	release()
 	wg.Wait()
-	list, err := s.Reports(t.Context(), inventory.ReportFilter{Page: inventory.Page{Limit: 100}})
+	list, err := s.Reports.Reports(t.Context(), inventory.ReportFilter{Page: inventory.Page{Limit: 100}})
 	if err != nil || len(list) != 5 {
 		t.Errorf("%d reports, %v; want 5", len(list), err)
 	}
@@ -428,7 +428,7 @@ func TestFactRowsFollowTheDocument(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			node := fleet.Certname(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node"))
 			values := []byte(drawObject(t, 3))
-			stored, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: values})
+			stored, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: values})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -473,11 +473,11 @@ func TestTidyKeepsWhatIsUsed(t *testing.T) {
 		c := inventory.Catalog{Certname: "a", Digest: "1", CompiledAt: time.Now(), Resources: []inventory.Resource{
 			{Type: "File", Title: "/a", Parameters: []byte(`{"ensure":"file"}`)}, {Type: "File", Title: "/b", Parameters: []byte(`{"ensure":"absent"}`)},
 		}}
-		if err := s.SaveCatalog(t.Context(), c); err != nil {
+		if err := s.Catalogs.SaveCatalog(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		c.Digest, c.Resources = "2", c.Resources[1:]
-		if err := s.SaveCatalog(t.Context(), c); err != nil {
+		if err := s.Catalogs.SaveCatalog(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.tidy(t.Context()); err != nil {
@@ -497,13 +497,13 @@ func TestFactPathsThatNobodyHasAreForgotten(t *testing.T) {
 		s := open(t)
 		save := func(node fleet.Certname, values string) {
 			t.Helper()
-			if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		prune := func(want int, left ...string) {
 			t.Helper()
-			n, err := s.PruneFactPaths(t.Context())
+			n, err := s.Facts.PruneFactPaths(t.Context())
 			if err != nil || n != want {
 				t.Errorf("%d paths were pruned, %v; want %d", n, err, want)
 			}
@@ -524,7 +524,7 @@ func TestFactPathsThatNobodyHasAreForgotten(t *testing.T) {
 		prune(1, "kept")
 		save("b", `{"gone":"again","shared":2}`)
 		prune(0, "gone", "kept", "shared")
-		leaves, err := s.FactLeaves(t.Context(), []fleet.Certname{"b"}, []string{"gone", "shared"})
+		leaves, err := s.Facts.FactLeaves(t.Context(), []fleet.Certname{"b"}, []string{"gone", "shared"})
 		if err != nil || len(leaves["b"]) != 2 {
 			t.Errorf("b has %+v, %v; want both facts", leaves, err)
 		}
@@ -546,7 +546,7 @@ func TestFactPathsArePrunedBesideWriters(t *testing.T) {
 					if i%2 == 0 {
 						values = fmt.Sprintf(`{"name":"x","comes":%d,"and":{"goes":"%d"}}`, i, i)
 					}
-					if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+					if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production", Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
 						return err
 					}
 				}
@@ -554,7 +554,7 @@ func TestFactPathsArePrunedBesideWriters(t *testing.T) {
 			})
 		}
 		for range rounds {
-			if _, err := s.PruneFactPaths(t.Context()); err != nil {
+			if _, err := s.Facts.PruneFactPaths(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -565,7 +565,7 @@ func TestFactPathsArePrunedBesideWriters(t *testing.T) {
 		if err != nil || orphans != 0 {
 			t.Errorf("%d facts have no path, %v", orphans, err)
 		}
-		leaves, err := s.FactLeaves(t.Context(), []fleet.Certname{"a", "b", "c"}, []string{"comes", "and.goes"})
+		leaves, err := s.Facts.FactLeaves(t.Context(), []fleet.Certname{"a", "b", "c"}, []string{"comes", "and.goes"})
 		for _, node := range []fleet.Certname{"a", "b", "c"} {
 			if err != nil || len(leaves[node]) != 2 {
 				t.Errorf("%s has %+v, %v; want two facts", node, leaves[node], err)

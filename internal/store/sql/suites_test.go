@@ -38,7 +38,16 @@ func TestInventory(t *testing.T) {
 		t.Helper()
 		inventorytest.RunStore(t, func(t *testing.T) inventorytest.Store {
 			t.Helper()
-			return open(t)
+			s := open(t)
+			return struct {
+				inventory.FactStore
+				inventory.PackageStore
+				inventory.CatalogStore
+				inventory.InputStore
+				inventory.NodeStore
+				inventory.ReportStore
+				inventory.RunStore
+			}{s.Facts, s.Facts, s.Catalogs, s.Catalogs, s.Nodes, s.Reports, s.Reports}
 		})
 	})
 }
@@ -49,7 +58,7 @@ func TestPKI(t *testing.T) {
 		t.Helper()
 		pkitest.RunStore(t, func(t *testing.T) pki.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Authority
 		})
 	})
 }
@@ -60,7 +69,7 @@ func TestCode(t *testing.T) {
 		t.Helper()
 		codetest.RunStore(t, func(t *testing.T) code.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Versions
 		})
 	})
 }
@@ -71,7 +80,7 @@ func TestBucket(t *testing.T) {
 		t.Helper()
 		filebuckettest.RunStore(t, func(t *testing.T) filebucket.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Backups
 		})
 	})
 }
@@ -82,11 +91,11 @@ func TestAccess(t *testing.T) {
 		t.Helper()
 		rbactest.RunStore(t, func(t *testing.T) rbac.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Access
 		})
 		rbactest.RunAuditStore(t, func(t *testing.T) rbac.AuditStore {
 			t.Helper()
-			return open(t)
+			return open(t).Audit
 		})
 	})
 }
@@ -97,7 +106,7 @@ func TestJobs(t *testing.T) {
 		t.Helper()
 		jobtest.RunStore(t, func(t *testing.T) job.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Jobs
 		})
 	})
 }
@@ -108,7 +117,7 @@ func TestPreviews(t *testing.T) {
 		t.Helper()
 		previewtest.RunStore(t, func(t *testing.T) preview.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Previews
 		})
 	})
 }
@@ -119,7 +128,7 @@ func TestReleases(t *testing.T) {
 		t.Helper()
 		releasetest.RunStore(t, func(t *testing.T) release.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Releases
 		})
 	})
 }
@@ -130,7 +139,7 @@ func TestPolicies(t *testing.T) {
 		t.Helper()
 		policytest.RunStore(t, func(t *testing.T) policy.Store {
 			t.Helper()
-			return open(t)
+			return open(t).Policies
 		})
 	})
 }
@@ -142,7 +151,7 @@ func TestQueue(t *testing.T) {
 		compiletest.RunQueue(t, func(t *testing.T) compiletest.Backend {
 			t.Helper()
 			s := open(t)
-			return compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
+			return compiletest.Backend{Queue: s.Queue, History: s.Queue, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }}
 		})
 	})
 }
@@ -155,9 +164,9 @@ func TestDeliver(t *testing.T) {
 			t.Helper()
 			s := open(t)
 			return delivertest.Backend{
-				Store: s,
+				Store: s.Deliveries,
 				Gave: func(node fleet.Certname, c deliver.Catalog, resources int) {
-					err := s.SaveCatalog(t.Context(), inventory.Catalog{
+					err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 						Certname: node, Environment: c.Environment, Digest: c.Digest, Version: c.Version, UUID: c.UUID, CompiledAt: c.CompiledAt, Compilation: c.Compilation,
 						Resources: someResources(resources),
 					})
@@ -169,7 +178,7 @@ func TestDeliver(t *testing.T) {
 					report := inventory.Report{
 						ID: fleet.DigestOf([]byte(uuid)), Certname: node, Status: "changed", CatalogUUID: uuid, StartedAt: at, EndedAt: at, ReceivedAt: at,
 					}
-					if err := s.SaveReport(t.Context(), report); err != nil {
+					if err := s.Reports.SaveReport(t.Context(), report); err != nil {
 						t.Fatal(err)
 					}
 				},
@@ -205,7 +214,7 @@ func TestVerifications(t *testing.T) {
 		compiletest.RunVerifications(t, func(t *testing.T) (compiletest.ReuseBackend, compile.Verifications) {
 			t.Helper()
 			s := open(t)
-			return reuseBackend(t, s), s
+			return reuseBackend(t, s), s.Verifications
 		})
 		t.Run("ClassSets", func(t *testing.T) { testClassSets(t, open(t)) })
 	})
@@ -214,10 +223,10 @@ func TestVerifications(t *testing.T) {
 func reuseBackend(t *testing.T, s *Store) compiletest.ReuseBackend {
 	t.Helper()
 	return compiletest.ReuseBackend{
-		Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
-		Reusables: s,
+		Backend:   compiletest.Backend{Queue: s.Queue, History: s.Queue, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
+		Reusables: s.Reusables,
 		Gave: func(c compile.Compilation) {
-			err := s.SaveCatalog(t.Context(), inventory.Catalog{
+			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 				Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
 			})
 			if err != nil {
@@ -241,10 +250,10 @@ func testClassSets(t *testing.T, s *Store) {
 			saved.Resources = append(saved.Resources, inventory.Resource{Type: "Class", Title: title})
 		}
 		saved.Resources = append(saved.Resources, inventory.Resource{Type: "Notify", Title: string(node)})
-		if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+		if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SaveCatalog(t.Context(), saved); err != nil {
+		if err := s.Catalogs.SaveCatalog(t.Context(), saved); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,7 +264,7 @@ func testClassSets(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.ClassSets(t.Context(), "production")
+	got, err := s.Verifications.ClassSets(t.Context(), "production")
 	want := []compile.ClassSet{{Node: "web-1", Nodes: 2}, {Node: "db-1", Nodes: 1}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
@@ -265,7 +274,7 @@ func testClassSets(t *testing.T, s *Store) {
 // setFacts gives a node facts with a chosen seq.
 func setFacts(t *testing.T, s *Store, node fleet.Certname, seq int64) {
 	t.Helper()
-	if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
+	if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Values: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.write(t.Context(), func(ctx context.Context, q querier) error {

@@ -20,7 +20,7 @@ func scanToken(row scanner) (t rbac.Token, err error) {
 }
 
 // SaveAccessToken implements rbac.TokenStore.
-func (s *Store) SaveAccessToken(ctx context.Context, t rbac.Token) error {
+func (s *Access) SaveAccessToken(ctx context.Context, t rbac.Token) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if _, err := one[string](q.row(ctx, "SELECT name FROM users WHERE name = $1"+s.dialect.forUpdate, t.Owner)); err != nil {
 			return missing(err, "there is no user %.80q", t.Owner)
@@ -36,7 +36,7 @@ func (s *Store) SaveAccessToken(ctx context.Context, t rbac.Token) error {
 }
 
 // Bearer implements rbac.TokenStore.
-func (s *Store) Bearer(ctx context.Context, hash fleet.Digest) (b rbac.Bearer, err error) {
+func (s *Access) Bearer(ctx context.Context, hash fleet.Digest) (b rbac.Bearer, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		var err error
 		if b.Token, err = scanToken(q.row(ctx, "SELECT "+tokenColumns+" FROM access_tokens WHERE hash = $1", hash)); err != nil {
@@ -68,14 +68,14 @@ func named(lists ...[]string) []string {
 }
 
 // Tokens implements rbac.TokenStore.
-func (s *Store) Tokens(ctx context.Context, owner string, page rbac.Page) ([]rbac.Token, error) {
+func (s *Access) Tokens(ctx context.Context, owner string, page rbac.Page) ([]rbac.Token, error) {
 	tokens, err := collect(ctx, s.reads, scanToken, "SELECT "+tokenColumns+` FROM access_tokens
 		WHERE id > $1 AND (owner = $2 OR $2 = '') ORDER BY id LIMIT $3`, page.After, owner, page.Limit)
 	return tokens, explain(err, "list tokens")
 }
 
 // RevokeToken implements rbac.TokenStore.
-func (s *Store) RevokeToken(ctx context.Context, owner, idOrLabel string) (revoked rbac.Token, err error) {
+func (s *Access) RevokeToken(ctx context.Context, owner, idOrLabel string) (revoked rbac.Token, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		t, err := scanToken(q.row(ctx, "SELECT "+tokenColumns+` FROM access_tokens WHERE owner = $1 AND (id = $2 OR label = $2) AND $2 <> ''
 			ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1`, owner, idOrLabel))
@@ -90,7 +90,7 @@ func (s *Store) RevokeToken(ctx context.Context, owner, idOrLabel string) (revok
 }
 
 // RevokeTokens implements rbac.TokenStore.
-func (s *Store) RevokeTokens(ctx context.Context, owner, exceptID string, keepLabelled bool) (revoked int, err error) {
+func (s *Access) RevokeTokens(ctx context.Context, owner, exceptID string, keepLabelled bool) (revoked int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		n, err := q.exec(ctx, "DELETE FROM access_tokens WHERE owner = $1 AND id <> $2 AND (label = '' OR $3 = 0)", owner, exceptID, bit(keepLabelled))
 		revoked = int(n)
@@ -100,7 +100,7 @@ func (s *Store) RevokeTokens(ctx context.Context, owner, exceptID string, keepLa
 }
 
 // SeeAdminSecret implements rbac.TokenStore.
-func (s *Store) SeeAdminSecret(ctx context.Context, hash fleet.Digest, seen time.Time) error {
+func (s *Access) SeeAdminSecret(ctx context.Context, hash fleet.Digest, seen time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, "INSERT INTO admin_secrets (hash, seen_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hash, micros(seen))
 		return err
@@ -109,13 +109,13 @@ func (s *Store) SeeAdminSecret(ctx context.Context, hash fleet.Digest, seen time
 }
 
 // AdminSecretSeen implements rbac.TokenStore.
-func (s *Store) AdminSecretSeen(ctx context.Context, hash fleet.Digest) (bool, error) {
+func (s *Access) AdminSecretSeen(ctx context.Context, hash fleet.Digest) (bool, error) {
 	n, err := one[int64](s.reads.row(ctx, "SELECT COUNT(*) FROM admin_secrets WHERE hash = $1", hash))
 	return n > 0, explain(err, "look for the administrator's token")
 }
 
 // TouchTokens implements rbac.TokenStore.
-func (s *Store) TouchTokens(ctx context.Context, used map[string]time.Time) error {
+func (s *Access) TouchTokens(ctx context.Context, used map[string]time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		for id, when := range used {
 			if _, err := q.exec(ctx, "UPDATE access_tokens SET used_at = $2 WHERE id = $1 AND used_at < $2", id, micros(when)); err != nil {
@@ -128,7 +128,7 @@ func (s *Store) TouchTokens(ctx context.Context, used map[string]time.Time) erro
 }
 
 // PruneTokens implements rbac.TokenStore.
-func (s *Store) PruneTokens(ctx context.Context, before time.Time) (pruned int, err error) {
+func (s *Access) PruneTokens(ctx context.Context, before time.Time) (pruned int, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		n, err := q.exec(ctx, "DELETE FROM access_tokens WHERE expires_at <> 0 AND expires_at < $1", micros(before))
 		pruned = int(n)

@@ -14,14 +14,14 @@ func TestGuardedWrites(t *testing.T) {
 	s := openTest(t, Config{Path: sqlitePath(t)})
 	refusal := fault.Later(time.Second, "no room")
 	s.Guard(func() error { return refusal })
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); !errors.Is(err, refusal) {
+	if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); !errors.Is(err, refusal) {
 		t.Errorf("refused: %v", err)
 	}
 	if since, _ := s.Trouble(); !since.IsZero() {
 		t.Error("a refusal is taken for trouble")
 	}
 	s.Guard(func() error { return nil })
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -35,10 +35,10 @@ func TestReadOnlyIsUnavailable(t *testing.T) {
 		}
 	}
 	set("1")
-	err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1))
+	err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 1))
 	wantKind(t, err, fault.Unavailable)
 	set("0")
-	if err := s.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); err != nil {
+	if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 1, 1)); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
-var _ usage.Store = (*Store)(nil)
+// Usage is how much the data took, day by day.
+type Usage struct{ *base }
 
 func scanSample(row scanner) (s usage.Sample, err error) {
 	err = row.Scan(at(&s.At), &s.Area, &s.Bytes)
@@ -15,7 +16,7 @@ func scanSample(row scanner) (s usage.Sample, err error) {
 }
 
 // SaveUsage implements usage.Store.
-func (s *Store) SaveUsage(ctx context.Context, samples []usage.Sample) error {
+func (s *Usage) SaveUsage(ctx context.Context, samples []usage.Sample) error {
 	if len(samples) == 0 {
 		return nil
 	}
@@ -37,19 +38,19 @@ func (s *Store) SaveUsage(ctx context.Context, samples []usage.Sample) error {
 }
 
 // UsageSamples implements usage.Store.
-func (s *Store) UsageSamples(ctx context.Context, since time.Time) ([]usage.Sample, error) {
+func (s *Usage) UsageSamples(ctx context.Context, since time.Time) ([]usage.Sample, error) {
 	samples, err := collect(ctx, s.reads, scanSample, `SELECT taken_at, area, bytes FROM usage_samples
 		WHERE taken_at >= $1 ORDER BY taken_at, area`, micros(since))
 	return samples, explain(err, "read what was used")
 }
 
 // PruneUsage implements usage.Store.
-func (s *Store) PruneUsage(ctx context.Context, before time.Time) (int, error) {
+func (s *Usage) PruneUsage(ctx context.Context, before time.Time) (int, error) {
 	return s.prune(ctx, "what was used", "DELETE FROM usage_samples WHERE taken_at < $1", micros(before))
 }
 
 // TableBytes is what each table takes, with its indexes. SQLite reads every page for that.
-func (s *Store) TableBytes(ctx context.Context) (map[string]int64, error) {
+func (s *Usage) TableBytes(ctx context.Context) (map[string]int64, error) {
 	statement := `SELECT m.tbl_name, SUM(p.pgsize) FROM dbstat p JOIN sqlite_schema m ON m.name = p.name WHERE p.aggregate = 1 GROUP BY m.tbl_name`
 	if s.dialect.postgres {
 		statement = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
@@ -66,7 +67,7 @@ func (s *Store) TableBytes(ctx context.Context) (map[string]int64, error) {
 }
 
 // BackupBytes is what the contents of all backups take, each counted once.
-func (s *Store) BackupBytes(ctx context.Context) (int64, error) {
+func (s *Backups) BackupBytes(ctx context.Context) (int64, error) {
 	n, err := one[int64](s.reads.row(ctx, `SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT)
 		FROM (SELECT MAX(size) AS size FROM backups GROUP BY blob) AS contents`))
 	return n, explain(err, "measure the backups")

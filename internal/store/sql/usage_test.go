@@ -11,17 +11,17 @@ func TestUsage(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
 		t.Helper()
 		s := open(t)
-		usagetest.RunStore(t, s)
-		before, err := s.TableBytes(t.Context())
+		usagetest.RunStore(t, s.Usage)
+		before, err := s.Usage.TableBytes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for seed := range int64(20) {
-			if err := s.SaveReport(t.Context(), sampleReport("a.example", 200, seed)); err != nil {
+			if err := s.Reports.SaveReport(t.Context(), sampleReport("a.example", 200, seed)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		after, err := s.TableBytes(t.Context())
+		after, err := s.Usage.TableBytes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 		if after["report_documents"] <= before["report_documents"] || after["nodes"] > after["report_documents"] {
 			t.Errorf("reports took %d bytes, now %d; nodes %d", before["report_documents"], after["report_documents"], after["nodes"])
 		}
-		if n, err := s.BackupBytes(t.Context()); err != nil || n != 0 {
+		if n, err := s.Backups.BackupBytes(t.Context()); err != nil || n != 0 {
 			t.Errorf("backups take %d, %v", n, err)
 		}
 	})

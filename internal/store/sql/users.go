@@ -8,6 +8,9 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// Access is users, roles and tokens.
+type Access struct{ *base }
+
 // listText is how a list of words is stored.
 func listText(words []string) string {
 	text, _ := json.Marshal(words) // strings always can
@@ -39,7 +42,7 @@ func scanUser(row scanner) (u rbac.User, err error) {
 }
 
 // CreateUser implements rbac.UserStore.
-func (s *Store) CreateUser(ctx context.Context, u rbac.User) error {
+func (s *Access) CreateUser(ctx context.Context, u rbac.User) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		n, err := q.exec(ctx, "INSERT INTO users ("+userColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 			ON CONFLICT DO NOTHING`, u.Name, u.Kind, listText(u.Roles), u.Password, bit(u.Disabled), micros(u.CreatedAt), micros(u.ChangedAt),
@@ -53,7 +56,7 @@ func (s *Store) CreateUser(ctx context.Context, u rbac.User) error {
 }
 
 // ChangeUser implements rbac.UserStore.
-func (s *Store) ChangeUser(ctx context.Context, name string, change func(*rbac.User) error) (changed rbac.User, err error) {
+func (s *Access) ChangeUser(ctx context.Context, name string, change func(*rbac.User) error) (changed rbac.User, err error) {
 	err = s.write(ctx, func(ctx context.Context, q querier) error {
 		u, err := scanUser(q.row(ctx, "SELECT "+userColumns+" FROM users WHERE name = $1"+s.dialect.forUpdate, name))
 		if err != nil {
@@ -73,7 +76,7 @@ func (s *Store) ChangeUser(ctx context.Context, name string, change func(*rbac.U
 }
 
 // DeleteUser implements rbac.UserStore.
-func (s *Store) DeleteUser(ctx context.Context, name string) error {
+func (s *Access) DeleteUser(ctx context.Context, name string) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		n, err := q.exec(ctx, "DELETE FROM users WHERE name = $1", name)
 		if err == nil && n == 0 {
@@ -89,13 +92,13 @@ func (s *Store) DeleteUser(ctx context.Context, name string) error {
 }
 
 // User implements rbac.UserStore.
-func (s *Store) User(ctx context.Context, name string) (rbac.User, error) {
+func (s *Access) User(ctx context.Context, name string) (rbac.User, error) {
 	u, err := scanUser(s.reads.row(ctx, "SELECT "+userColumns+" FROM users WHERE name = $1", name))
 	return u, explain(missing(err, "there is no user %.80q", name), "read user %s", name)
 }
 
 // Users implements rbac.UserStore.
-func (s *Store) Users(ctx context.Context, page rbac.Page) ([]rbac.User, error) {
+func (s *Access) Users(ctx context.Context, page rbac.Page) ([]rbac.User, error) {
 	users, err := collect(ctx, s.reads, scanUser, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", page.After, page.Limit)
 	return users, explain(err, "list users")
 }

@@ -11,9 +11,14 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
-var _ compile.Verifications = (*Store)(nil)
+// Verifications is what a second opinion said of catalogs.
+type Verifications struct {
+	*base
+	inputs *Reusables
+}
 
 const verificationColumns = "id, certname, environment, version, catalog, inputs, outcome, cause, reason, differs, count, wall, verified_at"
 
@@ -29,7 +34,7 @@ func scanVerification(row scanner) (v compile.Verification, err error) {
 }
 
 // SaveVerification implements compile.Verifications.
-func (s *Store) SaveVerification(ctx context.Context, v compile.Verification) (saved compile.Verification, err error) {
+func (s *Verifications) SaveVerification(ctx context.Context, v compile.Verification) (saved compile.Verification, err error) {
 	differs, err := json.Marshal(v.Differences)
 	if err != nil {
 		return v, err
@@ -38,7 +43,7 @@ func (s *Store) SaveVerification(ctx context.Context, v compile.Verification) (s
 		saved, err = scanVerification(q.row(ctx, `INSERT INTO verifications
 			(certname, environment, version, catalog, inputs, outcome, cause, reason, differs, count, wall, verified_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING `+verificationColumns,
-			v.Node, v.Environment, v.Version, v.Catalog, v.Inputs, string(v.Outcome), string(v.Cause), clean(v.Reason), clean(string(differs)), v.Count,
+			v.Node, v.Environment, v.Version, v.Catalog, v.Inputs, string(v.Outcome), string(v.Cause), query.Clean(v.Reason), query.Clean(string(differs)), v.Count,
 			v.Wall.Microseconds(), micros(v.At)))
 		return err
 	})
@@ -46,7 +51,7 @@ func (s *Store) SaveVerification(ctx context.Context, v compile.Verification) (s
 }
 
 // Verifications implements compile.Verifications.
-func (s *Store) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
+func (s *Verifications) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
 	w := filter{dialect: s.dialect}
 	if f.Before > 0 {
 		w.add("id < ?", f.Before)
@@ -69,7 +74,7 @@ func (s *Store) Verifications(ctx context.Context, f compile.VerificationFilter)
 }
 
 // CountVerifications implements compile.Verifications.
-func (s *Store) CountVerifications(ctx context.Context, env fleet.Environment, version fleet.Digest) (map[compile.VerifyOutcome]int, error) {
+func (s *Verifications) CountVerifications(ctx context.Context, env fleet.Environment, version fleet.Digest) (map[compile.VerifyOutcome]int, error) {
 	type counted struct {
 		outcome compile.VerifyOutcome
 		n       int
@@ -84,7 +89,7 @@ func (s *Store) CountVerifications(ctx context.Context, env fleet.Environment, v
 }
 
 // PruneVerifications implements compile.Verifications.
-func (s *Store) PruneVerifications(ctx context.Context, before time.Time) (int, error) {
+func (s *Verifications) PruneVerifications(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, "DELETE FROM verifications WHERE verified_at < $1", micros(before))
@@ -96,7 +101,7 @@ func (s *Store) PruneVerifications(ctx context.Context, before time.Time) (int, 
 var recordedRow = []column{{"digest", texts}, {"used_at", ints}, {"document", blobs}}
 
 // putAnswers stores answers to a compilation's questions. Those that are there are only marked, and that once an hour.
-func (s *Store) putAnswers(ctx context.Context, q querier, answers map[fleet.Digest]json.RawMessage, now time.Time) error {
+func (s *Reusables) putAnswers(ctx context.Context, q querier, answers map[fleet.Digest]json.RawMessage, now time.Time) error {
 	rows := make([][]any, 0, len(answers))
 	for digest, text := range answers {
 		rows = append(rows, []any{string(digest), micros(now), s.packer.pack(text)})
@@ -108,7 +113,7 @@ func (s *Store) putAnswers(ctx context.Context, q querier, answers map[fleet.Dig
 
 // pruneAnswers forgets answers to questions that no compilation that is kept asked. One that was used lately may be of a row that
 // is being written.
-func (s *Store) pruneAnswers(ctx context.Context, q querier, asked map[fleet.Digest]bool, before time.Time) error {
+func (s *Reusables) pruneAnswers(ctx context.Context, q querier, asked map[fleet.Digest]bool, before time.Time) error {
 	old, err := collect(ctx, q, one[fleet.Digest], "SELECT digest FROM recorded_answers WHERE used_at < $1", micros(before))
 	if err != nil {
 		return err
@@ -125,7 +130,7 @@ func (s *Store) pruneAnswers(ctx context.Context, q querier, asked map[fleet.Dig
 }
 
 // Answers implements compile.Verifications.
-func (s *Store) Answers(ctx context.Context, digests []fleet.Digest) (map[fleet.Digest]json.RawMessage, error) {
+func (s *Verifications) Answers(ctx context.Context, digests []fleet.Digest) (map[fleet.Digest]json.RawMessage, error) {
 	found := map[fleet.Digest]json.RawMessage{}
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		for _, digest := range digests {
@@ -146,7 +151,7 @@ func (s *Store) Answers(ctx context.Context, digests []fleet.Digest) (map[fleet.
 }
 
 // DoneOf implements compile.Verifications.
-func (s *Store) DoneOf(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (c compile.Compilation, err error) {
+func (s *Verifications) DoneOf(ctx context.Context, node fleet.Certname, env fleet.Environment, version fleet.Digest) (c compile.Compilation, err error) {
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		c, err = scanCompilation(q.row(ctx, "SELECT "+compilationColumns+` FROM compilations
 			WHERE certname = $1 AND environment = $2 AND version = $3 AND state = 'done' AND reach_digest = ''
@@ -154,14 +159,14 @@ func (s *Store) DoneOf(ctx context.Context, node fleet.Certname, env fleet.Envir
 		if err != nil {
 			return missing(err, "%s has no catalog of version %s in %s whose inputs are known", node, version.Short(), env)
 		}
-		c.Inputs, err = s.inputsOf(ctx, q, c.ID)
+		c.Inputs, err = s.inputs.inputsOf(ctx, q, c.ID)
 		return err
 	})
 	return c, explain(err, "read the catalog of %s", node)
 }
 
 // ClassSets implements compile.Verifications.
-func (s *Store) ClassSets(ctx context.Context, env fleet.Environment) ([]compile.ClassSet, error) {
+func (s *Verifications) ClassSets(ctx context.Context, env fleet.Environment) ([]compile.ClassSet, error) {
 	type class struct{ node, title string }
 	rows, err := collect(ctx, s.reads, func(row scanner) (c class, err error) { return c, row.Scan(&c.node, &c.title) },
 		`SELECT n.certname, r.title FROM nodes n JOIN catalogs k ON k.node_id = n.id JOIN resources r ON r.node_id = n.id

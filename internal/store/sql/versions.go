@@ -9,6 +9,9 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
+// Versions is the code of environments, version by version.
+type Versions struct{ *base }
+
 const versionColumns = "version, environment, git_commit, origin, actor, files, bytes, deployed_at"
 
 func scanVersion(row scanner) (v code.Version, err error) {
@@ -18,7 +21,7 @@ func scanVersion(row scanner) (v code.Version, err error) {
 
 // SaveVersion implements code.Store. The row is made anew, so that its seq is the
 // highest.
-func (s *Store) SaveVersion(ctx context.Context, v code.Version) error {
+func (s *Versions) SaveVersion(ctx context.Context, v code.Version) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if s.dialect.postgres {
 			if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))", string(v.Environment)); err != nil {
@@ -36,7 +39,7 @@ func (s *Store) SaveVersion(ctx context.Context, v code.Version) error {
 }
 
 // StageVersion implements code.Store.
-func (s *Store) StageVersion(ctx context.Context, v code.Version) error {
+func (s *Versions) StageVersion(ctx context.Context, v code.Version) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.exec(ctx, `INSERT INTO staged_versions (version, environment, git_commit, origin, actor, files, bytes, staged_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (environment, version) DO UPDATE SET
@@ -48,7 +51,7 @@ func (s *Store) StageVersion(ctx context.Context, v code.Version) error {
 }
 
 // PruneStaged implements code.Store.
-func (s *Store) PruneStaged(ctx context.Context, before time.Time) (int, error) {
+func (s *Versions) PruneStaged(ctx context.Context, before time.Time) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM staged_versions WHERE staged_at < $1
@@ -62,27 +65,27 @@ func (s *Store) PruneStaged(ctx context.Context, before time.Time) (int, error) 
 }
 
 // CurrentVersion implements code.Store.
-func (s *Store) CurrentVersion(ctx context.Context, env fleet.Environment) (code.Version, error) {
+func (s *Versions) CurrentVersion(ctx context.Context, env fleet.Environment) (code.Version, error) {
 	v, err := scanVersion(s.reads.row(ctx, "SELECT "+versionColumns+" FROM versions WHERE environment = $1 ORDER BY seq DESC LIMIT 1", env))
 	return v, explain(missing(err, "environment %s has no code", env), "read environment %s", env)
 }
 
 // Versions implements code.Store.
-func (s *Store) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+func (s *Versions) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
 	list, err := collect(ctx, s.reads, scanVersion,
 		"SELECT "+versionColumns+" FROM versions WHERE environment = $1 ORDER BY seq DESC LIMIT $2", env, max(limit, 0))
 	return list, explain(err, "list versions of %s", env)
 }
 
 // Environments implements code.Store.
-func (s *Store) Environments(ctx context.Context) ([]code.Version, error) {
+func (s *Versions) Environments(ctx context.Context) ([]code.Version, error) {
 	list, err := collect(ctx, s.reads, scanVersion, "SELECT "+versionColumns+` FROM versions
 		WHERE seq IN (SELECT MAX(seq) FROM versions GROUP BY environment) ORDER BY environment`)
 	return list, explain(err, "list environments")
 }
 
 // RemoveEnvironment implements code.Store.
-func (s *Store) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+func (s *Versions) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		count, err := q.exec(ctx, "DELETE FROM versions WHERE environment = $1", env)
 		if err == nil && count == 0 {
@@ -94,7 +97,7 @@ func (s *Store) RemoveEnvironment(ctx context.Context, env fleet.Environment) er
 }
 
 // PruneVersions implements code.Store.
-func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (int, error) {
+func (s *Versions) PruneVersions(ctx context.Context, before time.Time, keep int) (int, error) {
 	var count int64
 	err := s.write(ctx, func(ctx context.Context, q querier) (err error) {
 		count, err = q.exec(ctx, `DELETE FROM versions WHERE deployed_at < $1
@@ -112,7 +115,7 @@ func (s *Store) PruneVersions(ctx context.Context, before time.Time, keep int) (
 }
 
 // VersionIDs implements code.Store. Compilations refer to versions too.
-func (s *Store) VersionIDs(ctx context.Context) ([]code.VersionID, error) {
+func (s *Versions) VersionIDs(ctx context.Context) ([]code.VersionID, error) {
 	ids, err := collect(ctx, s.reads, one[code.VersionID],
 		"SELECT version FROM versions UNION SELECT version FROM staged_versions UNION SELECT version FROM compilations WHERE state IN ('wanted', 'leased') ORDER BY 1")
 	return ids, explain(err, "list versions")

@@ -10,11 +10,15 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-var _ compile.Wants = (*Store)(nil)
+// Wants is how nodes stand, what changed, and which catalogs are wanted for it before anybody asks.
+type Wants struct {
+	*base
+	queue *Queue
+}
 
 // putStanding stores what a finished compilation read and makes it the one from which
 // its node is judged. What changed while it compiled is looked at once more.
-func (s *Store) putStanding(ctx context.Context, q querier, c compile.Compilation) error {
+func (s *Reusables) putStanding(ctx context.Context, q querier, c compile.Compilation) error {
 	if c.State == compile.Failed && !isPreview(c) {
 		return s.noteLateFailure(ctx, q, c)
 	}
@@ -40,7 +44,7 @@ func (s *Store) putStanding(ctx context.Context, q querier, c compile.Compilatio
 
 // noteLateFailure has a node looked at again whose compilation failed after another
 // version was considered: then it was not known yet that it would.
-func (s *Store) noteLateFailure(ctx context.Context, q querier, c compile.Compilation) error {
+func (s *Reusables) noteLateFailure(ctx context.Context, q querier, c compile.Compilation) error {
 	newer, err := one[int64](q.row(ctx, "SELECT COUNT(*) FROM marks WHERE environment = $1 AND version <> $2", c.Environment, c.Version))
 	if err != nil || newer == 0 {
 		return err
@@ -69,7 +73,7 @@ func scanStanding(row scanner) (t compile.Standing, err error) {
 }
 
 // Standings implements compile.Wants.
-func (s *Store) Standings(ctx context.Context, env fleet.Environment) ([]compile.Standing, error) {
+func (s *Wants) Standings(ctx context.Context, env fleet.Environment) ([]compile.Standing, error) {
 	query, args := standingsOf+" ORDER BY n.certname", []any{}
 	if env != "" {
 		query, args = standingsOf+" AND n.environment = $1 ORDER BY n.certname", []any{env}
@@ -79,12 +83,12 @@ func (s *Store) Standings(ctx context.Context, env fleet.Environment) ([]compile
 }
 
 // StandingsNamed implements compile.Wants.
-func (s *Store) StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]compile.Standing, error) {
+func (s *Wants) StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]compile.Standing, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
 	}
-	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().elements("$1")+" l) ORDER BY n.certname", names)
+	list, err := collect(ctx, s.reads, scanStanding, standingsOf+" AND n.certname IN (SELECT value FROM "+s.words().Elements("$1")+" l) ORDER BY n.certname", names)
 	return list, explain(err, "read how nodes stand")
 }
 
@@ -92,7 +96,7 @@ func (s *Store) StandingsNamed(ctx context.Context, nodes []fleet.Certname) ([]c
 const footprintChunk = 500
 
 // Footprints implements compile.Wants.
-func (s *Store) Footprints(ctx context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
+func (s *Reusables) Footprints(ctx context.Context, inputs []int64) (map[int64]compile.Footprint, error) {
 	found := make(map[int64]compile.Footprint, len(inputs))
 	for len(inputs) > 0 {
 		n := min(len(inputs), footprintChunk)
@@ -110,7 +114,7 @@ func (s *Store) Footprints(ctx context.Context, inputs []int64) (map[int64]compi
 			stored, err := s.unpackInputs(packed)
 			found[id] = compile.Footprint{Set: stored.InputSet, Groups: stored.Groups}
 			return none, err
-		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().elements("$1")+" l)", string(ids))
+		}, "SELECT compilation, document FROM compilation_inputs WHERE compilation IN (SELECT CAST(value AS BIGINT) FROM "+s.words().Elements("$1")+" l)", string(ids))
 		if err != nil {
 			return nil, explain(err, "read what compilations read")
 		}
@@ -119,7 +123,7 @@ func (s *Store) Footprints(ctx context.Context, inputs []int64) (map[int64]compi
 }
 
 // SourceGroup implements compile.Wants.
-func (s *Store) SourceGroup(ctx context.Context, group fleet.Digest) ([]byte, error) {
+func (s *Reusables) SourceGroup(ctx context.Context, group fleet.Digest) ([]byte, error) {
 	text, err := s.groupText(ctx, s.reads, group)
 	return text, explain(err, "read a group of source files")
 }
@@ -132,13 +136,13 @@ func scanMark(row scanner) (m compile.Mark, err error) {
 }
 
 // Marks implements compile.Wants.
-func (s *Store) Marks(ctx context.Context) ([]compile.Mark, error) {
+func (s *Wants) Marks(ctx context.Context) ([]compile.Mark, error) {
 	list, err := collect(ctx, s.reads, scanMark, "SELECT "+markColumns+" FROM marks ORDER BY environment")
 	return list, explain(err, "list how far versions were considered")
 }
 
 // Consider implements compile.Wants.
-func (s *Store) Consider(ctx context.Context, step compile.Step) error {
+func (s *Wants) Consider(ctx context.Context, step compile.Step) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		if err := putMark(ctx, q, step.From, step.To); err != nil {
 			return err
@@ -163,7 +167,7 @@ func (s *Store) Consider(ctx context.Context, step compile.Step) error {
 
 // moveAhead makes what is wanted ahead of older versions wanted of the new one. Where the new version is wanted already, by an agent or
 // by a preview, both become one row. What was overtaken by another row of its node gets the highest ID again: it is wanted last.
-func (s *Store) moveAhead(ctx context.Context, q querier, to compile.Mark) error {
+func (s *Wants) moveAhead(ctx context.Context, q querier, to compile.Mark) error {
 	const (
 		ahead = "state = 'wanted' AND environment = $1 AND transaction_uuid = '' AND priority >= $3 AND priority <= $4"
 		older = ahead + " AND version <> $2"
@@ -189,7 +193,7 @@ func (s *Store) moveAhead(ctx context.Context, q querier, to compile.Mark) error
 		}
 	}
 	for _, c := range folded {
-		if _, err := s.want(ctx, q, compile.Moved(c, to.Version)); err != nil {
+		if _, err := s.queue.want(ctx, q, compile.Moved(c, to.Version)); err != nil {
 			return err
 		}
 	}
@@ -228,7 +232,7 @@ func putMark(ctx context.Context, q querier, from, to compile.Mark) error {
 // putStands says of bases that they stand for the step's version: one statement for
 // each kind of base and version. Compilations are listed, as a node may have another
 // base by now.
-func (s *Store) putStands(ctx context.Context, q querier, step compile.Step) error {
+func (s *Wants) putStands(ctx context.Context, q querier, step compile.Step) error {
 	compilations := map[bool][]int64{}
 	names := make([]string, 0, len(step.Stands))
 	for _, t := range step.Stands {
@@ -249,8 +253,8 @@ func (s *Store) putStands(ctx context.Context, q querier, step compile.Step) err
 			return err
 		}
 		if _, err := q.exec(ctx, `UPDATE standings SET version = $1 WHERE environment = $2 AND staged = $3
-			AND certname IN (SELECT value FROM `+s.words().elements("$4")+` l)
-			AND compilation IN (SELECT CAST(value AS BIGINT) FROM `+s.words().elements("$5")+" k)",
+			AND certname IN (SELECT value FROM `+s.words().Elements("$4")+` l)
+			AND compilation IN (SELECT CAST(value AS BIGINT) FROM `+s.words().Elements("$5")+" k)",
 			step.To.Version, step.To.Environment, bit(staged), string(nodes), string(list)); err != nil {
 			return err
 		}
@@ -259,17 +263,17 @@ func (s *Store) putStands(ctx context.Context, q querier, step compile.Step) err
 }
 
 // Oldest implements compile.Wants.
-func (s *Store) Oldest(ctx context.Context, old, volatile time.Time, n int) ([]compile.Standing, error) {
+func (s *Wants) Oldest(ctx context.Context, old, volatile time.Time, n int) ([]compile.Standing, error) {
 	list, err := collect(ctx, s.reads, scanStanding, standingsOf+` AND (p.compiled_at < $1 AND p.tried_at < $1
 		OR p.volatile = 1 AND p.compiled_at < $2 AND p.tried_at < $2) ORDER BY p.compiled_at, n.certname LIMIT $3`, micros(old), micros(volatile), n)
 	return list, explain(err, "list old catalogs")
 }
 
 // Refresh implements compile.Wants.
-func (s *Store) Refresh(ctx context.Context, wants []compile.Want) error {
+func (s *Wants) Refresh(ctx context.Context, wants []compile.Want) error {
 	err := s.write(ctx, func(ctx context.Context, q querier) error {
 		for _, w := range wants {
-			if _, err := s.want(ctx, q, w); err != nil {
+			if _, err := s.queue.want(ctx, q, w); err != nil {
 				return err
 			}
 			if _, err := q.exec(ctx, "UPDATE standings SET tried_at = $1 WHERE environment = $2 AND certname = $3 AND staged = 0",
@@ -283,13 +287,13 @@ func (s *Store) Refresh(ctx context.Context, wants []compile.Want) error {
 }
 
 // Backgrounds implements compile.Wants.
-func (s *Store) Backgrounds(ctx context.Context) (int, error) {
+func (s *Wants) Backgrounds(ctx context.Context) (int, error) {
 	n, err := one[int](s.reads.row(ctx, "SELECT COUNT(*) FROM compilations WHERE state IN ('wanted', 'leased') AND priority = $1", compile.Background))
 	return n, explain(err, "count refreshes")
 }
 
 // Failures implements compile.Wants.
-func (s *Store) Failures(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]compile.Compilation, error) {
+func (s *Wants) Failures(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]compile.Compilation, error) {
 	list, err := collect(ctx, s.reads, scanCompilation, "SELECT "+compilationColumns+` FROM compilations c
 		WHERE state = 'failed' AND environment = $1 AND version = $2 AND reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment AND o.version = c.version
@@ -300,7 +304,7 @@ func (s *Store) Failures(ctx context.Context, env fleet.Environment, version fle
 }
 
 // Failing implements compile.Wants.
-func (s *Store) Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error) {
+func (s *Wants) Failing(ctx context.Context, env fleet.Environment) ([]fleet.Certname, error) {
 	list, err := collect(ctx, s.reads, one[fleet.Certname], `SELECT c.certname FROM compilations c
 		WHERE c.state = 'failed' AND c.environment = $1 AND c.reach_digest = ''
 		AND NOT EXISTS (SELECT 1 FROM compilations o WHERE o.certname = c.certname AND o.environment = c.environment
@@ -311,7 +315,7 @@ func (s *Store) Failing(ctx context.Context, env fleet.Environment) ([]fleet.Cer
 }
 
 // Waiting implements compile.Wants.
-func (s *Store) Waiting(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]fleet.Certname, error) {
+func (s *Wants) Waiting(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]fleet.Certname, error) {
 	list, err := collect(ctx, s.reads, one[fleet.Certname], `SELECT DISTINCT certname FROM compilations
 		WHERE state IN ('wanted', 'leased') AND environment = $1 AND version = $2 ORDER BY certname`, env, version)
 	return list, explain(err, "list what is wanted in %s", env)

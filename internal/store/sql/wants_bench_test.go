@@ -33,7 +33,7 @@ func BenchmarkTouched(b *testing.B) {
 		touched    int
 	}{{"2%", "modules/role7/manifests/init.pp", nodes / 50}, {"none", "README.md", 0}} {
 		wanter, err := compile.NewWanter(compile.WanterParts{
-			Store: s, Reuser: compile.NewReuser(compile.ReuserParts{Versions: oneFile(bench.file)}),
+			Store: s.Wants, Standings: s.Wants, Readings: s.Reusables, Reuser: compile.NewReuser(compile.ReuserParts{Versions: oneFile(bench.file)}),
 		}, compile.DefaultWanter())
 		if err != nil {
 			b.Fatal(err)
@@ -43,7 +43,7 @@ func BenchmarkTouched(b *testing.B) {
 			before := cpuTime()
 			defer func() { b.ReportMetric(float64((cpuTime()-before).Milliseconds())/float64(b.N), "cpu-ms/op") }()
 			for range b.N {
-				standings, err := s.Standings(b.Context(), "production")
+				standings, err := s.Wants.Standings(b.Context(), "production")
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -58,7 +58,7 @@ func BenchmarkTouched(b *testing.B) {
 	b.Run("status", func(b *testing.B) { // of a version that all stand for: `tutti code status` starts with nothing in memory
 		before := cpuTime()
 		defer func() { b.ReportMetric(float64((cpuTime()-before).Milliseconds())/float64(b.N), "cpu-ms/op") }()
-		wanter, err := compile.NewWanter(compile.WanterParts{Store: s}, compile.DefaultWanter())
+		wanter, err := compile.NewWanter(compile.WanterParts{Store: s.Wants, Standings: s.Wants, Readings: s.Reusables}, compile.DefaultWanter())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func BenchmarkTouched(b *testing.B) {
 	})
 	mark := compile.Mark{}
 	b.Run("moved", func(b *testing.B) { // what a deploy that touches nothing writes
-		standings, err := s.Standings(b.Context(), "production")
+		standings, err := s.Wants.Standings(b.Context(), "production")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func BenchmarkTouched(b *testing.B) {
 			version := fleet.DigestOf(fmt.Append(nil, b.N, n))
 			for at := 0; at < len(standings); at += 500 {
 				to := compile.Mark{Environment: "production", Version: version, Upto: standings[at].Node, Done: true}
-				if err := s.Consider(b.Context(), compile.Step{From: mark, To: to, Stands: standings[at : at+500]}); err != nil {
+				if err := s.Wants.Consider(b.Context(), compile.Step{From: mark, To: to, Stands: standings[at : at+500]}); err != nil {
 					b.Fatal(err)
 				}
 				mark = to
@@ -129,7 +129,7 @@ func fillStandings(b *testing.B, s *Store, nodes int, version fleet.Digest) {
 					return err
 				}
 			}
-			if err := s.putInputs(ctx, q, id, manyInputs(node, n%50), time.Unix(1, 0)); err != nil {
+			if err := s.Reusables.putInputs(ctx, q, id, manyInputs(node, n%50), time.Unix(1, 0)); err != nil {
 				return err
 			}
 		}

@@ -26,24 +26,24 @@ func TestWants(t *testing.T) {
 			}
 			return compiletest.WantsBackend{
 				ReuseBackend: compiletest.ReuseBackend{
-					Backend:   compiletest.Backend{Queue: s, History: s, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
-					Reusables: s,
+					Backend:   compiletest.Backend{Queue: s.Queue, History: s.Queue, SetFacts: func(node fleet.Certname, seq int64) { setFacts(t, s, node, seq) }},
+					Reusables: s.Reusables,
 					Gave: func(c compile.Compilation) {
-						check(s.SaveCatalog(t.Context(), inventory.Catalog{
+						check(s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 							Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID, CompiledAt: c.FinishedAt, Compilation: c.ID,
 						}))
 					},
 				},
-				Wants: s,
+				Wants: s.Wants, Standings: s.Wants, Readings: s.Reusables,
 				Home: func(node fleet.Certname, env fleet.Environment) {
-					_, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: env, Values: []byte(`{"a":1}`)})
+					_, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: env, Values: []byte(`{"a":1}`)})
 					check(err)
 				},
 				Note: func(kind compile.ChangeKind, node fleet.Certname, details ...string) {
 					check(s.write(t.Context(), func(ctx context.Context, q querier) error { return s.note(ctx, q, kind, node, details) }))
 				},
 				Hold: func(c compile.Compilation) {
-					check(s.NoteLoss(t.Context(), deliver.Loss{Node: c.Node, Ruling: deliver.Hold, Kept: deliver.Catalog{Digest: c.Catalog}, At: c.FinishedAt}))
+					check(s.Deliveries.NoteLoss(t.Context(), deliver.Loss{Node: c.Node, Ruling: deliver.Hold, Kept: deliver.Catalog{Digest: c.Catalog}, At: c.FinishedAt}))
 				},
 			}
 		})
@@ -56,16 +56,16 @@ func TestWhatIsStoredNotesChanges(t *testing.T) {
 		t.Helper()
 		s := open(t)
 		hints := 0
-		s.OnChange(func() { hints++ })
+		s.Wants.OnChange(func() { hints++ })
 		facts := func(values string) {
 			t.Helper()
-			if _, _, err := s.SaveFacts(t.Context(), inventory.FactSet{Certname: "a.example", Environment: "production", Values: []byte(values)}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: "a.example", Environment: "production", Values: []byte(values)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		catalog := func(compilation int64, resources ...inventory.Resource) {
 			t.Helper()
-			err := s.SaveCatalog(t.Context(), inventory.Catalog{
+			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
 				Certname: "a.example", Environment: "production", Digest: fleet.DigestOf([]byte{byte(compilation)}), Compilation: compilation, Resources: resources,
 			})
 			if err != nil {
@@ -74,7 +74,7 @@ func TestWhatIsStoredNotesChanges(t *testing.T) {
 		}
 		expect := func(what string, kind compile.ChangeKind, details ...string) {
 			t.Helper()
-			changes, err := s.NotedChanges(t.Context(), 10)
+			changes, err := s.Wants.NotedChanges(t.Context(), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestWhatIsStoredNotesChanges(t *testing.T) {
 			if !ok {
 				t.Errorf("%s: %+v", what, changes)
 			}
-			if err := s.Settle(t.Context(), changes, nil, nil); err != nil {
+			if err := s.Wants.Settle(t.Context(), changes, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -103,7 +103,7 @@ func TestWhatIsStoredNotesChanges(t *testing.T) {
 		expect("something exported", compile.ExportsChanged, "Host")
 		catalog(3, offered)
 		expect("something else changed", "")
-		if err := s.PurgeNode(t.Context(), "a.example"); err != nil {
+		if err := s.Nodes.PurgeNode(t.Context(), "a.example"); err != nil {
 			t.Fatal(err)
 		}
 		expect("purged", compile.ExportsChanged, compile.Anything)

@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"math"
@@ -12,12 +12,12 @@ import (
 func (s scope) compareLeaf(kind, value, number, op string, v pql.Value) string {
 	switch {
 	case op == "~":
-		return "(CASE WHEN " + kind + " IN (1, 2, 3, 4) THEN " + s.words.matches(value, s.pattern(v.Text)) + " ELSE " + falsehood + " END)"
+		return "(CASE WHEN " + kind + " IN (1, 2, 3, 4) THEN " + s.Words.matches(value, s.pattern(v.Text)) + " ELSE " + falsehood + " END)"
 	case op != "=":
 		n, _ := v.Number()
 		return "(" + kind + " IN (2, 3) AND COALESCE(" + number + " " + op + " " + s.arg(n) + ", " + falsehood + "))"
 	case v.Kind == pql.String:
-		return "(" + kind + " = 4 AND " + value + " = " + s.arg(clean(v.Text)) + ")"
+		return "(" + kind + " = 4 AND " + value + " = " + s.arg(Clean(v.Text)) + ")"
 	case v.Kind == pql.Boolean:
 		return "(" + kind + " = 1 AND " + value + " = " + s.arg(v.Text) + ")"
 	case large(v):
@@ -30,7 +30,7 @@ func (s scope) compareLeaf(kind, value, number, op string, v pql.Value) string {
 
 // compareJSON compares what a path leads to in a JSON text.
 func (s scope) compareJSON(doc, path string, c pql.Compare) string {
-	w := s.words
+	w := s.Words
 	kind, text := w.jsonType(doc, path), w.jsonText(doc, path)
 	number := "CAST(CASE WHEN " + kind + " = 'number' THEN " + text + " END AS DOUBLE PRECISION)"
 	var cond string
@@ -41,11 +41,11 @@ func (s scope) compareJSON(doc, path string, c pql.Compare) string {
 		n, _ := c.Value.Number()
 		cond = number + " " + c.Op + " " + s.arg(n)
 	case c.Value.Kind == pql.String:
-		cond = kind + " = 'string' AND " + text + " = " + s.arg(clean(c.Value.Text))
+		cond = kind + " = 'string' AND " + text + " = " + s.arg(Clean(c.Value.Text))
 	case c.Value.Kind == pql.Boolean:
 		cond = kind + " = 'boolean' AND " + text + " = " + s.arg(c.Value.Text)
 	case c.Value.Kind == pql.List:
-		cond = kind + " = 'array' AND " + w.sameJSON(w.jsonRaw(doc, path), s.arg(clean(c.Value.JSON())))
+		cond = kind + " = 'array' AND " + w.sameJSON(w.jsonRaw(doc, path), s.arg(Clean(c.Value.JSON())))
 	case large(c.Value):
 		cond = kind + " = 'number' AND " + text + " = " + s.arg(c.Value.Text)
 	default:
@@ -64,9 +64,9 @@ func large(v pql.Value) bool {
 // jsonStep is the argument of a path into a JSON text. SQLite cannot name a key with a quote.
 func (s scope) jsonStep(steps []pql.Step) string {
 	for _, step := range steps {
-		if strings.ContainsAny(step.Text, "\"\x00") && s.failed == nil {
-			s.failed = fault.New(fault.Invalid, "a key with a quote cannot be looked up: %.80s", step.Text)
+		if strings.ContainsAny(step.Text, "\"\x00") && s.Failed == nil {
+			s.Failed = fault.New(fault.Invalid, "a key with a quote cannot be looked up: %.80s", step.Text)
 		}
 	}
-	return s.argument(argument{s.words.jsonPath(steps), true})
+	return s.argument(argument{s.Words.jsonPath(steps), true})
 }

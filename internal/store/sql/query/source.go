@@ -1,4 +1,4 @@
-package sql
+package query
 
 // source is where an entity's rows come from. An @ in its texts stands for the
 // number of its use, so that one entity can be used several times in a query.
@@ -102,7 +102,7 @@ func leavesOf(node, path, leaf string, paths bool) string {
 }
 
 // source describes an entity.
-func (w queryWords) source(entity string, known narrowed) source {
+func (w Words) source(entity string, known narrowed) source {
 	switch entity {
 	case "nodes":
 		return w.nodes()
@@ -170,7 +170,7 @@ func packageFields() map[string]sqlField {
 	return map[string]sqlField{"package_name": plainText("p@.name"), "version": plainText("p@.version"), "provider": plainText("p@.provider")}
 }
 
-func (w queryWords) nodes() source {
+func (w Words) nodes() source {
 	return source{
 		from: "nodes n@", node: "n@.id",
 		joins: []extra{joinFacts("n@.id"), joinCatalog("n@.id"), {"r@", "LEFT JOIN reports r@ ON r@.digest = n@.latest_report"}},
@@ -197,7 +197,7 @@ const kindOfFact = "CASE WHEN " + isTop + " AND f.kind < 5 THEN f.kind WHEN f.ki
 	" OR substr(p.path, length(" + topPath + ") + 1, 1) = '[' THEN -2 ELSE -1 END"
 
 // facts puts the leaves of each fact together.
-func (w queryWords) facts(known narrowed) source {
+func (w Words) facts(known narrowed) source {
 	order := "p.path"
 	if known.shown {
 		order = ""
@@ -230,10 +230,10 @@ func kindName(kind string) string {
 	return "CASE " + kind + " WHEN 0 THEN 'null' WHEN 1 THEN 'boolean' WHEN 2 THEN 'integer' WHEN 3 THEN 'float' ELSE 'string' END"
 }
 
-func (w queryWords) factPaths() source {
+func (w Words) factPaths() source {
 	return source{
-		from: "(SELECT p.id, p.path, p.name, k.kind FROM fact_kinds k JOIN fact_paths p ON p.id = k.path_id WHERE k.kind < 5 AND (" + witnessed +
-			" OR (k.path_id, k.kind) IN (SELECT o.path_id, o.kind FROM (" + elsewhere + ") o))) p@",
+		from: "(SELECT p.id, p.path, p.name, k.kind FROM fact_kinds k JOIN fact_paths p ON p.id = k.path_id WHERE k.kind < 5 AND (" + Witnessed +
+			" OR (k.path_id, k.kind) IN (SELECT o.path_id, o.kind FROM (" + Elsewhere + ") o))) p@",
 		fields: map[string]sqlField{
 			"path": {as: asPath, expr: "p@.path", raw: "p@.id"}, "type": plainText(kindName("p@.kind")), "name": plainText("p@.name"),
 			"depth": {as: asPath, expr: "p@.path", raw: "p@.id"},
@@ -241,7 +241,7 @@ func (w queryWords) factPaths() source {
 	}
 }
 
-func (w queryWords) factContents(known narrowed) source {
+func (w Words) factContents(known narrowed) source {
 	return source{
 		from: leavesOf("n@", "p@", "f@", known.paths), joins: []extra{joinFacts("f@.node_id")},
 		node: "f@.node_id", where: "f@.node_id = n@.id AND f@.path_id = p@.id AND f@.kind < 5",
@@ -253,7 +253,7 @@ func (w queryWords) factContents(known narrowed) source {
 	}
 }
 
-func (w queryWords) factsets() source {
+func (w Words) factsets() source {
 	return source{
 		from: "factsets s@", joins: []extra{joinNode("s@.node_id")}, node: "s@.node_id",
 		fields: map[string]sqlField{
@@ -266,7 +266,7 @@ func (w queryWords) factsets() source {
 
 const documentOf = "(SELECT d.document FROM fact_documents d WHERE d.node_id = s@.node_id)"
 
-func (w queryWords) inventory() source {
+func (w Words) inventory() source {
 	return source{
 		from: "factsets s@", joins: []extra{joinNode("s@.node_id")}, node: "s@.node_id",
 		fields: map[string]sqlField{
@@ -276,7 +276,7 @@ func (w queryWords) inventory() source {
 	}
 }
 
-func (w queryWords) catalogs() source {
+func (w Words) catalogs() source {
 	return source{
 		from: "catalogs c@", joins: []extra{joinNode("c@.node_id")}, node: "c@.node_id",
 		fields: map[string]sqlField{
@@ -292,7 +292,7 @@ func (w queryWords) catalogs() source {
 	}
 }
 
-func (w queryWords) resources() source {
+func (w Words) resources() source {
 	return source{
 		from: "resources r@", node: "r@.node_id",
 		joins: []extra{joinNode("r@.node_id"), joinCatalog("r@.node_id"), {"p@", "LEFT JOIN resource_parameters p@ ON p@.hash = r@.parameters"}},
@@ -305,7 +305,7 @@ func (w queryWords) resources() source {
 	}
 }
 
-func (w queryWords) collected() source {
+func (w Words) collected() source {
 	return source{
 		from: "collected o@", node: "o@.node_id",
 		joins: []extra{joinNode("o@.node_id"), joinCatalog("o@.node_id")},
@@ -317,16 +317,16 @@ func (w queryWords) collected() source {
 }
 
 // ends of an edge are stored as Type[title].
-func (w queryWords) typeOf(ref string) sqlField {
+func (w Words) typeOf(ref string) sqlField {
 	return plainText("substr(" + ref + ", 1, " + w.find(ref, "'['") + " - 1)")
 }
 
-func (w queryWords) titleOf(ref string) sqlField {
+func (w Words) titleOf(ref string) sqlField {
 	at := w.find(ref, "'['")
 	return plainText("substr(" + ref + ", " + at + " + 1, length(" + ref + ") - " + at + " - 1)")
 }
 
-func (w queryWords) edges() source {
+func (w Words) edges() source {
 	return source{
 		from: "edges e@", joins: []extra{joinNode("e@.node_id")}, node: "e@.node_id",
 		fields: map[string]sqlField{
@@ -340,7 +340,7 @@ func (w queryWords) edges() source {
 // newestOf joins each node with its newest report: that is how SQLite should go.
 const newestOf = "nodes n@ CROSS JOIN reports r@"
 
-func (w queryWords) reports(known narrowed) source {
+func (w Words) reports(known narrowed) source {
 	from, joins, where := "reports r@", []extra{joinNode("r@.node_id")}, ""
 	if known.latest {
 		from, joins, where = newestOf, nil, "r@.digest = n@.latest_report"
@@ -364,7 +364,7 @@ func (w queryWords) reports(known narrowed) source {
 	}
 }
 
-func (w queryWords) events(known narrowed) source {
+func (w Words) events(known narrowed) source {
 	from, joins, where := "events e@", []extra{{"r@", "JOIN reports r@ ON r@.id = e@.report_id"}, joinNode("r@.node_id")}, ""
 	if known.latest {
 		from, joins, where = newestOf+" CROSS JOIN events e@", nil, "r@.digest = n@.latest_report AND e@.report_id = r@.id"
@@ -379,7 +379,7 @@ func (w queryWords) events(known narrowed) source {
 			"new_value": asA(asJSON, "NULLIF(e@.desired, '')"), "old_value": asA(asJSON, "NULLIF(e@.previous, '')"),
 			"message": textOf("e@.message"), "file": textOf("e@.file"), "line": countOf("e@.line"),
 			"containment_path": asA(asList, containment), "environment": plainText("r@.environment"),
-			"containing_class": plainText("(SELECT l.value FROM " + w.elements(containment) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"),
+			"containing_class": plainText("(SELECT l.value FROM " + w.Elements(containment) + " l WHERE l.value NOT LIKE '%[%' ORDER BY l.at DESC LIMIT 1)"),
 			"latest_report?":   flagWhen("r@.digest = n@.latest_report"),
 		},
 	}

@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
-// renderer writes rows as JSON objects. Its buffers are used again for each row.
-type renderer struct {
-	packer  *compressor
+// Renderer writes rows as JSON objects. Its buffers are used again for each row.
+type Renderer struct {
+	unpack  func([]byte) ([]byte, error)
 	outputs []output
-	targets []any
+	Targets []any
 	cells   []cell
 	out     []byte
 	packed  []byte // the last document that was unpacked, and what was in it
@@ -54,6 +54,14 @@ func (c cell) bytes() []byte {
 	return b
 }
 
+// instant is a time as it is stored: microseconds, zero for none.
+func (c cell) instant() time.Time {
+	if us := c.integer(); us != 0 {
+		return time.UnixMicro(us).UTC()
+	}
+	return time.Time{}
+}
+
 func (c cell) integer() int64 {
 	switch v := c.value.(type) {
 	case int64:
@@ -65,20 +73,22 @@ func (c cell) integer() int64 {
 	return n
 }
 
-func newRenderer(packer *compressor, outputs []output) *renderer {
-	r := &renderer{packer: packer, outputs: outputs}
+// NewRenderer writes rows of a statement with these outputs; unpack opens documents as they are stored.
+func NewRenderer(unpack func([]byte) ([]byte, error), outputs []output) *Renderer {
+	r := &Renderer{unpack: unpack, outputs: outputs}
 	count := 0
 	for _, o := range outputs {
 		count += len(o.cols)
 	}
-	r.cells, r.targets = make([]cell, count), make([]any, count)
+	r.cells, r.Targets = make([]cell, count), make([]any, count)
 	for i := range r.cells {
-		r.targets[i] = &r.cells[i]
+		r.Targets[i] = &r.cells[i]
 	}
 	return r
 }
 
-func (r *renderer) row() (json.RawMessage, error) {
+// Row writes what was scanned into Targets. It holds until the next row.
+func (r *Renderer) Row() (json.RawMessage, error) {
 	r.out = append(r.out[:0], '{')
 	for i, o := range r.outputs {
 		if i > 0 {
@@ -93,7 +103,7 @@ func (r *renderer) row() (json.RawMessage, error) {
 	return r.out, nil
 }
 
-func (r *renderer) value(o output) error {
+func (r *Renderer) value(o output) error {
 	c := r.cells[o.cols[0]]
 	if c.value == nil && o.as != asFacts && o.as != asTrusted && o.as != asFactList && o.as != asReport && o.as != asRows {
 		r.out = append(r.out, "null"...)
@@ -115,7 +125,7 @@ func (r *renderer) value(o output) error {
 		}
 	case asTime:
 		r.out = append(r.out, '"')
-		r.out = append(instant(c.integer()).AppendFormat(r.out, "2006-01-02T15:04:05.000Z"), '"')
+		r.out = append(c.instant().AppendFormat(r.out, "2006-01-02T15:04:05.000Z"), '"')
 	case asList, asJSON:
 		r.out = append(r.out, c.text()...)
 	case asPath:
@@ -134,7 +144,7 @@ func (r *renderer) value(o output) error {
 	return nil
 }
 
-func (r *renderer) marshal(v any) error {
+func (r *Renderer) marshal(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -189,7 +199,7 @@ func appendLeaf(dst []byte, kind int64, text string) []byte {
 
 // leaves puts together what was stored as leaves: below the path prefix, or of a
 // whole fact.
-func (r *renderer) leaves(list, prefix string) error {
+func (r *Renderer) leaves(list, prefix string) error {
 	rows, err := readLeaves(list)
 	if err != nil {
 		return err
@@ -268,7 +278,7 @@ func plant(root any, path []any, leaf json.RawMessage) any {
 }
 
 // open unpacks a document; columns of one row often share one.
-func (r *renderer) open(packed []byte) ([]byte, error) {
+func (r *Renderer) open(packed []byte) ([]byte, error) {
 	if packed == nil {
 		return nil, nil
 	}
@@ -276,14 +286,14 @@ func (r *renderer) open(packed []byte) ([]byte, error) {
 		return r.opened, nil
 	}
 	var err error
-	if r.opened, err = r.packer.unpack(packed); err != nil {
+	if r.opened, err = r.unpack(packed); err != nil {
 		return nil, err
 	}
 	r.packed = packed
 	return r.opened, nil
 }
 
-func (r *renderer) facts(o output, c cell) error {
+func (r *Renderer) facts(o output, c cell) error {
 	document, err := r.open(c.bytes())
 	if err != nil {
 		return err
@@ -314,7 +324,7 @@ func (r *renderer) facts(o output, c cell) error {
 }
 
 // expanded is a list with the address where it can be had by itself.
-func (r *renderer) expanded(data any, href string) error {
+func (r *Renderer) expanded(data any, href string) error {
 	return r.marshal(struct {
 		Data any    `json:"data"`
 		Href string `json:"href"`

@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-// queryWords is all that queries say differently to the two databases.
-type queryWords struct{ postgres bool }
+// Words is all that queries say differently to the two databases.
+type Words struct{ Postgres bool }
 
 // either picks the text for the database.
-func (w queryWords) either(sqlite, postgres string) string {
-	if w.postgres {
+func (w Words) either(sqlite, postgres string) string {
+	if w.Postgres {
 		return postgres
 	}
 	return sqlite
@@ -25,17 +25,17 @@ func (w queryWords) either(sqlite, postgres string) string {
 
 // mark is the n-th placeholder. SQLite numbers $1 by where it stands, ?1 by its
 // number.
-func (w queryWords) mark(n int) string { return w.either("?", "$") + strconv.Itoa(n) }
+func (w Words) mark(n int) string { return w.either("?", "$") + strconv.Itoa(n) }
 
 // matches tests a text against a regular expression, whose argument comes from
 // pattern.
-func (w queryWords) matches(text, arg string) string {
+func (w Words) matches(text, arg string) string {
 	return w.either("regexp("+arg+", "+text+")", text+" ~ "+arg)
 }
 
 // pattern is a regular expression as the database reads it.
-func (w queryWords) pattern(pattern string) (string, error) {
-	if !w.postgres {
+func (w Words) pattern(pattern string) (string, error) {
+	if !w.Postgres {
 		return pattern, nil
 	}
 	tree, err := pql.Syntax(pattern)
@@ -49,21 +49,21 @@ func (w queryWords) pattern(pattern string) (string, error) {
 
 // list gathers rows of expressions into one JSON array of arrays; order sorts it,
 // unless it is empty.
-func (w queryWords) list(exprs, order string) string {
+func (w Words) list(exprs, order string) string {
 	if order == "" {
 		return w.either("json_group_array(json_array("+exprs+"))", "CAST(json_agg(json_build_array("+exprs+")) AS text)")
 	}
 	return w.either("json_group_array(json_array("+exprs+") ORDER BY "+order+")", "CAST(json_agg(json_build_array("+exprs+") ORDER BY "+order+") AS text)")
 }
 
-// elements is a table of a JSON array's strings: value, and at, the position.
-func (w queryWords) elements(array string) string {
+// Elements is a table of a JSON array's strings: value, and at, the position.
+func (w Words) Elements(array string) string {
 	return w.either("(SELECT value, key AS at FROM json_each("+array+"))",
 		"(SELECT value, at FROM jsonb_array_elements_text(CAST("+array+" AS jsonb)) WITH ORDINALITY AS l(value, at))")
 }
 
 // jsonType names the type of what a path leads to in a JSON text; NULL for nothing.
-func (w queryWords) jsonType(doc, path string) string {
+func (w Words) jsonType(doc, path string) string {
 	return w.either(
 		"CASE json_type("+doc+", "+path+") WHEN 'text' THEN 'string' WHEN 'integer' THEN 'number' WHEN 'real' THEN 'number'"+
 			" WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' ELSE json_type("+doc+", "+path+") END",
@@ -71,18 +71,18 @@ func (w queryWords) jsonType(doc, path string) string {
 }
 
 // jsonText is the string, or the number or word as text.
-func (w queryWords) jsonText(doc, path string) string {
+func (w Words) jsonText(doc, path string) string {
 	return w.either("CASE json_type("+doc+", "+path+") WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' ELSE CAST("+doc+" ->> "+path+" AS text) END",
 		"("+readable(doc)+" #>> CAST("+path+" AS text[]))")
 }
 
 // jsonRaw is what a path leads to as JSON.
-func (w queryWords) jsonRaw(doc, path string) string {
+func (w Words) jsonRaw(doc, path string) string {
 	return w.either("("+doc+" -> "+path+")", "CAST("+readable(doc)+" #> CAST("+path+" AS text[]) AS text)")
 }
 
 // sameJSON compares a JSON text with an argument.
-func (w queryWords) sameJSON(raw, arg string) string {
+func (w Words) sameJSON(raw, arg string) string {
 	return w.either("json("+raw+") = json("+arg+")", "CAST("+raw+" AS jsonb) = CAST("+arg+" AS jsonb)")
 }
 
@@ -92,11 +92,11 @@ func readable(doc string) string {
 }
 
 // jsonPath is the argument that leads to a place in a JSON text.
-func (w queryWords) jsonPath(steps []pql.Step) string {
+func (w Words) jsonPath(steps []pql.Step) string {
 	var b strings.Builder
 	b.WriteString(w.either("$", "{"))
 	for i, s := range steps {
-		if w.postgres {
+		if w.Postgres {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -118,23 +118,23 @@ func (w queryWords) jsonPath(steps []pql.Step) string {
 }
 
 // find is the position of a text in another, from 1.
-func (w queryWords) find(in, what string) string {
+func (w Words) find(in, what string) string {
 	return w.either("instr("+in+", "+what+")", "strpos("+in+", "+what+")")
 }
 
 // hex is a row's number as forty digits.
-func (w queryWords) hex(id string) string {
+func (w Words) hex(id string) string {
 	return w.either("printf('%040x', "+id+")", "lpad(to_hex("+id+"), 40, '0')")
 }
 
 // date writes a time as a mask says.
-func (w queryWords) date(us string, mask []pql.MaskPart) string {
+func (w Words) date(us string, mask []pql.MaskPart) string {
 	parts := make([]string, len(mask))
 	for i, p := range mask {
 		switch {
 		case p.Word == "":
 			parts[i] = "'" + strings.ReplaceAll(p.Text, "'", "''") + "'"
-		case w.postgres:
+		case w.Postgres:
 			parts[i] = "to_char(to_timestamp(0) AT TIME ZONE 'UTC' + " + us + " * interval '1 microsecond', '" + p.Word + "')"
 		default:
 			parts[i] = sqliteDate(us, p.Word)
@@ -176,8 +176,8 @@ func sqliteDate(us, word string) string {
 	}
 }
 
-// patterns compiles regular expressions once for the function that SQLite calls.
-type patterns struct {
+// Patterns compiles regular expressions once for the function that SQLite calls.
+type Patterns struct {
 	mu    sync.Mutex
 	known map[string]*regexp.Regexp
 }
@@ -185,7 +185,8 @@ type patterns struct {
 // maxPatterns is how many compiled expressions are kept.
 const maxPatterns = 256
 
-func (p *patterns) match(pattern, text string) (bool, error) {
+// Match says whether a text has a part that fits a pattern.
+func (p *Patterns) Match(pattern, text string) (bool, error) {
 	p.mu.Lock()
 	re := p.known[pattern]
 	p.mu.Unlock()

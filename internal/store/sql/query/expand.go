@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // report shows a part of a report as PuppetDB does.
-func (r *renderer) report(o output, c cell) error {
+func (r *Renderer) report(o output, c cell) error {
 	document, err := r.open(c.bytes())
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func eventList(resources []inventory.ResourceStatus) []reportEvent {
 	var list []reportEvent
 	for i := range resources {
 		r := &resources[i]
-		for _, e := range eventsOf(r) {
+		for _, e := range r.Happened() {
 			list = append(list, reportEvent{
 				Status: present(e.Status), Timestamp: offsetTime(e.Time), ResourceType: r.Type, ResourceTitle: r.Title,
 				Property: present(e.Property), Name: present(e.Name), NewValue: e.Desired, OldValue: e.Previous, Message: present(e.Message),
@@ -166,7 +166,7 @@ type catalogEdge struct {
 }
 
 // rows shows the resources or edges of a catalog.
-func (r *renderer) rows(o output, c cell) error {
+func (r *Renderer) rows(o output, c cell) error {
 	var rows [][]any
 	if text := c.text(); text != "" {
 		if err := json.Unmarshal([]byte(text), &rows); err != nil {

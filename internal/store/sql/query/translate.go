@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"fmt"
@@ -8,27 +8,28 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-// translation turns one checked query into one statement. Values only ever become
+// Translation turns one checked query into one statement. Values only ever become
 // arguments.
-type translation struct {
-	words  queryWords
-	args   []any
+type Translation struct {
+	Words  Words
+	Args   []any
 	marks  map[argument]string
 	uses   int
-	paths  []factPath // every fact path there is; read when a query needs them
-	gone   bool       // nodes that are deactivated or expired count too
-	active bool       // no node is deactivated or expired
-	failed error
+	Paths  []Path // every fact path there is; read when a query needs them
+	Gone   bool   // nodes that are deactivated or expired count too
+	Active bool   // no node is deactivated or expired
+	Failed error
 }
 
-// again is a translation with the same knowledge for another statement.
-func (t *translation) again() *translation {
-	return &translation{words: t.words, paths: t.paths, gone: t.gone, active: t.active}
+// Again is a translation with the same knowledge for another statement.
+func (t *Translation) Again() *Translation {
+	return &Translation{Words: t.Words, Paths: t.Paths, Gone: t.Gone, Active: t.Active}
 }
 
-type factPath struct {
-	id    int64
-	steps []any
+// Path is a fact path that there is.
+type Path struct {
+	ID    int64
+	Steps []any
 }
 
 // argument is what placeholders are told apart by. Equal values share one, so that
@@ -39,32 +40,32 @@ type argument struct {
 }
 
 // arg is the placeholder of a value.
-func (t *translation) arg(v any) string { return t.argument(argument{value: v}) }
+func (t *Translation) arg(v any) string { return t.argument(argument{value: v}) }
 
-func (t *translation) argument(a argument) string {
+func (t *Translation) argument(a argument) string {
 	if known, ok := t.marks[a]; ok {
 		return known
 	}
 	if t.marks == nil {
 		t.marks = map[argument]string{}
 	}
-	t.args = append(t.args, a.value)
-	t.marks[a] = t.words.mark(len(t.args))
+	t.Args = append(t.Args, a.value)
+	t.marks[a] = t.Words.mark(len(t.Args))
 	return t.marks[a]
 }
 
 // scope is one use of an entity in a query.
 type scope struct {
 	source
-	*translation
+	*Translation
 	entity string
 	use    string // the number that its tables carry
 }
 
-func (t *translation) scope(entity string, known narrowed) scope {
+func (t *Translation) scope(entity string, known narrowed) scope {
 	t.uses++
 	number := fmt.Sprint(t.uses)
-	s := t.words.source(entity, known)
+	s := t.Words.source(entity, known)
 	for i := range s.parts {
 		s.parts[i].name = strings.ReplaceAll(s.parts[i].name, "@", number)
 	}
@@ -78,7 +79,7 @@ func (t *translation) scope(entity string, known narrowed) scope {
 		f.column, f.when = strings.ReplaceAll(f.column, "@", number), strings.ReplaceAll(f.when, "@", number)
 		s.fields[name] = f
 	}
-	return scope{source: s, translation: t, entity: entity, use: number}
+	return scope{source: s, Translation: t, entity: entity, use: number}
 }
 
 // opened is the FROM and WHERE of a query, while it is not yet known which joins
@@ -120,7 +121,7 @@ func (o opened) text(used ...string) string {
 
 // open makes the scope of a query and its FROM and WHERE. With page these may
 // hold its limit and offset.
-func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
+func (t *Translation) open(q *pql.Query, page bool) (scope, opened) {
 	terms := conjuncts(q.Where)
 	known := narrowed{paths: slices.ContainsFunc(terms, namesPaths)}
 	switch q.Entity {
@@ -141,7 +142,7 @@ func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
 	if s.where != "" {
 		where = append(where, s.where)
 	}
-	if outermost && s.node != "" && !t.gone && !t.active && !mentionsState(q.Where) {
+	if outermost && s.node != "" && !t.Gone && !t.Active && !mentionsState(q.Where) {
 		where = append(where, s.live())
 	}
 	for _, term := range terms {
@@ -150,7 +151,7 @@ func (t *translation) open(q *pql.Query, page bool) (scope, opened) {
 			where = append(where, "(e"+s.use+".status <> 'success')") // as the index of those says
 		}
 		if isStatus(term) && q.Entity == "reports" && known.latest {
-			where = append(where, "(n"+s.use+".latest_status = "+s.arg(clean(term.(pql.Compare).Value.Text))+")")
+			where = append(where, "(n"+s.use+".latest_status = "+s.arg(Clean(term.(pql.Compare).Value.Text))+")")
 		}
 	}
 	return s, opened{s.source, where, known.page != ""}
@@ -176,7 +177,7 @@ func (s scope) must(e pql.Expr) string {
 	switch {
 	case f.when != "" && c.Value.Text == "true":
 		return "(" + f.when + ")"
-	case f.as == asText && f.column != "" && c.Op == "=" && clean(c.Value.Text) != "":
+	case f.as == asText && f.column != "" && c.Op == "=" && Clean(c.Value.Text) != "":
 		return "(" + f.column + " = " + s.scalar(f.as, c.Value) + ")"
 	case f.as == asTime && f.column != "" && !f.there && strings.HasPrefix(c.Op, "<"):
 		return "(" + f.column + " " + c.Op + " " + s.scalar(f.as, c.Value) + " AND " + f.column + " <> 0)"

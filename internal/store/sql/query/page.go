@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 // Names come from the index of paths, each by its first path, or nodes by theirs:
 // which of them leads decides in what order SQLite finds the rows, and so whether
 // it can stop at the end of the page.
-func (t *translation) factPage(q *pql.Query, rest []pql.Expr, hoisted string) string {
+func (t *Translation) factPage(q *pql.Query, rest []pql.Expr, hoisted string) string {
 	if q.Limit == nil || len(rest) > 0 || len(q.GroupBy) > 0 || slices.ContainsFunc(q.Columns, pql.Column.Aggregates) {
 		return ""
 	}
@@ -34,7 +34,7 @@ func (t *translation) factPage(q *pql.Query, rest []pql.Expr, hoisted string) st
 	if hoisted != "" {
 		where = append(where, hoisted)
 	}
-	if t.uses == 0 && !t.gone && !t.active {
+	if t.uses == 0 && !t.Gone && !t.Active {
 		where = append(where, living("m.id"))
 	}
 	from := "nodes m CROSS JOIN (SELECT DISTINCT name FROM fact_paths) p"

@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ type output struct {
 	field string
 }
 
-// statement is a translated query.
-type statement struct {
-	text    string
-	outputs []output
+// Statement is a translated query.
+type Statement struct {
+	Text    string
+	Outputs []output
 }
 
 // facets are the SQL expressions that columns need, each under a name of the inner
@@ -40,16 +40,16 @@ func (f *facets) use(expr string) string {
 	return fmt.Sprintf("c%d", i)
 }
 
-// The inner SELECT computes what columns, groups and orders need, each under a
+// Statement translates q. The inner SELECT computes what columns, groups and orders need, each under a
 // name; the outer one groups, sums up, orders and cuts.
-func (t *translation) statement(q *pql.Query) statement {
+func (t *Translation) Statement(q *pql.Query) Statement {
 	s, rows := t.open(q, true)
 	f := &facets{scope: s}
 	columns := q.Columns
 	if len(columns) == 0 {
-		columns = allColumns(q.Entity)
+		columns = AllColumns(q.Entity)
 	}
-	var result statement
+	var result Statement
 	var shown []string
 	for _, c := range columns {
 		o := output{name: c.Name(), field: c.Field.Name}
@@ -59,7 +59,7 @@ func (t *translation) statement(q *pql.Query) statement {
 			o.cols = append(o.cols, len(shown))
 			shown = append(shown, e)
 		}
-		result.outputs = append(result.outputs, o)
+		result.Outputs = append(result.Outputs, o)
 	}
 	groups := f.groups(q)
 	order := f.orders(q)
@@ -74,29 +74,30 @@ func (t *translation) statement(q *pql.Query) statement {
 	if inner.Len() == 0 {
 		inner.WriteString(", 1 AS c0")
 	}
-	result.text = "SELECT " + strings.Join(shown, ", ") + " FROM (SELECT " + inner.String()[2:] + rows.text(inner.String()) + ") q" + groups + order + limit
+	result.Text = "SELECT " + strings.Join(shown, ", ") + " FROM (SELECT " + inner.String()[2:] + rows.text(inner.String()) + ") q" + groups + order + limit
 	return result
 }
 
 // sub is a query whose rows another one looks into: columns c0, c1, ….
-func (t *translation) sub(q *pql.Query) string {
-	st := t.statement(q)
-	names := make([]string, len(st.outputs))
-	for i, o := range st.outputs {
+func (t *Translation) sub(q *pql.Query) string {
+	st := t.Statement(q)
+	names := make([]string, len(st.Outputs))
+	for i, o := range st.Outputs {
 		names[i] = fmt.Sprintf("k%d AS c%d", o.cols[0], i)
 	}
 	total := 0
-	for _, o := range st.outputs {
+	for _, o := range st.Outputs {
 		total += len(o.cols)
 	}
 	ks := make([]string, total)
 	for i := range ks {
 		ks[i] = fmt.Sprintf("k%d", i)
 	}
-	return "WITH w (" + strings.Join(ks, ", ") + ") AS (" + st.text + ") SELECT " + strings.Join(names, ", ") + " FROM w"
+	return "WITH w (" + strings.Join(ks, ", ") + ") AS (" + st.Text + ") SELECT " + strings.Join(names, ", ") + " FROM w"
 }
 
-func allColumns(entity string) []pql.Column {
+// AllColumns is what a query of an entity gives that names no columns.
+func AllColumns(entity string) []pql.Column {
 	var columns []pql.Column
 	for _, f := range pql.LookUp(entity).Fields {
 		if f.Answer {
@@ -132,9 +133,9 @@ func (f *facets) column(c pql.Column) (exprs []string, as storedAs, part string)
 // nested is a place inside a structured field, as JSON or as leaves.
 func (f *facets) nested(path pql.Field, field sqlField) (raw string, as storedAs, part string) {
 	if field.as == asJSON {
-		return f.words.jsonRaw(field.expr, f.jsonStep(path.Path)), asJSON, ""
+		return f.Words.jsonRaw(field.expr, f.jsonStep(path.Path)), asJSON, ""
 	}
-	list := "(SELECT " + f.words.list("p.path, x.kind, x.value", "p.path") +
+	list := "(SELECT " + f.Words.list("p.path, x.kind, x.value", "p.path") +
 		" FROM facts x JOIN fact_paths p ON p.id = x.path_id WHERE x.node_id = " + f.node + " AND " + f.below(path) + ")"
 	return list, asLeafValue, leafPath(path)
 }
@@ -147,7 +148,7 @@ func (f *facets) function(c pql.Column) ([]string, storedAs) {
 	switch c.Function {
 	case "to_string":
 		mask, _ := pql.Mask(c.Mask) // it was checked
-		return []string{f.use(f.words.date(field.expr, mask))}, asText
+		return []string{f.use(f.Words.date(field.expr, mask))}, asText
 	case "jsonb_typeof":
 		kind, _, _ := f.dynamic(c.Field, field)
 		return []string{f.use(kind)}, asText
@@ -174,7 +175,7 @@ func (f *facets) function(c pql.Column) ([]string, storedAs) {
 func (f *facets) dynamic(path pql.Field, field sqlField) (kind, number, text string) {
 	if field.as == asJSON {
 		at := f.jsonStep(path.Path)
-		kind, text = f.words.jsonType(field.expr, at), f.words.jsonText(field.expr, at)
+		kind, text = f.Words.jsonType(field.expr, at), f.Words.jsonText(field.expr, at)
 		return kind, "CAST(CASE WHEN " + kind + " = 'number' THEN " + text + " END AS DOUBLE PRECISION)", text
 	}
 	if field.as == asLeaf {
@@ -252,7 +253,7 @@ func (f *facets) named(q *pql.Query, c pql.Column) pql.Column {
 	return c
 }
 
-func (t *translation) limits(q *pql.Query) string {
+func (t *Translation) limits(q *pql.Query) string {
 	if q.Limit == nil && q.Offset == nil {
 		return ""
 	}

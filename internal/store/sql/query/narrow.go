@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 
 // hoist takes the conditions on a fact's name and node alone out of a chain of
 // `and`: they narrow what is read before facts are put together.
-func (t *translation) hoist(e pql.Expr) (rest []pql.Expr, hoisted string) {
-	inner := scope{translation: t, entity: "facts", source: source{fields: map[string]sqlField{
+func (t *Translation) hoist(e pql.Expr) (rest []pql.Expr, hoisted string) {
+	inner := scope{Translation: t, entity: "facts", source: source{fields: map[string]sqlField{
 		"name": plainText("p.name"), "certname": plainText("m.certname"),
 	}}}
 	var texts []string
@@ -34,7 +34,7 @@ func wantsLatest(e pql.Expr) bool {
 // isStatus tells conditions on one status.
 func isStatus(e pql.Expr) bool {
 	c, ok := e.(pql.Compare)
-	return ok && c.Field.Name == "status" && c.Op == "=" && clean(c.Value.Text) != ""
+	return ok && c.Field.Name == "status" && c.Op == "=" && Clean(c.Value.Text) != ""
 }
 
 // wantsUnusual says whether a condition leaves only events of one of the rare

@@ -1,7 +1,6 @@
-package sql
+package query
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -84,15 +83,15 @@ func (s scope) compare(c pql.Compare) string {
 		return s.comparePath(f, c)
 	}
 	if c.Op == "~" {
-		return s.words.matches(f.expr, s.pattern(c.Value.Text))
+		return s.Words.matches(f.expr, s.pattern(c.Value.Text))
 	}
 	return "(" + f.expr + " " + c.Op + " " + s.scalar(f.as, c.Value) + ")"
 }
 
 func (s scope) pattern(text string) string {
-	pattern, err := s.words.pattern(text)
-	if err != nil && s.failed == nil {
-		s.failed = fault.Wrap(fault.Invalid, err, "%v", err)
+	pattern, err := s.Words.pattern(text)
+	if err != nil && s.Failed == nil {
+		s.Failed = fault.Wrap(fault.Invalid, err, "%v", err)
 	}
 	return s.arg(pattern)
 }
@@ -101,7 +100,7 @@ func (s scope) pattern(text string) string {
 func (s scope) scalar(as storedAs, v pql.Value) string {
 	switch as { //nolint:exhaustive // the others are text
 	case asFlag: // no argument, so that databases see when an index of flagged rows will do
-		return strconv.FormatInt(bit(v.Text == "true"), 10)
+		return map[bool]string{true: "1", false: "0"}[v.Text == "true"]
 	case asInt:
 		n, _ := v.Number()
 		return "CAST(" + s.arg(n) + " AS DOUBLE PRECISION)"
@@ -109,7 +108,7 @@ func (s scope) scalar(as storedAs, v pql.Value) string {
 		at, _ := pql.Time(v.Text)
 		return s.arg(at.UnixMicro())
 	default:
-		return s.arg(clean(v.Text))
+		return s.arg(Clean(v.Text))
 	}
 }
 
@@ -131,11 +130,11 @@ func (s scope) compareList(list string, c pql.Compare) string {
 	}
 	var cond string
 	if c.Op == "~" {
-		cond = s.words.matches("l.value", s.pattern(text))
+		cond = s.Words.matches("l.value", s.pattern(text))
 	} else {
-		cond = "l.value = " + s.arg(clean(text))
+		cond = "l.value = " + s.arg(Clean(text))
 	}
-	return "(CASE WHEN " + list + " IS NOT NULL THEN EXISTS (SELECT 1 FROM " + s.words.elements(list) + " l WHERE " + cond + ") END)"
+	return "(CASE WHEN " + list + " IS NOT NULL THEN EXISTS (SELECT 1 FROM " + s.Words.Elements(list) + " l WHERE " + cond + ") END)"
 }
 
 func (s scope) null(e pql.Null) string {
@@ -145,7 +144,7 @@ func (s scope) null(e pql.Null) string {
 	case e.Field.Name == "node_state":
 		return map[bool]string{true: never, false: always}[e.Is]
 	case len(e.Field.Path) > 0 && f.as == asJSON:
-		kind := s.words.jsonType(f.expr, s.jsonStep(e.Field.Path))
+		kind := s.Words.jsonType(f.expr, s.jsonStep(e.Field.Path))
 		return "COALESCE(" + kind + map[bool]string{true: " = ", false: " <> "}[e.Is] + "'null', " + falsehood + ")"
 	case len(e.Field.Path) > 0 && e.Is:
 		return s.leaf(e.Field, func(kind, _, _ string) string { return kind + " = 0" })

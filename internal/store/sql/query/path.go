@@ -1,4 +1,4 @@
-package sql
+package query
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func (s scope) comparePath(f sqlField, c pql.Compare) string {
 	if c.Op == "~>" {
 		return s.pathIDs(f.raw, pathMatcher(c.Value.List))
 	}
-	return "(" + f.expr + " = " + s.arg(clean(pathText(c.Value))) + ")"
+	return "(" + f.expr + " = " + s.arg(Clean(pathText(c.Value))) + ")"
 }
 
 // pathText is a literal path as it is stored.
@@ -63,9 +63,9 @@ func stepMatches(want pql.Value, step any) bool {
 // pathIDs holds for the fact paths that keep likes.
 func (s scope) pathIDs(column string, keep func([]any) bool) string {
 	var ids []string
-	for _, p := range s.paths {
-		if keep(p.steps) {
-			ids = append(ids, fmt.Sprint(p.id))
+	for _, p := range s.Paths {
+		if keep(p.Steps) {
+			ids = append(ids, fmt.Sprint(p.ID))
 		}
 	}
 	if len(ids) == 0 {
@@ -115,7 +115,7 @@ func leafPath(f pql.Field) string {
 		}
 		steps = append(steps, s.Text)
 	}
-	return clean(inventory.PathText(steps...))
+	return Clean(inventory.PathText(steps...))
 }
 
 // followed is how many steps of a path the field accounts for; 0 if it leads

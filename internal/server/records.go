@@ -1,0 +1,18 @@
+package server
+
+import "github.com/tutti-project/tutti/internal/store/sql"
+
+// commands is puppetdb.Store: what commands bring goes into four parts of the records.
+type commands struct {
+	*sql.Facts
+	*sql.Catalogs
+	*sql.Nodes
+	*sql.Reports
+}
+
+// checkedFleet is codecheck.Fleet.
+type checkedFleet struct {
+	*sql.Wants
+	*sql.Queue
+	*sql.CodeChecks
+}
