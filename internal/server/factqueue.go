@@ -6,6 +6,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -91,7 +92,7 @@ func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.St
 
 // nodesOwn is what of stored facts the node itself said.
 func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
-	values, err := inventory.WithoutTrusted(f.Values)
+	values, err := facts.WithoutTrusted(f.Values)
 	return factqueue.Stored{Seq: f.Seq, Set: factqueue.Set{
 		Node: f.Certname, Environment: f.Environment, Number: f.Number, Timestamp: f.Timestamp, AcceptedAt: f.ProducedAt, Values: values, Digest: fleet.DigestOf(values),
 	}}, err

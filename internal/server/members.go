@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/tutti-project/tutti/internal/classify"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Members is httpapi.Classifier: it asks the stored groups, and reads of each node
@@ -54,7 +54,7 @@ func factPaths(gate classify.Gate) map[string]string {
 	return paths
 }
 
-func (c *classifier) leaves(ctx context.Context, nodes []fleet.Certname, paths map[string]string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (c *classifier) leaves(ctx context.Context, nodes []fleet.Certname, paths map[string]string) (map[fleet.Certname][]facts.Leaf, error) {
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // nobody looks
 	}
@@ -69,11 +69,11 @@ func factPath(path classify.Path) string {
 			steps[i] = int64(step.Index)
 		}
 	}
-	return inventory.PathText(steps...)
+	return facts.PathText(steps...)
 }
 
 // factsAt are leaves as rules ask for them.
-func factsAt(paths map[string]string, leaves []inventory.Leaf) map[string]any {
+func factsAt(paths map[string]string, leaves []facts.Leaf) map[string]any {
 	facts := make(map[string]any, len(leaves))
 	for _, leaf := range leaves {
 		facts[paths[leaf.Path]] = leafValue(leaf)
@@ -82,19 +82,19 @@ func factsAt(paths map[string]string, leaves []inventory.Leaf) map[string]any {
 }
 
 // leafValue is a leaf as rules see it.
-func leafValue(leaf inventory.Leaf) any {
+func leafValue(leaf facts.Leaf) any {
 	switch leaf.Kind {
-	case inventory.String:
+	case facts.String:
 		return leaf.Text
-	case inventory.Integer, inventory.Float:
+	case facts.Integer, facts.Float:
 		return json.Number(leaf.Text)
-	case inventory.Boolean:
+	case facts.Boolean:
 		return leaf.Text == "true"
-	case inventory.EmptyObject:
+	case facts.EmptyObject:
 		return map[string]any{}
-	case inventory.EmptyArray:
+	case facts.EmptyArray:
 		return []any{}
-	case inventory.Null:
+	case facts.Null:
 	}
 	return nil
 }

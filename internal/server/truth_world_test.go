@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
@@ -147,7 +148,7 @@ func (s *truthServer) around() {
 	s.t.Helper()
 	for _, node := range s.w.Nodes {
 		now := time.Now()
-		values, arrangement, err := inventory.CanonicalFacts(encoded(s.t, node.Facts))
+		values, arrangement, err := facts.Canonical(encoded(s.t, node.Facts))
 		s.must(err)
 		if s.sorts {
 			arrangement = ""

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
@@ -26,10 +27,11 @@ func (s *server) factsPut(c *call) error {
 // saveFacts stores facts of the node that they are said to be of, and trusted with
 // them, if it is known, as Puppet Servers with PuppetDB do.
 func (s *server) saveFacts(c *call, body string, trusted json.RawMessage) (inventory.FactSet, error) {
-	facts, err := inventory.ParseFacts(body)
+	told, err := facts.Parse(body)
 	if err != nil {
 		return inventory.FactSet{}, err
 	}
+	facts := inventory.FactsOf(told)
 	if facts.Certname != c.node {
 		return inventory.FactSet{}, badRequest("%s for %q was requested with fact definition for the wrong node (%q)",
 			asked(c), string(c.node), string(facts.Certname))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -258,7 +259,7 @@ func (f failing) FactsAsTold(context.Context, fleet.Certname) (inventory.FactSet
 	return inventory.FactSet{}, f.err
 }
 
-func (f failing) FactLeaves(context.Context, []fleet.Certname, []string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (f failing) FactLeaves(context.Context, []fleet.Certname, []string) (map[fleet.Certname][]facts.Leaf, error) {
 	return nil, f.err
 }
 

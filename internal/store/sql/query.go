@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
@@ -97,7 +98,7 @@ func (s *Store) query(ctx context.Context, places chan struct{}, paths bool, act
 func scanPath(row scanner) (p factPath, err error) {
 	var path string
 	err = row.Scan(&p.id, &path)
-	p.steps = inventory.PathSteps(path)
+	p.steps = facts.PathSteps(path)
 	return p, err
 }
 

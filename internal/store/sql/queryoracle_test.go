@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
@@ -134,7 +134,7 @@ func sortable(v any) string {
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	case []any:
-		return inventory.PathText(v...)
+		return facts.PathText(v...)
 	}
 	return fmt.Sprint(v)
 }

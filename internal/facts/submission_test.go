@@ -1,4 +1,4 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -53,7 +54,7 @@ func TestPatchesThatDoNotFit(t *testing.T) {
 		"twice":          {`{"a":{"b":1}}`, Patch{Changed: map[string]json.RawMessage{"/a/b": []byte(`1`)}, Removed: []string{"/a"}}, "a path below it"},
 		"no pointer":     {`{}`, Patch{Changed: map[string]json.RawMessage{"a": []byte(`1`)}}, "/os/release/full"},
 		"everything":     {`{}`, Patch{Removed: []string{""}}, "/os/release/full"},
-		"too long a way": {`{}`, Patch{Removed: []string{"/" + strings.Repeat("a", maxPath)}}, "more than"},
+		"too long a way": {`{}`, Patch{Removed: []string{"/" + strings.Repeat("a", scan.MaxPath)}}, "more than"},
 	} {
 		if got, err := c.patch.Apply([]byte(c.before)); fault.Of(err) != fault.Invalid || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s, %v, want Invalid with %s", name, got, err, c.want)
@@ -118,7 +119,7 @@ func TestGlances(t *testing.T) {
 		}
 	}
 	for pointer, want := range map[string]string{"/os/family": "os", "/os/": "os", "/": "", "": "", "os": "", "/a~1b/x": "a/b"} {
-		if got := PointerFact(pointer); got != want {
+		if got := AtPointer(pointer); got != want {
 			t.Errorf("the fact of %q is %q, want %q", pointer, got, want)
 		}
 	}
@@ -142,7 +143,7 @@ func FuzzSubmission(f *testing.F) {
 				return
 			}
 		}
-		again, _, err := CanonicalFacts(values)
+		again, _, err := Canonical(values)
 		if err != nil || string(again) != string(values) {
 			t.Errorf("%s is not canonical: %v", values, err)
 		}

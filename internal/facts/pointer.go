@@ -1,9 +1,10 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -20,8 +21,8 @@ func pointerSteps(pointer string) ([]string, error) {
 	if !strings.HasPrefix(pointer, "/") {
 		return nil, fault.New(fault.Invalid, "%.200q is no path of a fact; it must look like /os/release/full", pointer)
 	}
-	if len(pointer) > maxPath {
-		return nil, fault.New(fault.Invalid, "the path %.80q... has more than %d bytes", pointer, maxPath)
+	if len(pointer) > scan.MaxPath {
+		return nil, fault.New(fault.Invalid, "the path %.80q... has more than %d bytes", pointer, scan.MaxPath)
 	}
 	steps := strings.Split(pointer[1:], "/")
 	for i, step := range steps {
@@ -32,9 +33,9 @@ func pointerSteps(pointer string) ([]string, error) {
 	return steps, nil
 }
 
-// PointerFact is the top-level fact that a JSON pointer leads to or below; empty for
+// AtPointer is the top-level fact that a JSON pointer leads to or below; empty for
 // what is no pointer, and for all facts together.
-func PointerFact(pointer string) string {
+func AtPointer(pointer string) string {
 	steps, err := pointerSteps(pointer)
 	if err != nil {
 		return ""
@@ -64,7 +65,7 @@ func Glance(values json.RawMessage, pointer string) (string, error) {
 	}
 	var list strings.Builder
 	err := eachMember(text, func(name, _ string) bool {
-		list.Write(appendQuoted(nil, name))
+		list.Write(scan.AppendQuoted(nil, name))
 		return true
 	})
 	return list.String(), err
@@ -85,7 +86,7 @@ func memberOf(object, name string) (value string, err error) {
 }
 
 func eachMember(object string, visit func(name, value string) (more bool)) error {
-	c := cursor{scanner: scanner{what: "facts", src: object}}
+	c := cursor{Scanner: scan.Scanner{What: "facts", Src: object}}
 	for {
 		if err := c.next(); err != nil || !c.ok || !visit(c.name, c.value) {
 			return err

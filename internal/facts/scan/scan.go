@@ -1,4 +1,4 @@
-package inventory
+package scan
 
 import (
 	"encoding/json"
@@ -14,26 +14,27 @@ import (
 // maxDepth is how deep objects and arrays may nest in what nodes send.
 const maxDepth = 100
 
-// scanner reads JSON front to back without building a tree. It works on a
+// Scanner reads JSON front to back without building a tree. It works on a
 // string, so that what it returns costs no copy. Facts and reports arrive by the
 // thousand a second: this is three to five times as fast as encoding/json.
-type scanner struct {
-	src   string
-	pos   int
-	depth int
-	what  string // "facts", "report": for errors
+type Scanner struct {
+	Src   string
+	Pos   int
+	Depth int
+	What  string // "facts", "report": for errors
 }
 
-// newScanner prepares body. PSON is JSON whose strings may hold raw bytes that
+// New prepares body. PSON is JSON whose strings may hold raw bytes that
 // are not UTF-8; those are taken for Latin-1. A string is not copied.
-func newScanner[T string | []byte | json.RawMessage](what string, body T, limit int) (*scanner, error) {
+func New[T string | []byte | json.RawMessage](what string, body T, limit int) (*Scanner, error) {
 	if len(body) > limit {
 		return nil, fault.New(fault.Invalid, "the %s has %d bytes, at most %d are allowed", what, len(body), limit)
 	}
-	return &scanner{what: what, src: validText(string(body))}, nil
+	return &Scanner{What: what, Src: ValidText(string(body))}, nil
 }
 
-func validText(body string) string {
+// ValidText is a body with what is no UTF-8 taken for Latin-1.
+func ValidText(body string) string {
 	if utf8.ValidString(body) {
 		return body
 	}
@@ -50,91 +51,93 @@ func validText(body string) string {
 	return b.String()
 }
 
-func (s *scanner) fail(format string, args ...any) error {
-	args = append([]any{s.what}, append(args, s.pos)...)
+// Fail is an Invalid fault that says what is wrong, and where.
+func (s *Scanner) Fail(format string, args ...any) error {
+	args = append([]any{s.What}, append(args, s.Pos)...)
 	return fault.New(fault.Invalid, "the %s cannot be read: "+format+" (at byte %d)", args...)
 }
 
-// peek returns the next byte that is not white space; zero at the end.
-func (s *scanner) peek() byte {
-	for s.pos < len(s.src) {
-		c := s.src[s.pos]
+// Peek returns the next byte that is not white space; zero at the end.
+func (s *Scanner) Peek() byte {
+	for s.Pos < len(s.Src) {
+		c := s.Src[s.Pos]
 		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return c
 		}
-		s.pos++
+		s.Pos++
 	}
 	return 0
 }
 
 // expect consumes c.
-func (s *scanner) expect(c byte) error {
-	if got := s.peek(); got != c {
-		return s.unexpected(strconv.QuoteRune(rune(c)))
+func (s *Scanner) expect(c byte) error {
+	if got := s.Peek(); got != c {
+		return s.Unexpected(strconv.QuoteRune(rune(c)))
 	}
-	s.pos++
+	s.Pos++
 	return nil
 }
 
-func (s *scanner) unexpected(wanted string) error {
-	if s.pos >= len(s.src) {
-		return s.fail("it ends where %s should be; was it cut off?", wanted)
+// Unexpected fails with what should be next.
+func (s *Scanner) Unexpected(wanted string) error {
+	if s.Pos >= len(s.Src) {
+		return s.Fail("it ends where %s should be; was it cut off?", wanted)
 	}
-	return s.fail("found %q where %s should be", s.src[s.pos], wanted)
+	return s.Fail("found %q where %s should be", s.Src[s.Pos], wanted)
 }
 
-// end checks that nothing follows.
-func (s *scanner) end() error {
-	if s.peek() != 0 || s.pos < len(s.src) {
-		return s.fail("something follows after its end")
+// End checks that nothing follows.
+func (s *Scanner) End() error {
+	if s.Peek() != 0 || s.Pos < len(s.Src) {
+		return s.Fail("something follows after its end")
 	}
 	return nil
 }
 
-// enter and leave count nesting.
-func (s *scanner) enter(c byte) error {
+// Enter and leave count nesting.
+func (s *Scanner) Enter(c byte) error {
 	if err := s.expect(c); err != nil {
 		return err
 	}
-	if s.depth++; s.depth > maxDepth {
-		return s.fail("it nests deeper than %d", maxDepth)
+	if s.Depth++; s.Depth > maxDepth {
+		return s.Fail("it nests deeper than %d", maxDepth)
 	}
 	return nil
 }
 
-// more says whether another member or element follows, and consumes the comma or
+// More says whether another member or element follows, and consumes the comma or
 // the closing bracket.
-func (s *scanner) more(first bool, closing byte) (bool, error) {
-	c := s.peek()
+func (s *Scanner) More(first bool, closing byte) (bool, error) {
+	c := s.Peek()
 	if c == closing {
-		s.pos++
-		s.depth--
+		s.Pos++
+		s.Depth--
 		return false, nil
 	}
 	if first {
 		return true, nil
 	}
 	if c != ',' {
-		return false, s.unexpected("a comma or " + strconv.QuoteRune(rune(closing)))
+		return false, s.Unexpected("a comma or " + strconv.QuoteRune(rune(closing)))
 	}
-	s.pos++
-	if s.peek() == closing {
-		return false, s.unexpected("another value")
+	s.Pos++
+	if s.Peek() == closing {
+		return false, s.Unexpected("another value")
 	}
 	return true, nil
 }
 
-// object calls member for each key; member must consume the value.
-func (s *scanner) object(member func(key string) error) error {
-	if err := s.enter('{'); err != nil {
+// Object calls member for each key; member must consume the value.
+func (s *Scanner) Object(member func(key string) error) error {
+	if err := s.Enter('{'); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		more, err := s.more(first, '}')
+		more, err := s.More(first, '}')
 		if err != nil || !more {
 			return err
 		}
-		key, err := s.key()
+		key, err := s.Key()
 		if err != nil {
 			return err
 		}
@@ -144,13 +147,13 @@ func (s *scanner) object(member func(key string) error) error {
 	}
 }
 
-// array calls element for each element; element must consume it.
-func (s *scanner) array(element func() error) error {
-	if err := s.enter('['); err != nil {
+// Array calls element for each element; element must consume it.
+func (s *Scanner) Array(element func() error) error {
+	if err := s.Enter('['); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		more, err := s.more(first, ']')
+		more, err := s.More(first, ']')
 		if err != nil || !more {
 			return err
 		}
@@ -160,16 +163,17 @@ func (s *scanner) array(element func() error) error {
 	}
 }
 
-func (s *scanner) key() (string, error) {
-	key, err := s.str()
+// Key reads the name of a member and its colon.
+func (s *Scanner) Key() (string, error) {
+	key, err := s.String()
 	if err != nil {
 		return "", err
 	}
 	return key, s.expect(':')
 }
 
-// str reads a string.
-func (s *scanner) str() (string, error) {
+// String reads a string.
+func (s *Scanner) String() (string, error) {
 	raw, escaped, err := s.rawStr()
 	if err != nil || !escaped {
 		return raw, err
@@ -178,26 +182,26 @@ func (s *scanner) str() (string, error) {
 }
 
 // rawStr reads what is between the quotes and checks it.
-func (s *scanner) rawStr() (raw string, escaped bool, err error) {
+func (s *Scanner) rawStr() (raw string, escaped bool, err error) {
 	if err := s.expect('"'); err != nil {
 		return "", false, err
 	}
-	for start := s.pos; ; {
-		s.pos += plainBytes(s.src[s.pos:], 0)
+	for start := s.Pos; ; {
+		s.Pos += plainBytes(s.Src[s.Pos:], 0)
 		switch s.at() {
 		case '"':
-			s.pos++
-			return s.src[start : s.pos-1], escaped, nil
+			s.Pos++
+			return s.Src[start : s.Pos-1], escaped, nil
 		case '\\':
 			escaped = true
 			if err := s.escape(); err != nil {
 				return "", false, err
 			}
 		default:
-			if s.pos < len(s.src) {
-				return "", false, s.fail("a string holds a bare control character")
+			if s.Pos < len(s.Src) {
+				return "", false, s.Fail("a string holds a bare control character")
 			}
-			return "", false, s.unexpected("the end of a string")
+			return "", false, s.Unexpected("the end of a string")
 		}
 	}
 }
@@ -231,27 +235,28 @@ func plainBytes(s string, high uint64) int {
 	return n
 }
 
-func (s *scanner) escape() error {
-	s.pos++
-	if s.pos >= len(s.src) {
-		return s.unexpected("an escape")
+func (s *Scanner) escape() error {
+	s.Pos++
+	if s.Pos >= len(s.Src) {
+		return s.Unexpected("an escape")
 	}
-	switch s.src[s.pos] {
+	switch s.Src[s.Pos] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		s.pos++
+		s.Pos++
 		return nil
 	case 'u':
-		if len(s.src)-s.pos < 5 || !isHex(s.src[s.pos+1:s.pos+5]) {
-			return s.fail("an escape \\u lacks its four digits")
+		if len(s.Src)-s.Pos < 5 || !IsHex(s.Src[s.Pos+1:s.Pos+5]) {
+			return s.Fail("an escape \\u lacks its four digits")
 		}
-		s.pos += 5
+		s.Pos += 5
 		return nil
 	default:
-		return s.fail("a string holds an unknown escape")
+		return s.Fail("a string holds an unknown escape")
 	}
 }
 
-func isHex(s string) bool {
+// IsHex tells whether a text has only hexadecimal digits.
+func IsHex(s string) bool {
 	for i := range len(s) {
 		if c := s[i] | 0x20; (s[i] < '0' || s[i] > '9') && (c < 'a' || c > 'f') {
 			return false
@@ -316,10 +321,10 @@ func hex4(s string) rune {
 	return rune(n)
 }
 
-// scalar reads a number, true, false or null and returns its text.
-func (s *scanner) scalar() (string, error) {
-	c := s.peek()
-	start := s.pos
+// Scalar reads a number, true, false or null and returns its text.
+func (s *Scanner) Scalar() (string, error) {
+	c := s.Peek()
+	start := s.Pos
 	switch {
 	case c == 't':
 		return s.literal("true")
@@ -331,90 +336,90 @@ func (s *scanner) scalar() (string, error) {
 		if err := s.number(); err != nil {
 			return "", err
 		}
-		return s.src[start:s.pos], nil
+		return s.Src[start:s.Pos], nil
 	default:
-		return "", s.unexpected("a value")
+		return "", s.Unexpected("a value")
 	}
 }
 
-func (s *scanner) literal(w string) (string, error) {
-	if !strings.HasPrefix(s.src[s.pos:], w) {
-		return "", s.unexpected(w)
+func (s *Scanner) literal(w string) (string, error) {
+	if !strings.HasPrefix(s.Src[s.Pos:], w) {
+		return "", s.Unexpected(w)
 	}
-	s.pos += len(w)
+	s.Pos += len(w)
 	return w, nil
 }
 
-func (s *scanner) number() error {
-	if s.src[s.pos] == '-' {
-		s.pos++
+func (s *Scanner) number() error {
+	if s.Src[s.Pos] == '-' {
+		s.Pos++
 	}
 	if s.at() == '0' {
-		s.pos++
+		s.Pos++
 	} else if s.digits() == 0 {
-		return s.unexpected("a digit")
+		return s.Unexpected("a digit")
 	}
 	if s.at() == '.' {
-		s.pos++
+		s.Pos++
 		if s.digits() == 0 {
-			return s.unexpected("a digit")
+			return s.Unexpected("a digit")
 		}
 	}
 	if s.at()|0x20 == 'e' {
-		s.pos++
+		s.Pos++
 		if c := s.at(); c == '+' || c == '-' {
-			s.pos++
+			s.Pos++
 		}
 		if s.digits() == 0 {
-			return s.unexpected("a digit")
+			return s.Unexpected("a digit")
 		}
 	}
 	return nil
 }
 
-func (s *scanner) at() byte {
-	if s.pos < len(s.src) {
-		return s.src[s.pos]
+func (s *Scanner) at() byte {
+	if s.Pos < len(s.Src) {
+		return s.Src[s.Pos]
 	}
 	return 0
 }
 
-func (s *scanner) digits() int {
-	start := s.pos
-	for s.pos < len(s.src) && s.src[s.pos] >= '0' && s.src[s.pos] <= '9' {
-		s.pos++
+func (s *Scanner) digits() int {
+	start := s.Pos
+	for s.Pos < len(s.Src) && s.Src[s.Pos] >= '0' && s.Src[s.Pos] <= '9' {
+		s.Pos++
 	}
-	return s.pos - start
+	return s.Pos - start
 }
 
-// skip consumes one value of any kind.
-func (s *scanner) skip() error {
-	switch s.peek() {
+// Skip consumes one value of any kind.
+func (s *Scanner) Skip() error {
+	switch s.Peek() {
 	case '{':
-		return s.object(func(string) error { return s.skip() })
+		return s.Object(func(string) error { return s.Skip() })
 	case '[':
-		return s.array(s.skip)
+		return s.Array(s.Skip)
 	case '"':
 		_, _, err := s.rawStr()
 		return err
 	default:
-		_, err := s.scalar()
+		_, err := s.Scalar()
 		return err
 	}
 }
 
-// raw consumes one value and returns its text.
-func (s *scanner) raw() (string, error) {
-	s.peek()
-	start := s.pos
-	err := s.skip()
-	return s.src[start:s.pos], err
+// Raw consumes one value and returns its text.
+func (s *Scanner) Raw() (string, error) {
+	s.Peek()
+	start := s.Pos
+	err := s.Skip()
+	return s.Src[start:s.Pos], err
 }
 
-// isNull consumes a null, if one is next.
-func (s *scanner) isNull() bool {
-	if s.peek() == 'n' && strings.HasPrefix(s.src[s.pos:], "null") {
-		s.pos += 4
+// IsNull consumes a null, if one is next.
+func (s *Scanner) IsNull() bool {
+	if s.Peek() == 'n' && strings.HasPrefix(s.Src[s.Pos:], "null") {
+		s.Pos += 4
 		return true
 	}
 	return false

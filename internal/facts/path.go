@@ -1,6 +1,9 @@
-package inventory
+package facts
 
-import "strconv"
+import (
+	"github.com/tutti-project/tutti/internal/facts/scan"
+	"strconv"
+)
 
 // PathText writes keys (string) and positions (int64) as the path of a leaf.
 func PathText(steps ...any) string {
@@ -19,31 +22,31 @@ func PathText(steps ...any) string {
 // PathSteps is the inverse of PathText.
 func PathSteps(path string) []any {
 	var steps []any
-	for s := (scanner{src: path}); s.pos < len(path); {
-		switch path[s.pos] {
+	for s := (scan.Scanner{Src: path}); s.Pos < len(path); {
+		switch path[s.Pos] {
 		case '.':
-			s.pos++
+			s.Pos++
 		case '[':
-			end := s.pos
+			end := s.Pos
 			for end < len(path) && path[end] != ']' {
 				end++
 			}
-			n, _ := strconv.ParseInt(path[s.pos+1:end], 10, 64) // an index is written by appendIndex
+			n, _ := strconv.ParseInt(path[s.Pos+1:end], 10, 64) // an index is written by appendIndex
 			steps = append(steps, n)
-			s.pos = end + 1
+			s.Pos = end + 1
 		case '"':
-			key, err := s.str()
+			key, err := s.String()
 			if err != nil {
 				return steps
 			}
 			steps = append(steps, key)
 		default:
-			end := s.pos
+			end := s.Pos
 			for end < len(path) && path[end] != '.' && path[end] != '[' {
 				end++
 			}
-			steps = append(steps, path[s.pos:end])
-			s.pos = end
+			steps = append(steps, path[s.Pos:end])
+			s.Pos = end
 		}
 	}
 	return steps

@@ -1,7 +1,8 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +43,8 @@ type Change struct {
 // Name is the top-level fact that a path belongs to.
 func (l Leaf) Name() string {
 	if strings.HasPrefix(l.Path, `"`) {
-		s := scanner{src: l.Path}
-		name, _ := s.str()
+		s := scan.Scanner{Src: l.Path}
+		name, _ := s.String()
 		return name
 	}
 	if i := strings.IndexAny(l.Path, ".["); i >= 0 {
@@ -55,45 +56,45 @@ func (l Leaf) Name() string {
 // Flatten lists the leaves of a JSON object of facts, in the order of their
 // appearance.
 func Flatten(values json.RawMessage) ([]Leaf, error) {
-	s, err := newScanner("facts", values, MaxFactBytes)
+	s, err := scan.New("facts", values, MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	f := flattener{scanner: s, leaves: make([]Leaf, 0, 64)}
+	f := flattener{Scanner: s, leaves: make([]Leaf, 0, 64)}
 	if err := f.value(); err != nil {
 		return nil, err
 	}
-	return f.leaves, s.end()
+	return f.leaves, s.End()
 }
 
 type flattener struct {
-	*scanner
+	*scan.Scanner
 	path   []byte
 	leaves []Leaf
 }
 
 func (f *flattener) add(kind Kind, text string) error {
-	if len(f.leaves) >= MaxFactLeaves {
-		return f.fail("it holds more than %d values", MaxFactLeaves)
+	if len(f.leaves) >= MaxLeaves {
+		return f.Fail("it holds more than %d values", MaxLeaves)
 	}
 	f.leaves = append(f.leaves, Leaf{Path: string(f.path), Kind: kind, Text: text})
 	return nil
 }
 
 func (f *flattener) value() error {
-	switch f.peek() {
+	switch f.Peek() {
 	case '{':
 		return f.objectLeaves()
 	case '[':
 		return f.arrayLeaves()
 	case '"':
-		text, err := f.str()
+		text, err := f.String()
 		if err != nil {
 			return err
 		}
 		return f.add(String, text)
 	default:
-		text, err := f.scalar()
+		text, err := f.Scalar()
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (f *flattener) value() error {
 
 func (f *flattener) objectLeaves() error {
 	size, empty := len(f.path), true
-	err := f.object(func(key string) error {
+	err := f.Object(func(key string) error {
 		empty = false
 		f.path = appendKey(f.path, key)
 		err := f.value()
@@ -118,7 +119,7 @@ func (f *flattener) objectLeaves() error {
 
 func (f *flattener) arrayLeaves() error {
 	size, n := len(f.path), 0
-	err := f.array(func() error {
+	err := f.Array(func() error {
 		f.path = appendIndex(f.path, n)
 		n++
 		err := f.value()
@@ -155,7 +156,7 @@ func appendKey(path []byte, key string) []byte {
 	if plainKey(key) {
 		return append(path, key...)
 	}
-	return appendQuoted(path, key)
+	return scan.AppendQuoted(path, key)
 }
 
 func plainKey(key string) bool {
@@ -254,12 +255,12 @@ func isScalar(text string) bool {
 }
 
 func (d *differ) leaf(text string) (Leaf, error) {
-	s := scanner{what: "facts", src: text}
+	s := scan.Scanner{What: "facts", Src: text}
 	if text[0] == '"' {
-		value, err := s.str()
+		value, err := s.String()
 		return Leaf{Path: string(d.path), Kind: String, Text: value}, err
 	}
-	value, err := s.scalar()
+	value, err := s.Scalar()
 	if err != nil {
 		return Leaf{}, err
 	}
@@ -270,14 +271,14 @@ func (d *differ) leaves(text string) ([]Leaf, error) {
 	if text == "" || text == "{}" && len(d.path) == 0 {
 		return nil, nil
 	}
-	f := flattener{scanner: &scanner{what: "facts", src: text}, path: slices.Clone(d.path)}
+	f := flattener{Scanner: &scan.Scanner{What: "facts", Src: text}, path: slices.Clone(d.path)}
 	err := f.value()
 	return f.leaves, err
 }
 
 // objects walks two objects with sorted keys side by side.
 func (d *differ) objects(before, after string) error {
-	a, b := cursor{scanner: scanner{what: "facts", src: before}}, cursor{scanner: scanner{what: "facts", src: after}}
+	a, b := cursor{Scanner: scan.Scanner{What: "facts", Src: before}}, cursor{Scanner: scan.Scanner{What: "facts", Src: after}}
 	if err := a.next(); err != nil {
 		return err
 	}
@@ -359,10 +360,10 @@ func (d *differ) arrays(before, after string) error {
 }
 
 func elements(text string) ([]string, error) {
-	s := scanner{what: "facts", src: text}
+	s := scan.Scanner{What: "facts", Src: text}
 	var out []string
-	err := s.array(func() error {
-		raw, err := s.raw()
+	err := s.Array(func() error {
+		raw, err := s.Raw()
 		out = append(out, raw)
 		return err
 	})
@@ -371,7 +372,7 @@ func elements(text string) ([]string, error) {
 
 // cursor steps through an object's members.
 type cursor struct {
-	scanner
+	scan.Scanner
 	name, value string
 	member      string // `"name":value`
 	started, ok bool
@@ -381,22 +382,22 @@ func (c *cursor) next() error {
 	first := !c.started
 	if first {
 		c.started = true
-		if err := c.enter('{'); err != nil {
+		if err := c.Enter('{'); err != nil {
 			return err
 		}
 	} else if !c.ok {
 		return nil
 	}
-	more, err := c.more(first, '}')
+	more, err := c.More(first, '}')
 	if c.ok = more && err == nil; !c.ok {
 		return err
 	}
-	start := c.pos
-	if c.name, err = c.key(); err != nil {
+	start := c.Pos
+	if c.name, err = c.Key(); err != nil {
 		return err
 	}
-	c.value, err = c.raw()
-	c.member = c.src[start:c.pos]
+	c.value, err = c.Raw()
+	c.member = c.Src[start:c.Pos]
 	return err
 }
 
@@ -404,14 +405,14 @@ func (c *cursor) next() error {
 // objects have no white space, so it need not be taken apart for that: most
 // members of two fact sets are the same.
 func (c *cursor) follow(other *cursor) bool {
-	rest, comma := strings.CutPrefix(c.src[c.pos:], ",")
+	rest, comma := strings.CutPrefix(c.Src[c.Pos:], ",")
 	if !comma || !c.ok || !other.ok || !strings.HasPrefix(rest, other.member) {
 		return false
 	}
 	if end := len(other.member); end == len(rest) || rest[end] != ',' && rest[end] != '}' {
 		return false // 1 is no prefix of 12 that counts
 	}
-	c.pos += len(",") + len(other.member)
+	c.Pos += len(",") + len(other.member)
 	c.name, c.value, c.member = other.name, other.value, other.member
 	return true
 }

@@ -1,4 +1,4 @@
-package inventory
+package scan
 
 import (
 	"slices"
@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// canonicalizer writes a value in the one form that equal values share: keys
+// Canonical writes a value in the one form that equal values share: keys
 // sorted bytewise, the last of repeated keys, no white space, fewest escapes.
 // Numbers stay as they were written, so that none loses precision.
-type canonicalizer struct {
-	*scanner
-	out     []byte
+type Canonical struct {
+	*Scanner
+	Out     []byte
 	members []member // a stack, shared by all depths
 	scratch []byte
-	leaves  int
-	limit   int       // most leaves
-	path    int       // bytes of the keys above the current value
-	order   *arranger // nil: the order in which members came does not matter
+	Leaves  int
+	Limit   int          // most leaves
+	path    int          // bytes of the keys above the current value
+	Order   *Arrangement // nil: the order in which members came does not matter
 	// asWritten leaves members in the order in which they came, unless a key is repeated.
-	asWritten bool
+	AsWritten bool
 }
 
-// maxPath is how long the path to a value may be: databases index it.
-const maxPath = 2000
+// MaxPath is how long the path to a value may be: databases index it.
+const MaxPath = 2000
 
 type member struct {
 	key        string
@@ -31,69 +31,70 @@ type member struct {
 	came       int // its place among the members of its object as they came
 }
 
-func (c *canonicalizer) value() error {
-	switch c.peek() {
+// Value consumes one value and adds its canonical form to Out.
+func (c *Canonical) Value() error {
+	switch c.Peek() {
 	case '{':
 		return c.objectValue()
 	case '[':
 		return c.arrayValue()
 	case '"':
-		text, err := c.str()
+		text, err := c.String()
 		if err != nil {
 			return err
 		}
-		c.out = appendQuoted(c.out, text)
+		c.Out = AppendQuoted(c.Out, text)
 	default:
-		text, err := c.scalar()
+		text, err := c.Scalar()
 		if err != nil {
 			return err
 		}
-		c.out = append(c.out, text...)
+		c.Out = append(c.Out, text...)
 	}
 	return c.count()
 }
 
-func (c *canonicalizer) count() error {
-	if c.leaves++; c.leaves > c.limit {
-		return c.fail("it holds more than %d values", c.limit)
+func (c *Canonical) count() error {
+	if c.Leaves++; c.Leaves > c.Limit {
+		return c.Fail("it holds more than %d values", c.Limit)
 	}
 	return nil
 }
 
-func (c *canonicalizer) arrayValue() error {
-	c.out = append(c.out, '[')
+func (c *Canonical) arrayValue() error {
+	c.Out = append(c.Out, '[')
 	first := true
-	err := c.array(func() error {
+	err := c.Array(func() error {
 		if !first {
-			c.out = append(c.out, ',')
+			c.Out = append(c.Out, ',')
 		}
 		first = false
-		return c.value()
+		return c.Value()
 	})
-	c.out = append(c.out, ']')
+	c.Out = append(c.Out, ']')
 	if err == nil && first {
 		err = c.count()
 	}
 	return err
 }
 
-func (c *canonicalizer) objectValue() error {
-	c.out = append(c.out, '{')
-	base, start, part := len(c.members), len(c.out), c.order.begin()
-	err := c.object(func(key string) error {
+func (c *Canonical) objectValue() error {
+	c.Out = append(c.Out, '{')
+	base, start, part := len(c.members), len(c.Out), c.Order.begin()
+	err := c.Object(func(key string) error {
 		if len(c.members) > base {
-			c.out = append(c.out, ',')
+			c.Out = append(c.Out, ',')
 		}
-		m := member{key: key, start: len(c.out), came: len(c.members) - base}
-		c.out = append(appendQuoted(c.out, key), ':')
-		if c.path += len(key) + 1; c.path > maxPath {
-			return c.fail("the path to a value has more than %d bytes", maxPath)
+		m := member{key: key, start: len(c.Out), came: len(c.members) - base}
+		c.Out = append(AppendQuoted(c.Out, key), ':')
+		if c.path += len(key) + 1; c.path > MaxPath {
+			return c.Fail("the path to a value has more than %d bytes", MaxPath)
 		}
-		if err := c.value(); err != nil {
+		if err := c.Value(); err != nil {
 			return err
 		}
 		c.path -= len(key) + 1
-		m.end = len(c.out)
+		m.end = len(c.Out)
 		c.members = append(c.members, m)
 		return nil
 	})
@@ -101,15 +102,15 @@ func (c *canonicalizer) objectValue() error {
 		return err
 	}
 	if len(c.members) == base {
-		c.out = append(c.out, '}')
+		c.Out = append(c.Out, '}')
 		return c.count()
 	}
-	if !sorted(c.members[base:]) && (!c.asWritten || !distinct(c.members[base:])) {
+	if !sorted(c.members[base:]) && (!c.AsWritten || !distinct(c.members[base:])) {
 		c.arrange(c.members[base:], start)
-		c.order.note(part, c.members[base:])
+		c.Order.note(part, c.members[base:])
 	}
 	c.members = c.members[:base]
-	c.out = append(c.out, '}')
+	c.Out = append(c.Out, '}')
 	return nil
 }
 
@@ -123,25 +124,25 @@ func distinct(members []member) bool {
 }
 
 // arrange puts the members that lie in out from start on in order.
-func (c *canonicalizer) arrange(members []member, start int) {
+func (c *Canonical) arrange(members []member, start int) {
 	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
-	c.scratch = append(c.scratch[:0], c.out[start:]...)
-	c.out = c.out[:start]
+	c.scratch = append(c.scratch[:0], c.Out[start:]...)
+	c.Out = c.Out[:start]
 	for i, m := range members {
 		if i+1 < len(members) && members[i+1].key == m.key {
 			continue // the last one counts
 		}
-		if len(c.out) > start {
-			c.out = append(c.out, ',')
+		if len(c.Out) > start {
+			c.Out = append(c.Out, ',')
 		}
-		c.out = append(c.out, c.scratch[m.start-start:m.end-start]...)
+		c.Out = append(c.Out, c.scratch[m.start-start:m.end-start]...)
 	}
 }
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted writes s, which is valid UTF-8 or made so, as a JSON string.
-func appendQuoted(dst []byte, s string) []byte {
+// AppendQuoted writes s, which is valid UTF-8 or made so, as a JSON string.
+func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := plainBytes(s, topBits); i < len(s); i++ {

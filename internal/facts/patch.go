@@ -1,10 +1,11 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
 	"maps"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -41,7 +42,7 @@ func (p *patcher) compare(path, before, after string) error {
 		p.Changed[path] = json.RawMessage(after)
 		return nil
 	}
-	a, b := cursor{scanner: scanner{what: "facts", src: before}}, cursor{scanner: scanner{what: "facts", src: after}}
+	a, b := cursor{Scanner: scan.Scanner{What: "facts", Src: before}}, cursor{Scanner: scan.Scanner{What: "facts", Src: after}}
 	if err := a.next(); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (p Patch) Apply(before json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	canonical, _, err := CanonicalFacts(out)
+	canonical, _, err := Canonical(out)
 	return canonical, err
 }
 
@@ -135,7 +136,7 @@ func (e *edit) write(dst []byte, path, before string) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "the difference changes something below %.200q, which is no object in its base", path)
 	}
 	names := slices.Sorted(maps.Keys(e.below))
-	c := cursor{scanner: scanner{what: "facts", src: before}}
+	c := cursor{Scanner: scan.Scanner{What: "facts", Src: before}}
 	if err := c.next(); err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (e *edit) write(dst []byte, path, before string) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(appendQuoted(dst, name), ':')
+		dst = append(scan.AppendQuoted(dst, name), ':')
 	}
 	for c.ok || len(names) > 0 {
 		if len(names) == 0 || c.ok && c.name < names[0] {

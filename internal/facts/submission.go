@@ -1,9 +1,10 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,8 +24,8 @@ type Submission struct {
 	Patch
 }
 
-// FactsState is what a node is told of its facts.
-type FactsState struct {
+// State is what a node is told of its facts.
+type State struct {
 	Number        int64        `json:"number"` // of the newest submission that was accepted
 	Digest        fleet.Digest `json:"digest"` // what a difference has to be against
 	Queued        bool         `json:"queued,omitempty"`
@@ -38,14 +39,14 @@ type FactsState struct {
 // in canonical form, and without what a node may not say of itself. Invalid names the
 // field and its shape.
 func ParseSubmission[T string | []byte](body T, whole bool) (Submission, error) {
-	s, err := newScanner("submission of facts", body, MaxFactBytes)
+	s, err := scan.New("submission of facts", body, MaxBytes)
 	if err != nil {
 		return Submission{}, err
 	}
 	var sub Submission
-	err = s.object(func(key string) error { return s.submissionField(&sub, key) })
+	err = s.Object(func(key string) error { return submissionField(s, &sub, key) })
 	if err == nil {
-		err = s.end()
+		err = s.End()
 	}
 	if err == nil {
 		err = sub.check(whole)
@@ -59,46 +60,46 @@ func ParseSubmission[T string | []byte](body T, whole bool) (Submission, error) 
 	return sub, err
 }
 
-func (s *scanner) submissionField(sub *Submission, key string) (err error) {
+func submissionField(s *scan.Scanner, sub *Submission, key string) (err error) {
 	switch key {
 	case "number":
-		return s.integer64(&sub.Number, key)
+		return s.Integer64(&sub.Number, key)
 	case "timestamp":
 		var stamp string
-		if stamp, err = s.nullable(key); err != nil || stamp == "" {
+		if stamp, err = s.Nullable(key); err != nil || stamp == "" {
 			return err
 		}
-		if sub.Timestamp, err = parseTime(stamp); err != nil {
+		if sub.Timestamp, err = scan.ParseTime(stamp); err != nil {
 			return fault.New(fault.Invalid, "\"timestamp\" %.40q is not an ISO 8601 time", stamp)
 		}
 	case "environment":
 		var name string
-		if name, err = s.nullable(key); err != nil || name == "" {
+		if name, err = s.Nullable(key); err != nil || name == "" {
 			return err
 		}
 		if sub.Environment, err = fleet.ParseEnvironment(name); err != nil {
 			return fault.Wrap(fault.Invalid, err, "\"environment\": %s", fault.Detail(err))
 		}
 	case "watched":
-		return s.digest(&sub.Watched, key)
+		return s.Digest(&sub.Watched, key)
 	case "base":
-		return s.digest(&sub.Base, key)
+		return s.Digest(&sub.Base, key)
 	case "values":
 		var arrangement string
-		if sub.Values, arrangement, err = s.factValues(); sub.Arrangement == "" {
+		if sub.Values, arrangement, err = ParseValues(s); sub.Arrangement == "" {
 			sub.Arrangement = arrangement
 		}
 	case "arrangement":
 		var arrangement string
-		if arrangement, err = s.nullable(key); arrangement != "" {
+		if arrangement, err = s.Nullable(key); arrangement != "" {
 			sub.Arrangement = arrangement
 		}
 	case "changed":
-		sub.Changed, err = s.changedValues()
+		sub.Changed, err = changedValues(s)
 	case "removed":
-		err = s.texts(&sub.Removed, key)
+		err = s.Texts(&sub.Removed, key)
 	default:
-		err = s.skip()
+		err = s.Skip()
 	}
 	return err
 }
@@ -119,46 +120,20 @@ func (sub *Submission) check(whole bool) error {
 	return nil
 }
 
-func (s *scanner) integer64(to *int64, field string) error {
-	c := s.peek()
-	if c != '-' && (c < '0' || c > '9') {
-		return s.unexpected("a whole number for \"" + field + "\"")
-	}
-	text, err := s.scalar()
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		return s.fail("\"%s\" is no whole number below 2^63", field)
-	}
-	return nil
-}
-
-func (s *scanner) digest(to *fleet.Digest, field string) error {
-	text, err := s.nullable(field)
-	if err != nil || text == "" {
-		return err
-	}
-	if *to, err = fleet.ParseDigest(text); err != nil {
-		return fault.Wrap(fault.Invalid, err, "%q: %s", field, fault.Detail(err))
-	}
-	return nil
-}
-
 // changedValues reads {"/path": value}; all values together are bounded as a set is.
-func (s *scanner) changedValues() (map[string]json.RawMessage, error) {
-	if s.peek() != '{' {
-		return nil, s.unexpected("an object from path to value for \"changed\"")
+func changedValues(s *scan.Scanner) (map[string]json.RawMessage, error) {
+	if s.Peek() != '{' {
+		return nil, s.Unexpected("an object from path to value for \"changed\"")
 	}
 	changed := map[string]json.RawMessage{}
-	left := MaxFactLeaves
-	err := s.object(func(path string) error {
-		c := canonicalizer{scanner: s, limit: left}
-		if err := c.value(); err != nil {
+	left := MaxLeaves
+	err := s.Object(func(path string) error {
+		c := scan.Canonical{Scanner: s, Limit: left}
+		if err := c.Value(); err != nil {
 			return err
 		}
-		left -= max(c.leaves, 1)
-		changed[path] = c.out
+		left -= max(c.Leaves, 1)
+		changed[path] = c.Out
 		return nil
 	})
 	return changed, err

@@ -1,4 +1,4 @@
-package inventory_test
+package facts_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 )
 
 func TestPathsComeBack(t *testing.T) {
@@ -19,8 +19,8 @@ func TestPathsComeBack(t *testing.T) {
 		if _, ok := steps[0].(int64); ok {
 			steps[0] = "name"
 		}
-		text := inventory.PathText(steps...)
-		if diff := cmp.Diff(steps, inventory.PathSteps(text)); diff != "" {
+		text := facts.PathText(steps...)
+		if diff := cmp.Diff(steps, facts.PathSteps(text)); diff != "" {
 			r.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	})

@@ -1,4 +1,4 @@
-package inventory
+package facts
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestArrangedGivesFactsAsTheyCame(t *testing.T) {
 		{`{"trusted":{"b":1,"a":2},"z":1,"y":{"trusted":1,"a":2}}`, "1,0;1,0", `{"z":1,"y":{"trusted":1,"a":2}}`},
 		{`{"z":{"b":1,"a":1},"a":1,"a":2}`, "", `{"a":2,"z":{"a":1,"b":1}}`}, // no Ruby names one member twice
 	} {
-		values, arrangement, err := CanonicalFacts(json.RawMessage(c.told))
+		values, arrangement, err := Canonical(json.RawMessage(c.told))
 		if err != nil || arrangement != c.arrangement {
 			t.Errorf("%s: arrangement %q (%v), want %q", c.told, arrangement, err, c.arrangement)
 		}
@@ -54,7 +54,7 @@ func FuzzArranged(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, told []byte) {
-		values, arrangement, err := CanonicalFacts(told)
+		values, arrangement, err := Canonical(told)
 		if err != nil {
 			return
 		}
@@ -62,7 +62,7 @@ func FuzzArranged(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", told, err)
 		}
-		again, same, err := CanonicalFacts(back)
+		again, same, err := Canonical(back)
 		own, _ := WithoutTrusted(values)
 		if err != nil || !bytes.Equal(again, own) || same != arrangement {
 			t.Fatalf("%s came back as %s: canonical %s, want %s; arrangement %q, want %q (%v)", told, back, again, own, same, arrangement, err)

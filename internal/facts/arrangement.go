@@ -1,10 +1,11 @@
-package inventory
+package facts
 
 import (
 	"encoding/json"
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -17,56 +18,10 @@ import (
 // objects begin, joined by semicolons. A part is empty for an object whose members came
 // sorted. Otherwise it has a number for each member as it came: the member's place among
 // the sorted ones, from 0 on. Empty parts at the end are left out. What servers add to
-// facts (TrustedFact) has no place in it.
-
-// arranger notes an arrangement while a value is brought into canonical form.
-type arranger struct {
-	parts   []string
-	doubled bool // an object named a member twice, which no Ruby writes: nothing is noted
-}
-
-// begin keeps a place for the object that begins.
-func (a *arranger) begin() (part int) {
-	if a == nil {
-		return 0
-	}
-	a.parts = append(a.parts, "")
-	return len(a.parts) - 1
-}
-
-// note says in which order the members of an object came; sorted are the same ones, each
-// with its place as it came.
-func (a *arranger) note(part int, sorted []member) {
-	if a == nil {
-		return
-	}
-	places := make([]int, len(sorted))
-	for place, m := range sorted {
-		if place > 0 && sorted[place-1].key == m.key {
-			a.doubled = true
-			return
-		}
-		places[m.came] = place
-	}
-	var text []byte
-	for i, place := range places {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, int64(place), 10)
-	}
-	a.parts[part] = string(text)
-}
-
-func (a *arranger) text() string {
-	if a == nil || a.doubled {
-		return ""
-	}
-	return strings.TrimRight(strings.Join(a.parts, ";"), ";")
-}
+// facts (Trusted) has no place in it.
 
 // Arranged gives canonical facts in the order in which the node told them, without what
-// servers add (see TrustedFact). Invalid for an arrangement of other facts.
+// servers add (see Trusted). Invalid for an arrangement of other facts.
 func Arranged(values json.RawMessage, arrangement string) (json.RawMessage, error) {
 	own, err := WithoutTrusted(values)
 	if err != nil || arrangement == "" {
@@ -112,7 +67,7 @@ func (r *rearranger) value(text string) error {
 func (r *rearranger) object(text string) error {
 	var members []string
 	var values []string
-	c := cursor{scanner: scanner{what: "facts", src: text}}
+	c := cursor{Scanner: scan.Scanner{What: "facts", Src: text}}
 	for {
 		if err := c.next(); err != nil {
 			return err
@@ -145,11 +100,11 @@ func (r *rearranger) object(text string) error {
 }
 
 func (r *rearranger) array(text string) error {
-	s := scanner{what: "facts", src: text}
+	s := scan.Scanner{What: "facts", Src: text}
 	r.out = append(r.out, '[')
 	first := true
-	err := s.array(func() error {
-		element, err := s.raw()
+	err := s.Array(func() error {
+		element, err := s.Raw()
 		if err != nil {
 			return err
 		}
@@ -183,14 +138,4 @@ func placesOf(part string, size int) ([]int, error) {
 		places[i], taken[place] = place, true
 	}
 	return places, nil
-}
-
-// sorted tells whether the members came in order, each once.
-func sorted(members []member) bool {
-	for i := 1; i < len(members); i++ {
-		if members[i].key <= members[i-1].key {
-			return false
-		}
-	}
-	return true
 }
