@@ -1,4 +1,4 @@
-package server
+package checkin
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 // maxAskedRows is how many rows one question of a compile may have.
 const maxAskedRows = 200_000
 
-// questions is compile.Inventory: what code asks while it compiles is a query like
+// Questions is compile.Inventory: what code asks while it compiles is a query like
 // anybody's, over the whole inventory, or over the nodes that a preview's author may see.
-type questions struct{ asker inventory.Asker }
+type Questions struct{ Asker inventory.Asker }
 
-var _ compile.Inventory = questions{}
+var _ compile.Inventory = Questions{}
 
 // Exported implements compile.Inventory.
-func (q questions) Exported(ctx context.Context, c compile.Collector) ([]compile.Exported, error) {
+func (q Questions) Exported(ctx context.Context, c compile.Collector) ([]compile.Exported, error) {
 	where := []pql.Expr{
 		equals("type", pql.Text(c.Type)),
 		equals("exported", pql.Value{Kind: pql.Boolean, Text: "true"}),
@@ -98,7 +98,7 @@ func places(c pql.Compare) pql.Expr {
 }
 
 // Query implements compile.Inventory.
-func (q questions) Query(ctx context.Context, query compile.Query) (json.RawMessage, error) {
+func (q Questions) Query(ctx context.Context, query compile.Query) (json.RawMessage, error) {
 	parsed, err := pql.Read(query.Text)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func asBytes(rows []json.RawMessage) [][]byte {
 }
 
 // ask answers a query whose rows have at most so many bytes together, with rows of nodes within reach.
-func (q questions) ask(ctx context.Context, query *pql.Query, reach string, maxBytes int64, each func(json.RawMessage) error) error {
+func (q Questions) ask(ctx context.Context, query *pql.Query, reach string, maxBytes int64, each func(json.RawMessage) error) error {
 	if reach != "" {
 		nodes, err := pql.NodeCondition(reach)
 		if err != nil {
@@ -141,7 +141,7 @@ func (q questions) ask(ctx context.Context, query *pql.Query, reach string, maxB
 		return err
 	}
 	left := maxBytes
-	return q.asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: maxAskedRows, Compiling: true}, func(row json.RawMessage) error {
+	return q.Asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: maxAskedRows, Compiling: true}, func(row json.RawMessage) error {
 		if left -= int64(len(row)) + 1; left < 0 {
 			return fault.New(fault.Invalid, "the answer has more than %d bytes, which is all that one compile may have; ask for less", maxBytes)
 		}

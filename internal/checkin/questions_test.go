@@ -1,4 +1,4 @@
-package server
+package checkin
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ func TestCompilesAskTheStore(t *testing.T) {
 		store := openStore(t)
 		serial := int64(0)
 		return compiletest.InventoryBackend{
-			Inventory: questions{store},
+			Inventory: Questions{store},
 			Replace: func(node fleet.Certname, resources ...compiletest.Resource) {
 				serial++
 				text, _ := json.Marshal(resources)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/catalog"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/policy"
-	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/store/blobdir"
 )
 
@@ -74,7 +74,7 @@ func TestACatalogThatLostAllIsHeldFromAStockAgent(t *testing.T) {
 	if more := w.compiled(); more != n || n != 2 {
 		t.Errorf("%d compilations, then %d; want 2", n, more)
 	}
-	release, ok, err := agentDoor{w.p}.Released(t.Context(), heldNode)
+	release, ok, err := w.p.checkin.HeldAt(t.Context(), heldNode)
 	if err != nil || !ok || release.Version != first {
 		t.Errorf("its files are of %+v (%v, %v), want of %s", release, ok, err, first)
 	}
@@ -182,9 +182,12 @@ func TestAHoldOverAnEnvironment(t *testing.T) {
 	w := newDeliverWorld(t)
 	w.deploy(fourNotifies)
 	w.gives("at first", heldNode, "four")
-	moved := puppet.Ask{Node: heldNode, Environment: "testing", Requested: "testing", Trusted: []byte(`{}`), Stays: true, Static: true}
+	moved := checkin.Visit{
+		Request: checkin.Request{Node: heldNode, Requested: "testing", Stays: true, Static: true},
+		Place:   checkin.Place{Environment: "testing"}, Trusted: []byte(`{}`),
+	}
 	w.deployTo("testing", map[string]string{"manifests/site.pp": nothing})
-	answer, err := agentDoor{w.p}.Catalog(t.Context(), moved)
+	answer, err := w.p.checkin.Catalog(t.Context(), moved)
 	if err != nil || answer.Environment != "production" {
 		t.Errorf("given a catalog of %s (%v), want the one that it has", answer.Environment, err)
 	}

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/facts"
@@ -15,18 +17,23 @@ import (
 // openIntake wires what takes facts apart from runs.
 func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
-		Store: p.store, Inventory: factShelf{p}, Watch: p.store, Log: p.log.Logger,
+		Store: p.store, Inventory: factShelf{p.places, p.trust, p.store, p.log.Logger}, Watch: p.store, Log: p.log.Logger,
 	}, factqueue.Config{QueueBytes: c.FactsQueueBytes})
 	return err
 }
 
 // factShelf is factqueue.Inventory: the store's facts, without what servers add to them.
-type factShelf struct{ *parts }
+type factShelf struct {
+	places checkin.Environments
+	trust  checkin.Trust
+	store  inventory.FactStore
+	log    *slog.Logger
+}
 
 // SaveFacts implements factqueue.Inventory. What the node's certificate says of it is stored
 // with its facts, if it is known, as with those that come with a run.
 func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.Stored, error) {
-	env, err := s.environmentOf(ctx, set)
+	env, err := s.places.OfFacts(ctx, set.Node, set.Environment)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -38,7 +45,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	if set.AcceptedAt.IsZero() {
 		facts.ReceivedAt = time.Now()
 	}
-	trusted, err := agentDoor(s).Trusted(ctx, set.Node, nil)
+	trusted, err := s.trust.Trusted(ctx, set.Node, nil)
 	switch {
 	case err == nil:
 		facts, err = facts.WithTrusted(trusted)
@@ -55,30 +62,6 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	out, err := nodesOwn(saved)
 	out.Values, out.Changed = nil, len(changed)
 	return out, err
-}
-
-// environmentOf is the one that is known of the node: its runs say it. Only of a new
-// node counts what it asks for.
-func (s factShelf) environmentOf(ctx context.Context, set factqueue.Set) (fleet.Environment, error) {
-	node, err := s.store.Node(ctx, set.Node)
-	if err == nil && node.Environment != "" {
-		return node.Environment, nil
-	}
-	if err != nil && fault.Of(err) != fault.NotFound {
-		return "", err
-	}
-	env, err := agentDoor(s).NodeEnvironment(ctx, set.Node, set.Environment)
-	if err != nil { // it has no code, or groups cannot say it yet
-		return orDefault(set.Environment), nil //nolint:nilerr // that is the answer
-	}
-	return env, nil
-}
-
-func orDefault(env fleet.Environment) fleet.Environment {
-	if env == "" {
-		return defaultEnvironment
-	}
-	return env
 }
 
 // Facts implements factqueue.Inventory.

@@ -15,10 +15,10 @@ import (
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // openPreviews wires the preview core to its neighbours.
@@ -33,7 +33,7 @@ func (p *parts) openPreviews() error {
 	}
 	p.policies = &policy.Service{Store: p.store, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
-		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewer{p}, Reach: rbac.Reach, Log: p.log.Logger,
+		Store: p.store, Compiler: previewer{p}, Bases: previewer{p}, Resolver: previewTargets{p.resolver}, Reach: rbac.Reach, Log: p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return newComparing(p.blobs, secret, p.limits()) },
 	})
 	return nil
@@ -189,31 +189,12 @@ func (p previewer) Bases(ctx context.Context, nodes []fleet.Certname) (map[fleet
 	return bases, nil
 }
 
-// Resolve implements preview.Resolver.
-func (p previewer) Resolve(ctx context.Context, env fleet.Environment, t api.JobTargets) ([]fleet.Certname, error) {
-	if t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != "" {
-		return targets(p).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, App: t.App, All: t.All, Exclude: certnames(t.Exclude)})
-	}
-	standing, err := p.store.Standings(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	var nodes []fleet.Certname
-	for _, s := range standing {
-		if !slices.Contains(t.Exclude, string(s.Node)) {
-			nodes = append(nodes, s.Node)
-		}
-	}
-	slices.Sort(nodes)
-	return nodes, nil
-}
+// previewTargets is preview.Resolver.
+type previewTargets struct{ target.Resolver }
 
-func certnames(names []string) []fleet.Certname {
-	list := make([]fleet.Certname, len(names))
-	for i, name := range names {
-		list[i] = fleet.Certname(name)
-	}
-	return list
+// Resolve implements preview.Resolver.
+func (t previewTargets) Resolve(ctx context.Context, env fleet.Environment, wanted api.JobTargets) ([]fleet.Certname, error) {
+	return t.NamedOrOf(ctx, env, wanted)
 }
 
 // comparing is preview.Comparing over package diff.

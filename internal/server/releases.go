@@ -14,16 +14,16 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p.resolver}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
 	})
 }
 
@@ -89,8 +89,8 @@ func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c rele
 	if err != nil {
 		return "", err
 	}
-	trusted, err := agentDoor(d).Trusted(ctx, node, nil)
-	if err != nil && fault.Of(err) != fault.NotFound { // it may have no certificate
+	trusted, err := d.trust.Known(ctx, node)
+	if err != nil {
 		return "", err
 	}
 	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{Node: node, Environment: c.Environment, Version: c.Version, Trusted: trusted, Staged: true})
@@ -164,14 +164,10 @@ func (d releaseDelivery) Applied(ctx context.Context, node fleet.Certname, trans
 }
 
 // releaseTargets is release.Resolver.
-type releaseTargets struct{ *parts }
+type releaseTargets struct{ target.Resolver }
 
-// Resolve implements release.Resolver.
-func (d releaseTargets) Resolve(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
-	return targets(d).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, All: t.All, Exclude: certnames(t.Exclude)})
-}
-
-// Members implements release.Resolver.
-func (d releaseTargets) Members(ctx context.Context, group string) ([]fleet.Certname, error) {
-	return targets(d).Resolve(ctx, job.Targets{Group: group})
+// Resolve implements release.Resolver. Releases name no applications.
+func (t releaseTargets) Resolve(ctx context.Context, wanted api.JobTargets) ([]fleet.Certname, error) {
+	wanted.App = ""
+	return t.Named(ctx, wanted)
 }

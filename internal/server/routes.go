@@ -38,9 +38,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	c := p.config.Load()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
-		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store, Events: p.events,
+		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: p.deliveries(), Reports: p.store, Events: p.events,
 		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
-		Compiling: compileDoor{p.store, p}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
+		Compiling: compileDoor{p.store, p.wants}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
 		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,
 	})
@@ -49,8 +49,8 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	}
 	factsRate := factsRate(c) // one, however they come
 	puppet := puppetapi.New(puppetapi.Config{
-		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store, Trust: agentDoor{p}, Releases: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store, Reports: heardReports{p.store, p.events}, Bucket: p.store, Roles: p.access.Certificate,
+		Checkin: p.checkin, Places: p.places, Environments: environments{p.library, p.store}, Trees: p.library, Versions: p.store,
+		Blobs: p.blobs, Reports: heardReports{p.store, p.events}, Bucket: p.store, Roles: p.access.Certificate,
 		Backups: p.backupRules, FactsRate: factsRate, ReportsRate: reportsRate(c),
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
@@ -60,7 +60,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{
-		Groups: p.store, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+		Groups: p.store, Fleet: fleetDoor{p.members, p.groups, p.store}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 

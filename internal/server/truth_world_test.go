@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/e2e/truth"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -73,7 +74,7 @@ func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer))
 		}
 	})
 	s := &truthServer{t: t, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env")}
-	s.orders = compile.Orders{Inputs: adapter{p}, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	s.orders = compile.Orders{Inputs: asTold{p.store}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts()}
 	if change != nil {
 		change(s)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 

@@ -3,8 +3,8 @@ package filebuckettest_test
 import (
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/filebucket"
-	"github.com/tutti-project/tutti/internal/filebucket/filebuckettest"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
 )
 
 func TestFake(t *testing.T) {

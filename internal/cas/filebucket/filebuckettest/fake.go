@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
