@@ -19,17 +19,18 @@ const module = "github.com/tutti-project/tutti/"
 // fails the test: decide where it belongs first.
 var ranks = map[string]int{
 	// words
-	"internal/fault":    0,
-	"internal/graph":    0,
-	"internal/hint":     0,
-	"internal/parallel": 0,
-	"internal/yamljson": 0,
-	"internal/fleet":    1,
-	"internal/pql":      1,
-	"internal/rate":     1,
-	"internal/wire":     1,
-	"internal/wire/pxp": 1,
-	"api":               2,
+	"internal/fault":         0,
+	"internal/graph":         0,
+	"internal/hint":          0,
+	"internal/parallel":      0,
+	"internal/store/durable": 0,
+	"internal/yamljson":      0,
+	"internal/fleet":         1,
+	"internal/pql":           1,
+	"internal/rate":          1,
+	"internal/wire":          1,
+	"internal/wire/pxp":      1,
+	"api":                    2,
 	// forms: what server and agent both read and write
 	"internal/catalog":    3,
 	"internal/facts":      3,
@@ -66,6 +67,7 @@ var ranks = map[string]int{
 	"internal/compiler/worktree":   20,
 	"internal/program/cell":        19, // edges run programs in it
 	"internal/program/git":         20,
+	"internal/program/group":       18, // what is ended takes along all that it started
 	"internal/program/hook":        20,
 	"internal/protocol/classifier": 20,
 	"internal/protocol/node":       20,

@@ -69,6 +69,6 @@ func (d deliveryDoor) Changes(ctx context.Context, steps []rest.CatalogStep) (ch
 			return changes, compared, err
 		}
 	}
-	changes, err = groups.So(maxDifferences, func(number uint32) string { return string(steps[number].Node) })
+	changes, err = groups.Fleet(maxDifferences, func(number uint32) string { return string(steps[number].Node) })
 	return changes, compared, err
 }

@@ -81,6 +81,7 @@ type parts struct {
 	bodies    *budget
 	jobs      *job.Service
 	previews  *preview.Service
+	judge     preview.Judge
 	releases  *release.Service
 	policies  *policy.Service
 	events    *event.Service

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -23,7 +22,7 @@ import (
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p.resolver}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store: p.store, Previews: releasePreviews{p}, Delivery: release.Delivered{Given: p.store, Deliver: p.deliver}, Runs: release.Jobs{Jobs: p.jobs, ByKey: p.store.JobByKey}, Resolver: releaseTargets{p.resolver}, Gate: release.Policies{Previews: p.judge, Policies: p.policies}, HasRole: p.hasRole, Log: p.log.Logger,
 	})
 }
 
@@ -64,24 +63,24 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 }
 
 // Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
-func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (release.Catalog, error) {
+func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (deliver.Catalog, error) {
 	rows, err := d.store.Compilations(ctx, []int64{s.Compilation})
 	if err != nil {
-		return release.Catalog{}, err
+		return deliver.Catalog{}, err
 	}
 	if len(rows) == 0 || rows[0].State != compile.Done || rows[0].Catalog != s.Fresh {
-		return release.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
+		return deliver.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
 	}
 	c := rows[0]
 	named := c.UUID
 	if c.Version != p.Version || c.Environment != p.Environment {
 		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
 	}
-	return release.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
+	return deliver.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
 }
 
 // Stands implements release.Previews.
-func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c release.Catalog) (string, error) {
+func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
 	from, err := d.store.WithInputs(ctx, c.Compilation)
 	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
@@ -110,57 +109,6 @@ func (d releasePreviews) Again(ctx context.Context, actor fleet.Actor, p release
 		Environment: p.Environment, Version: p.Version, Commit: p.Commit, Targets: api.JobTargets{Nodes: names}, InWords: "what is superseded of another preview",
 	})
 	return made.ID, err
-}
-
-// releaseDelivery is release.Delivery.
-type releaseDelivery struct{ *parts }
-
-// Has implements release.Delivery.
-func (d releaseDelivery) Has(ctx context.Context, node fleet.Certname) (h release.Holding, err error) {
-	standing, _, err := d.deliver.Standing(ctx, node)
-	if err != nil {
-		return h, err
-	}
-	probe := deliver.Order{Catalog: deliver.Catalog{Digest: "-", Environment: "-", Version: "-"}}
-	if _, refused := deliver.Advance(standing, probe, time.Now()); refused != nil {
-		h.Refuses = fault.Detail(refused)
-		if !standing.Pin.At.IsZero() {
-			h.Refuses += "; to release to it: tutti catalog unpin " + string(node)
-		}
-	}
-	switch {
-	case standing.Force != deliver.Released && standing.Newest != nil:
-		h.Catalog, h.Version = standing.Newest.Digest, standing.Newest.Version
-	case standing.Head != nil:
-		h.Catalog, h.Version, h.Generation, h.Release = standing.Head.Digest, standing.Head.Version, standing.Head.Number, standing.Head.Release
-	}
-	return h, nil
-}
-
-// Give implements release.Delivery. The job that comes next is what has the node run: nobody is told to run before.
-func (d releaseDelivery) Give(ctx context.Context, node fleet.Certname, g release.Gift) (int64, error) {
-	given, _, err := d.deliver.Release(ctx, node, deliver.Order{Catalog: deliver.Catalog(g.Catalog), Release: g.Release, By: g.By, Why: g.Why}, deliver.Scheduled)
-	return given.Number, err
-}
-
-// Generations implements release.Delivery.
-func (d releaseDelivery) Generations(ctx context.Context, node fleet.Certname) ([]release.Generation, error) {
-	kept, err := d.store.Generations(ctx, node)
-	list := make([]release.Generation, len(kept))
-	for i, g := range kept {
-		list[i] = release.Generation{Number: g.Number, Release: g.Release, Catalog: release.Catalog(g.Catalog)}
-	}
-	return list, err
-}
-
-// Given implements release.Delivery.
-func (d releaseDelivery) Given(ctx context.Context, id int64) ([]fleet.Certname, error) {
-	return d.store.GivenBy(ctx, id)
-}
-
-// Applied implements release.Delivery.
-func (d releaseDelivery) Applied(ctx context.Context, node fleet.Certname, transaction string) (string, bool, error) {
-	return d.store.ReportedCatalog(ctx, node, transaction)
 }
 
 // releaseTargets is release.Resolver.

@@ -39,7 +39,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store, p}, Presences: presences{p}, Runs: p.store,
 		Breakages: p.store, Facts: p.store, Catalogs: p.store, Inputs: inputsDoor{p}, Deliveries: p.deliveries(), Reports: p.store, Events: p.events,
-		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
+		Inventory: p.store, Groups: p.store, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store, Previews: p.previews, Applications: appgraph.Service{Store: p.store}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: p.judge,
 		Compiling: compileDoor{p.store, p.wants}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
 		Access: p.access, Audit: p.audit, AuditLog: p.store, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,

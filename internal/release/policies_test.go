@@ -1,4 +1,4 @@
-package server
+package release_test
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ import (
 func TestRollBackIsJudgedWhereNodesGo(t *testing.T) {
 	t.Parallel()
 	policies := &policy.Service{Store: policytest.NewStore()}
-	gate, ann, at := releaseGate{&parts{policies: policies}}, fleet.Actor{Name: "ann"}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	gate, ann, at := release.Policies{Policies: policies}, fleet.Actor{Name: "ann"}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	only := []fleet.Environment{"production"}
 	for name, hours := range map[string]int{"short": 1, "long": 5} {
 		if _, err := policies.SetFreeze(t.Context(), ann, name, policy.Freezing{

@@ -1,4 +1,4 @@
-package server
+package preview
 
 import (
 	"context"
@@ -10,26 +10,28 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/policy"
-	"github.com/tutti-project/tutti/internal/preview"
 )
 
-// judge asks policies about previews.
-type judge struct{ *parts }
+// Judge asks policies about previews.
+type Judge struct {
+	Previews *Service
+	Policies *policy.Service
+}
 
-// JudgePreview implements httpapi.PreviewJudge.
-func (j judge) JudgePreview(ctx context.Context, p preview.Preview, rules []policy.Rule, at time.Time) (policy.Verdict, error) {
-	if p.State != preview.Ready {
+// JudgePreview says what rules make of a ready preview; Conflict for another one.
+func (j Judge) JudgePreview(ctx context.Context, p Preview, rules []policy.Rule, at time.Time) (policy.Verdict, error) {
+	if p.State != Ready {
 		return policy.Verdict{}, fault.New(fault.Conflict, "preview %d is %s: its changes are all known when it is ready", p.ID, p.State)
 	}
-	changes, err := j.changes(ctx, p.ID, nil)
+	changes, err := j.Changes(ctx, p.ID, nil)
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	return j.policies.JudgeBy(ctx, rules, subjectOf(p, p.Counts.Total(), nil, at), changes)
+	return j.Policies.JudgeBy(ctx, rules, subjectOf(p, p.Counts.Total(), nil, at), changes)
 }
 
 // subjectOf is what rules see of a preview of which some nodes are released.
-func subjectOf(p preview.Preview, nodes int, waves []int, at time.Time) policy.Subject {
+func subjectOf(p Preview, nodes int, waves []int, at time.Time) policy.Subject {
 	unseen := 0
 	for _, u := range p.Unseen {
 		unseen += u.Nodes
@@ -37,14 +39,20 @@ func subjectOf(p preview.Preview, nodes int, waves []int, at time.Time) policy.S
 	return policy.Subject{
 		Environment: p.Environment, At: at, Nodes: nodes, Waves: waves,
 		Preview: policy.Totals{
-			Nodes: p.Counts.Total(), Changed: p.Counts[preview.Changed], Same: p.Counts[preview.Same] + p.Counts[preview.Reordered],
-			Failed: p.Counts[preview.Failed], Unseen: unseen,
+			Nodes: p.Counts.Total(), Changed: p.Counts[Changed], Same: p.Counts[Same] + p.Counts[Reordered],
+			Failed: p.Counts[Failed], Unseen: unseen,
 		},
 	}
 }
 
-// changes are those of a ready preview, with the nodes that have them; nodes nil: all of the preview's.
-func (j judge) changes(ctx context.Context, id int64, nodes []fleet.Certname) (iter.Seq2[policy.Change, error], error) {
+// Subject is what rules see of a preview of which some nodes are released.
+func (j Judge) Subject(ctx context.Context, id int64, nodes int, waves []int, at time.Time) (policy.Subject, error) {
+	p, err := j.Previews.Preview(ctx, id)
+	return subjectOf(p, nodes, waves, at), err
+}
+
+// Changes are those of a ready preview, with the nodes that have them; nodes nil: all of the preview's.
+func (j Judge) Changes(ctx context.Context, id int64, nodes []fleet.Certname) (iter.Seq2[policy.Change, error], error) {
 	wanted, err := j.numbers(ctx, id, nodes)
 	if err != nil {
 		return nil, err
@@ -54,7 +62,7 @@ func (j judge) changes(ctx context.Context, id int64, nodes []fleet.Certname) (i
 		return nil, err
 	}
 	return func(yield func(policy.Change, error) bool) {
-		err := j.previews.EachGroup(ctx, id, func(g preview.Group) error {
+		err := j.Previews.EachGroup(ctx, id, func(g Group) error {
 			if !yield(changeOf(g.Change, among(g.Nodes, wanted), acknowledged[g.Change.Key]), nil) {
 				return errEnough
 			}
@@ -70,7 +78,7 @@ func (j judge) changes(ctx context.Context, id int64, nodes []fleet.Certname) (i
 var errEnough = errors.New("enough")
 
 // numbers are those of some nodes in a preview; nil: every one.
-func (j judge) numbers(ctx context.Context, id int64, nodes []fleet.Certname) (map[uint32]bool, error) {
+func (j Judge) numbers(ctx context.Context, id int64, nodes []fleet.Certname) (map[uint32]bool, error) {
 	if nodes == nil {
 		return nil, nil //nolint:nilnil // every one
 	}
@@ -79,7 +87,7 @@ func (j judge) numbers(ctx context.Context, id int64, nodes []fleet.Certname) (m
 		named[node] = true
 	}
 	wanted := make(map[uint32]bool, len(nodes))
-	return wanted, j.previews.EachShare(ctx, id, func(s preview.Share) error {
+	return wanted, j.Previews.EachShare(ctx, id, func(s Share) error {
 		if named[s.Node] {
 			wanted[s.Number] = true
 		}
@@ -101,16 +109,16 @@ func among(numbers []uint32, wanted map[uint32]bool) []uint32 {
 }
 
 // acknowledged are the keys of the changes that somebody acknowledged.
-func (j judge) acknowledged(ctx context.Context, id int64) (map[string]bool, error) {
-	remarks, err := j.previews.Remarks(ctx, id)
+func (j Judge) acknowledged(ctx context.Context, id int64) (map[string]bool, error) {
+	remarks, err := j.Previews.Remarks(ctx, id)
 	keys := map[string]bool{}
 	for _, r := range remarks {
 		switch r.Kind {
-		case preview.Acknowledged:
+		case Acknowledged:
 			keys[r.Group] = true
-		case preview.Withdrawn:
+		case Withdrawn:
 			delete(keys, r.Group)
-		case preview.Comment:
+		case Comment:
 		}
 	}
 	return keys, err
