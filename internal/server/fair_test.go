@@ -14,11 +14,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// endless is code whose catalogs never end: a function that loops in Ruby, where Puppet cannot stop it.
+// endless is code whose catalogs never end: a function that loops in Ruby, where Puppet cannot stop it. It sleeps between, to leave the processors to others.
 var endless = map[string]string{
 	"manifests/site.pp": "loop::forever()\n",
 	"modules/loop/lib/puppet/functions/loop/forever.rb": "Puppet::Functions.create_function(:'loop::forever') do\n" +
-		"  def forever\n    n = 0\n    while true\n      n += 1\n    end\n  end\nend\n",
+		"  def forever\n    sleep 0.1 while true\n  end\nend\n",
 }
 
 // loops has nodes of the environment bad wait for catalogs that never end, until each worker has one.
@@ -94,7 +94,7 @@ func TestACheckThatNeverEndsHoldsUpNobody(t *testing.T) {
 // Compiles of an environment take too long again and again: it is slowed, shown by name, and free again with other code.
 func TestSlowedEnvironmentIsShown(t *testing.T) {
 	t.Parallel()
-	w := newDeliverWorld(t, func(c *Config) { c.CompileTimeout = time.Second })
+	w := newDeliverWorld(t, func(c *Config) { c.CompileTimeout = 5 * time.Second })
 	version := w.loops(4, 1, compile.Waited)
 	w.until("it is slowed", func() bool {
 		slow, err := w.p.store.Slowdowns(t.Context())
@@ -107,12 +107,13 @@ func TestSlowedEnvironmentIsShown(t *testing.T) {
 	if left, err := w.p.store.List(t.Context(), compile.Filter{State: compile.Wanted, Limit: 9}); err != nil || len(left) != 1 {
 		t.Errorf("in its pause are wanted %+v, %v; want one", left, err)
 	}
-	w.wantBad("bad-0.example", w.deployTo("bad", map[string]string{"manifests/site.pp": manifest("mended")}), compile.Waited)
-	w.p.dispatch.Wake()
-	w.until("what is mended is compiled", func() bool {
+	mended := w.deployTo("bad", map[string]string{"manifests/site.pp": manifest("mended")})
+	w.until("what is mended is compiled", func() bool { // on a busy machine it may take longer than its time, too: the node asks again
+		w.wantBad("bad-0.example", mended, compile.Waited)
+		w.p.dispatch.Wake()
 		done, err := w.p.store.List(t.Context(), compile.Filter{Environment: "bad", State: compile.Done, Limit: 9})
 		w.must(err)
-		return len(done) == 1
+		return len(done) > 0
 	})
 	if got := w.slowedFigures(); got != "" {
 		t.Errorf("with other code the figures are %q", got)

@@ -41,7 +41,7 @@ func number(t *testing.T, name string, otherwise int) int {
 // and TUTTI_CHANGES choose others: `make soak` makes 200.
 func TestReusedCatalogsEqualFreshOnes(t *testing.T) {
 	t.Parallel()
-	seed, changes := number(t, "TUTTI_SEED", 1), number(t, "TUTTI_CHANGES", 25)
+	seed, changes := number(t, "TUTTI_SEED", 1), number(t, "TUTTI_CHANGES", 8)
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	w := newReuseWorld(t)
 	if !w.check("the start") {
@@ -61,7 +61,7 @@ func TestReusedCatalogsEqualFreshOnes(t *testing.T) {
 		}
 	}
 	stats := w.p.reuser.Stats()
-	if changes >= 20 && (stats.Reused < uint64(changes) || stats.Restated == 0) {
+	if stats.Reused < uint64(changes) || stats.Restated == 0 {
 		t.Errorf("only %d catalogs were used again, %d of them for another version: this test compared nothing", stats.Reused, stats.Restated)
 	}
 	if changes >= 20 && w.failed > w.asked/4 {

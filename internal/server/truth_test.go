@@ -16,7 +16,7 @@ import (
 // mistakenWorlds is how many of the worlds below have a mistake that was put in, suiteWorlds how many there are.
 const (
 	mistakenWorlds = 3
-	suiteWorlds    = 60
+	suiteWorlds    = 16
 )
 
 // The catalogs of random control repositories are what plain Puppet gives, or there is

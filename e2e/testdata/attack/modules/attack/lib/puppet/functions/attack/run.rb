@@ -30,17 +30,22 @@ Puppet::Functions.create_function(:'attack::run') do
     others.select { |dir| succeeds { File.read("#{dir}/cmdline").start_with?('tutti ') } }
   end
 
-  # How many programs a shell can start at once.
+  # How many processes a shell can have at once: each waits for a line that nobody writes.
   def started
-    script = 'n=0; while [ $n -lt 900 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); echo $n; done'
-    IO.popen(['sh', '-c', script], err: File::NULL) { |io| io.each_line.count }
+    script = 'mkfifo waiting; exec 3<>waiting; n=0; while [ $n -lt 900 ]; do read line <&3 >/dev/null 2>&1 & n=$((n+1)); echo $n; done'
+    IO.popen(['sh', '-c', script, 'waiting-for-a-line'], err: File::NULL) { |io| io.each_line.count }
   ensure
-    others.each { |dir| succeeds { File.read("#{dir}/comm") == "sleep\n" && Process.kill(:KILL, File.basename(dir).to_i) } }
+    others.each { |dir| succeeds { File.read("#{dir}/cmdline").include?('waiting-for-a-line') && Process.kill(:KILL, File.basename(dir).to_i) } }
     Process.waitall
   end
 
   def large
     IO.popen(['sh', '-c', 'head -c 200000000 /dev/zero > fill/large 2>/dev/null; wc -c < fill/large']).read.to_i
+  end
+
+  # One for all files: garbage would count as memory.
+  def megabyte
+    @megabyte ||= 'x' * 1_000_000
   end
 
   def fill
@@ -105,7 +110,7 @@ Puppet::Functions.create_function(:'attack::run') do
       'userfaultfd' => -> { kernel(323, 282, 1) },
       'perf' => -> { kernel(298, 241, 0, 0, -1, -1, 0) },
       'namespaces' => -> { kernel(272, 97, 0x10000000) },
-      'a full disk' => -> { fill { 200.times { |n| File.write("fill/#{n}", 'x' * 1_000_000) } } },
+      'a full disk' => -> { fill { 200.times { |n| File.write("fill/#{n}", megabyte) } } },
       'a large file' => -> { fill { large >= 200_000_000 } },
       'many processes' => -> { started >= 900 }
     }
