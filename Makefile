@@ -10,6 +10,7 @@ TEST_TIMEOUT ?= 60m
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one.
 RACE := -race '-gcflags=modernc.org/sqlite/lib=-race=false'
 # In these packages Go waits for Ruby and for other programs: the detector would cost much and watch little. `make race` watches them, too.
+# They run one after the other: what stands back for others (plain Puppet in the background) would never end beside all the others.
 WAITING := /e2e(/|$$)|/internal/server$$|/internal/compiler/ruby$$
 
 .DEFAULT_GOAL := help
@@ -37,7 +38,7 @@ test: test-deps build $(BIN)/gotestsum ## every test; prints the ten slowest
 	@failed=0; \
 	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) \
 		$$($(GO) list ./... | grep -vE '$(WAITING)') || failed=1; \
-	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -timeout $(TEST_TIMEOUT) \
+	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) \
 		$$($(GO) list ./... | grep -E '$(WAITING)') || failed=1; \
 	cat $(BIN)/raced.json $(BIN)/waiting.json > $(BIN)/test.json; \
 	echo "The ten slowest:"; \

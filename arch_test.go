@@ -100,6 +100,7 @@ var ranks = map[string]int{
 	"internal/sim/machine": 11, // a node in memory: tests and the simulator run on it
 	"internal/sim/demo":    31,
 	"internal/cli":         32,
+	"internal/cli/print":   31,
 	"cmd/tutti":            40,
 	// for the tests of every package
 	"internal/program/programtest": 0,

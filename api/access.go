@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -8,6 +9,88 @@ import (
 
 // Me stands for the name of the user who asks, in paths.
 const Me = "@me"
+
+// Sessions, tokens, users and roles: who may do what.
+var (
+	SessionOpen = Op[LoginRequest, IssuedToken]{
+		Name: "session.open", Method: http.MethodPost, Path: "/session", Permission: fleet.Open, Kind: Act, MaxBody: MaxLogin,
+		Summary: "Log in: get a token for a name and password",
+	}
+	SessionShow = Op[Nothing, Session]{
+		Name: "session.show", Method: http.MethodGet, Path: "/session", Permission: fleet.Self, Kind: Question,
+		Summary: "Say who asks, and what they may do",
+	}
+	SessionClose = Op[Nothing, Nothing]{
+		Name: "session.close", Method: http.MethodDelete, Path: "/session", Permission: fleet.Self, Kind: Act,
+		Summary: "Log out: revoke the token that asks",
+	}
+	TokenList = Op[TokenListRequest, List[AccessToken]]{
+		Name: "token.list", Method: http.MethodGet, Path: "/users/{user}/tokens", Permission: fleet.Self, Kind: Question,
+		Summary: "List a user's tokens; those of others need token:read",
+	}
+	TokenCreate = Op[TokenCreateRequest, IssuedToken]{
+		Name: "token.create", Method: http.MethodPost, Path: "/tokens", Permission: fleet.Self, Kind: Act,
+		Summary: "Make a token for oneself",
+	}
+	TokenRevoke = Op[TokenRevokeRequest, Nothing]{
+		Name: "token.revoke", Method: http.MethodDelete, Path: "/users/{user}/tokens/{token}", Permission: fleet.Self, Kind: Act,
+		Summary: "Revoke a token, by id or label; those of others need token:write",
+	}
+	TokenRevokeAll = Op[UserRequest, RevokedTokens]{
+		Name: "token.revoke_all", Method: http.MethodDelete, Path: "/users/{user}/tokens", Permission: fleet.Self, Kind: Act,
+		Summary: "Revoke all tokens of a user but the one that asks; those of others need token:write",
+	}
+	UserList = Op[PageRequest, List[User]]{
+		Name: "user.list", Method: http.MethodGet, Path: "/users", Permission: fleet.UserRead, Kind: Question,
+		Summary: "List users by name",
+	}
+	UserShow = Op[UserRequest, User]{
+		Name: "user.show", Method: http.MethodGet, Path: "/users/{user}", Permission: fleet.UserRead, Kind: Question,
+		Summary: "Show one user",
+	}
+	UserCreate = Op[UserCreateRequest, User]{
+		Name: "user.create", Method: http.MethodPost, Path: "/users", Permission: fleet.UserWrite, Kind: Act,
+		Summary: "Create a user, or give roles to a node's certificate",
+	}
+	UserEdit = Op[UserEditRequest, User]{
+		Name: "user.edit", Method: http.MethodPut, Path: "/users/{user}", Permission: fleet.UserWrite, Kind: Act,
+		Summary: "Change a user's roles, disable, enable or unlock it",
+	}
+	UserDelete = Op[UserRequest, Nothing]{
+		Name: "user.delete", Method: http.MethodDelete, Path: "/users/{user}", Permission: fleet.UserWrite, Kind: Act,
+		Summary: "Delete a user and its tokens",
+	}
+	UserPassword = Op[PasswordRequest, Nothing]{
+		Name: "user.password", Method: http.MethodPost, Path: "/users/{user}/password", Permission: fleet.Self, Kind: Act,
+		Summary: "Set a password, and end the user's other logins; that of others needs user:write",
+	}
+	RoleList = Op[Nothing, List[Role]]{
+		Name: "role.list", Method: http.MethodGet, Path: "/roles", Permission: fleet.RoleRead, Kind: Question,
+		Summary: "List roles by name",
+	}
+	RoleShow = Op[RoleRequest, Role]{
+		Name: "role.show", Method: http.MethodGet, Path: "/roles/{role}", Permission: fleet.RoleRead, Kind: Question,
+		Summary: "Show one role",
+	}
+	RoleCreate = Op[RoleCreateRequest, Role]{
+		Name: "role.create", Method: http.MethodPost, Path: "/roles", Permission: fleet.RoleWrite, Kind: Act,
+		Summary: "Create a role",
+	}
+	RoleEdit = Op[RoleEditRequest, Role]{
+		Name: "role.edit", Method: http.MethodPut, Path: "/roles/{role}", Permission: fleet.RoleWrite, Kind: Act,
+		Summary: "Replace what a role gives",
+	}
+	RoleDelete = Op[RoleRequest, Nothing]{
+		Name: "role.delete", Method: http.MethodDelete, Path: "/roles/{role}", Permission: fleet.RoleWrite, Kind: Act,
+		Summary: "Delete a role that nobody has",
+	}
+)
+
+// accessOperations is the operations of this file, in the order of the reference.
+func accessOperations() []Operation {
+	return listed(SessionOpen, SessionShow, SessionClose, TokenList, TokenCreate, TokenRevoke, TokenRevokeAll, UserList,
+		UserShow, UserCreate, UserEdit, UserDelete, UserPassword, RoleList, RoleShow, RoleCreate, RoleEdit, RoleDelete)
+}
 
 // LoginRequest is a name and password, and what the token is to be.
 type LoginRequest struct {
@@ -142,78 +225,4 @@ type RoleEditRequest struct {
 	Role        string        `path:"role"`
 	Description string        `json:"description,omitempty"`
 	Grants      []fleet.Grant `json:"grants"`
-}
-
-// AuditRequest chooses entries of the audit log.
-type AuditRequest struct {
-	Actor     string `query:"actor"`
-	Operation string `query:"operation"` // ending in *: by its beginning
-	Since     string `query:"since"`     // RFC 3339
-	Until     string `query:"until"`
-	Outcome   string `query:"outcome"` // started, done, failed, denied, or failing: failed and denied
-	After     string `query:"after"`
-	Limit     int    `query:"limit"`
-}
-
-// AuditEntry is an act, or a refusal.
-type AuditEntry struct {
-	ID        int64     `json:"id"`
-	At        time.Time `json:"at"`
-	Kind      string    `json:"kind"` // of the actor: user, node, anonymous
-	Actor     string    `json:"actor,omitempty"`
-	TokenID   string    `json:"token_id,omitempty"`
-	Operation string    `json:"operation"`
-	Object    string    `json:"object,omitempty"`
-	Remote    string    `json:"remote,omitempty"`
-	RequestID string    `json:"request_id,omitempty"`
-	Outcome   string    `json:"outcome"` // started (its end was not seen), done, failed, denied
-	Detail    string    `json:"detail,omitempty"`
-	Mark      string    `json:"mark,omitempty"` // break-glass: by the token in the data directory
-}
-
-// AuditChainRequest asks for lines of the audit log's chain, in order.
-type AuditChainRequest struct {
-	After int64  `query:"after"` // number of a line; 0: from the first
-	Since string `query:"since"` // RFC 3339; without after: begin with the lines from then on
-	Limit int    `query:"limit"`
-}
-
-// AuditChainPage is some lines of the chain. What each says is signed by later heads.
-type AuditChainPage struct {
-	Lines []AuditLine `json:"lines"`
-	Heads []AuditHead `json:"heads"` // of these lines
-	Next  int64       `json:"next"`  // the after of the next page; 0: this is the last one
-}
-
-// AuditLine is a line of the chain. Its text is JSON, and has the digest of the line before it.
-type AuditLine struct {
-	Text   string `json:"text"`
-	Digest string `json:"digest"` // SHA-256 of the text
-}
-
-// AuditHead is the signature of the CA's key over a line and so over all before it. What is signed is "tutti audit head", the
-// line's number, its digest and the time, a line each.
-type AuditHead struct {
-	Line      int64     `json:"line"`
-	Digest    string    `json:"digest"`
-	At        time.Time `json:"at"`
-	Signer    string    `json:"signer"` // SHA-256 of the CA's certificate
-	Signature []byte    `json:"signature"`
-}
-
-// AuditVerifyRequest asks whether the audit log is what was recorded.
-type AuditVerifyRequest struct {
-	Known string `query:"known"` // LINE:DIGEST, as somebody wrote it down: the chain must still have it
-}
-
-// AuditVerification is what was found. Lines after signed_through are of no head yet.
-type AuditVerification struct {
-	Whole         bool   `json:"whole"`
-	Problem       string `json:"problem,omitempty"` // the first thing that is wrong
-	First         int64  `json:"first"`             // line; older ones are past audit_retention
-	Last          int64  `json:"last"`
-	Lines         int    `json:"lines"`
-	Heads         int    `json:"heads"`
-	SignedThrough int64  `json:"signed_through"`
-	Digest        string `json:"digest,omitempty"` // of the last line
 }

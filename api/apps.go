@@ -9,12 +9,18 @@ import (
 
 // Applications that catalogs declare, and which nodes wait for which others.
 var (
-	AppList  = Operation{"app.list", http.MethodGet, "/applications", fleet.NodeRead, "List applications that catalogs declare, with their components in the order of their needs", AppListRequest{}, List[App]{}, false}
-	AppGraph = Operation{"app.graph", http.MethodGet, "/application-graph", fleet.NodeRead, "Show which nodes wait for which others, and why", AppGraphRequest{}, NodeGraph{}, false}
+	AppList = Op[AppListRequest, List[App]]{
+		Name: "app.list", Method: http.MethodGet, Path: "/applications", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "List applications that catalogs declare, with their components in the order of their needs",
+	}
+	AppGraph = Op[AppGraphRequest, NodeGraph]{
+		Name: "app.graph", Method: http.MethodGet, Path: "/application-graph", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "Show which nodes wait for which others, and why",
+	}
 )
 
 // appOperations is the operations of this file, in the order of the reference.
-func appOperations() []Operation { return []Operation{AppList, AppGraph} }
+func appOperations() []Operation { return listed(AppList, AppGraph) }
 
 // AppListRequest narrows the list of applications.
 type AppListRequest struct {

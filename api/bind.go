@@ -24,19 +24,6 @@ const MaxLogin = 8 << 10
 // MaxUpload is the largest body of an operation whose body is no JSON, in bytes; a larger upload is sent in parts.
 const MaxUpload = 8 << 30
 
-// BodyLimit is the largest body that op takes, in bytes; 0: it takes none.
-func (op Operation) BodyLimit() int64 {
-	switch {
-	case op.Upload:
-		return MaxUpload
-	case op.Name == SessionOpen.Name:
-		return MaxLogin
-	case hasBody(op.Request):
-		return MaxBody
-	}
-	return 0
-}
-
 // Bind fills the request value that target points to from r: path fields, query
 // fields, and the JSON body if the type has json fields. Unknown query and body
 // fields are errors: a misspelt filter must not be a missing one.
@@ -119,18 +106,15 @@ func bindBody(r *http.Request, value reflect.Value) error {
 // locate is the inverse of Bind's first half: the URL of op for request.
 func locate(op Operation, request any) (string, error) {
 	path, query := Prefix+op.Path, url.Values{}
-	if request != nil {
-		value := reflect.ValueOf(request)
-		for field, from := range value.Fields() {
-			if name, ok := field.Tag.Lookup("path"); ok {
-				if from.String() == "" {
-					return "", fault.New(fault.Invalid, "%s: the %s is empty", op.Name, name)
-				}
-				path = strings.Replace(path, "{"+name+"}", url.PathEscape(from.String()), 1)
+	for field, from := range reflect.ValueOf(request).Fields() {
+		if name, ok := field.Tag.Lookup("path"); ok {
+			if from.String() == "" {
+				return "", fault.New(fault.Invalid, "%s: the %s is empty", op.Name, name)
 			}
-			if name, ok := field.Tag.Lookup("query"); ok && !from.IsZero() {
-				query.Set(name, fmt.Sprint(from.Interface()))
-			}
+			path = strings.Replace(path, "{"+name+"}", url.PathEscape(from.String()), 1)
+		}
+		if name, ok := field.Tag.Lookup("query"); ok && !from.IsZero() {
+			query.Set(name, fmt.Sprint(from.Interface()))
 		}
 	}
 	if len(query) > 0 {
@@ -139,12 +123,12 @@ func locate(op Operation, request any) (string, error) {
 	return path, nil
 }
 
-// hasBody says whether a request type has fields that travel in the body.
-func hasBody(request any) bool {
+// hasBody says whether a request type has fields that travel in the body; a type of no request, nil, has none.
+func hasBody(request reflect.Type) bool {
 	if request == nil {
 		return false
 	}
-	for field := range reflect.TypeOf(request).Fields() {
+	for field := range request.Fields() {
 		if _, ok := field.Tag.Lookup("json"); ok {
 			return true
 		}

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +19,8 @@ import (
 )
 
 // carry sends request as the client does and binds it as the server does.
-func carry[T any](op Operation, request T) (got T, err error) {
-	path, err := locate(op, request)
+func carry[T, R any](op Op[T, R], request T) (got T, err error) {
+	path, err := locate(op.Operation(), request)
 	if err != nil {
 		return got, err
 	}
@@ -116,12 +119,44 @@ func TestOperationsAreConsistent(t *testing.T) {
 		if op.Permission == "" || op.Summary == "" {
 			t.Errorf("%s has no permission or no summary", op.Name)
 		}
+		if op.Kind != Question && op.Kind != Act || op.Method == http.MethodGet && op.Kind != Question {
+			t.Errorf("%s is a %s of kind %q", op.Name, op.Method, op.Kind)
+		}
 		if op.Request == nil && strings.Contains(op.Path, "{") {
 			t.Errorf("%s has a path field but no request type", op.Name)
 		}
 		if op.Method == http.MethodGet && hasBody(op.Request) {
 			t.Errorf("%s is a GET with a body", op.Name)
 		}
+	}
+}
+
+// An operation that its area's list leaves out has no route.
+func TestEveryDeclaredOperationIsListed(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, op := range Operations() {
+		listed[op.Name] = true
+	}
+	declaration := regexp.MustCompile(`= (?:Op|Stream|Upload)\[.*\]\{\s+Name: "([^"]+)"`)
+	declared := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range declaration.FindAllSubmatch(text, -1) {
+			if declared++; !listed[string(found[1])] {
+				t.Errorf("%s: %s is not listed", file, found[1])
+			}
+		}
+	}
+	if declared != len(listed) {
+		t.Errorf("%d operations are declared, and %d are listed", declared, len(listed))
 	}
 }
 

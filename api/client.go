@@ -55,43 +55,28 @@ func NewClient(c ClientConfig) (*Client, error) {
 	return &Client{server: server, token: strings.TrimSpace(c.Token), http: &http.Client{Transport: transport}}, nil
 }
 
-// Call performs op and decodes its answer into response (a pointer, or nil when
-// op has none).
-func (c *Client) Call(ctx context.Context, op Operation, request, response any) error {
-	body, err := bodyOf(request)
-	if err != nil {
-		return err
-	}
-	return c.send(ctx, op, request, body, jsonType, response)
-}
-
 const jsonType = "application/json"
 
-// bodyOf is the JSON body of a request; nil if it has none.
-func bodyOf(request any) (io.Reader, error) {
-	if !hasBody(request) {
-		return nil, nil //nolint:nilnil // http takes it for no body
+// perform sends a request with its JSON body, if it has one, and returns an answer that is no error. The caller closes
+// the answer's body.
+func (c *Client) perform(ctx context.Context, op Operation, request any) (*http.Response, error) {
+	if !hasBody(op.Request) {
+		return c.open(ctx, op, request, nil, "")
 	}
 	text, err := json.Marshal(request)
-	return bytes.NewReader(text), err
-}
-
-// Upload performs op with body as its stream of bytes.
-func (c *Client) Upload(ctx context.Context, op Operation, body io.Reader, response any) error {
-	return c.send(ctx, op, nil, body, "application/x-tar", response)
-}
-
-func (c *Client) send(ctx context.Context, op Operation, request any, body io.Reader, contentType string, response any) error {
-	answer, err := c.open(ctx, op, request, body, contentType)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if response == nil || answer.StatusCode == http.StatusNoContent {
+	return c.open(ctx, op, request, bytes.NewReader(text), jsonType)
+}
+
+// decode reads the answer to an operation into response, if there is one.
+func (c *Client) decode(name string, answer *http.Response, response any) error {
+	if answer.StatusCode == http.StatusNoContent {
 		return nil
 	}
 	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
-		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, op.Name)
+		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, name)
 	}
 	return nil
 }
@@ -167,23 +152,4 @@ func (p Problem) fault() error {
 		told.Err = &CheckFailed{*p.Check}
 	}
 	return told
-}
-
-// All calls a list operation page by page and hands every item to each.
-func All[T any](ctx context.Context, c *Client, op Operation, request func(after string) any, each func(T) error) error {
-	for after := ""; ; {
-		var page List[T]
-		if err := c.Call(ctx, op, request(after), &page); err != nil {
-			return err
-		}
-		for _, item := range page.Items {
-			if err := each(item); err != nil {
-				return err
-			}
-		}
-		if page.Next == "" {
-			return nil
-		}
-		after = page.Next
-	}
 }

@@ -2,20 +2,8 @@ package api
 
 import (
 	"fmt"
-	"net/http"
 	"time"
-
-	"github.com/tutti-project/tutti/internal/fleet"
 )
-
-// VersionDeploy is the operation that gives an environment its code.
-var VersionDeploy = Operation{
-	"version.deploy", http.MethodPost, "/environments/{environment}/versions", fleet.CodeDeploy,
-	"Check a manifest and make it the environment's current version",
-	DeployRequest{},
-	Deployed{},
-	false,
-}
 
 // Deployed is a version that was deployed, and what was found in it before; nothing if it was not checked.
 type Deployed struct {

@@ -9,16 +9,35 @@ import (
 
 // The compile queue.
 var (
-	CompileQueue  = Operation{"compile.queue", http.MethodGet, "/compile/queue", fleet.CatalogRead, "Show how much is to be compiled, what is paused, and how fast it goes", nil, CompileQueueStatus{}, false}
-	CompileList   = Operation{"compile.list", http.MethodGet, "/compilations", fleet.CatalogRead, "List compilations, the newest first", CompileListRequest{}, List[Compilation]{}, false}
-	CompileShow   = Operation{"compile.show", http.MethodGet, "/compilations/{compilation}", fleet.CatalogRead, "Show one compilation: what it read, its cost, its error and its logs", CompileShowRequest{}, CompilationRecord{}, false}
-	CompileNow    = Operation{"compile.now", http.MethodPost, "/compile/now", fleet.CompileRun, "Want catalogs at the front of the queue", CompileNowRequest{}, CompileNowAnswer{}, false}
-	CompilePause  = Operation{"compile.pause", http.MethodPost, "/compile/pause", fleet.CompilePause, "Start no more compilations, at all or for an environment, until they are resumed", CompilePauseRequest{}, nil, false}
-	CompileResume = Operation{"compile.resume", http.MethodPost, "/compile/resume", fleet.CompilePause, "End a pause", CompileResumeRequest{}, nil, false}
+	CompileQueue = Op[Nothing, CompileQueueStatus]{
+		Name: "compile.queue", Method: http.MethodGet, Path: "/compile/queue", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Show how much is to be compiled, what is paused, and how fast it goes",
+	}
+	CompileList = Op[CompileListRequest, List[Compilation]]{
+		Name: "compile.list", Method: http.MethodGet, Path: "/compilations", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "List compilations, the newest first",
+	}
+	CompileShow = Op[CompileShowRequest, CompilationRecord]{
+		Name: "compile.show", Method: http.MethodGet, Path: "/compilations/{compilation}",
+		Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Show one compilation: what it read, its cost, its error and its logs",
+	}
+	CompileNow = Op[CompileNowRequest, CompileNowAnswer]{
+		Name: "compile.now", Method: http.MethodPost, Path: "/compile/now", Permission: fleet.CompileRun, Kind: Act,
+		Summary: "Want catalogs at the front of the queue",
+	}
+	CompilePause = Op[CompilePauseRequest, Nothing]{
+		Name: "compile.pause", Method: http.MethodPost, Path: "/compile/pause", Permission: fleet.CompilePause, Kind: Act,
+		Summary: "Start no more compilations, at all or for an environment, until they are resumed",
+	}
+	CompileResume = Op[CompileResumeRequest, Nothing]{
+		Name: "compile.resume", Method: http.MethodPost, Path: "/compile/resume", Permission: fleet.CompilePause, Kind: Act,
+		Summary: "End a pause",
+	}
 )
 
 func compileOperations() []Operation {
-	return []Operation{CompileQueue, CompileList, CompileShow, CompileNow, CompileVerify, CompileSample, CompileVerified, CompilePause, CompileResume}
+	return listed(CompileQueue, CompileList, CompileShow, CompileNow, CompileVerify, CompileSample, CompileVerified, CompilePause, CompileResume)
 }
 
 // CompileQueueStatus is how the queue stands.

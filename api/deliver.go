@@ -9,37 +9,55 @@ import (
 
 // What nodes may have.
 var (
-	NodeDelivery   = Operation{"node.delivery", http.MethodGet, "/nodes/{name}/delivery", fleet.CatalogRead, "Say what a node may have, why, what it applied last, and what was released to it", NameRequest{}, Delivery{}, false}
-	NodeModeSet    = Operation{"node.mode", http.MethodPut, "/nodes/{name}/mode", fleet.CatalogRelease, "Set the delivery mode of a node, or take it away", NodeModeRequest{}, ModeSwitched{}, false}
-	NodePin        = Operation{"node.pin", http.MethodPut, "/nodes/{name}/pin", fleet.CatalogRelease, "Keep a node at the generation that it has", NodePinRequest{}, nil, false}
-	NodeUnpin      = Operation{"node.unpin", http.MethodDelete, "/nodes/{name}/pin", fleet.CatalogRelease, "Let releases reach a node again", NameRequest{}, nil, false}
-	GroupModeSet   = Operation{"group.mode", http.MethodPut, "/groups/{group}/mode", fleet.CatalogRelease, "Set the delivery mode of a group's nodes, or take it away", GroupModeRequest{}, ModeSwitched{}, false}
-	ModeList       = Operation{"mode.list", http.MethodGet, "/delivery-modes", fleet.CatalogRead, "List the delivery modes that are set, of groups and of nodes", nil, List[ModeSet]{}, false}
-	CatalogRelease = Operation{"catalog.release", http.MethodPost, "/catalogs/release", fleet.CatalogRelease, "Release the catalogs of a version to nodes, or only prepare them", CatalogReleaseRequest{}, CatalogReleased{}, false}
+	NodeDelivery = Op[NameRequest, Delivery]{
+		Name: "node.delivery", Method: http.MethodGet, Path: "/nodes/{name}/delivery",
+		Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Say what a node may have, why, what it applied last, and what was released to it",
+	}
+	NodeModeSet = Op[NodeModeRequest, ModeSwitched]{
+		Name: "node.mode", Method: http.MethodPut, Path: "/nodes/{name}/mode", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Set the delivery mode of a node, or take it away",
+	}
+	NodePin = Op[NodePinRequest, Nothing]{
+		Name: "node.pin", Method: http.MethodPut, Path: "/nodes/{name}/pin", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Keep a node at the generation that it has",
+	}
+	NodeUnpin = Op[NameRequest, Nothing]{
+		Name: "node.unpin", Method: http.MethodDelete, Path: "/nodes/{name}/pin", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Let releases reach a node again",
+	}
+	GroupModeSet = Op[GroupModeRequest, ModeSwitched]{
+		Name: "group.mode", Method: http.MethodPut, Path: "/groups/{group}/mode", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Set the delivery mode of a group's nodes, or take it away",
+	}
+	ModeList = Op[Nothing, List[ModeSet]]{
+		Name: "mode.list", Method: http.MethodGet, Path: "/delivery-modes", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "List the delivery modes that are set, of groups and of nodes",
+	}
+	CatalogRelease = Op[CatalogReleaseRequest, CatalogReleased]{
+		Name: "catalog.release", Method: http.MethodPost, Path: "/catalogs/release", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Release the catalogs of a version to nodes, or only prepare them",
+	}
 )
 
 // What the brake does.
 var (
-	CatalogLosses = Operation{
-		"catalog.losses", http.MethodGet, "/catalogs/losses", fleet.CatalogRead,
-		"List nodes whose newest catalog is held because it lost its resources, or was given with a warning",
-		CatalogLossRequest{},
-		List[CatalogLoss]{},
-		false,
+	CatalogLosses = Op[CatalogLossRequest, List[CatalogLoss]]{
+		Name: "catalog.losses", Method: http.MethodGet, Path: "/catalogs/losses", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "List nodes whose newest catalog is held because it lost its resources, or was given with a warning",
 	}
-	NodeLet = Operation{
-		"node.let", http.MethodPost, "/nodes/{name}/catalog/let", fleet.CatalogRelease, "Let a node's held catalog go", NameRequest{}, CatalogLet{}, false,
+	NodeLet = Op[NameRequest, CatalogLet]{
+		Name: "node.let", Method: http.MethodPost, Path: "/nodes/{name}/catalog/let", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Let a node's held catalog go",
 	}
-	CatalogLetGo = Operation{
-		"catalog.let", http.MethodPost, "/catalogs/let", fleet.CatalogRelease, "Let go all catalogs of a version that are held",
-		CatalogLetRequest{},
-		CatalogLet{},
-		false,
+	CatalogLetGo = Op[CatalogLetRequest, CatalogLet]{
+		Name: "catalog.let", Method: http.MethodPost, Path: "/catalogs/let", Permission: fleet.CatalogRelease, Kind: Act,
+		Summary: "Let go all catalogs of a version that are held",
 	}
 )
 
 func deliveryOperations() []Operation {
-	return []Operation{CatalogRelease, NodeDelivery, NodeModeSet, NodePin, NodeUnpin, GroupModeSet, ModeList, CatalogLosses, NodeLet, CatalogLetGo}
+	return listed(CatalogRelease, NodeDelivery, NodeModeSet, NodePin, NodeUnpin, GroupModeSet, ModeList, CatalogLosses, NodeLet, CatalogLetGo)
 }
 
 // Delivery is what a node may have.

@@ -1,8 +1,9 @@
 // Package api is Tutti's HTTP API: its operations, their request and response
 // types, and the Go client.
 //
-// Operations is the one table. Routes, permission checks, client methods and
-// the reference in docs/reference/api.md come from it or are checked against it.
+// Each operation is an Op in the file of its area: its types, its route, its permission,
+// and the client's call. Operations lists them all. Routes, permission checks, the
+// reference in docs/reference/api.md and the OpenAPI document come from it.
 //
 // A request type's fields carry the tag `path`, `query` or `json`, which says
 // where the field travels. Times are RFC 3339 in UTC, sizes are bytes, durations

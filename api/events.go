@@ -12,9 +12,18 @@ import (
 
 // What happens in Puppet runs.
 var (
-	EventStream = Operation{"event.stream", http.MethodGet, "/events", fleet.ReportRead, "Stream what happens in Puppet runs, as server-sent events", EventStreamRequest{}, Event{}, false}
-	EventList   = Operation{"event.list", http.MethodGet, "/events/history", fleet.ReportRead, "List what happened in Puppet runs, newest first", EventListRequest{}, List[Event]{}, false}
+	EventStream = Stream[EventStreamRequest, Event]{
+		Name: "event.stream", Method: http.MethodGet, Path: "/events", Permission: fleet.ReportRead, Kind: Question,
+		Summary: "Stream what happens in Puppet runs, as server-sent events",
+	}
+	EventList = Op[EventListRequest, List[Event]]{
+		Name: "event.list", Method: http.MethodGet, Path: "/events/history", Permission: fleet.ReportRead, Kind: Question,
+		Summary: "List what happened in Puppet runs, newest first",
+	}
 )
+
+// eventOperations is the operations of this file, in the order of the reference.
+func eventOperations() []Operation { return listed(EventStream, EventList) }
 
 // The stream of event.stream is server-sent events: "id" is the number of the event, "data" an Event. A position comes
 // every EventHeartbeat when there is nothing else: its id is the number up to which nothing was left out.
@@ -103,7 +112,7 @@ func (c *Client) FollowEvents(ctx context.Context, request EventStreamRequest, e
 			if after >= 0 {
 				request.After, request.Since = strconv.FormatInt(after, 10), ""
 			}
-			return c.open(ctx, EventStream, request, nil, "")
+			return EventStream.open(ctx, c, request)
 		},
 		take: func(kind, data string, f *follower) error {
 			switch kind {

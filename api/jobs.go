@@ -12,28 +12,68 @@ import (
 // each names its permission. Whoever may not do it on one of the nodes is told
 // which, and nothing starts.
 var (
-	JobPuppet  = Operation{"job.puppet", http.MethodPost, "/jobs/puppet", fleet.PuppetRun, "Run Puppet on nodes", JobPuppetRequest{}, JobStarted{}, false}
-	JobTask    = Operation{"job.task", http.MethodPost, "/jobs/task", fleet.TaskRun, "Run a task of the deployed code on nodes", JobTaskRequest{}, JobStarted{}, false}
-	JobCommand = Operation{"job.command", http.MethodPost, "/jobs/command", fleet.CommandRun, "Run a command on nodes", JobCommandRequest{}, JobStarted{}, false}
-	JobScript  = Operation{"job.script", http.MethodPost, "/jobs/script", fleet.ScriptRun, "Run an uploaded script on nodes", JobScriptRequest{}, JobStarted{}, false}
-	JobFile    = Operation{"job.file", http.MethodPost, "/jobs/file", fleet.FileSend, "Put uploaded files on nodes", JobFileRequest{}, JobStarted{}, false}
-	JobUpload  = Operation{"job.upload", http.MethodPost, "/job-files", fleet.FileSend, "Store a file for a job; script:run will do, too", nil, JobUploaded{}, true}
+	JobPuppet = Op[JobPuppetRequest, JobStarted]{
+		Name: "job.puppet", Method: http.MethodPost, Path: "/jobs/puppet", Permission: fleet.PuppetRun, Kind: Act,
+		Summary: "Run Puppet on nodes",
+	}
+	JobTask = Op[JobTaskRequest, JobStarted]{
+		Name: "job.task", Method: http.MethodPost, Path: "/jobs/task", Permission: fleet.TaskRun, Kind: Act,
+		Summary: "Run a task of the deployed code on nodes",
+	}
+	JobCommand = Op[JobCommandRequest, JobStarted]{
+		Name: "job.command", Method: http.MethodPost, Path: "/jobs/command", Permission: fleet.CommandRun, Kind: Act,
+		Summary: "Run a command on nodes",
+	}
+	JobScript = Op[JobScriptRequest, JobStarted]{
+		Name: "job.script", Method: http.MethodPost, Path: "/jobs/script", Permission: fleet.ScriptRun, Kind: Act,
+		Summary: "Run an uploaded script on nodes",
+	}
+	JobFile = Op[JobFileRequest, JobStarted]{
+		Name: "job.file", Method: http.MethodPost, Path: "/jobs/file", Permission: fleet.FileSend, Kind: Act,
+		Summary: "Put uploaded files on nodes",
+	}
+	JobUpload = Upload[JobUploaded]{
+		Name: "job.upload", Method: http.MethodPost, Path: "/job-files",
+		Permission: fleet.FileSend, Kind: Act, Media: "application/octet-stream",
+		Summary: "Store a file for a job; script:run will do, too",
+	}
 
-	JobList   = Operation{"job.list", http.MethodGet, "/jobs", fleet.JobRead, "List jobs, newest first", JobListRequest{}, List[Job]{}, false}
-	JobShow   = Operation{"job.show", http.MethodGet, "/jobs/{job}", fleet.JobRead, "Show a job", JobRequest{}, Job{}, false}
-	JobRuns   = Operation{"job.runs", http.MethodGet, "/jobs/{job}/runs", fleet.JobRead, "List a job's runs by node", JobRunsRequest{}, List[JobRun]{}, false}
-	JobOutput = Operation{"job.output", http.MethodGet, "/jobs/{job}/output", fleet.JobRead, "List the lines that a job's runs wrote, by node", JobOutputRequest{}, List[JobLine]{}, false}
-	JobEvents = Operation{"job.events", http.MethodGet, "/jobs/{job}/events", fleet.JobRead, "Stream what becomes of a job and its runs, as server-sent events", JobEventsRequest{}, JobEvent{}, false}
-	JobStop   = Operation{"job.stop", http.MethodPost, "/jobs/{job}/stop", fleet.JobStop, "Begin no more runs of a job; with kill, end those that run", JobStopRequest{}, Job{}, false}
-	JobRerun  = Operation{"job.rerun", http.MethodPost, "/jobs/{job}/rerun", fleet.JobRead, "Order a job once more, for all of its nodes or the failed ones; the permission of its kind is needed, too", JobRerunRequest{}, JobStarted{}, false}
+	JobList = Op[JobListRequest, List[Job]]{
+		Name: "job.list", Method: http.MethodGet, Path: "/jobs", Permission: fleet.JobRead, Kind: Question,
+		Summary: "List jobs, newest first",
+	}
+	JobShow = Op[JobRequest, Job]{
+		Name: "job.show", Method: http.MethodGet, Path: "/jobs/{job}", Permission: fleet.JobRead, Kind: Question,
+		Summary: "Show a job",
+	}
+	JobRuns = Op[JobRunsRequest, List[JobRun]]{
+		Name: "job.runs", Method: http.MethodGet, Path: "/jobs/{job}/runs", Permission: fleet.JobRead, Kind: Question,
+		Summary: "List a job's runs by node",
+	}
+	JobOutput = Op[JobOutputRequest, List[JobLine]]{
+		Name: "job.output", Method: http.MethodGet, Path: "/jobs/{job}/output", Permission: fleet.JobRead, Kind: Question,
+		Summary: "List the lines that a job's runs wrote, by node",
+	}
+	JobEvents = Stream[JobEventsRequest, JobEvent]{
+		Name: "job.events", Method: http.MethodGet, Path: "/jobs/{job}/events", Permission: fleet.JobRead, Kind: Question,
+		Summary: "Stream what becomes of a job and its runs, as server-sent events",
+	}
+	JobStop = Op[JobStopRequest, Job]{
+		Name: "job.stop", Method: http.MethodPost, Path: "/jobs/{job}/stop", Permission: fleet.JobStop, Kind: Act,
+		Summary: "Begin no more runs of a job; with kill, end those that run",
+	}
+	JobRerun = Op[JobRerunRequest, JobStarted]{
+		Name: "job.rerun", Method: http.MethodPost, Path: "/jobs/{job}/rerun", Permission: fleet.JobRead, Kind: Act,
+		Summary: "Order a job once more, for all of its nodes or the failed ones; the permission of its kind is needed, too",
+	}
 )
 
 // jobOperations is the operations of this file, in the order of the reference.
 func jobOperations() []Operation {
-	return []Operation{
+	return listed(
 		JobPuppet, JobTask, JobCommand, JobScript, JobFile, JobUpload,
 		JobList, JobShow, JobRuns, JobOutput, JobEvents, JobStop, JobRerun,
-	}
+	)
 }
 
 // JobTargets says which nodes; what is given adds up. All stands alone.

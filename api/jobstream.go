@@ -36,7 +36,7 @@ const (
 // thing heard after that.
 func (c *Client) FollowJob(ctx context.Context, job string, after int64, each func(JobEvent) error, lost func(error), back func()) error {
 	open := func(ctx context.Context, after int64) (*http.Response, error) {
-		return c.open(ctx, JobEvents, JobEventsRequest{Job: job, After: strconv.FormatInt(after, 10)}, nil, "")
+		return JobEvents.open(ctx, c, JobEventsRequest{Job: job, After: strconv.FormatInt(after, 10)})
 	}
 	f := follower{after: after, back: back, open: open, take: untilEnd(func(e JobEvent) int64 { return e.Number }, each)}
 	return f.follow(ctx, c.server.Host, lost)
@@ -50,7 +50,7 @@ func (c *Client) FollowPreview(ctx context.Context, preview string, each func(Pr
 		if after >= 0 {
 			request.After = strconv.FormatInt(after, 10)
 		}
-		return c.open(ctx, PreviewEvents, request, nil, "")
+		return PreviewEvents.open(ctx, c, request)
 	}
 	f := follower{after: -1, back: back, open: open, take: untilEnd(func(e PreviewEvent) int64 { return e.Number }, each)}
 	return f.follow(ctx, c.server.Host, lost)

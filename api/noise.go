@@ -9,11 +9,27 @@ import (
 
 // Noise: rules that hide changes of previews which nobody needs to look at.
 var (
-	NoiseList    = Operation{"noise.list", http.MethodGet, "/noise", fleet.PreviewRead, "List the noise rules, which hide changes of previews", nil, List[NoiseRule]{}, false}
-	NoiseSet     = Operation{"noise.set", http.MethodPut, "/noise/{rule}", fleet.PolicyWrite, "Make a noise rule, or its next version", NoiseSetRequest{}, NoiseRule{}, false}
-	NoiseRemove  = Operation{"noise.remove", http.MethodDelete, "/noise/{rule}", fleet.PolicyWrite, "Remove a noise rule; its versions stay", NoiseRequest{}, NoiseRule{}, false}
-	NoiseHistory = Operation{"noise.history", http.MethodGet, "/noise/{rule}/history", fleet.PreviewRead, "List every version of a noise rule, newest first", NoiseRequest{}, List[NoiseRule]{}, false}
-	NoiseSuggest = Operation{"noise.suggest", http.MethodGet, "/environments/{environment}/noise/suggestions", fleet.PreviewRead, "Suggest noise rules for changes that were acknowledged again and again", NoiseSuggestRequest{}, List[NoiseSuggestion]{}, false}
+	NoiseList = Op[Nothing, List[NoiseRule]]{
+		Name: "noise.list", Method: http.MethodGet, Path: "/noise", Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "List the noise rules, which hide changes of previews",
+	}
+	NoiseSet = Op[NoiseSetRequest, NoiseRule]{
+		Name: "noise.set", Method: http.MethodPut, Path: "/noise/{rule}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Make a noise rule, or its next version",
+	}
+	NoiseRemove = Op[NoiseRequest, NoiseRule]{
+		Name: "noise.remove", Method: http.MethodDelete, Path: "/noise/{rule}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Remove a noise rule; its versions stay",
+	}
+	NoiseHistory = Op[NoiseRequest, List[NoiseRule]]{
+		Name: "noise.history", Method: http.MethodGet, Path: "/noise/{rule}/history", Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "List every version of a noise rule, newest first",
+	}
+	NoiseSuggest = Op[NoiseSuggestRequest, List[NoiseSuggestion]]{
+		Name: "noise.suggest", Method: http.MethodGet, Path: "/environments/{environment}/noise/suggestions",
+		Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "Suggest noise rules for changes that were acknowledged again and again",
+	}
 )
 
 // Noise says which changes are hidden: those for which all that is said holds. In patterns * is any text.
@@ -65,5 +81,5 @@ type NoiseSuggestion struct {
 
 // noiseOperations is the operations of this file, in the order of the reference.
 func noiseOperations() []Operation {
-	return []Operation{NoiseList, NoiseSet, NoiseRemove, NoiseHistory, NoiseSuggest}
+	return listed(NoiseList, NoiseSet, NoiseRemove, NoiseHistory, NoiseSuggest)
 }

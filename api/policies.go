@@ -9,21 +9,54 @@ import (
 
 // Policies: what may be released, what needs an approval, and when nothing begins.
 var (
-	PolicyList    = Operation{"policy.list", http.MethodGet, "/policies", fleet.PolicyRead, "List the policies by name", nil, List[Policy]{}, false}
-	PolicyShow    = Operation{"policy.show", http.MethodGet, "/policies/{policy}", fleet.PolicyRead, "Show one policy", PolicyNameRequest{}, Policy{}, false}
-	PolicySet     = Operation{"policy.set", http.MethodPut, "/policies/{policy}", fleet.PolicyWrite, "Make a policy, or its next version", PolicySetRequest{}, Policy{}, false}
-	PolicyRemove  = Operation{"policy.remove", http.MethodDelete, "/policies/{policy}", fleet.PolicyWrite, "Remove a policy; its versions stay", PolicyNameRequest{}, Policy{}, false}
-	PolicyHistory = Operation{"policy.history", http.MethodGet, "/policies/{policy}/history", fleet.PolicyRead, "List every version of a policy, newest first", PolicyNameRequest{}, List[Policy]{}, false}
-	PolicyTest    = Operation{"policy.test", http.MethodPost, "/previews/{preview}/policies", fleet.PolicyRead, "Say what policies and freezes say of a preview: all of them, one, or one that is not set", PolicyTestRequest{}, PolicyVerdict{}, false}
-	FreezeList    = Operation{"freeze.list", http.MethodGet, "/freezes", fleet.PolicyRead, "List the freezes by name, and which hold now", nil, List[Freeze]{}, false}
-	FreezeSet     = Operation{"freeze.set", http.MethodPut, "/freezes/{freeze}", fleet.PolicyWrite, "Make a freeze, or its next version", FreezeSetRequest{}, Freeze{}, false}
-	FreezeRemove  = Operation{"freeze.remove", http.MethodDelete, "/freezes/{freeze}", fleet.PolicyWrite, "Remove a freeze; its versions stay", FreezeNameRequest{}, Freeze{}, false}
-	FreezeHistory = Operation{"freeze.history", http.MethodGet, "/freezes/{freeze}/history", fleet.PolicyRead, "List every version of a freeze, newest first", FreezeNameRequest{}, List[Freeze]{}, false}
+	PolicyList = Op[Nothing, List[Policy]]{
+		Name: "policy.list", Method: http.MethodGet, Path: "/policies", Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "List the policies by name",
+	}
+	PolicyShow = Op[PolicyNameRequest, Policy]{
+		Name: "policy.show", Method: http.MethodGet, Path: "/policies/{policy}", Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "Show one policy",
+	}
+	PolicySet = Op[PolicySetRequest, Policy]{
+		Name: "policy.set", Method: http.MethodPut, Path: "/policies/{policy}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Make a policy, or its next version",
+	}
+	PolicyRemove = Op[PolicyNameRequest, Policy]{
+		Name: "policy.remove", Method: http.MethodDelete, Path: "/policies/{policy}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Remove a policy; its versions stay",
+	}
+	PolicyHistory = Op[PolicyNameRequest, List[Policy]]{
+		Name: "policy.history", Method: http.MethodGet, Path: "/policies/{policy}/history",
+		Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "List every version of a policy, newest first",
+	}
+	PolicyTest = Op[PolicyTestRequest, PolicyVerdict]{
+		Name: "policy.test", Method: http.MethodPost, Path: "/previews/{preview}/policies",
+		Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "Say what policies and freezes say of a preview: all of them, one, or one that is not set",
+	}
+	FreezeList = Op[Nothing, List[Freeze]]{
+		Name: "freeze.list", Method: http.MethodGet, Path: "/freezes", Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "List the freezes by name, and which hold now",
+	}
+	FreezeSet = Op[FreezeSetRequest, Freeze]{
+		Name: "freeze.set", Method: http.MethodPut, Path: "/freezes/{freeze}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Make a freeze, or its next version",
+	}
+	FreezeRemove = Op[FreezeNameRequest, Freeze]{
+		Name: "freeze.remove", Method: http.MethodDelete, Path: "/freezes/{freeze}", Permission: fleet.PolicyWrite, Kind: Act,
+		Summary: "Remove a freeze; its versions stay",
+	}
+	FreezeHistory = Op[FreezeNameRequest, List[Freeze]]{
+		Name: "freeze.history", Method: http.MethodGet, Path: "/freezes/{freeze}/history",
+		Permission: fleet.PolicyRead, Kind: Question,
+		Summary: "List every version of a freeze, newest first",
+	}
 )
 
 // policyOperations is the operations of this file, in the order of the reference.
 func policyOperations() []Operation {
-	return []Operation{PolicyList, PolicyShow, PolicySet, PolicyRemove, PolicyHistory, PolicyTest, FreezeList, FreezeSet, FreezeRemove, FreezeHistory}
+	return listed(PolicyList, PolicyShow, PolicySet, PolicyRemove, PolicyHistory, PolicyTest, FreezeList, FreezeSet, FreezeRemove, FreezeHistory)
 }
 
 // PolicyDefinition is what a policy says.

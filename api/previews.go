@@ -10,19 +10,49 @@ import (
 
 // Previews: a version compiled for a set of nodes beside what they have, and what it would change.
 var (
-	PreviewCreate = Operation{"preview.create", http.MethodPost, "/environments/{environment}/previews", fleet.PreviewCreate, "Compile a version for nodes and say what it would change; nothing is released", PreviewCreateRequest{}, Preview{}, false}
-	PreviewList   = Operation{"preview.list", http.MethodGet, "/previews", fleet.PreviewRead, "List previews, newest first", PreviewListRequest{}, List[Preview]{}, false}
-	PreviewShow   = Operation{"preview.show", http.MethodGet, "/previews/{preview}", fleet.PreviewRead, "Show a preview and its changes, the largest first; while it compiles, those that are known", PreviewShowRequest{}, PreviewReport{}, false}
-	PreviewEvents = Operation{"preview.events", http.MethodGet, "/previews/{preview}/events", fleet.PreviewRead, "Stream how far a preview is and the changes that are found, as server-sent events", PreviewEventsRequest{}, PreviewEvent{}, false}
-	PreviewNodes  = Operation{"preview.nodes", http.MethodGet, "/previews/{preview}/nodes", fleet.PreviewRead, "List the nodes of a preview, all or those with a change", PreviewNodesRequest{}, List[PreviewNode]{}, false}
-	PreviewNodeOf = Operation{"preview.node", http.MethodGet, "/previews/{preview}/nodes/{name}", fleet.PreviewRead, "Say all that a preview changes for one node", PreviewNodeRequest{}, CatalogDifference{}, false}
-	PreviewSay    = Operation{"preview.say", http.MethodPost, "/previews/{preview}/remarks", fleet.PreviewCreate, "Acknowledge changes of a preview, withdraw that, or comment on them", PreviewSayRequest{}, List[PreviewRemark]{}, false}
-	PreviewCancel = Operation{"preview.cancel", http.MethodPost, "/previews/{preview}/cancel", fleet.PreviewCreate, "Stop working on a preview", PreviewRequest{}, Preview{}, false}
+	PreviewCreate = Op[PreviewCreateRequest, Preview]{
+		Name: "preview.create", Method: http.MethodPost, Path: "/environments/{environment}/previews",
+		Permission: fleet.PreviewCreate, Kind: Act,
+		Summary: "Compile a version for nodes and say what it would change; nothing is released",
+	}
+	PreviewList = Op[PreviewListRequest, List[Preview]]{
+		Name: "preview.list", Method: http.MethodGet, Path: "/previews", Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "List previews, newest first",
+	}
+	PreviewShow = Op[PreviewShowRequest, PreviewReport]{
+		Name: "preview.show", Method: http.MethodGet, Path: "/previews/{preview}", Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "Show a preview and its changes, the largest first; while it compiles, those that are known",
+	}
+	PreviewEvents = Stream[PreviewEventsRequest, PreviewEvent]{
+		Name: "preview.events", Method: http.MethodGet, Path: "/previews/{preview}/events",
+		Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "Stream how far a preview is and the changes that are found, as server-sent events",
+	}
+	PreviewNodes = Op[PreviewNodesRequest, List[PreviewNode]]{
+		Name: "preview.nodes", Method: http.MethodGet, Path: "/previews/{preview}/nodes",
+		Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "List the nodes of a preview, all or those with a change",
+	}
+	PreviewNodeOf = Op[PreviewNodeRequest, CatalogDifference]{
+		Name: "preview.node", Method: http.MethodGet, Path: "/previews/{preview}/nodes/{name}",
+		Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "Say all that a preview changes for one node",
+	}
+	PreviewSay = Op[PreviewSayRequest, List[PreviewRemark]]{
+		Name: "preview.say", Method: http.MethodPost, Path: "/previews/{preview}/remarks",
+		Permission: fleet.PreviewCreate, Kind: Act,
+		Summary: "Acknowledge changes of a preview, withdraw that, or comment on them",
+	}
+	PreviewCancel = Op[PreviewRequest, Preview]{
+		Name: "preview.cancel", Method: http.MethodPost, Path: "/previews/{preview}/cancel",
+		Permission: fleet.PreviewCreate, Kind: Act,
+		Summary: "Stop working on a preview",
+	}
 )
 
 // previewOperations is the operations of this file, in the order of the reference.
 func previewOperations() []Operation {
-	return []Operation{PreviewCreate, PreviewList, PreviewShow, PreviewEvents, PreviewNodes, PreviewNodeOf, PreviewSay, PreviewCancel}
+	return listed(PreviewCreate, PreviewList, PreviewShow, PreviewEvents, PreviewNodes, PreviewNodeOf, PreviewSay, PreviewCancel)
 }
 
 // PreviewCreateRequest asks for a preview of code whose files are stored (see blob.upload), or

@@ -9,25 +9,65 @@ import (
 
 // Releases: the catalogs of a preview, handed to nodes in waves, and taken back.
 var (
-	ReleaseCreate   = Operation{"release.create", http.MethodPost, "/releases", fleet.ReleaseCreate, "Release the catalogs of a preview to its nodes, in waves; or only say what that would be", ReleaseCreateRequest{}, ReleaseReport{}, false}
-	ReleaseRollback = Operation{"release.rollback", http.MethodPost, "/rollbacks", fleet.ReleaseCreate, "Give nodes catalogs that they had before, in waves; or only say what that would change", RollbackRequest{}, ReleaseReport{}, false}
-	ReleaseList     = Operation{"release.list", http.MethodGet, "/releases", fleet.ReleaseRead, "List releases, newest first", ReleaseListRequest{}, List[Release]{}, false}
-	ReleaseShow     = Operation{"release.show", http.MethodGet, "/releases/{release}", fleet.ReleaseRead, "Show a release, its waves, what was decided, and who approved", ReleaseShowRequest{}, ReleaseReport{}, false}
-	ReleaseTargets  = Operation{"release.targets", http.MethodGet, "/releases/{release}/targets", fleet.ReleaseRead, "List the nodes of a release, how each stands and why", ReleaseTargetsRequest{}, List[ReleaseTarget]{}, false}
-	ReleasePause    = Operation{"release.pause", http.MethodPost, "/releases/{release}/pause", fleet.ReleaseControl, "Let nothing more of a release begin; what runs goes on", ReleaseActRequest{}, Release{}, false}
-	ReleaseResume   = Operation{"release.resume", http.MethodPost, "/releases/{release}/resume", fleet.ReleaseControl, "Let a paused release go on, perhaps with a larger budget", ReleaseResumeRequest{}, Release{}, false}
-	ReleasePromote  = Operation{"release.promote", http.MethodPost, "/releases/{release}/promote", fleet.ReleaseControl, "Let the next wave of a release begin", ReleaseRequest{}, Release{}, false}
-	ReleaseAbort    = Operation{"release.abort", http.MethodPost, "/releases/{release}/abort", fleet.ReleaseControl, "End a release: nothing more begins; with kill, what runs is ended, too", ReleaseAbortRequest{}, Release{}, false}
-	ReleaseApprove  = Operation{"release.approve", http.MethodPost, "/releases/{release}/approve", fleet.ReleaseApprove, "Approve a release: exactly these catalogs, nodes and waves", ReleaseActRequest{}, Release{}, false}
-	ReleaseRefresh  = Operation{"release.refresh", http.MethodPost, "/releases/{release}/refresh", fleet.ReleaseCreate, "Preview the nodes of a release that are superseded again; preview:create is needed, too", ReleaseRequest{}, ReleaseRefreshed{}, false}
+	ReleaseCreate = Op[ReleaseCreateRequest, ReleaseReport]{
+		Name: "release.create", Method: http.MethodPost, Path: "/releases", Permission: fleet.ReleaseCreate, Kind: Act,
+		Summary: "Release the catalogs of a preview to its nodes, in waves; or only say what that would be",
+	}
+	ReleaseRollback = Op[RollbackRequest, ReleaseReport]{
+		Name: "release.rollback", Method: http.MethodPost, Path: "/rollbacks", Permission: fleet.ReleaseCreate, Kind: Act,
+		Summary: "Give nodes catalogs that they had before, in waves; or only say what that would change",
+	}
+	ReleaseList = Op[ReleaseListRequest, List[Release]]{
+		Name: "release.list", Method: http.MethodGet, Path: "/releases", Permission: fleet.ReleaseRead, Kind: Question,
+		Summary: "List releases, newest first",
+	}
+	ReleaseShow = Op[ReleaseShowRequest, ReleaseReport]{
+		Name: "release.show", Method: http.MethodGet, Path: "/releases/{release}", Permission: fleet.ReleaseRead, Kind: Question,
+		Summary: "Show a release, its waves, what was decided, and who approved",
+	}
+	ReleaseTargets = Op[ReleaseTargetsRequest, List[ReleaseTarget]]{
+		Name: "release.targets", Method: http.MethodGet, Path: "/releases/{release}/targets",
+		Permission: fleet.ReleaseRead, Kind: Question,
+		Summary: "List the nodes of a release, how each stands and why",
+	}
+	ReleasePause = Op[ReleaseActRequest, Release]{
+		Name: "release.pause", Method: http.MethodPost, Path: "/releases/{release}/pause",
+		Permission: fleet.ReleaseControl, Kind: Act,
+		Summary: "Let nothing more of a release begin; what runs goes on",
+	}
+	ReleaseResume = Op[ReleaseResumeRequest, Release]{
+		Name: "release.resume", Method: http.MethodPost, Path: "/releases/{release}/resume",
+		Permission: fleet.ReleaseControl, Kind: Act,
+		Summary: "Let a paused release go on, perhaps with a larger budget",
+	}
+	ReleasePromote = Op[ReleaseRequest, Release]{
+		Name: "release.promote", Method: http.MethodPost, Path: "/releases/{release}/promote",
+		Permission: fleet.ReleaseControl, Kind: Act,
+		Summary: "Let the next wave of a release begin",
+	}
+	ReleaseAbort = Op[ReleaseAbortRequest, Release]{
+		Name: "release.abort", Method: http.MethodPost, Path: "/releases/{release}/abort",
+		Permission: fleet.ReleaseControl, Kind: Act,
+		Summary: "End a release: nothing more begins; with kill, what runs is ended, too",
+	}
+	ReleaseApprove = Op[ReleaseActRequest, Release]{
+		Name: "release.approve", Method: http.MethodPost, Path: "/releases/{release}/approve",
+		Permission: fleet.ReleaseApprove, Kind: Act,
+		Summary: "Approve a release: exactly these catalogs, nodes and waves",
+	}
+	ReleaseRefresh = Op[ReleaseRequest, ReleaseRefreshed]{
+		Name: "release.refresh", Method: http.MethodPost, Path: "/releases/{release}/refresh",
+		Permission: fleet.ReleaseCreate, Kind: Act,
+		Summary: "Preview the nodes of a release that are superseded again; preview:create is needed, too",
+	}
 )
 
 // releaseOperations is the operations of this file, in the order of the reference.
 func releaseOperations() []Operation {
-	return []Operation{
+	return listed(
 		ReleaseCreate, ReleaseRollback, ReleaseList, ReleaseShow, ReleaseTargets, ReleasePause, ReleaseResume, ReleasePromote, ReleaseAbort, ReleaseApprove,
 		ReleaseRefresh,
-	}
+	)
 }
 
 // ReleaseOptions is how a release goes on.

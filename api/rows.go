@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -17,7 +16,7 @@ const Ended = "problem"
 // and the total, if it was asked for, then one row after the other. A row may be
 // kept.
 func (c *Client) Rows(ctx context.Context, request QueryRequest, begin func(QueryAnswer) error, each func(json.RawMessage) error) error {
-	answer, err := c.perform(ctx, QueryRun, request)
+	answer, err := c.perform(ctx, QueryRun.Operation(), request)
 	if err != nil {
 		return err
 	}
@@ -105,13 +104,4 @@ func (r *rowReader) rows() error {
 	}
 	_, err := r.decoder.Token() // ]
 	return err
-}
-
-// perform sends a request with its JSON body and returns an answer that is no error.
-func (c *Client) perform(ctx context.Context, op Operation, request any) (*http.Response, error) {
-	body, err := bodyOf(request)
-	if err != nil {
-		return nil, err
-	}
-	return c.open(ctx, op, request, body, jsonType)
 }

@@ -1,6 +1,30 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Tasks of the deployed code.
+var (
+	TaskList = Op[EnvironmentRequest, List[Task]]{
+		Name: "task.list", Method: http.MethodGet, Path: "/environments/{environment}/tasks",
+		Permission: fleet.TaskRead, Kind: Question,
+		Summary: "List the tasks of an environment's current version",
+	}
+	TaskShow = Op[TaskRequest, Task]{
+		Name: "task.show", Method: http.MethodGet, Path: "/environments/{environment}/tasks/{task}",
+		Permission: fleet.TaskRead, Kind: Question,
+		Summary: "Show a task: its parameters and files",
+	}
+)
+
+// taskOperations is the operations of this file, in the order of the reference.
+func taskOperations() []Operation {
+	return listed(TaskList, TaskShow)
+}
 
 // TaskRequest names a task of an environment.
 type TaskRequest struct {

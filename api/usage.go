@@ -8,12 +8,13 @@ import (
 )
 
 // ServerUsage is what the data takes.
-var ServerUsage = Operation{
-	"server.usage", http.MethodGet, "/usage", fleet.MetricsRead,
-	"Say what the server's data takes, how fast it grows, and until when the disk lasts", nil,
-	Usage{},
-	false,
+var ServerUsage = Op[Nothing, Usage]{
+	Name: "server.usage", Method: http.MethodGet, Path: "/usage", Permission: fleet.MetricsRead, Kind: Question,
+	Summary: "Say what the server's data takes, how fast it grows, and until when the disk lasts",
 }
+
+// usageOperations is the operations of this file.
+func usageOperations() []Operation { return listed(ServerUsage) }
 
 // Usage is what the server's data takes.
 type Usage struct {

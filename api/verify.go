@@ -9,26 +9,18 @@ import (
 
 // Catalogs compared with what plain Puppet gives.
 var (
-	CompileVerify = Operation{
-		"compile.verify", http.MethodPost, "/compile/verify", fleet.CompileRun,
-		"Have plain Puppet compile a node's catalog in a process of its own, and compare",
-		CompileVerifyRequest{},
-		Verification{},
-		false,
+	CompileVerify = Op[CompileVerifyRequest, Verification]{
+		Name: "compile.verify", Method: http.MethodPost, Path: "/compile/verify", Permission: fleet.CompileRun, Kind: Act,
+		Summary: "Have plain Puppet compile a node's catalog in a process of its own, and compare",
 	}
-	CompileSample = Operation{
-		"compile.sample", http.MethodGet, "/compile/sample", fleet.CatalogRead,
-		"List nodes of an environment that stand for the sets of classes which most nodes have",
-		CompileSampleRequest{},
-		List[string]{},
-		false,
+	CompileSample = Op[CompileSampleRequest, List[string]]{
+		Name: "compile.sample", Method: http.MethodGet, Path: "/compile/sample", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "List nodes of an environment that stand for the sets of classes which most nodes have",
 	}
-	CompileVerified = Operation{
-		"compile.verified", http.MethodGet, "/compile/verifications", fleet.CatalogRead,
-		"List catalogs that were compared with what plain Puppet gives, the latest first",
-		CompileVerifiedRequest{},
-		List[Verification]{},
-		false,
+	CompileVerified = Op[CompileVerifiedRequest, List[Verification]]{
+		Name: "compile.verified", Method: http.MethodGet, Path: "/compile/verifications",
+		Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "List catalogs that were compared with what plain Puppet gives, the latest first",
 	}
 )
 

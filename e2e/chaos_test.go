@@ -219,7 +219,10 @@ func jobOver(job api.Job) bool {
 func (c *chaos) show(t *testing.T, id string) api.Job {
 	t.Helper()
 	var job api.Job
-	c.patiently(t, func(ctx context.Context) error { return c.client.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job) })
+	c.patiently(t, func(ctx context.Context) (err error) {
+		job, err = api.JobShow.Call(ctx, c.client, api.JobRequest{Job: id})
+		return err
+	})
 	return job
 }
 

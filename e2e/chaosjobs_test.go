@@ -46,8 +46,8 @@ func (c *chaos) deploy(t *testing.T) {
 		}
 	}
 	c.server.tutti(t, "code", "deploy", "--no-check", "production", dir)
-	var uploaded api.JobUploaded
-	if err := c.client.Upload(t.Context(), api.JobUpload, strings.NewReader(markScript), &uploaded); err != nil {
+	uploaded, err := api.JobUpload.Send(t.Context(), c.client, strings.NewReader(markScript))
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.script = uploaded.Digest
@@ -80,28 +80,31 @@ func (c *chaos) order(t *testing.T) {
 		// The timeout is far more than anything takes: on a slow machine answers queue up, and are true all the same.
 		common := api.JobOrder{Targets: api.JobTargets{Nodes: all}, WaitOffline: 120, Timeout: 300, Description: label}
 		exit := i % 3
-		var op api.Operation
-		var request any
+		var order func() (api.JobStarted, error)
 		switch i % 5 {
 		case 0:
 			line := fmt.Sprintf(`mktemp "$CHAOS_MARKS/%s.$CHAOS_NODE.XXXXXXXX" >/dev/null; sleep 0.3; exit %d`, label, exit)
-			op, request = api.JobCommand, api.JobCommandRequest{JobOrder: common, Command: line}
+			order = ordering(t, c.client, api.JobCommand, api.JobCommandRequest{JobOrder: common, Command: line})
 		case 1:
 			params := fmt.Sprintf(`{"label": %q, "sleep": 0.5, "exitcode": %d}`, label, exit)
-			op, request = api.JobTask, api.JobTaskRequest{JobOrder: common, Task: "chaos::mark", Params: json.RawMessage(params)}
+			order = ordering(t, c.client, api.JobTask, api.JobTaskRequest{JobOrder: common, Task: "chaos::mark", Params: json.RawMessage(params)})
 		case 2:
 			common.Concurrency = 60
-			op, request = api.JobScript, api.JobScriptRequest{JobOrder: common, Name: "mark.sh", Digest: c.script, Arguments: []string{fmt.Sprint(exit), label}}
+			order = ordering(t, c.client, api.JobScript, api.JobScriptRequest{
+				JobOrder: common, Name: "mark.sh", Digest: c.script, Arguments: []string{fmt.Sprint(exit), label},
+			})
 		case 3: // Puppet would have to be set up on the real ones
 			j.targets = simulated
 			common.Targets.Nodes = simulated
-			op, request = api.JobPuppet, api.JobPuppetRequest{JobOrder: common}
+			order = ordering(t, c.client, api.JobPuppet, api.JobPuppetRequest{JobOrder: common})
 		case 4:
 			j.recorded = false
-			entry := api.JobFileEntry{Destination: filepath.Join(c.marks, "sent", label), Digest: c.script}
-			op, request = api.JobFile, api.JobFileRequest{JobOrder: common, Files: []api.JobFileEntry{{Kind: "directory", Destination: filepath.Join(c.marks, "sent")}, entry}}
+			sent := filepath.Join(c.marks, "sent")
+			order = ordering(t, c.client, api.JobFile, api.JobFileRequest{JobOrder: common, Files: []api.JobFileEntry{
+				{Kind: "directory", Destination: sent}, {Destination: filepath.Join(sent, label), Digest: c.script},
+			}})
 		}
-		if j.id = c.orderOnce(t, op, request, label); j.id == "" {
+		if j.id = c.orderOnce(t, order, label); j.id == "" {
 			return
 		}
 		c.mu.Lock()
@@ -113,12 +116,16 @@ func (c *chaos) order(t *testing.T) {
 	}
 }
 
+// ordering is an order that can be given again.
+func ordering[Request any](t *testing.T, client *api.Client, op api.Op[Request, api.JobStarted], request Request) func() (api.JobStarted, error) {
+	return func() (api.JobStarted, error) { return op.Call(t.Context(), client, request) }
+}
+
 // orderOnce orders a job, and when the answer is lost looks whether it is there.
-func (c *chaos) orderOnce(t *testing.T, op api.Operation, request any, label string) string {
+func (c *chaos) orderOnce(t *testing.T, order func() (api.JobStarted, error), label string) string {
 	t.Helper()
 	for {
-		var started api.JobStarted
-		err := c.client.Call(t.Context(), op, request, &started)
+		started, err := order()
 		if err == nil {
 			return started.Job.ID
 		}
@@ -127,8 +134,9 @@ func (c *chaos) orderOnce(t *testing.T, op api.Operation, request any, label str
 			return ""
 		}
 		var jobs api.List[api.Job]
-		c.patiently(t, func(ctx context.Context) error {
-			return c.client.Call(ctx, api.JobList, api.JobListRequest{Limit: 100}, &jobs)
+		c.patiently(t, func(ctx context.Context) (err error) {
+			jobs, err = api.JobList.Call(ctx, c.client, api.JobListRequest{Limit: 100})
+			return err
 		})
 		for _, job := range jobs.Items {
 			if job.Description == label {
@@ -142,7 +150,8 @@ func (c *chaos) orderOnce(t *testing.T, op api.Operation, request any, label str
 func (c *chaos) halt(t *testing.T, id string) {
 	t.Helper()
 	c.patiently(t, func(ctx context.Context) error {
-		return c.client.Call(ctx, api.JobStop, api.JobStopRequest{Job: id, Kill: true}, new(api.Job))
+		_, err := api.JobStop.Call(ctx, c.client, api.JobStopRequest{Job: id, Kill: true})
+		return err
 	})
 }
 
@@ -222,8 +231,8 @@ func (c *chaos) runs(t *testing.T, id string) []api.JobRun {
 	var all []api.JobRun
 	request := api.JobRunsRequest{Job: id, Limit: 1000}
 	for {
-		var page api.List[api.JobRun]
-		if err := c.client.Call(t.Context(), api.JobRuns, request, &page); err != nil {
+		page, err := api.JobRuns.Call(t.Context(), c.client, request)
+		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, page.Items...)

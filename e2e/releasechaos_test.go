@@ -293,7 +293,7 @@ func (c *releaseChaos) create(t *testing.T, preview int64, options api.ReleaseOp
 	var err error
 	if len(rollsBack) > 0 {
 		of, _ := strconv.ParseInt(rollsBack[0], 10, 64)
-		err = c.client.Call(t.Context(), api.ReleaseRollback, api.RollbackRequest{Release: of, ReleaseOptions: options}, &made)
+		made, err = api.ReleaseRollback.Call(t.Context(), c.client, api.RollbackRequest{Release: of, ReleaseOptions: options})
 	} else {
 		return c.createFor(t, preview, options, c.names...)
 	}
@@ -306,9 +306,9 @@ func (c *releaseChaos) create(t *testing.T, preview int64, options api.ReleaseOp
 // createFor makes a release of a preview for some nodes.
 func (c *releaseChaos) createFor(t *testing.T, preview int64, options api.ReleaseOptions, nodes ...string) string {
 	t.Helper()
-	var made api.ReleaseReport
 	request := api.ReleaseCreateRequest{Preview: preview, Targets: api.JobTargets{Nodes: nodes}, ReleaseOptions: options}
-	if err := c.client.Call(t.Context(), api.ReleaseCreate, request, &made); err != nil {
+	made, err := api.ReleaseCreate.Call(t.Context(), c.client, request)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return made.ID
@@ -326,8 +326,7 @@ func (c *releaseChaos) try(t *testing.T, args ...string) {
 func (c *releaseChaos) until(t *testing.T, id string) (r api.Release) {
 	t.Helper()
 	eventually(t, 2*patience, "release "+id+" ends", func() bool {
-		var now api.ReleaseReport // of its own: what an answer leaves out must not stay from the one before
-		err := c.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &now)
+		now, err := api.ReleaseShow.Call(t.Context(), c.client, api.ReleaseShowRequest{Release: id})
 		r = now.Release
 		return err == nil && r.EndedAt != nil
 	})

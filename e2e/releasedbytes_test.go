@@ -86,8 +86,8 @@ func (r *releasing) preview(t *testing.T, dir string) (id int64, shown string) {
 // release releases a preview and returns the release when it has ended.
 func (r *releasing) release(t *testing.T, request api.ReleaseCreateRequest) (api.ReleaseReport, map[string]api.ReleaseTarget) {
 	t.Helper()
-	var made api.ReleaseReport
-	if err := r.client.Call(t.Context(), api.ReleaseCreate, request, &made); err != nil {
+	made, err := api.ReleaseCreate.Call(t.Context(), r.client, request)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ended := r.until(t, made.ID, "has ended", func(x api.Release) bool { return x.EndedAt != nil })
@@ -99,7 +99,9 @@ func (r *releasing) release(t *testing.T, request api.ReleaseCreateRequest) (api
 func (r *releasing) until(t *testing.T, id, what string, ok func(api.Release) bool) (got api.ReleaseReport) {
 	t.Helper()
 	eventually(t, 2*patience, "release "+id+" "+what, func() bool {
-		return r.client.Call(t.Context(), api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &got) == nil && ok(got.Release)
+		var err error
+		got, err = api.ReleaseShow.Call(t.Context(), r.client, api.ReleaseShowRequest{Release: id})
+		return err == nil && ok(got.Release)
 	})
 	return got
 }
@@ -113,8 +115,8 @@ func releaseTargets(t *testing.T, client *api.Client, id string) map[string]api.
 	t.Helper()
 	all, request := map[string]api.ReleaseTarget{}, api.ReleaseTargetsRequest{Release: id, Limit: 1000}
 	for {
-		var page api.List[api.ReleaseTarget]
-		if err := client.Call(t.Context(), api.ReleaseTargets, request, &page); err != nil {
+		page, err := api.ReleaseTargets.Call(t.Context(), client, request)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, target := range page.Items {
@@ -222,9 +224,9 @@ func (r *releasing) caught(t *testing.T, shown *strings.Builder) {
 	three, text := r.preview(t, previewedCode(t, "three"))
 	shown.WriteString(text)
 	r.phase(t, r.stock, "2")
-	var made api.ReleaseReport
 	both := api.JobTargets{Nodes: []string{r.ours.name, r.stock.name}}
-	if err := r.client.Call(t.Context(), api.ReleaseCreate, api.ReleaseCreateRequest{Preview: three, Targets: both, DryRun: true}, &made); err != nil {
+	made, err := api.ReleaseCreate.Call(t.Context(), r.client, api.ReleaseCreateRequest{Preview: three, Targets: both, DryRun: true})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(made.Left) != 1 || made.Left[0].Name != r.stock.name || made.Left[0].State != "superseded" || !strings.Contains(made.Left[0].Reason, "phase") {
@@ -233,9 +235,10 @@ func (r *releasing) caught(t *testing.T, shown *strings.Builder) {
 
 	four, text := r.preview(t, previewedCode(t, "four"))
 	shown.WriteString(text)
-	if err := r.client.Call(t.Context(), api.ReleaseCreate, api.ReleaseCreateRequest{
+	made, err = api.ReleaseCreate.Call(t.Context(), r.client, api.ReleaseCreateRequest{
 		Preview: four, Targets: both, ReleaseOptions: api.ReleaseOptions{Waves: []string{"1", "rest"}, Promote: "manual"},
-	}, &made); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.until(t, made.ID, "waits to be promoted", func(x api.Release) bool { return x.Hold == "promotion" })

@@ -90,8 +90,8 @@ func (s *storm) judgeFacts(t *testing.T) {
 	submitted, lives := int64(0), 0
 	s.each(t, func(i int) error {
 		n := s.nodes[i]
-		var facts api.Facts
-		if err := client.Call(t.Context(), api.NodeFacts, api.NameRequest{Name: n.name}, &facts); err != nil {
+		facts, err := api.NodeFacts.Call(t.Context(), client, api.NameRequest{Name: n.name})
+		if err != nil {
 			return err
 		}
 		var stored struct{ Dial, Noise int }

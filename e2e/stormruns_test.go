@@ -166,8 +166,8 @@ func listEvents(t *testing.T, s *server) (events []api.Event) {
 	t.Helper()
 	client, request := apiClient(t, s), api.EventListRequest{Limit: 1000}
 	for {
-		var page api.List[api.Event]
-		if err := client.Call(t.Context(), api.EventList, request, &page); err != nil {
+		page, err := api.EventList.Call(t.Context(), client, request)
+		if err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, page.Items...)

@@ -231,9 +231,8 @@ func (b *bench) current(ctx context.Context, name string) (deployed, current tim
 	}
 }
 
-func (b *bench) status(ctx context.Context) (s api.CodeStatus, err error) {
-	err = b.api.Call(ctx, api.EnvironmentStatus, api.EnvironmentRequest{Environment: "production"}, &s)
-	return s, err
+func (b *bench) status(ctx context.Context) (api.CodeStatus, error) {
+	return api.EnvironmentStatus.Call(ctx, b.api, api.EnvironmentRequest{Environment: "production"})
 }
 
 // progress tells whoever waits how far a case is, from time to time.

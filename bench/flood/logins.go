@@ -32,7 +32,7 @@ func (s settings) halfOpen(ctx context.Context, server *rivals.Tutti) (row measu
 		return row, "", err
 	}
 	user := api.UserCreateRequest{Name: "ann", Roles: []string{"viewer"}, Password: password}
-	if err := client.Call(ctx, api.UserCreate, user, nil); err != nil {
+	if _, err := api.UserCreate.Call(ctx, client, user); err != nil {
 		return row, "", err
 	}
 	if _, err := login(ctx, server); err != nil { // the first one's memory is not the flood's

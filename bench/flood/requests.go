@@ -111,8 +111,8 @@ func (s settings) joins(ctx context.Context, server *rivals.Tutti, client *api.C
 			return took, ctx.Err()
 		default:
 		}
-		var token api.JoinToken
-		if err := client.Call(ctx, api.JoinTokenCreate, api.JoinTokenRequest{}, &token); err != nil {
+		token, err := api.JoinTokenCreate.Call(ctx, client, api.JoinTokenRequest{})
+		if err != nil {
 			return took, err
 		}
 		name := fmt.Sprintf("holder-%d.test", n)
@@ -144,8 +144,7 @@ func join(ctx context.Context, server *rivals.Tutti, name string, body []byte) e
 }
 
 func countWaiting(ctx context.Context, client *api.Client) (n int, err error) {
-	var dropped api.RequestCleanResponse
-	err = client.Call(ctx, api.RequestClean, api.RequestCleanRequest{}, &dropped)
+	dropped, err := api.RequestClean.Call(ctx, client, api.RequestCleanRequest{})
 	return dropped.Dropped, err
 }
 

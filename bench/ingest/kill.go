@@ -94,7 +94,7 @@ func (t *tutti) look(ctx context.Context, acks *acknowledged, generation int) er
 		}
 	}
 	stored := map[string]bool{}
-	list := func(after string) any { return api.ReportListRequest{After: after, Limit: 1000} }
+	list := func(after string) api.ReportListRequest { return api.ReportListRequest{After: after, Limit: 1000} }
 	if err := api.All(ctx, client, api.ReportList, list, func(r api.Report) error {
 		stored[r.TransactionUUID] = true
 		return nil
@@ -110,8 +110,8 @@ func (t *tutti) look(ctx context.Context, acks *acknowledged, generation int) er
 }
 
 func (t *tutti) hasFacts(ctx context.Context, client *api.Client, node, generation int) error {
-	var facts api.Facts
-	if err := client.Call(ctx, api.NodeFacts, api.NameRequest{Name: t.fleet.Certname(node)}, &facts); err != nil {
+	facts, err := api.NodeFacts.Call(ctx, client, api.NameRequest{Name: t.fleet.Certname(node)})
+	if err != nil {
 		return err
 	}
 	var values map[string]any

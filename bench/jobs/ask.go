@@ -79,11 +79,11 @@ func (b *bench) questions() []func(context.Context) error {
 	newest.Store("")
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
-			return b.api.Call(ctx, api.NodeList, api.NodeListRequest{Limit: 100}, new(api.List[api.Node]))
+			_, err := api.NodeList.Call(ctx, b.api, api.NodeListRequest{Limit: 100})
+			return err
 		},
 		func(ctx context.Context) error {
-			var jobs api.List[api.Job]
-			err := b.api.Call(ctx, api.JobList, api.JobListRequest{Limit: 20}, &jobs)
+			jobs, err := api.JobList.Call(ctx, b.api, api.JobListRequest{Limit: 20})
 			if len(jobs.Items) > 0 {
 				newest.Store(jobs.Items[0].ID)
 			}
@@ -94,8 +94,7 @@ func (b *bench) questions() []func(context.Context) error {
 			if id == "" {
 				return nil
 			}
-			var runs api.List[api.JobRun]
-			if err := b.api.Call(ctx, api.JobRuns, api.JobRunsRequest{Job: id, Limit: 100}, &runs); err != nil {
+			if _, err := api.JobRuns.Call(ctx, b.api, api.JobRunsRequest{Job: id, Limit: 100}); err != nil {
 				return fmt.Errorf("runs of the newest job: %w", err)
 			}
 			return nil

@@ -55,9 +55,9 @@ type course struct{ sent, done time.Duration }
 // command orders `uptime` and follows the job to its end. Then every row must be there, and be true.
 func (b *bench) command(ctx context.Context, targets api.JobTargets, names []string) (course, error) {
 	start := time.Now()
-	var started api.JobStarted
 	request := api.JobCommandRequest{JobOrder: api.JobOrder{Targets: targets}, Command: "uptime"}
-	if err := b.api.Call(ctx, api.JobCommand, request, &started); err != nil {
+	started, err := api.JobCommand.Call(ctx, b.api, request)
+	if err != nil {
 		return course{}, err
 	}
 	c, err := b.follow(ctx, start, started.Job.ID)
@@ -73,8 +73,8 @@ func (b *bench) follow(ctx context.Context, start time.Time, id string) (course,
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var job api.Job
-		if err := b.api.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job); err != nil {
+		job, err := api.JobShow.Call(ctx, b.api, api.JobRequest{Job: id})
+		if err != nil {
 			return c, err
 		}
 		if c.sent == 0 && job.Counts["waiting"] == 0 && job.State != "queued" {
@@ -103,8 +103,8 @@ func (b *bench) complete(ctx context.Context, id string, names []string) error {
 	}
 	request := api.JobRunsRequest{Job: id, Limit: 1000}
 	for {
-		var page api.List[api.JobRun]
-		if err := b.api.Call(ctx, api.JobRuns, request, &page); err != nil {
+		page, err := api.JobRuns.Call(ctx, b.api, request)
+		if err != nil {
 			return err
 		}
 		for _, run := range page.Items {
@@ -155,12 +155,12 @@ func (b *bench) output(ctx context.Context) (measure.Row, error) {
 			peak <- rss
 		}()
 		start := time.Now()
-		var started api.JobStarted
 		request := api.JobTaskRequest{
 			JobOrder: api.JobOrder{Targets: api.JobTargets{Nodes: b.names[:b.Writers]}}, Task: taskName,
 			Params: json.RawMessage(fmt.Sprintf(`{"bytes":%d}`, b.OutputBytes)),
 		}
-		if err := b.api.Call(ctx, api.JobTask, request, &started); err != nil {
+		started, err := api.JobTask.Call(ctx, b.api, request)
+		if err != nil {
 			return nil, err
 		}
 		c, err := b.follow(ctx, start, started.Job.ID)

@@ -69,8 +69,8 @@ func (b *bench) first(ctx context.Context) (measure.Row, error) {
 		}
 		fmt.Fprintln(os.Stderr, "release: all have sent their facts")
 		return every(ctx, 2*time.Second, func() (bool, error) {
-			var status api.CodeStatus
-			if err := b.api.Call(ctx, api.EnvironmentStatus, api.EnvironmentRequest{Environment: "production"}, &status); err != nil {
+			status, err := api.EnvironmentStatus.Call(ctx, b.api, api.EnvironmentRequest{Environment: "production"})
+			if err != nil {
 				return false, err
 			}
 			if status.Failed > 0 {

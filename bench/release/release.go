@@ -32,8 +32,8 @@ func (b *bench) preview(ctx context.Context) (measure.Row, error) {
 			return err
 		}
 		return every(ctx, time.Second, func() (bool, error) {
-			var report api.PreviewReport
-			if err := b.api.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: made.ID}, &report); err != nil {
+			report, err := api.PreviewShow.Call(ctx, b.api, api.PreviewShowRequest{Preview: made.ID})
+			if err != nil {
 				return false, err
 			}
 			if report.State == "ready" && report.Counts["changed"] != b.Nodes {
@@ -64,7 +64,10 @@ func (b *bench) waves(ctx context.Context) (rows []measure.Row, made string, err
 	var report api.ReleaseReport
 	none := 0
 	order := api.ReleaseCreateRequest{Preview: b.previewed, ReleaseOptions: api.ReleaseOptions{Waves: strings.Split(b.Waves, ","), MaxFailures: &none}}
-	row, err := b.watched(ctx, "release is made", b.Nodes, func() error { return b.api.Call(ctx, api.ReleaseCreate, order, &report) })
+	row, err := b.watched(ctx, "release is made", b.Nodes, func() (err error) {
+		report, err = api.ReleaseCreate.Call(ctx, b.api, order)
+		return err
+	})
 	if err != nil {
 		return nil, "", err
 	}
@@ -86,8 +89,8 @@ const said = 10 * time.Second
 func (b *bench) wave(ctx context.Context, id string, i int) error {
 	next := time.Now().Add(said)
 	return every(ctx, 500*time.Millisecond, func() (bool, error) {
-		var r api.ReleaseReport
-		if err := b.api.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: id}, &r); err != nil {
+		r, err := api.ReleaseShow.Call(ctx, b.api, api.ReleaseShowRequest{Release: id})
+		if err != nil {
 			return false, err
 		}
 		if time.Now().After(next) {
@@ -108,8 +111,8 @@ func (b *bench) wave(ctx context.Context, id string, i int) error {
 func (b *bench) prove(ctx context.Context, id string) error {
 	seen, request := 0, api.ReleaseTargetsRequest{Release: id, Limit: 1000}
 	for {
-		var page api.List[api.ReleaseTarget]
-		if err := b.api.Call(ctx, api.ReleaseTargets, request, &page); err != nil {
+		page, err := api.ReleaseTargets.Call(ctx, b.api, request)
+		if err != nil {
 			return err
 		}
 		for _, target := range page.Items {

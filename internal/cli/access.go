@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/cli/print"
 
 	"github.com/spf13/cobra"
 
@@ -115,4 +118,16 @@ func first(values ...string) string {
 		}
 	}
 	return ""
+}
+
+// printer prints results as the flags say.
+func (a *app) printer() print.Printer {
+	return print.Printer{Out: a.system.Out, Format: a.output, Width: a.system.Width, Hint: a.hint}
+}
+
+func (a *app) checkOutput() error {
+	if formats := print.Formats(); !slices.Contains(formats, a.output) {
+		return usageError{fault.New(fault.Invalid, "--output %q is none of %s", a.output, strings.Join(formats, ", "))}
+	}
+	return nil
 }

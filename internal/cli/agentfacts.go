@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -37,10 +39,10 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(status.Facts)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(status.Facts)
 			}
-			return a.printRows(nil, factsRows(status.Facts, time.Now()))
+			return a.printer().Rows(nil, factsRows(status.Facts, time.Now()))
 		},
 	}
 	a.configFlags(cmd, &path)
@@ -90,7 +92,7 @@ func factsRows(f agent.FactsStatus, now time.Time) [][]string {
 	}
 	text := "not submitted yet"
 	if f.Accepted != nil {
-		text = "submitted " + ago(*f.Accepted, now)
+		text = "submitted " + print.Ago(*f.Accepted, now)
 	}
 	if f.Queued {
 		text += ", queued there"
@@ -99,11 +101,11 @@ func factsRows(f agent.FactsStatus, now time.Time) [][]string {
 		text += "; newer ones wait for a server"
 	}
 	if f.Next != nil {
-		text += ", next " + ago(*f.Next, now)
+		text += ", next " + print.Ago(*f.Next, now)
 	}
 	watched := "none"
 	if f.Watched > 0 {
-		watched = fmt.Sprintf("%d that the catalog read, looked at %s", f.Watched, agoOf(f.Looked, now))
+		watched = fmt.Sprintf("%d that the catalog read, looked at %s", f.Watched, print.AgoOf(f.Looked, now))
 	}
 	rows := [][]string{{"Facts", text}, {"Watched facts", watched}}
 	if f.Problem != "" {

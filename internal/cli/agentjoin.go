@@ -48,8 +48,8 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(result)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(result)
 			}
 			if result.Before {
 				a.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/internal/agent"
 )
 
@@ -29,7 +31,7 @@ func lastRunText(r agent.ScheduledRun, now time.Time) string {
 	if r.Pending > 0 {
 		text += ", " + wouldChange(r.Pending)
 	}
-	text += ", " + ago(r.End, now)
+	text += ", " + print.Ago(r.End, now)
 	if r.Detail != "" {
 		text += ": " + r.Detail
 	}
@@ -47,7 +49,7 @@ func catalogText(c agent.Kept, now time.Time) string {
 	}
 	text += fmt.Sprintf(", %s %s", c.Environment, c.Version[:min(digits, len(c.Version))])
 	if c.Fetched != nil {
-		text += ", fetched " + ago(*c.Fetched, now)
+		text += ", fetched " + print.Ago(*c.Fetched, now)
 	}
 	return text
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -32,10 +34,10 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				err = a.printJSON(status)
+			if a.printer().AsJSON() {
+				err = a.printer().JSON(status)
 			} else {
-				err = a.printRows(nil, statusRows(status, time.Now()))
+				err = a.printer().Rows(nil, statusRows(status, time.Now()))
 			}
 			if err == nil && wait > 0 && !status.Connection.Connected {
 				err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", wait), Err: api.ErrUnreachable}
@@ -72,15 +74,15 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 	c, t := s.Connection, s.Transactions
 	rows := [][]string{
 		{"Node", s.Name},
-		{"Agent", fmt.Sprintf("%s, process %d, started %s", s.Version, s.Process, ago(s.Started, now))},
+		{"Agent", fmt.Sprintf("%s, process %d, started %s", s.Version, s.Process, print.Ago(s.Started, now))},
 	}
 	switch {
 	case c.Connected:
-		rows = append(rows, []string{"Connected", fmt.Sprintf("to %s, since %s", c.Server, ago(*c.Since, now))})
+		rows = append(rows, []string{"Connected", fmt.Sprintf("to %s, since %s", c.Server, print.Ago(*c.Since, now))})
 	case c.Since == nil:
 		rows = append(rows, []string{"Connected", fmt.Sprintf("no, never; %d attempts", c.Attempts)})
 	default:
-		rows = append(rows, []string{"Connected", fmt.Sprintf("no, since %s; %d attempts", ago(*c.Since, now), c.Attempts)})
+		rows = append(rows, []string{"Connected", fmt.Sprintf("no, since %s; %d attempts", print.Ago(*c.Since, now), c.Attempts)})
 	}
 	if !c.Connected && c.Problem != "" {
 		rows = append(rows, []string{"Problem", c.Problem})
@@ -89,7 +91,7 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 		[]string{"Orders", fmt.Sprintf("%d running, %d waiting, %d to be delivered, %d kept", t.Running, t.Waiting, t.Undelivered, t.Kept)})
 	run := "none was ordered"
 	if last := s.LastPuppetRun; last != nil {
-		run = fmt.Sprintf("%s, %s (transaction %s)", last.Status, ago(last.Start, now), last.Transaction)
+		run = fmt.Sprintf("%s, %s (transaction %s)", last.Status, print.Ago(last.Start, now), last.Transaction)
 	}
 	rows = append(rows, []string{"Last Puppet run", run})
 	rows = append(rows, catalogRows(s, now)...)
@@ -114,8 +116,8 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 				return err
 			}
 			findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(cmd.Context())
-			if a.asJSON() {
-				err = a.printJSON(map[string]any{"checks": findings})
+			if a.printer().AsJSON() {
+				err = a.printer().JSON(map[string]any{"checks": findings})
 			} else {
 				err = a.printFindings(findings)
 			}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -35,13 +37,13 @@ func (a *app) appList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, apps, table[api.App]{
-				columns: []string{"application", "environment", "components", "nodes", "problems"},
-				row: func(p api.App) []string {
+			return print.List(a.printer(), apps, print.Table[api.App]{
+				Columns: []string{"application", "environment", "components", "nodes", "problems"},
+				Row: func(p api.App) []string {
 					return []string{p.Name, p.Environment, fmt.Sprint(len(p.Components)), fmt.Sprint(len(p.Nodes)), fmt.Sprint(len(p.Problems))}
 				},
-				name:  func(p api.App) string { return p.Name },
-				empty: "No catalog declares an application; `tutti app module DIR` writes the module that does.",
+				Name:  func(p api.App) string { return p.Name },
+				Empty: "No catalog declares an application; `tutti app module DIR` writes the module that does.",
 			})
 		},
 	}
@@ -54,8 +56,7 @@ func (a *app) apps(ctx context.Context, request api.AppListRequest) ([]api.App, 
 	if err != nil {
 		return nil, err
 	}
-	var apps api.List[api.App]
-	err = client.Call(ctx, api.AppList, request, &apps)
+	apps, err := api.AppList.Call(ctx, client, request)
 	return apps.Items, wrongInput(err)
 }
 
@@ -74,8 +75,8 @@ those that it needs, with what it produces (+) and consumes (-).`,
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(apps)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(apps)
 			}
 			if len(apps) == 0 {
 				a.hint("No catalog declares an application; `tutti app module DIR` writes the module that does.")
@@ -108,7 +109,7 @@ func appsText(apps []api.App) string {
 func writeApp(text *strings.Builder, p api.App) {
 	fmt.Fprintf(text, "  %s  (%s)", p.Name, p.Environment)
 	if p.Description != "" {
-		fmt.Fprintf(text, "  %s", oneLine(p.Description))
+		fmt.Fprintf(text, "  %s", print.OneLine(p.Description))
 	}
 	fmt.Fprintln(text)
 	if parameters := parametersText(p.Parameters); parameters != "" {
@@ -129,7 +130,7 @@ func writeApp(text *strings.Builder, p api.App) {
 		fmt.Fprintln(text, strings.TrimRight(line, " "))
 	}
 	for _, problem := range p.Problems {
-		fmt.Fprintf(text, "    ! %s\n", oneLine(problem))
+		fmt.Fprintf(text, "    ! %s\n", print.OneLine(problem))
 	}
 }
 
@@ -162,12 +163,12 @@ type from each other share them, and do not wait for one another.`,
 			if len(args) > 0 {
 				request.App = args[0]
 			}
-			var graph api.NodeGraph
-			if err := client.Call(cmd.Context(), api.AppGraph, request, &graph); err != nil {
+			graph, err := api.AppGraph.Call(cmd.Context(), client, request)
+			if err != nil {
 				return wrongInput(err)
 			}
-			if a.asJSON() {
-				return a.printJSON(graph)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(graph)
 			}
 			if len(graph.Layers)+len(graph.Cycle) == 0 {
 				a.hint("No node waits for another one.")
@@ -194,7 +195,7 @@ func graphText(graph api.NodeGraph) string {
 				if n == len(edges[node])-1 {
 					branch = "└─"
 				}
-				fmt.Fprintf(&text, "    %s waits for %s: %s\n", branch, e.WaitsFor, oneLine(strings.Join(e.Why, "; ")))
+				fmt.Fprintf(&text, "    %s waits for %s: %s\n", branch, e.WaitsFor, print.OneLine(strings.Join(e.Why, "; ")))
 			}
 		}
 	}
@@ -205,7 +206,7 @@ func graphText(graph api.NodeGraph) string {
 		fmt.Fprintf(&text, "Shared, without an order: %s of %s\n", s.Type, someNames(s.Nodes, shownNames))
 	}
 	for _, problem := range graph.Problems {
-		fmt.Fprintf(&text, "! %s\n", oneLine(problem))
+		fmt.Fprintf(&text, "! %s\n", print.OneLine(problem))
 	}
 	return text.String()
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -43,13 +45,13 @@ func (a *app) auditList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, entries, table[api.AuditEntry]{
-				columns: []string{"time", "actor", "operation", "object", "outcome", "from", "detail"},
-				row: func(e api.AuditEntry) []string {
+			return print.List(a.printer(), entries, print.Table[api.AuditEntry]{
+				Columns: []string{"time", "actor", "operation", "object", "outcome", "from", "detail"},
+				Row: func(e api.AuditEntry) []string {
 					return []string{e.At.Local().Format("2006-01-02 15:04:05"), actorText(e), e.Operation, e.Object, e.Outcome, e.Remote, e.Detail}
 				},
-				name:  func(e api.AuditEntry) string { return fmt.Sprint(e.ID) },
-				empty: "No entries.",
+				Name:  func(e api.AuditEntry) string { return fmt.Sprint(e.ID) },
+				Empty: "No entries.",
 			})
 		},
 	}
@@ -74,8 +76,8 @@ func (a *app) auditPages(cmd *cobra.Command, request api.AuditRequest, limit int
 		if limit > 0 {
 			request.Limit = min(limit-len(entries), 1000)
 		}
-		var page api.List[api.AuditEntry]
-		if err := client.Call(cmd.Context(), api.AuditList, request, &page); err != nil {
+		page, err := api.AuditList.Call(cmd.Context(), client, request)
+		if err != nil {
 			return nil, err
 		}
 		entries = append(entries, page.Items...)

@@ -44,7 +44,7 @@ whether the log still has that line.`,
 				if err != nil {
 					return err
 				}
-				if err := client.Call(cmd.Context(), api.AuditVerify, api.AuditVerifyRequest{Known: known}, &found); err != nil {
+				if found, err = api.AuditVerify.Call(cmd.Context(), client, api.AuditVerifyRequest{Known: known}); err != nil {
 					return err
 				}
 			}
@@ -56,8 +56,8 @@ whether the log still has that line.`,
 }
 
 func (a *app) printVerification(found api.AuditVerification) error {
-	if a.asJSON() {
-		if err := a.printJSON(found); err != nil {
+	if a.printer().AsJSON() {
+		if err := a.printer().JSON(found); err != nil {
 			return err
 		}
 	} else if found.Whole {
@@ -98,7 +98,7 @@ is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can othe
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.AuditSign, nil, &api.AuditHead{}); err != nil {
+			if _, err := api.AuditSign.Call(cmd.Context(), client, api.Nothing{}); err != nil {
 				return err
 			}
 			to := a.system.Out
@@ -111,9 +111,8 @@ is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can othe
 				to = file
 			}
 			buffered := bufio.NewWriter(to)
-			err = writeExport(buffered, since != "", func(page *api.AuditChainPage) error {
-				*page = api.AuditChainPage{}
-				err := client.Call(cmd.Context(), api.AuditChain, request, page)
+			err = writeExport(buffered, since != "", func(page *api.AuditChainPage) (err error) {
+				*page, err = api.AuditChain.Call(cmd.Context(), client, request)
 				request.After = page.Next
 				return err
 			})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -72,19 +74,19 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		for _, d := range r.Damaged {
 			a.hint("left out: blob %s is damaged in the server's store", d)
 		}
-		return a.printBackup(r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, bytesText(r.Bytes), r.Path))
+		return a.printBackup(r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
 	}
 	return cmd
 }
 
 // contents is what a backup holds, in words.
 func contents(r backup.Result) string {
-	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, bytesText(r.BlobBytes))
+	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, print.Bytes(r.BlobBytes))
 }
 
 func (a *app) printBackup(value any, lines ...string) error {
-	if a.asJSON() {
-		return a.printJSON(value)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(value)
 	}
 	_, err := fmt.Fprintln(a.system.Out, strings.Join(lines, "\n"))
 	return err
@@ -119,13 +121,13 @@ func (a *app) backupList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printList(a, list, table[backup.Listed]{
-				columns: []string{"backup", "made", "size", "file"},
-				row: func(l backup.Listed) []string {
-					return []string{l.ID, l.Made.Format(time.RFC3339), bytesText(l.Bytes), l.Path}
+			return print.List(a.printer(), list, print.Table[backup.Listed]{
+				Columns: []string{"backup", "made", "size", "file"},
+				Row: func(l backup.Listed) []string {
+					return []string{l.ID, l.Made.Format(time.RFC3339), print.Bytes(l.Bytes), l.Path}
 				},
-				name:  func(l backup.Listed) string { return l.ID },
-				empty: "No backups.",
+				Name:  func(l backup.Listed) string { return l.ID },
+				Empty: "No backups.",
 			})
 		},
 	}

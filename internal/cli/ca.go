@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -19,7 +21,7 @@ func (a *app) caCommand() *cobra.Command {
 	verbs := []*cobra.Command{
 		a.caList(), a.caShow(),
 		a.caSign(),
-		a.caAct("revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
+		caAct(a, "revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
 		a.caClean(),
 		a.caToken(), a.caRotateServer(),
 	}
@@ -31,17 +33,17 @@ func (a *app) caList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List certificates and requests", Args: exactly(0), Example: "  tutti ca list\n  tutti ca list --state requested",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.Certificate]](cmd.Context(), a, api.CertificateList, api.CertificateListRequest{State: state})
+			list, err := ask(cmd.Context(), a, api.CertificateList, api.CertificateListRequest{State: state})
 			if err != nil {
 				return err
 			}
-			return printList(a, list.Items, table[api.Certificate]{
-				columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
-				row: func(c api.Certificate) []string {
+			return print.List(a.printer(), list.Items, print.Table[api.Certificate]{
+				Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
+				Row: func(c api.Certificate) []string {
 					return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
 				},
-				name:  func(c api.Certificate) string { return c.Name },
-				empty: "No certificates and no requests.",
+				Name:  func(c api.Certificate) string { return c.Name },
+				Empty: "No certificates and no requests.",
 			})
 		},
 	}
@@ -60,12 +62,12 @@ func (a *app) caShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show one certificate or request", Args: exactly(1), Example: "  tutti ca show web-1.example.test",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cert, err := ask[api.Certificate](cmd.Context(), a, api.CertificateShow, api.NameRequest{Name: args[0]})
+			cert, err := ask(cmd.Context(), a, api.CertificateShow, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(cert)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(cert)
 			}
 			rows := [][]string{
 				{"Name", cert.Name},
@@ -84,7 +86,7 @@ func (a *app) caShow() *cobra.Command {
 			for _, row := range flatten("", toAny(cert.Extensions), nil) {
 				rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
 			}
-			if err := a.printRows(nil, rows); err != nil {
+			if err := a.printer().Rows(nil, rows); err != nil {
 				return err
 			}
 			_, err = fmt.Fprint(a.system.Out, cert.PEM)
@@ -102,7 +104,7 @@ func toAny(texts map[string]string) map[string]any {
 }
 
 // caAct is a verb that does the same to each name and says so.
-func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Command {
+func caAct[Response any](a *app, use, short string, op api.Op[api.NameRequest, Response], done string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Example: "  tutti ca " + use[:len(use)-len(" NAME...")] + " web-1.example.test",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -117,11 +119,7 @@ func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Com
 				return err
 			}
 			for _, name := range args {
-				var answer any
-				if op.Response != nil {
-					answer = &api.Certificate{}
-				}
-				if err := client.Call(cmd.Context(), op, api.NameRequest{Name: name}, answer); err != nil {
+				if _, err := op.Call(cmd.Context(), client, api.NameRequest{Name: name}); err != nil {
 					return err
 				}
 				a.say(name + " " + done)
@@ -134,7 +132,7 @@ func (a *app) caAct(use, short string, op api.Operation, done string) *cobra.Com
 // caSign signs requests by name, or all that wait.
 func (a *app) caSign() *cobra.Command {
 	var all bool
-	cmd := a.caAct("sign NAME...", "Sign waiting requests", api.CertificateSign, "signed")
+	cmd := caAct(a, "sign NAME...", "Sign waiting requests", api.CertificateSign, "signed")
 	cmd.Use, cmd.Example = "sign NAME... | --all", cmd.Example+"\n  tutti ca sign --all"
 	named, byName := cmd.Args, cmd.RunE
 	cmd.Args = namesUnless(&all, named)
@@ -167,13 +165,13 @@ func (a *app) signAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var list api.List[api.Certificate]
-	if err := client.Call(ctx, api.CertificateList, api.CertificateListRequest{State: "requested"}, &list); err != nil {
+	list, err := api.CertificateList.Call(ctx, client, api.CertificateListRequest{State: "requested"})
+	if err != nil {
 		return err
 	}
 	var refused error
 	for _, waiting := range list.Items {
-		err := client.Call(ctx, api.CertificateSign, api.NameRequest{Name: waiting.Name}, &api.Certificate{})
+		_, err := api.CertificateSign.Call(ctx, client, api.NameRequest{Name: waiting.Name})
 		switch kind := fault.Of(err); {
 		case err == nil:
 			a.say(waiting.Name + " signed")
@@ -193,7 +191,7 @@ func (a *app) signAll(ctx context.Context) error {
 func (a *app) caClean() *cobra.Command {
 	var requested bool
 	var from string
-	cmd := a.caAct("clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned")
+	cmd := caAct(a, "clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned")
 	cmd.Use, cmd.Example = "clean NAME... | --requested", cmd.Example+"\n  tutti ca clean --requested --from 192.0.2.7"
 	named, byName := cmd.Args, cmd.RunE
 	cmd.Args = namesUnless(&requested, named)
@@ -204,12 +202,12 @@ func (a *app) caClean() *cobra.Command {
 		if !requested {
 			return byName(cmd, args)
 		}
-		done, err := ask[api.RequestCleanResponse](cmd.Context(), a, api.RequestClean, api.RequestCleanRequest{From: from})
+		done, err := ask(cmd.Context(), a, api.RequestClean, api.RequestCleanRequest{From: from})
 		if err != nil {
 			return err
 		}
-		if a.asJSON() {
-			return a.printJSON(done)
+		if a.printer().AsJSON() {
+			return a.printer().JSON(done)
 		}
 		a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
 		return nil
@@ -240,12 +238,12 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
-			token, err := ask[api.JoinToken](cmd.Context(), a, api.JoinTokenCreate, request)
+			token, err := ask(cmd.Context(), a, api.JoinTokenCreate, request)
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(token)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(token)
 			}
 			a.say(token.Token)
 			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), a.joinCommand(token, request.Name))
@@ -263,12 +261,12 @@ func (a *app) caRotateServer() *cobra.Command {
 Nodes trust the CA and not one certificate: their connections stay, and new ones see the new certificate at once.`,
 		Example: "  tutti ca rotate-server",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			made, err := ask[api.Certificate](cmd.Context(), a, api.ServerRotate, nil)
+			made, err := ask(cmd.Context(), a, api.ServerRotate, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(made)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(made)
 			}
 			a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
 			return nil

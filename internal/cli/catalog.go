@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -22,22 +24,22 @@ func (a *app) catalogShow() *cobra.Command {
 		Long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
 		Example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			catalog, err := ask[api.Catalog](cmd.Context(), a, api.NodeCatalog, api.NameRequest{Name: args[0]})
+			catalog, err := ask(cmd.Context(), a, api.NodeCatalog, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(catalog)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(catalog)
 			}
 			a.hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
-				catalog.Environment, short(catalog.Version), origin(catalog), ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
-			return printList(a, catalog.Resources, table[api.Resource]{
-				columns: []string{"resource", "where"},
-				row: func(r api.Resource) []string {
+				catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
+			return print.List(a.printer(), catalog.Resources, print.Table[api.Resource]{
+				Columns: []string{"resource", "where"},
+				Row: func(r api.Resource) []string {
 					return []string{resourceName(r), fleet.Place(r.File, r.Line)}
 				},
-				name:  resourceName,
-				empty: "The catalog has no resources.",
+				Name:  resourceName,
+				Empty: "The catalog has no resources.",
 			})
 		},
 	}

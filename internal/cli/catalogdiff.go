@@ -89,13 +89,13 @@ func (a *app) readCatalog(path string) (json.RawMessage, error) {
 }
 
 func (a *app) showDiff(ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
-	answer, err := ask[api.CatalogDifference](ctx, a, api.CatalogDiff, request)
+	answer, err := ask(ctx, a, api.CatalogDiff, request)
 	if err != nil {
 		return err
 	}
 	switch {
-	case a.asJSON():
-		err = a.printJSON(answer)
+	case a.printer().AsJSON():
+		err = a.printer().JSON(answer)
 	case flags.markdown:
 		err = diff.WriteMarkdown(a.system.Out, answer, flags.order)
 	default:

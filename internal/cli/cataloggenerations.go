@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -21,15 +23,15 @@ released to it and are kept, newest first.
   unknown   it did not say yet; a run in noop mode applies nothing`,
 		Example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := ask[api.Delivery](cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
+			d, err := ask(cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(d)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(d)
 			}
 			a.hintDelivery(d)
-			return printList(a, d.Generations, generationTable(d, time.Now()))
+			return print.List(a.printer(), d.Generations, generationTable(d, time.Now()))
 		},
 	}
 }
@@ -43,11 +45,11 @@ func (a *app) hintDelivery(d api.Delivery) {
 			short(p.Catalog), modeText("", p.Generation), p.Environment, short(p.Version))
 	}
 	if d.Pin != nil {
-		a.hint("It is pinned by %s, %s: %s", d.Pin.By, ago(d.Pin.At, time.Now()), d.Pin.Why)
+		a.hint("It is pinned by %s, %s: %s", d.Pin.By, print.Ago(d.Pin.At, time.Now()), d.Pin.Why)
 	}
 	text := ""
 	if d.Applied != nil {
-		text = ", " + ago(d.Applied.At, time.Now())
+		text = ", " + print.Ago(d.Applied.At, time.Now())
 		if d.Applied.Generation > 0 {
 			text += ", generation " + strconv.FormatInt(d.Applied.Generation, 10)
 		}
@@ -76,18 +78,18 @@ func deliveryState(state string) string {
 	return "unknown: it did not say what it applied"
 }
 
-func generationTable(d api.Delivery, now time.Time) table[api.Generation] {
-	return table[api.Generation]{
-		columns: []string{"generation", "catalog", "environment", "version", "released", "by", "why"},
-		row: func(g api.Generation) []string {
+func generationTable(d api.Delivery, now time.Time) print.Table[api.Generation] {
+	return print.Table[api.Generation]{
+		Columns: []string{"generation", "catalog", "environment", "version", "released", "by", "why"},
+		Row: func(g api.Generation) []string {
 			number := strconv.FormatInt(g.Number, 10)
 			if d.Applied != nil && d.Applied.Generation == g.Number {
 				number += " (applied)"
 			}
-			return []string{number, short(g.Catalog), g.Environment, short(g.Version), ago(g.At, now), g.By, g.Why}
+			return []string{number, short(g.Catalog), g.Environment, short(g.Version), print.Ago(g.At, now), g.By, g.Why}
 		},
-		name:  func(g api.Generation) string { return strconv.FormatInt(g.Number, 10) },
-		empty: "Nothing was released to it.",
+		Name:  func(g api.Generation) string { return strconv.FormatInt(g.Number, 10) },
+		Empty: "Nothing was released to it.",
 	}
 }
 
@@ -101,7 +103,7 @@ func (a *app) catalogPin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodePin, api.NodePinRequest{Name: args[0], Why: why}, nil); err != nil {
+			if _, err := api.NodePin.Call(cmd.Context(), client, api.NodePinRequest{Name: args[0], Why: why}); err != nil {
 				return wrongInput(err)
 			}
 			a.hint("Node %s keeps its catalog until: tutti catalog unpin %s", args[0], args[0])
@@ -120,7 +122,8 @@ func (a *app) catalogUnpin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return client.Call(cmd.Context(), api.NodeUnpin, api.NameRequest{Name: args[0]}, nil)
+			_, err = api.NodeUnpin.Call(cmd.Context(), client, api.NameRequest{Name: args[0]})
+			return err
 		},
 	}
 }

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/cli/print"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +26,11 @@ Counted are the resources that an agent applies, without stages and classes.`,
   tutti catalog held --environment production --warned
   tutti catalog held -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.CatalogLoss]](cmd.Context(), a, api.CatalogLosses, request)
+			list, err := ask(cmd.Context(), a, api.CatalogLosses, request)
 			if err != nil {
 				return wrongInput(err)
 			}
-			return printList(a, list.Items, lossTable(time.Now()))
+			return print.List(a.printer(), list.Items, lossTable(time.Now()))
 		},
 	}
 	cmd.Flags().StringVarP(&request.Environment, "environment", "e", "", "of this environment only")
@@ -36,20 +39,20 @@ Counted are the resources that an agent applies, without stages and classes.`,
 	return cmd
 }
 
-func lossTable(now time.Time) table[api.CatalogLoss] {
-	return table[api.CatalogLoss]{
-		columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
-		row: func(l api.CatalogLoss) []string {
+func lossTable(now time.Time) print.Table[api.CatalogLoss] {
+	return print.Table[api.CatalogLoss]{
+		Columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
+		Row: func(l api.CatalogLoss) []string {
 			state := "warned"
 			if l.Held {
 				state = "held"
 			}
 			return []string{
-				l.Node, state, fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, short(l.Version), short(l.VersionThen), ago(l.At, now),
+				l.Node, state, fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, short(l.Version), short(l.VersionThen), print.Ago(l.At, now),
 			}
 		},
-		name:  func(l api.CatalogLoss) string { return l.Node },
-		empty: "No catalog is held.",
+		Name:  func(l api.CatalogLoss) string { return l.Node },
+		Empty: "No catalog is held.",
 	}
 }
 
@@ -66,16 +69,16 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 			if (len(args) == 1) == (version != "") {
 				return usageError{errors.New("name a node or a --version: exactly one of them")}
 			}
-			op, request := api.CatalogLetGo, any(api.CatalogLetRequest{Version: version})
-			if len(args) == 1 {
-				op, request = api.NodeLet, api.NameRequest{Name: args[0]}
+			client, err := a.client()
+			if err != nil {
+				return err
 			}
-			let, err := ask[api.CatalogLet](cmd.Context(), a, op, request)
+			let, err := letGo(cmd.Context(), client, version, args)
 			if err != nil {
 				return wrongInput(err)
 			}
-			if a.asJSON() {
-				return a.printJSON(let)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(let)
 			}
 			for _, node := range let.Nodes {
 				a.hint("%s may have its newest catalog", node)
@@ -85,4 +88,12 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 	}
 	cmd.Flags().StringVar(&version, "version", "", "let go all that is held of this version of the code: its id, or six digits of it at least")
 	return cmd
+}
+
+// letGo lets go what a version gave to any node, or what one node was given.
+func letGo(ctx context.Context, client *api.Client, version string, nodes []string) (api.CatalogLet, error) {
+	if len(nodes) == 1 {
+		return api.NodeLet.Call(ctx, client, api.NameRequest{Name: nodes[0]})
+	}
+	return api.CatalogLetGo.Call(ctx, client, api.CatalogLetRequest{Version: version})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -41,11 +43,11 @@ Without NODE and --group the modes that are set are listed.`,
 			case group == "" && len(args) == 0, group != "" && len(args) == 0:
 				return a.listModes(cmd.Context(), group)
 			case group != "":
-				return a.setMode(cmd.Context(), api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
+				return setMode(cmd.Context(), a, api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
 			case len(args) == 1:
 				return a.showMode(cmd.Context(), args[0])
 			}
-			return a.setMode(cmd.Context(), api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
+			return setMode(cmd.Context(), a, api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
 		},
 	}
 	cmd.Flags().StringVar(&group, "group", "", "of the nodes of this group (name or id)")
@@ -61,13 +63,13 @@ func unset(word string) string {
 	return word
 }
 
-func (a *app) setMode(ctx context.Context, op api.Operation, request any, word string) error {
-	answer, err := ask[api.ModeSwitched](ctx, a, op, request)
+func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
+	answer, err := ask(ctx, a, op, request)
 	if err != nil {
 		return wrongInput(err)
 	}
-	if a.asJSON() {
-		return a.printJSON(answer)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(answer)
 	}
 	set := "set to " + word
 	if word == "unset" {
@@ -86,12 +88,12 @@ func areOrIs(n int) string {
 }
 
 func (a *app) showMode(ctx context.Context, node string) error {
-	d, err := ask[api.Delivery](ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
+	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(d)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(d)
 	}
 	a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
 	_, err = fmt.Fprintln(a.system.Out, d.Mode)
@@ -111,7 +113,7 @@ func modeFrom(from, group string) string {
 
 // listModes lists what is set; of one group, if that is given.
 func (a *app) listModes(ctx context.Context, group string) error {
-	answer, err := ask[api.List[api.ModeSet]](ctx, a, api.ModeList, nil)
+	answer, err := ask(ctx, a, api.ModeList, api.Nothing{})
 	if err != nil {
 		return err
 	}
@@ -122,15 +124,15 @@ func (a *app) listModes(ctx context.Context, group string) error {
 		}
 	}
 	now := time.Now()
-	return printList(a, items, table[api.ModeSet]{
-		columns: []string{"of", "name", "mode", "set", "by"},
-		row: func(m api.ModeSet) []string {
+	return print.List(a.printer(), items, print.Table[api.ModeSet]{
+		Columns: []string{"of", "name", "mode", "set", "by"},
+		Row: func(m api.ModeSet) []string {
 			if m.Group != "" {
-				return []string{"group", m.Group, m.Mode, ago(m.At, now), m.By}
+				return []string{"group", m.Group, m.Mode, print.Ago(m.At, now), m.By}
 			}
-			return []string{"node", m.Node, m.Mode, ago(m.At, now), m.By}
+			return []string{"node", m.Node, m.Mode, print.Ago(m.At, now), m.By}
 		},
-		name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
-		empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",
+		Name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
+		Empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",
 	})
 }

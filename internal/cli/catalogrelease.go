@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -85,8 +87,8 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 		}
 	}
 	f.request.DryRun, f.request.Expect = false, plan.Digest
-	var done api.CatalogReleased
-	if err := client.Call(ctx, api.CatalogRelease, f.request, &done); err != nil {
+	done, err := api.CatalogRelease.Call(ctx, client, f.request)
+	if err != nil {
 		return wrongInput(err)
 	}
 	if err := a.printRelease(done, ""); err != nil {
@@ -108,8 +110,8 @@ func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *release
 	defer late.Stop()
 	told := 0
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		plan = api.CatalogReleased{}
-		if err := client.Call(ctx, api.CatalogRelease, f.request, &plan); err != nil {
+		plan, err = api.CatalogRelease.Call(ctx, client, f.request)
+		if err != nil {
 			return plan, wrongInput(err)
 		}
 		f.request.Ticket = plan.Ticket
@@ -132,21 +134,21 @@ func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *release
 }
 
 func (a *app) printRelease(r api.CatalogReleased, after string) error {
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	a.hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
-	return printList(a, r.Nodes, table[api.NodeRelease]{
-		columns: []string{"node", "state", "generation", "catalog", "before", "reason"},
-		row: func(n api.NodeRelease) []string {
+	return print.List(a.printer(), r.Nodes, print.Table[api.NodeRelease]{
+		Columns: []string{"node", "state", "generation", "catalog", "before", "reason"},
+		Row: func(n api.NodeRelease) []string {
 			generation := ""
 			if n.Generation > 0 {
 				generation = fmt.Sprint(n.Generation)
 			}
 			return []string{n.Node, n.State, generation, short(n.Catalog), short(n.Before), n.Reason}
 		},
-		name:  func(n api.NodeRelease) string { return n.Node },
-		empty: "No nodes.",
+		Name:  func(n api.NodeRelease) string { return n.Node },
+		Empty: "No nodes.",
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -32,10 +34,10 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 				return err
 			}
 			wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
-			if a.asJSON() {
-				err = a.printJSON(api.List[api.Node]{Items: nodes})
+			if a.printer().AsJSON() {
+				err = a.printer().JSON(api.List[api.Node]{Items: nodes})
 			} else if err = a.sayf("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
-				err = printList(a, wrong, deliveryTable())
+				err = print.List(a.printer(), wrong, deliveryTable())
 			}
 			if err == nil && exitCode && len(wrong) > 0 {
 				err = errDiffers
@@ -57,7 +59,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 func (a *app) deliveries(ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
 	request.Delivery, request.Limit = true, 1000
 	for {
-		page, err := ask[api.List[api.Node]](ctx, a, api.NodeList, request)
+		page, err := ask(ctx, a, api.NodeList, request)
 		if err != nil {
 			return nil, err
 		}
@@ -94,12 +96,12 @@ func deliveryCounts(nodes []api.Node) string {
 	return fmt.Sprintf("%s, %d of them in released mode: %s; %s failed in the last run", count(len(nodes), "node"), released, strings.Join(words, ", "), count(failed, "node"))
 }
 
-func deliveryTable() table[api.Node] {
-	return table[api.Node]{
-		columns: []string{"node", "mode", "delivery", "last run"},
-		row: func(n api.Node) []string {
+func deliveryTable() print.Table[api.Node] {
+	return print.Table[api.Node]{
+		Columns: []string{"node", "mode", "delivery", "last run"},
+		Row: func(n api.Node) []string {
 			return []string{n.Name, modeText(n.Delivery.Mode, n.Delivery.Generation), n.Delivery.State, nodeStatus(n)}
 		},
-		name: func(n api.Node) string { return n.Name },
+		Name: func(n api.Node) string { return n.Name },
 	}
 }

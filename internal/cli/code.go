@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -66,13 +68,13 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(version)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(version)
 			}
 			if version.Check != nil {
 				a.printCheck(*version.Check)
 			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), count(version.Files, "file"), bytesText(version.Bytes))
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), count(version.Files, "file"), print.Bytes(version.Bytes))
 			return err
 		},
 	}
@@ -108,7 +110,7 @@ func (a *app) storeFiles(ctx context.Context, client *api.Client, source source,
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
-	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), bytesText(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
 	sent, err := a.upload(ctx, client, bundle)
 	if err == nil && sent > 0 {
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
@@ -120,11 +122,11 @@ func (a *app) codeList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List environments and their versions", Args: exactly(0), Example: "  tutti code list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.EnvironmentList, nil)
+			list, err := ask(cmd.Context(), a, api.EnvironmentList, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			return printList(a, list.Items, versionTable("No environments. `tutti code deploy production DIR` makes one."))
+			return print.List(a.printer(), list.Items, versionTable("No environments. `tutti code deploy production DIR` makes one."))
 		},
 	}
 }
@@ -133,24 +135,24 @@ func (a *app) codeVersions() *cobra.Command {
 	return &cobra.Command{
 		Use: "versions ENVIRONMENT", Short: "List what was deployed to an environment, newest first", Args: exactly(1), Example: "  tutti code versions production",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := ask[api.List[api.Version]](cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
+			list, err := ask(cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
 			if err != nil {
 				return err
 			}
-			return printList(a, list.Items, versionTable("Nothing was deployed to "+args[0]+"."))
+			return print.List(a.printer(), list.Items, versionTable("Nothing was deployed to "+args[0]+"."))
 		},
 	}
 }
 
-func versionTable(empty string) table[api.Version] {
+func versionTable(empty string) print.Table[api.Version] {
 	now := time.Now()
-	return table[api.Version]{
-		columns: []string{"environment", "version", "commit", "files", "size", "deployed", "by", "from"},
-		row: func(v api.Version) []string {
-			return []string{v.Environment, short(v.ID), short(v.Commit), fmt.Sprint(v.Files), bytesText(v.Bytes), ago(v.DeployedAt, now), v.Actor, v.Origin}
+	return print.Table[api.Version]{
+		Columns: []string{"environment", "version", "commit", "files", "size", "deployed", "by", "from"},
+		Row: func(v api.Version) []string {
+			return []string{v.Environment, short(v.ID), short(v.Commit), fmt.Sprint(v.Files), print.Bytes(v.Bytes), print.Ago(v.DeployedAt, now), v.Actor, v.Origin}
 		},
-		name:  func(v api.Version) string { return v.Environment },
-		empty: empty,
+		Name:  func(v api.Version) string { return v.Environment },
+		Empty: empty,
 	}
 }
 
@@ -163,7 +165,7 @@ func (a *app) codeRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.EnvironmentDelete, api.EnvironmentRequest{Environment: args[0]}, nil); err != nil {
+			if _, err := api.EnvironmentDelete.Call(cmd.Context(), client, api.EnvironmentRequest{Environment: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Environment %s is removed. Deploying to it makes it again.", args[0])

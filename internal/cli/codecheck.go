@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 )
 
@@ -21,8 +23,8 @@ func checkMode(force, noCheck bool) string {
 
 // refusedCode says why a version was not deployed.
 func (a *app) refusedCode(environment string, check api.CodeCheck) error {
-	if a.asJSON() {
-		if err := a.printJSON(struct {
+	if a.printer().AsJSON() {
+		if err := a.printer().JSON(struct {
 			Check api.CodeCheck `json:"check"`
 		}{check}); err != nil {
 			return err
@@ -39,10 +41,10 @@ func (a *app) refusedCode(environment string, check api.CodeCheck) error {
 func (a *app) printCheck(check api.CodeCheck) {
 	for _, f := range check.Findings {
 		if f.Level == "mistake" { // also for who wants to hear nothing
-			_, _ = fmt.Fprintln(a.system.Err, oneLine(findingLine(f)))
+			_, _ = fmt.Fprintln(a.system.Err, print.OneLine(findingLine(f)))
 			continue
 		}
-		a.hint("%s", oneLine(findingLine(f)))
+		a.hint("%s", print.OneLine(findingLine(f)))
 	}
 	a.hint("%s", checkedText(check))
 }

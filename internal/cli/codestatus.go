@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -32,12 +34,12 @@ with a warning, count for nothing.`,
 			if len(args) > 0 {
 				env = args[0]
 			}
-			s, err := ask[api.CodeStatus](cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
+			s, err := ask(cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				if err := a.printJSON(s); err != nil {
+			if a.printer().AsJSON() {
+				if err := a.printer().JSON(s); err != nil {
 					return err
 				}
 				return codeOutcome(s, exit)
@@ -55,7 +57,7 @@ with a warning, count for nothing.`,
 // printCodeStatus is for people.
 func (a *app) printCodeStatus(s api.CodeStatus) error {
 	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
-		s.Environment, short(s.Version), ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
+		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
 		return err
 	}
 	if err := a.printVerified(s); err != nil {
@@ -75,13 +77,13 @@ func (a *app) printCodeStatus(s api.CodeStatus) error {
 	if s.Check != nil && s.Check.Mistakes > 0 {
 		a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
 		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
-			a.say("  " + oneLine(findingLine(f)))
+			a.say("  " + print.OneLine(findingLine(f)))
 		}
 	}
 	if len(s.Errors) == 0 {
 		return nil
 	}
-	return printList(a, s.Errors, codeErrors())
+	return print.List(a.printer(), s.Errors, codeErrors())
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.
@@ -124,10 +126,10 @@ func lossCounts(s api.CodeStatus) (text string) {
 	return text
 }
 
-func codeErrors() table[api.CodeError] {
-	return table[api.CodeError]{
-		columns: []string{"nodes", "where", "error", "on"},
-		row: func(e api.CodeError) []string {
+func codeErrors() print.Table[api.CodeError] {
+	return print.Table[api.CodeError]{
+		Columns: []string{"nodes", "where", "error", "on"},
+		Row: func(e api.CodeError) []string {
 			where := e.File
 			if e.Line > 0 {
 				where = fmt.Sprintf("%s:%d", e.File, e.Line)
@@ -138,7 +140,7 @@ func codeErrors() table[api.CodeError] {
 			}
 			return []string{fmt.Sprint(e.Nodes), where, e.Message, names}
 		},
-		name:  func(e api.CodeError) string { return e.Message },
-		empty: "No errors.",
+		Name:  func(e api.CodeError) string { return e.Message },
+		Empty: "No errors.",
 	}
 }

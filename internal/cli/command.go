@@ -3,6 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -29,8 +31,10 @@ not put secrets into it. A task takes secrets as sensitive parameters.
   tutti command run 'df -h /' --all -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.launch(cmd, o, newJob{
-				does: "command " + shortened(oneLine(args[0]), 60), op: api.JobCommand,
-				request: func(order api.JobOrder) any { return api.JobCommandRequest{JobOrder: order, Command: args[0]} },
+				does: "command " + print.Shortened(print.OneLine(args[0]), 60),
+				send: ordered(api.JobCommand, func(order api.JobOrder) api.JobCommandRequest {
+					return api.JobCommandRequest{JobOrder: order, Command: args[0]}
+				}),
 			})
 		},
 	}

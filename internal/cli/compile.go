@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/cli/print"
 
 	"github.com/spf13/cobra"
 
@@ -18,17 +19,17 @@ func (a *app) compileCommand() *cobra.Command {
 }
 
 // compilationTable is rows of the queue, or of what became of them.
-func compilationTable(empty string, now time.Time) table[api.Compilation] {
-	return table[api.Compilation]{
-		columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
-		row: func(c api.Compilation) []string {
+func compilationTable(empty string, now time.Time) print.Table[api.Compilation] {
+	return print.Table[api.Compilation]{
+		Columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
+		Row: func(c api.Compilation) []string {
 			return []string{
 				fmt.Sprint(c.ID), c.Node, c.Environment, short(c.Version), priorityText(c.Priority), compilationState(c), compilationWhen(c, now),
 				compilationTook(c), compilationError(c),
 			}
 		},
-		name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
-		empty: empty,
+		Name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
+		Empty: empty,
 	}
 }
 
@@ -49,9 +50,9 @@ func compilationState(c api.Compilation) string {
 // compilationWhen is when it ended, or since when it is wanted.
 func compilationWhen(c api.Compilation, now time.Time) string {
 	if c.FinishedAt != nil {
-		return ago(*c.FinishedAt, now)
+		return print.Ago(*c.FinishedAt, now)
 	}
-	return "wanted " + ago(c.WantedAt, now)
+	return "wanted " + print.Ago(c.WantedAt, now)
 }
 
 func compilationTook(c api.Compilation) string {
@@ -103,7 +104,7 @@ func (a *app) compilePause() *cobra.Command {
 			"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
 		Example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.tell(cmd.Context(), api.CompilePause, request); err != nil {
+			if _, err := ask(cmd.Context(), a, api.CompilePause, request); err != nil {
 				return err
 			}
 			a.hint("%s is paused. To go on: tutti compile resume%s", pausedWhat(request.Environment), flagOf(request.Environment))
@@ -122,7 +123,7 @@ func (a *app) compileResume() *cobra.Command {
 		Long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
 		Example: "  tutti compile resume\n  tutti compile resume --environment staging",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.tell(cmd.Context(), api.CompileResume, request); err != nil {
+			if _, err := ask(cmd.Context(), a, api.CompileResume, request); err != nil {
 				return err
 			}
 			a.hint("%s goes on", pausedWhat(request.Environment))
@@ -131,15 +132,6 @@ func (a *app) compileResume() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&request.Environment, "environment", "", "the pause of this environment")
 	return cmd
-}
-
-// tell calls an operation that answers nothing.
-func (a *app) tell(ctx context.Context, op api.Operation, request any) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	return client.Call(ctx, op, request, nil)
 }
 
 func pausedWhat(environment string) string {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -91,7 +93,7 @@ func (a *app) compileAll(ctx context.Context, order compileOrder) error {
 		return err
 	}
 	rows := slices.SortedFunc(maps.Values(w.rows), func(a, b api.Compilation) int { return strings.Compare(a.Node, b.Node) })
-	if err := printList(a, rows, compilationTable("Nothing is wanted.", time.Now())); err != nil {
+	if err := print.List(a.printer(), rows, compilationTable("Nothing is wanted.", time.Now())); err != nil {
 		return err
 	}
 	return w.verdict(order)
@@ -120,8 +122,8 @@ func (w *awaited) wantAll(ctx context.Context, request api.CompileNowRequest) er
 }
 
 func (w *awaited) want(ctx context.Context, request api.CompileNowRequest) (next string, err error) {
-	var answer api.CompileNowAnswer
-	if err := w.client.Call(ctx, api.CompileNow, request, &answer); err != nil {
+	answer, err := api.CompileNow.Call(ctx, w.client, request)
+	if err != nil {
 		return "", err
 	}
 	for _, c := range answer.Items {
@@ -185,8 +187,7 @@ func (w *awaited) look(ctx context.Context, view *compileView) error {
 	for i, id := range ids {
 		texts[i] = strconv.FormatInt(id, 10)
 	}
-	var page api.List[api.Compilation]
-	err := w.client.Call(ctx, api.CompileList, api.CompileListRequest{IDs: strings.Join(texts, ","), Limit: maxNamed}, &page)
+	page, err := api.CompileList.Call(ctx, w.client, api.CompileListRequest{IDs: strings.Join(texts, ","), Limit: maxNamed})
 	if err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (v *compileView) note(text string) {
 	if v.live {
 		_, _ = fmt.Fprint(v.out, "\r\x1b[2K")
 	}
-	_, _ = fmt.Fprintln(v.out, oneLine(text))
+	_, _ = fmt.Fprintln(v.out, print.OneLine(text))
 }
 
 func (v *compileView) close() {

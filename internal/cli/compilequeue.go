@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -37,7 +39,7 @@ could not be tried rests, and says why and when it is tried again.`,
 			if err != nil {
 				return err
 			}
-			return printList(a, rows, compilationTable("No such compilations.", time.Now()))
+			return print.List(a.printer(), rows, compilationTable("No such compilations.", time.Now()))
 		},
 	}
 	flags := cmd.Flags()
@@ -56,7 +58,7 @@ func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, l
 		if limit > 0 {
 			request.Limit = min(limit-len(rows), 1000)
 		}
-		page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, request)
+		page, err := ask(cmd.Context(), a, api.CompileList, request)
 		if err != nil {
 			return nil, err
 		}
@@ -69,16 +71,16 @@ func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, l
 }
 
 func (a *app) showQueue(cmd *cobra.Command) error {
-	queue, err := ask[api.CompileQueueStatus](cmd.Context(), a, api.CompileQueue, nil)
+	queue, err := ask(cmd.Context(), a, api.CompileQueue, api.Nothing{})
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(queue)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(queue)
 	}
 	now := time.Now()
 	a.hintQueue(queue, now)
-	if err := printList(a, queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
+	if err := print.List(a.printer(), queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
 		return err
 	}
 	for _, c := range queue.Now {
@@ -87,20 +89,20 @@ func (a *app) showQueue(cmd *cobra.Command) error {
 	return nil
 }
 
-func laneTable(slowed []api.CompileSlowed, now time.Time) table[api.CompileLane] {
-	return table[api.CompileLane]{
-		columns: []string{"for", "environment", "wanted", "running", "resting", "oldest", "slowed"},
-		row: func(l api.CompileLane) []string {
+func laneTable(slowed []api.CompileSlowed, now time.Time) print.Table[api.CompileLane] {
+	return print.Table[api.CompileLane]{
+		Columns: []string{"for", "environment", "wanted", "running", "resting", "oldest", "slowed"},
+		Row: func(l api.CompileLane) []string {
 			oldest := ""
 			if l.Oldest != nil {
-				oldest = ago(*l.Oldest, now)
+				oldest = print.Ago(*l.Oldest, now)
 			}
 			return []string{
 				priorityText(l.Priority), l.Environment, fmt.Sprint(l.Wanted), fmt.Sprint(l.Running), fmt.Sprint(l.Resting), oldest, slowedLane(slowed, l),
 			}
 		},
-		name:  func(l api.CompileLane) string { return l.Environment },
-		empty: "Nothing is to be compiled.",
+		Name:  func(l api.CompileLane) string { return l.Environment },
+		Empty: "Nothing is to be compiled.",
 	}
 }
 
@@ -142,7 +144,7 @@ func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
 		text += fmt.Sprintf(", %d resting after trouble", q.Resting)
 	}
 	if q.Oldest != nil {
-		text += ", the oldest wanted " + ago(*q.Oldest, now)
+		text += ", the oldest wanted " + print.Ago(*q.Oldest, now)
 	}
 	a.hint("%s", text)
 	for _, window := range []int{300, 3600} {
@@ -175,7 +177,7 @@ func endedText(ended []api.CompileEnded, seconds int) string {
 
 // nowText is a compilation that runs.
 func nowText(c api.Compilation, now time.Time) string {
-	text := fmt.Sprintf("%s: %d %s in %s for %s, wanted %s", c.State, c.ID, c.Node, c.Environment, priorityText(c.Priority), ago(c.WantedAt, now))
+	text := fmt.Sprintf("%s: %d %s in %s for %s, wanted %s", c.State, c.ID, c.Node, c.Environment, priorityText(c.Priority), print.Ago(c.WantedAt, now))
 	if c.State == "running" {
 		text += ", by " + c.Worker
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -23,14 +25,14 @@ func (a *app) compileShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			record, err := ask[api.CompilationRecord](cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
+			record, err := ask(cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(record)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(record)
 			}
-			return a.printRows(nil, recordRows(record, time.Now()))
+			return a.printer().Rows(nil, recordRows(record, time.Now()))
 		},
 	}
 }
@@ -41,7 +43,7 @@ func (a *app) compilationNamed(cmd *cobra.Command, name string) (string, error) 
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return name, nil
 	}
-	page, err := ask[api.List[api.Compilation]](cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
+	page, err := ask(cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +64,7 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 	add("node", r.Node)
 	add("environment", r.Environment+", version "+short(r.Version))
 	add("state", compilationState(r.Compilation))
-	add("wanted", fmt.Sprintf("%s, for %s", ago(r.WantedAt, now), priorityText(r.Priority)))
+	add("wanted", fmt.Sprintf("%s, for %s", print.Ago(r.WantedAt, now), priorityText(r.Priority)))
 	if r.Checks != 0 {
 		add("checks", fmt.Sprintf("the catalog of %d, which was used again", r.Checks))
 	}
@@ -72,12 +74,12 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 		add("trouble", compilationError(r.Compilation))
 	}
 	if r.FinishedAt != nil {
-		add("finished", ago(*r.FinishedAt, now))
+		add("finished", print.Ago(*r.FinishedAt, now))
 	}
 	add("catalog", short(r.Catalog))
 	if r.WallMillis > 0 {
 		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", compilationTook(r.Compilation),
-			durationText(time.Duration(r.CPUMillis)*time.Millisecond), bytesText(r.PeakBytes)))
+			durationText(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
 	}
 	if in := r.Inputs; in != nil {
 		add("read", fmt.Sprintf("%d values, %d files and directories, %d questions", in.Values, in.Sources, in.Questions))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -84,7 +86,7 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 			a.hint("%d of %d: %s: %s", len(found), len(order.nodes), v.Node, v.Outcome)
 		}
 	}
-	if err := printList(a, found, verificationTable(time.Now())); err != nil {
+	if err := print.List(a.printer(), found, verificationTable(time.Now())); err != nil {
 		return err
 	}
 	if err := a.printDifferences(found); err != nil {
@@ -97,15 +99,14 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 func (o *verifyOrder) choose(ctx context.Context, client *api.Client) error {
 	switch {
 	case o.all:
-		return api.All(ctx, client, api.NodeList, func(after string) any {
+		return api.All(ctx, client, api.NodeList, func(after string) api.NodeListRequest {
 			return api.NodeListRequest{Environment: o.environment, After: after}
 		}, func(node api.Node) error {
 			o.nodes = append(o.nodes, node.Name)
 			return nil
 		})
 	case o.sample > 0:
-		var page api.List[string]
-		err := client.Call(ctx, api.CompileSample, api.CompileSampleRequest{Environment: o.environment, Sample: o.sample}, &page)
+		page, err := api.CompileSample.Call(ctx, client, api.CompileSampleRequest{Environment: o.environment, Sample: o.sample})
 		o.nodes = page.Items
 		return err
 	}
@@ -114,8 +115,7 @@ func (o *verifyOrder) choose(ctx context.Context, client *api.Client) error {
 
 // verify verifies one. A node that has no catalog of the version is no error among many.
 func (o *verifyOrder) verify(ctx context.Context, client *api.Client, node string) (api.Verification, error) {
-	var v api.Verification
-	err := client.Call(ctx, api.CompileVerify, api.CompileVerifyRequest{Node: node, Version: o.version}, &v)
+	v, err := api.CompileVerify.Call(ctx, client, api.CompileVerifyRequest{Node: node, Version: o.version})
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind == fault.NotFound && len(o.nodes) > 1 {
 		return api.Verification{
 			Node: node, Version: o.version, Outcome: "not-comparable", Cause: "hand", Reason: known.Detail, Differences: []api.VerifyDifference{},
@@ -141,28 +141,28 @@ func verifyVerdict(found []api.Verification) error {
 	return nil
 }
 
-func verificationTable(now time.Time) table[api.Verification] {
-	return table[api.Verification]{
-		columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
-		row: func(v api.Verification) []string {
+func verificationTable(now time.Time) print.Table[api.Verification] {
+	return print.Table[api.Verification]{
+		Columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
+		Row: func(v api.Verification) []string {
 			count := ""
 			if v.Count > 0 {
 				count = fmt.Sprint(v.Count)
 			}
 			when := ""
 			if !v.At.IsZero() {
-				when = ago(v.At, now)
+				when = print.Ago(v.At, now)
 			}
 			return []string{v.Node, v.Environment, short(v.Version), short(v.Catalog), v.Outcome, count, v.Reason, when}
 		},
-		name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
-		empty: "Nothing was verified.",
+		Name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
+		Empty: "Nothing was verified.",
 	}
 }
 
 // printDifferences shows people what differs.
 func (a *app) printDifferences(found []api.Verification) error {
-	if a.asJSON() || a.quiet {
+	if a.printer().AsJSON() || a.quiet {
 		return nil
 	}
 	var out strings.Builder
@@ -170,10 +170,10 @@ func (a *app) printDifferences(found []api.Verification) error {
 		for _, d := range v.Differences {
 			fmt.Fprintf(&out, "\n%s: %s\n", v.Node, strings.TrimSpace(d.Resource+" "+d.What))
 			if d.Tutti != "" {
-				fmt.Fprintf(&out, "  Tutti         %s\n", oneLine(d.Tutti))
+				fmt.Fprintf(&out, "  Tutti         %s\n", print.OneLine(d.Tutti))
 			}
 			if d.Plain != "" {
-				fmt.Fprintf(&out, "  plain Puppet  %s\n", oneLine(d.Plain))
+				fmt.Fprintf(&out, "  plain Puppet  %s\n", print.OneLine(d.Plain))
 			}
 		}
 		if v.Count > len(v.Differences) {
@@ -194,7 +194,7 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 		Example: `  tutti compile verifications
   tutti compile verifications --outcome differs -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(cmd.Context(), a, api.CompileVerified, func(after string) any {
+			return list(cmd.Context(), a, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
 				request.After = after
 				return request
 			}, verificationTable(time.Now()))

@@ -81,8 +81,8 @@ func missingBlobs(ctx context.Context, client *api.Client, digests []fleet.Diges
 		for _, digest := range digests[:n] {
 			request.Digests = append(request.Digests, string(digest))
 		}
-		var answer api.BlobMissingResponse
-		if err := client.Call(ctx, api.BlobMissing, request, &answer); err != nil {
+		answer, err := api.BlobMissing.Call(ctx, client, request)
+		if err != nil {
 			return nil, err
 		}
 		for _, digest := range answer.Missing {
@@ -109,7 +109,7 @@ func firstPart(digests []fleet.Digest, sizes map[fleet.Digest]int64) []fleet.Dig
 func uploadPart(ctx context.Context, client *api.Client, bundle *code.Bundle, part []fleet.Digest, sizes map[fleet.Digest]int64) error {
 	reader, writer := io.Pipe()
 	go func() { _ = writer.CloseWithError(writeArchive(writer, bundle, part, sizes)) }()
-	err := client.Upload(ctx, api.BlobUpload, reader, &api.BlobUploadResponse{})
+	_, err := api.BlobUpload.Send(ctx, client, reader)
 	_ = reader.CloseWithError(err) // ends the writer if the server answered early
 	return err
 }
@@ -142,9 +142,8 @@ func deploy(ctx context.Context, client *api.Client, environment string, from so
 	if err != nil {
 		return api.Deployed{}, err
 	}
-	var version api.Deployed
-	err = client.Call(ctx, api.VersionDeploy, api.DeployRequest{
+	version, err := api.VersionDeploy.Call(ctx, client, api.DeployRequest{
 		Environment: environment, Commit: from.commit, Origin: from.origin, Manifest: manifest, Check: check,
-	}, &version)
+	})
 	return version, err
 }

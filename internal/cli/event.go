@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -126,19 +128,19 @@ func (a *app) eventList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			events, err := ask[api.List[api.Event]](cmd.Context(), a, api.EventList, api.EventListRequest{
+			events, err := ask(cmd.Context(), a, api.EventList, api.EventListRequest{
 				After: after, Limit: limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
 			})
 			if err != nil {
 				return err
 			}
-			err = printList(a, events.Items, table[api.Event]{
-				columns: []string{"number", "time", "node", "status", "what"},
-				row: func(e api.Event) []string {
+			err = print.List(a.printer(), events.Items, print.Table[api.Event]{
+				Columns: []string{"number", "time", "node", "status", "what"},
+				Row: func(e api.Event) []string {
 					return []string{fmt.Sprint(e.Number), e.Time.Local().Format(time.DateTime), e.Node, eventStatus(e), eventText(e)}
 				},
-				name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
-				empty: "No events.",
+				Name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
+				Empty: "No events.",
 			})
 			if err == nil && events.Next != "" {
 				a.hint("There are more: --after %s", events.Next)
@@ -156,7 +158,7 @@ func (a *app) eventList() *cobra.Command {
 func (a *app) printEvent(e api.Event) error {
 	switch a.output {
 	case "json", "jsonl":
-		return encodeJSON(a.system.Out, e)
+		return print.Line(a.system.Out, e)
 	case "name":
 		_, err := fmt.Fprintln(a.system.Out, e.Number)
 		return err
@@ -207,7 +209,7 @@ func eventText(e api.Event) string {
 		}
 		return text + " (" + e.Environment + ")"
 	case "alarm":
-		return "ALARM: " + oneLine(e.Message)
+		return "ALARM: " + print.OneLine(e.Message)
 	case "missing":
 		return fmt.Sprintf("%d events are missing: the node had no room for them", e.Missing)
 	}
@@ -218,7 +220,7 @@ func eventText(e api.Event) string {
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
-	return oneLine(text)
+	return print.OneLine(text)
 }
 
 // coloured shows failures red, changes green or, when they put right what somebody else changed, yellow.

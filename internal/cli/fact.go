@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -39,14 +41,14 @@ func (a *app) factList() *cobra.Command {
 func (a *app) listPaths(cmd *cobra.Command) error {
 	q := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path"), column("type")}, OrderBy: []pql.Order{{Field: column("path")}}}
 	t := rowTable([]string{"path", "type"}, "No facts yet.", false)
-	plain := t.row
-	t.row = func(row json.RawMessage) []string {
+	plain := t.Row
+	t.Row = func(row json.RawMessage) []string {
 		cells := plain(row)
 		cells[0] = dotted(cells[0])
 		return cells
 	}
-	t.name = func(row json.RawMessage) string { return t.row(row)[0] }
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) table[json.RawMessage] { return t })
+	t.Name = func(row json.RawMessage) string { return t.Row(row)[0] }
+	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
 }
 
 // dotted is a JSON list of steps as a path.
@@ -126,9 +128,9 @@ func onNodes(q *pql.Query, condition string) error {
 
 // ask asks a query that is made here and prints its rows as a list under headings.
 func (a *app) ask(cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) table[json.RawMessage] {
+	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
 		t := rowTable(columns, empty, false)
-		t.columns = headings
+		t.Columns = headings
 		return t
 	})
 }
@@ -150,7 +152,7 @@ func (a *app) nodeFacts() *cobra.Command {
 			return exactly(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			facts, err := ask[api.Facts](cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
+			facts, err := ask(cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
@@ -165,10 +167,10 @@ func (a *app) nodeFacts() *cobra.Command {
 					return err
 				}
 			}
-			if a.asJSON() {
-				return a.printJSON(values)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(values)
 			}
-			return a.printRows([]string{"fact", "value"}, flatten(prefix, values, nil))
+			return a.printer().Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
 		},
 	}
 }

@@ -36,8 +36,10 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 			}
 			entries := sentFile(upload, args[1])
 			return a.launch(cmd, o, newJob{
-				does: "file " + upload.name, op: api.JobFile, client: upload.client, prepare: upload.send,
-				request: func(order api.JobOrder) any { return api.JobFileRequest{JobOrder: order, Files: entries} },
+				does: "file " + upload.name, client: upload.client, prepare: upload.send,
+				send: ordered(api.JobFile, func(order api.JobOrder) api.JobFileRequest {
+					return api.JobFileRequest{JobOrder: order, Files: entries}
+				}),
 			})
 		},
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -27,22 +29,22 @@ func (a *app) groupList() *cobra.Command {
 				return err
 			}
 			depths := depthsOf(groups)
-			return printList(a, groups, table[api.Group]{
-				columns: []string{"group", "environment", "classes", "pinned", "rule"},
-				row: func(g api.Group) []string {
+			return print.List(a.printer(), groups, print.Table[api.Group]{
+				Columns: []string{"group", "environment", "classes", "pinned", "rule"},
+				Row: func(g api.Group) []string {
 					return []string{
 						indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
-						shortened(first(defective(g), g.RuleText), 100),
+						print.Shortened(first(defective(g), g.RuleText), 100),
 					}
 				},
-				name: func(g api.Group) string { return g.Name },
+				Name: func(g api.Group) string { return g.Name },
 			})
 		},
 	}
 }
 
 func (a *app) groups(cmd *cobra.Command) ([]api.Group, error) {
-	list, err := ask[api.List[api.Group]](cmd.Context(), a, api.GroupList, nil)
+	list, err := ask(cmd.Context(), a, api.GroupList, api.Nothing{})
 	return list.Items, err
 }
 
@@ -83,7 +85,7 @@ func (a *app) groupShow() *cobra.Command {
 			if nodes {
 				return a.groupNodes(cmd, args[0])
 			}
-			group, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
+			group, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
 			if err != nil {
 				return err
 			}
@@ -96,17 +98,19 @@ func (a *app) groupShow() *cobra.Command {
 
 // groupNodes lists a group's nodes as the server finds them.
 func (a *app) groupNodes(cmd *cobra.Command, group string) error {
-	next := func(after string) any { return api.GroupNodesRequest{Group: group, After: after, Limit: 1000} }
-	return list(cmd.Context(), a, api.GroupNodes, next, table[api.GroupNode]{
-		columns: []string{"node", "pinned"},
-		row: func(n api.GroupNode) []string {
+	next := func(after string) api.GroupNodesRequest {
+		return api.GroupNodesRequest{Group: group, After: after, Limit: 1000}
+	}
+	return list(cmd.Context(), a, api.GroupNodes, next, print.Table[api.GroupNode]{
+		Columns: []string{"node", "pinned"},
+		Row: func(n api.GroupNode) []string {
 			if n.Pinned {
 				return []string{n.Name, "pinned"}
 			}
 			return []string{n.Name, ""}
 		},
-		name:  func(n api.GroupNode) string { return n.Name },
-		empty: "No known node is in the group. A group without rule and pins has none of its own.",
+		Name:  func(n api.GroupNode) string { return n.Name },
+		Empty: "No known node is in the group. A group without rule and pins has none of its own.",
 	})
 }
 
@@ -129,8 +133,8 @@ func (a *app) completeGroup(cmd *cobra.Command, args []string, toComplete string
 }
 
 func (a *app) printGroup(g api.Group) error {
-	if a.asJSON() {
-		return a.printJSON(g)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(g)
 	}
 	rows := [][]string{
 		{"Group", g.Name},
@@ -140,7 +144,7 @@ func (a *app) printGroup(g api.Group) error {
 		{"Environment", groupEnvironment(g)},
 		{"Rule", g.RuleText},
 		{"Pinned nodes", strings.Join(g.Nodes, " ")},
-		{"Changed", agoOf(g.ChangedAt, time.Now()) + by(g.ChangedBy) + fmt.Sprintf(", revision %d", g.Revision)},
+		{"Changed", print.AgoOf(g.ChangedAt, time.Now()) + by(g.ChangedBy) + fmt.Sprintf(", revision %d", g.Revision)},
 	}
 	if g.Defect != "" {
 		rows = append(rows, []string{"Defect", g.Defect})
@@ -153,7 +157,7 @@ func (a *app) printGroup(g api.Group) error {
 	for _, class := range sorted(g.Data) {
 		rows = append(rows, valueRows("Data", class+"::", g.Data[class])...)
 	}
-	return a.printRows(nil, rows)
+	return a.printer().Rows(nil, rows)
 }
 
 func by(actor string) string {
@@ -188,7 +192,7 @@ func (a *app) groupDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.GroupDelete, api.GroupDeleteRequest{Group: args[0]}, nil); err != nil {
+			if _, err := api.GroupDelete.Call(cmd.Context(), client, api.GroupDeleteRequest{Group: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Group %q is deleted", args[0])

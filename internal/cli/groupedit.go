@@ -166,7 +166,7 @@ not and parentheses. Keys with other characters than letters, digits, _ and - ar
 			if err := flags.change(cmd, &spec); err != nil {
 				return err
 			}
-			group, err := ask[api.Group](cmd.Context(), a, api.GroupCreate, api.GroupCreateRequest{Spec: spec})
+			group, err := ask(cmd.Context(), a, api.GroupCreate, api.GroupCreateRequest{Spec: spec})
 			if err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func (a *app) groupEdit() *cobra.Command {
   tutti group edit 'Web servers' --rule '' --description 'by hand only'
   tutti group edit 'All Nodes' --class base`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, err := ask[api.Group](cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
+			old, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
 			if err != nil {
 				return err
 			}
@@ -194,7 +194,7 @@ func (a *app) groupEdit() *cobra.Command {
 			if err := flags.change(cmd, &spec); err != nil {
 				return err
 			}
-			group, err := ask[api.Group](cmd.Context(), a, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision})
+			group, err := ask(cmd.Context(), a, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision})
 			if err != nil {
 				return err
 			}

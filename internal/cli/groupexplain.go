@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -18,12 +20,12 @@ in, what a group below overrides, and what groups disagree about. With --all als
 the condition that keeps it out.`,
 		Example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := ask[api.GroupExplanation](cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
+			e, err := ask(cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(e)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(e)
 			}
 			return a.printExplanation(e, all)
 		},
@@ -45,7 +47,7 @@ func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
 			rows = append(rows, []string{indent(m.Name, m.Depth), standing(m), whyOf(m)})
 		}
 	}
-	if err := a.printRows([]string{"group", "node", "why"}, rows); err != nil {
+	if err := a.printer().Rows([]string{"group", "node", "why"}, rows); err != nil {
 		return err
 	}
 	rows = nil
@@ -58,7 +60,7 @@ func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
 	}
 	if len(rows) > 0 {
 		_, _ = fmt.Fprintln(a.system.Out)
-		if err := a.printRows([]string{"what", "value", "from group", "through", "state"}, rows); err != nil {
+		if err := a.printer().Rows([]string{"what", "value", "from group", "through", "state"}, rows); err != nil {
 			return err
 		}
 	}
@@ -72,7 +74,7 @@ func (a *app) printConflicts(e api.GroupExplanation) {
 		for _, o := range c.Origins {
 			sides = append(sides, fmt.Sprintf("%s from %q", valueOf(o), o.Group))
 		}
-		_, _ = fmt.Fprintln(a.system.Out, oneLine(fmt.Sprintf("CONFLICT: %s is %s", itemName(c.Kind, c.Class, c.Name), strings.Join(sides, " and "))))
+		_, _ = fmt.Fprintln(a.system.Out, print.OneLine(fmt.Sprintf("CONFLICT: %s is %s", itemName(c.Kind, c.Class, c.Name), strings.Join(sides, " and "))))
 	}
 	if len(e.Conflicts) > 0 {
 		a.hint("With a conflict the node gets no catalog. Let one of the groups be below the other, or give the same value.")
@@ -111,7 +113,7 @@ func whyOf(m api.GroupMembership) string {
 			parts = append(parts, fmt.Sprintf("%s: %s, %s", f.Condition, yesNo(f.Holds), found))
 		}
 	}
-	return shortened(strings.Join(parts, "; "), 300)
+	return print.Shortened(strings.Join(parts, "; "), 300)
 }
 
 func yesNo(holds bool) string {
@@ -139,5 +141,5 @@ func valueOf(o api.GroupOrigin) string {
 	if o.Kind == "class" {
 		return ""
 	}
-	return shortened(string(o.Value), 80)
+	return print.Shortened(string(o.Value), 80)
 }

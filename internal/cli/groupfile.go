@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -61,22 +63,22 @@ its identity by its name; to rename one, give its id beside the new name.
 
 // applyGroups shows, then makes exactly what was shown.
 func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error {
-	plan, err := ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
+	plan, err := ask(cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
 	if err != nil {
 		return err
 	}
-	if !a.asJSON() {
+	if !a.printer().AsJSON() {
 		a.printChanges(plan.Changes)
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
-		if plan, err = ask[api.GroupApplyResponse](cmd.Context(), a, api.GroupApply, request); err != nil {
+		if plan, err = ask(cmd.Context(), a, api.GroupApply, request); err != nil {
 			return err
 		}
 		a.hint("Applied")
 	}
-	if a.asJSON() {
-		return a.printJSON(plan)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(plan)
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func (a *app) printChanges(changes []api.GroupChange) {
 	count := map[string]int{}
 	for _, c := range changes {
 		count[c.Kind]++
-		_, _ = fmt.Fprintf(a.system.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, oneLine(c.Name))
+		_, _ = fmt.Fprintf(a.system.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, print.OneLine(c.Name))
 		for _, d := range c.Differences {
 			if c.Kind == "delete" {
 				continue // it all goes
@@ -106,7 +108,7 @@ func (a *app) printChanges(changes []api.GroupChange) {
 }
 
 func difference(d api.GroupDifference) string {
-	before, after := shortened(oneLine(d.Old), 200), shortened(oneLine(d.New), 200)
+	before, after := print.Shortened(print.OneLine(d.Old), 200), print.Shortened(print.OneLine(d.New), 200)
 	switch {
 	case d.Old == "":
 		return after
@@ -175,8 +177,8 @@ func (a *app) groupExport() *cobra.Command {
 				}
 				file.Groups = append(file.Groups, exported(g))
 			}
-			if a.asJSON() {
-				return a.printJSON(file)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(file)
 			}
 			text, err := formatGroups(file)
 			if err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -17,21 +19,21 @@ func (a *app) catalogInputs() *cobra.Command {
 			"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
 		Example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := ask[api.CatalogInputs](cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
+			in, err := ask(cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(in)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(in)
 			}
 			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
-				ago(in.CompiledAt, time.Now()))
+				print.Ago(in.CompiledAt, time.Now()))
 			a.hintStanding(in)
-			return printList(a, inputRows(in), table[inputRow]{
-				columns: []string{"kind", "what"},
-				row:     func(r inputRow) []string { return []string{r.kind, r.what} },
-				name:    func(r inputRow) string { return r.what },
-				empty:   "Nothing was read.",
+			return print.List(a.printer(), inputRows(in), print.Table[inputRow]{
+				Columns: []string{"kind", "what"},
+				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
+				Name:    func(r inputRow) string { return r.what },
+				Empty:   "Nothing was read.",
 			})
 		},
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -44,16 +46,16 @@ func (a *app) jobList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, left := newListing(a, jobTable(time.Now())), limit
+			l, left := print.NewListing(a.printer(), jobTable(time.Now())), limit
 			for after := ""; left > 0; {
 				page := request
 				page.After, page.Limit = after, min(left, 1000)
-				var jobs api.List[api.Job]
-				if err := client.Call(cmd.Context(), api.JobList, page, &jobs); err != nil {
+				jobs, err := api.JobList.Call(cmd.Context(), client, page)
+				if err != nil {
 					return wrongInput(err)
 				}
 				for _, job := range jobs.Items {
-					if err := l.add(job); err != nil {
+					if err := l.Add(job); err != nil {
 						return err
 					}
 				}
@@ -62,7 +64,7 @@ func (a *app) jobList() *cobra.Command {
 				}
 				after = jobs.Next
 			}
-			return l.end()
+			return l.End()
 		},
 	}
 	flags := cmd.Flags()
@@ -78,14 +80,14 @@ func (a *app) jobList() *cobra.Command {
 	return cmd
 }
 
-func jobTable(now time.Time) table[api.Job] {
-	return table[api.Job]{
-		columns: []string{"id", "state", "what", "nodes", "succeeded", "created", "by", "description"},
-		row: func(j api.Job) []string {
-			return []string{j.ID, j.State, jobText(j), strconv.Itoa(j.Nodes), strconv.Itoa(j.Counts["succeeded"]), ago(j.CreatedAt, now), j.Actor, j.Description}
+func jobTable(now time.Time) print.Table[api.Job] {
+	return print.Table[api.Job]{
+		Columns: []string{"id", "state", "what", "nodes", "succeeded", "created", "by", "description"},
+		Row: func(j api.Job) []string {
+			return []string{j.ID, j.State, jobText(j), strconv.Itoa(j.Nodes), strconv.Itoa(j.Counts["succeeded"]), print.Ago(j.CreatedAt, now), j.Actor, j.Description}
 		},
-		name:  func(j api.Job) string { return j.ID },
-		empty: "No such jobs. `tutti run`, `tutti task run` and `tutti command run` make one.",
+		Name:  func(j api.Job) string { return j.ID },
+		Empty: "No such jobs. `tutti run`, `tutti task run` and `tutti command run` make one.",
 	}
 }
 
@@ -117,12 +119,12 @@ others: a state, final, failing (over, without success) or all.`,
 			if err != nil {
 				return err
 			}
-			var job api.Job
-			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
+			if err != nil {
 				return err
 			}
-			if a.asJSON() && state == "" {
-				return a.printJSON(job)
+			if a.printer().AsJSON() && state == "" {
+				return a.printer().JSON(job)
 			}
 			runs, err := runsOf(cmd.Context(), client, job, state)
 			if err != nil {
@@ -133,7 +135,7 @@ others: a state, final, failing (over, without success) or all.`,
 					return err
 				}
 			}
-			return printList(a, runs, runTable())
+			return print.List(a.printer(), runs, runTable())
 		},
 	}
 	cmd.Flags().StringVar(&state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
@@ -151,7 +153,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 		states = []string{"waiting", "sent", "running", "failing"}
 	}
 	for _, s := range states {
-		err = api.All(ctx, client, api.JobRuns, func(after string) any {
+		err = api.All(ctx, client, api.JobRuns, func(after string) api.JobRunsRequest {
 			return api.JobRunsRequest{Job: job.ID, State: s, After: after, Limit: 1000}
 		}, func(r api.JobRun) error {
 			runs = append(runs, r)
@@ -170,7 +172,7 @@ func (a *app) printJob(j api.Job) error {
 	rows := [][]string{
 		{"Job", j.ID + ", " + jobText(j)},
 		{"State", strings.TrimSuffix(j.State+": "+j.Reason, ": ")},
-		{"Ordered", ago(j.CreatedAt, now) + " by " + j.Actor},
+		{"Ordered", print.Ago(j.CreatedAt, now) + " by " + j.Actor},
 		{"Nodes", fmt.Sprintf("%d: %s", j.Nodes, countsText(j.Counts))},
 		{"Targets", targetsText(j.Targets)},
 	}
@@ -191,9 +193,9 @@ func (a *app) printJob(j api.Job) error {
 		}
 	}
 	if j.FinishedAt != nil {
-		rows = append(rows, []string{"Ended", agoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
+		rows = append(rows, []string{"Ended", print.AgoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
 	}
-	if err := a.printRows(nil, rows); err != nil {
+	if err := a.printer().Rows(nil, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(a.system.Out)

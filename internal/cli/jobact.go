@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -27,8 +29,8 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 			if err != nil {
 				return err
 			}
-			var job api.Job
-			if err := client.Call(cmd.Context(), api.JobShow, api.JobRequest{Job: args[0]}, &job); err != nil {
+			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
+			if err != nil {
 				return err
 			}
 			return a.watchWith(cmd.Context(), client, job, events && job.Kind == "puppet")
@@ -47,12 +49,12 @@ agent can do that. A job that is over stays as it is.`,
 		Example:           "  tutti job stop 12\n  tutti job stop 12 --kill",
 		ValidArgsFunction: a.completeJob(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := ask[api.Job](cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
+			job, err := ask(cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(job)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(job)
 			}
 			_, err = fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
 			return err
@@ -115,16 +117,16 @@ func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node strin
 
 // listOutput prints lines of output for programs.
 func (a *app) listOutput(ctx context.Context, client *api.Client, job, node string) error {
-	l := newListing(a, table[api.JobLine]{
-		columns: []string{"node", "stream", "number", "text"},
-		row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
-		name:    func(l api.JobLine) string { return l.Node },
-		empty:   "No output.",
+	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
+		Columns: []string{"node", "stream", "number", "text"},
+		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
+		Name:    func(l api.JobLine) string { return l.Node },
+		Empty:   "No output.",
 	})
-	if err := outputOf(ctx, client, job, node, l.add); err != nil {
+	if err := outputOf(ctx, client, job, node, l.Add); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 func (a *app) jobRerun() *cobra.Command {
@@ -171,10 +173,10 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 			}
 			request.MaxFailures, request.Description, request.SkipDenied = o.maxFailures.limit, o.description, o.skipDenied
 			n.order.SkipDenied, n.order.WaitOffline = o.skipDenied, api.WholeSeconds(o.waitOffline)
-			n.request = func(order api.JobOrder) any {
+			n.send = ordered(api.JobRerun, func(order api.JobOrder) api.JobRerunRequest {
 				request.DryRun, request.Expect = order.DryRun, order.Expect
 				return request
-			}
+			})
 			return n.run(cmd.Context())
 		},
 	}
@@ -189,13 +191,13 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 
 // rerun looks at the job that is ordered again.
 func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
-	n = newJob{app: a, op: api.JobRerun}
+	n = newJob{app: a}
 	request.Job = id
 	if n.client, err = a.client(); err != nil {
 		return n, request, err
 	}
-	var job api.Job
-	if err := n.client.Call(ctx, api.JobShow, api.JobRequest{Job: id}, &job); err != nil {
+	job, err := api.JobShow.Call(ctx, n.client, api.JobRequest{Job: id})
+	if err != nil {
 		return n, request, err
 	}
 	n.does = jobText(job)
@@ -205,8 +207,8 @@ func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags
 	if job.Kind != "task" {
 		return n, request, usageError{fault.New(fault.Invalid, "job %s is no task and has no parameters", id)}
 	}
-	var t api.Task
-	if err := n.client.Call(ctx, api.TaskShow, api.TaskRequest{Environment: job.Environment, Task: job.Title}, &t); err != nil {
+	t, err := api.TaskShow.Call(ctx, n.client, api.TaskRequest{Environment: job.Environment, Task: job.Title})
+	if err != nil {
 		return n, request, wrongTask(err)
 	}
 	given, err := a.readParams(words, p, t)

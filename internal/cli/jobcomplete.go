@@ -25,7 +25,7 @@ func (a *app) completeNodes(cmd *cobra.Command, _ []string, begun string) ([]str
 	if last != "" {
 		request.Where = `certname ~ "^` + strings.ReplaceAll(regexp.QuoteMeta(last), `\`, `\\`) + `"`
 	}
-	list, err := ask[api.List[api.Node]](completing(cmd), a, api.NodeList, request)
+	list, err := ask(completing(cmd), a, api.NodeList, request)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -42,7 +42,7 @@ func (a *app) completeTask(cmd *cobra.Command, args []string, begun string) ([]s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	environment, _ := cmd.Flags().GetString("environment")
-	list, err := ask[api.List[api.Task]](completing(cmd), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
+	list, err := ask(completing(cmd), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -65,7 +65,7 @@ func (a *app) completeJob(active bool) cobra.CompletionFunc {
 		if active {
 			request.State = "active"
 		}
-		list, err := ask[api.List[api.Job]](completing(cmd), a, api.JobList, request)
+		list, err := ask(completing(cmd), a, api.JobList, request)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

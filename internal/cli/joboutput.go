@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -33,7 +35,7 @@ func (s *runStream) print(ctx context.Context, r api.JobRun) error {
 	if err != nil {
 		return err
 	}
-	return encodeJSON(s.system.Out, result)
+	return print.Line(s.system.Out, result)
 }
 
 // resultOf reads what a run wrote. A server that is away for a while is asked again, as
@@ -63,7 +65,7 @@ func (a *app) patiently(ctx context.Context, try func() error) error {
 			return err
 		}
 		if n == 0 {
-			_, _ = fmt.Fprintln(a.system.Err, oneLine(explain(err)+"; the job goes on, trying again"))
+			_, _ = fmt.Fprintln(a.system.Err, print.OneLine(explain(err)+"; the job goes on, trying again"))
 		}
 		pause := time.NewTimer(retryPause)
 		select {
@@ -95,7 +97,7 @@ func readResult(ctx context.Context, client *api.Client, job string, r api.JobRu
 
 // outputOf hands over the lines of a run; those of all runs for an empty node.
 func outputOf(ctx context.Context, client *api.Client, job, node string, each func(api.JobLine) error) error {
-	return api.All(ctx, client, api.JobOutput, func(after string) any {
+	return api.All(ctx, client, api.JobOutput, func(after string) api.JobOutputRequest {
 		return api.JobOutputRequest{Job: job, Node: node, After: after, Limit: 1000}
 	}, each)
 }

@@ -31,7 +31,7 @@ from the catalogs that nodes applied last to those that they have now. Nothing r
 				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
 			}
 			o.ordered, o.dryRun = true, true
-			n := newJob{app: a, flags: o, op: api.JobPuppet, request: func(order api.JobOrder) any { return p.make(order) }}
+			n := newJob{app: a, flags: o, send: ordered(api.JobPuppet, p.make)}
 			if n.order, err = a.order(o); err != nil {
 				return err
 			}
@@ -53,11 +53,11 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if err != nil {
 		return err
 	}
-	if n.asJSON() {
-		return n.printJSON(plan)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(plan)
 	}
-	var apps api.List[api.App]
-	if err := n.client.Call(ctx, api.AppList, api.AppListRequest{}, &apps); err != nil {
+	apps, err := api.AppList.Call(ctx, n.client, api.AppListRequest{})
+	if err != nil {
 		return err
 	}
 	limit := "none"

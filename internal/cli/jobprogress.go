@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 )
 
@@ -39,7 +41,7 @@ func (p *plainProgress) ended(r api.JobRun) { p.note(runLine(r)) }
 
 func (p *plainProgress) happened(e api.Event) { p.note(eventLine(e)) }
 
-func (p *plainProgress) note(text string) { _, _ = fmt.Fprintln(p.out, oneLine(text)) }
+func (p *plainProgress) note(text string) { _, _ = fmt.Fprintln(p.out, print.OneLine(text)) }
 
 func (p *plainProgress) draw(s jobStanding) {
 	if !jobOver(s.job.State) {
@@ -196,7 +198,7 @@ func (p *liveProgress) drawLine(line string) {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
 	for i, line := range lines {
-		line = shortened(oneLine(line), max(20, p.width-1)) // a line that wraps would be two
+		line = print.Shortened(print.OneLine(line), max(20, p.width-1)) // a line that wraps would be two
 		if i >= fresh && p.colours {
 			line = "\x1b[31m" + line + "\x1b[0m"
 		}

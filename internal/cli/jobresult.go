@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 )
 
@@ -25,7 +27,7 @@ func (w *watcher) report(ctx context.Context) error {
 	case "json":
 		return w.reportJSON(ctx, runs)
 	case "csv", "name":
-		return printList(w.app, runs, runTable())
+		return print.List(w.app.printer(), runs, runTable())
 	}
 	return w.printGroups(ctx, w.client, w.job.ID, runs)
 }
@@ -35,14 +37,14 @@ func sortedRuns(runs map[string]api.JobRun) []api.JobRun {
 }
 
 // runTable is runs for people, without what they wrote.
-func runTable() table[api.JobRun] {
-	return table[api.JobRun]{
-		columns: []string{"node", "state", "exit code", "took", "reason"},
-		row: func(r api.JobRun) []string {
+func runTable() print.Table[api.JobRun] {
+	return print.Table[api.JobRun]{
+		Columns: []string{"node", "state", "exit code", "took", "reason"},
+		Row: func(r api.JobRun) []string {
 			return []string{r.Node, stateText(r.State), numberOf(r.ExitCode), strings.Trim(tookText(r), " ()"), reasonOf(r)}
 		},
-		name:  func(r api.JobRun) string { return r.Node },
-		empty: "No such runs.",
+		Name:  func(r api.JobRun) string { return r.Node },
+		Empty: "No such runs.",
 	}
 }
 
@@ -63,8 +65,9 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := w.patiently(ctx, func() error { // events do not have all of it
-		return w.client.Call(ctx, api.JobShow, api.JobRequest{Job: w.job.ID}, &w.job)
+	err := w.patiently(ctx, func() (err error) { // events do not have all of it
+		w.job, err = api.JobShow.Call(ctx, w.client, api.JobRequest{Job: w.job.ID})
+		return err
 	})
 	if err != nil {
 		return err
@@ -92,7 +95,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 
 // part writes a piece of a document of JSON.
 func (a *app) part(before string, value any, indent string) error {
-	text, err := marshal(value)
+	text, err := print.Marshal(value)
 	if err != nil {
 		return err
 	}
@@ -154,7 +157,7 @@ func stateRank(state string) int { return slices.Index(stateOrder, state) }
 // printGroups prints the runs, and what they wrote, once for all that wrote the same.
 func (a *app) printGroups(ctx context.Context, client *api.Client, job string, runs []api.JobRun) error {
 	for _, group := range grouped(runs) {
-		if _, err := fmt.Fprintln(a.system.Out, oneLine(groupHead(group))); err != nil {
+		if _, err := fmt.Fprintln(a.system.Out, print.OneLine(groupHead(group))); err != nil {
 			return err
 		}
 		if group[0].Output.Lines == 0 {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -17,10 +19,19 @@ type newJob struct {
 	client  *api.Client
 	flags   orderFlags
 	does    string                      // what it does, to go on with "on 3 nodes"
-	op      api.Operation               //
-	request func(plan api.JobOrder) any // the request with what changes between plan and start
+	send    ordering                    // with what changes between plan and start
 	prepare func(context.Context) error // before the start; may be nil
 	order   api.JobOrder
+}
+
+// ordering sends an order: once for its plan, and once to start it.
+type ordering func(ctx context.Context, client *api.Client, order api.JobOrder) (api.JobStarted, error)
+
+// ordered sends what request makes of an order.
+func ordered[Request any](op api.Op[Request, api.JobStarted], request func(api.JobOrder) Request) ordering {
+	return func(ctx context.Context, client *api.Client, order api.JobOrder) (api.JobStarted, error) {
+		return op.Call(ctx, client, request(order))
+	}
 }
 
 // run shows which nodes are meant, asks if they are many, starts the job and follows it.
@@ -58,14 +69,13 @@ func (n *newJob) run(ctx context.Context) error {
 func (n *newJob) plan(ctx context.Context) (api.JobPlan, error) {
 	asked := n.order
 	asked.DryRun = true
-	var answer api.JobStarted
-	err := n.client.Call(ctx, n.op, n.request(asked), &answer)
+	answer, err := n.send(ctx, n.client, asked)
 	return answer.Plan, wrongInput(err)
 }
 
 func (n *newJob) start(ctx context.Context) (api.Job, error) {
-	var answer api.JobStarted
-	if err := n.client.Call(ctx, n.op, n.request(n.order), &answer); err != nil {
+	answer, err := n.send(ctx, n.client, n.order)
+	if err != nil {
 		return api.Job{}, wrongInput(err)
 	}
 	if answer.Job == nil {
@@ -136,31 +146,31 @@ func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error
 }
 
 func (n *newJob) printPlan(plan api.JobPlan) error {
-	if n.asJSON() {
-		return n.printJSON(plan)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(plan)
 	}
 	if denied := deniedText(plan); denied != "" {
 		n.hint("You may not touch: %s", denied)
 	}
 	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
-	return printList(n.app, plan.Targets, table[api.JobTarget]{
-		columns: []string{"node", "agent"},
-		row: func(t api.JobTarget) []string {
+	return print.List(n.app.printer(), plan.Targets, print.Table[api.JobTarget]{
+		Columns: []string{"node", "agent"},
+		Row: func(t api.JobTarget) []string {
 			if t.Connected == nil {
 				return []string{t.Node, "not connected"}
 			}
 			return []string{t.Node, first(t.Connected.Agent, "connected")}
 		},
-		name:  func(t api.JobTarget) string { return t.Node },
-		empty: "No nodes.",
+		Name:  func(t api.JobTarget) string { return t.Node },
+		Empty: "No nodes.",
 	})
 }
 
 // printStarted prints what is needed to find the job again.
 func (n *newJob) printStarted(job api.Job) error {
 	n.hint("Follow it: tutti job watch %s", job.ID)
-	if n.asJSON() {
-		return n.printJSON(job)
+	if n.printer().AsJSON() {
+		return n.printer().JSON(job)
 	}
 	_, err := fmt.Fprintln(n.system.Out, job.ID)
 	return err

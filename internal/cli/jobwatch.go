@@ -189,8 +189,8 @@ func (w *watcher) leave(ctx context.Context, interrupts <-chan os.Signal) error 
 func (w *watcher) stopNow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	var job api.Job
-	if err := w.client.Call(ctx, api.JobStop, api.JobStopRequest{Job: w.job.ID}, &job); err != nil {
+	job, err := api.JobStop.Call(ctx, w.client, api.JobStopRequest{Job: w.job.ID})
+	if err != nil {
 		return fault.Wrap(fault.Of(err), err, "job %s could not be stopped: %s", w.job.ID, explain(err))
 	}
 	w.hint("No more runs of job %s begin; those that run go on to their end. To end them, too: tutti job stop %s --kill", job.ID, job.ID)

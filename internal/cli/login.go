@@ -84,10 +84,10 @@ read, and the other commands show it until it expires. --role narrows the token:
 			if err != nil {
 				return err
 			}
-			var issued api.IssuedToken
-			if err := client.Call(cmd.Context(), api.SessionOpen, api.LoginRequest{
+			issued, err := api.SessionOpen.Call(cmd.Context(), client, api.LoginRequest{
 				Name: args[0], Password: passwords[0], Seconds: seconds, Roles: roles,
-			}, &issued); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 			if show {
@@ -125,8 +125,8 @@ func stampOf(t *time.Time) string {
 }
 
 func (a *app) printToken(issued api.IssuedToken) error {
-	if a.asJSON() {
-		return a.printJSON(issued)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(issued)
 	}
 	a.say(issued.Token)
 	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
@@ -159,7 +159,7 @@ func (a *app) logoutCommand() *cobra.Command {
 				return err
 			}
 			// A token that is not good any more is what was wanted.
-			if err := client.Call(cmd.Context(), api.SessionClose, nil, nil); err != nil && fault.Of(err) != fault.Denied {
+			if _, err := api.SessionClose.Call(cmd.Context(), client, api.Nothing{}); err != nil && fault.Of(err) != fault.Denied {
 				return err
 			}
 			if err := os.Remove(path); err != nil {
@@ -175,12 +175,12 @@ func (a *app) whoamiCommand() *cobra.Command {
 	return a.withAccess(&cobra.Command{
 		Use: "whoami", Short: "Show who you are to the server, and what you may do", Args: exactly(0), Example: "  tutti whoami\n  tutti whoami -o name",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := ask[api.Session](cmd.Context(), a, api.SessionShow, nil)
+			session, err := ask(cmd.Context(), a, api.SessionShow, api.Nothing{})
 			switch {
 			case err != nil:
 				return err
-			case a.asJSON():
-				return a.printJSON(session)
+			case a.printer().AsJSON():
+				return a.printer().JSON(session)
 			case a.output == "name":
 				a.say(session.Name)
 				return nil
@@ -195,7 +195,7 @@ func (a *app) whoamiCommand() *cobra.Command {
 			for _, grant := range session.Grants {
 				rows = append(rows, []string{"May", grantText(grant)})
 			}
-			return a.printRows(nil, rows)
+			return a.printer().Rows(nil, rows)
 		},
 	})
 }

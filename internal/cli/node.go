@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -37,7 +39,7 @@ leaves them out.`,
 			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
-			next := func(after string) any {
+			next := func(after string) api.NodeListRequest {
 				page := request
 				page.After, page.Limit = after, 1000
 				return page
@@ -63,18 +65,18 @@ func (a *app) completes(cmd *cobra.Command, flag string, with cobra.CompletionFu
 	}
 }
 
-func nodeTable(request api.NodeListRequest, now time.Time) table[api.Node] {
+func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node] {
 	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
 	if request != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
-	return table[api.Node]{
-		columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
-		row: func(n api.Node) []string {
-			return []string{n.Name, n.Environment, nodeStatus(n), agoOf(n.ReportAt, now), agoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
+	return print.Table[api.Node]{
+		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
+		Row: func(n api.Node) []string {
+			return []string{n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
 		},
-		name:  func(n api.Node) string { return n.Name },
-		empty: empty,
+		Name:  func(n api.Node) string { return n.Name },
+		Empty: empty,
 	}
 }
 
@@ -125,25 +127,25 @@ func (a *app) nodeShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NODE", Short: "Show one node", Args: exactly(1), Example: "  tutti node show web-1.example.test",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			node, err := ask[api.Node](cmd.Context(), a, api.NodeShow, api.NameRequest{Name: args[0]})
+			node, err := ask(cmd.Context(), a, api.NodeShow, api.NameRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(node)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(node)
 			}
 			now := time.Now()
-			return a.printRows(nil, [][]string{
+			return a.printer().Rows(nil, [][]string{
 				{"Node", node.Name},
 				{"Environment", node.Environment},
 				{"Agent", agentOf(node.Connected, now)},
 				{"Last run", nodeStatus(node)},
 				{"Compile error", compileErrorOf(node)},
-				{"Last report", agoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
-				{"Facts", agoOf(node.FactsAt, now)},
+				{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
+				{"Facts", print.AgoOf(node.FactsAt, now)},
 				{"Delivery", deliveryOf(node.Delivery)},
 				{"Lost", lossText(node.Delivery)},
-				{"Catalog", agoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
+				{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
 			})
 		},
 	}
@@ -154,7 +156,7 @@ func agentOf(c *api.Connected, now time.Time) string {
 	if c == nil {
 		return "not connected"
 	}
-	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
+	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, print.Ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
 	if c.Shared != "" {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}
@@ -198,7 +200,7 @@ func (a *app) nodeDeactivate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodeDeactivate, api.NameRequest{Name: args[0]}, nil); err != nil {
+			if _, err := api.NodeDeactivate.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", args[0], args[0])
@@ -216,7 +218,7 @@ func (a *app) nodePurge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.NodePurge, api.NameRequest{Name: args[0]}, nil); err != nil {
+			if _, err := api.NodePurge.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Node %s is forgotten. If it is gone for good: tutti ca clean %s", args[0], args[0])
@@ -226,27 +228,27 @@ func (a *app) nodePurge() *cobra.Command {
 }
 
 // ask calls an operation that answers with one thing.
-func ask[T any](ctx context.Context, a *app, op api.Operation, request any) (T, error) {
-	var answer T
+func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, Response], request Request) (answer Response, err error) {
 	client, err := a.client()
 	if err != nil {
 		return answer, err
 	}
-	err = client.Call(ctx, op, request, &answer)
-	return answer, err
+	return op.Call(ctx, client, request)
 }
 
 // list calls a list operation to its end and prints what comes.
-func list[T any](ctx context.Context, a *app, op api.Operation, request func(after string) any, t table[T]) error {
+func list[Request, T any](
+	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
+) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	l := newListing(a, t)
-	if err := api.All(ctx, client, op, request, l.add); err != nil {
+	l := print.NewListing(a.printer(), t)
+	if err := api.All(ctx, client, op, request, l.Add); err != nil {
 		return err
 	}
-	return l.end()
+	return l.End()
 }
 
 // short is the beginning of a digest, enough to name it by.

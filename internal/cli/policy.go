@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -16,18 +18,18 @@ func (a *app) policyCommand() *cobra.Command {
 		a.policyList(), a.policyShow(), a.policySet(), a.policyRemove(), a.policyHistory(), a.policyTest(), a.policyFreeze()))
 }
 
-func policyTable(empty string, now time.Time) table[api.Policy] {
-	return table[api.Policy]{
-		columns: []string{"policy", "version", "effect", "when", "environments", "by", "set"},
-		row: func(p api.Policy) []string {
+func policyTable(empty string, now time.Time) print.Table[api.Policy] {
+	return print.Table[api.Policy]{
+		Columns: []string{"policy", "version", "effect", "when", "environments", "by", "set"},
+		Row: func(p api.Policy) []string {
 			effect := effectText(p.Effect, p.Role, p.AuthorMay)
 			if p.Removed {
 				effect = "(removed)"
 			}
-			return []string{p.Name, fmt.Sprint(p.Version), effect, p.When, listText(p.Environments), p.Author, ago(p.At, now)}
+			return []string{p.Name, fmt.Sprint(p.Version), effect, p.When, listText(p.Environments), p.Author, print.Ago(p.At, now)}
 		},
-		name:  func(p api.Policy) string { return p.Name },
-		empty: empty,
+		Name:  func(p api.Policy) string { return p.Name },
+		Empty: empty,
 	}
 }
 
@@ -46,11 +48,11 @@ func (a *app) policyList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the policies", Args: exactly(0), Example: "  tutti policy list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyList, nil)
+			policies, err := ask(cmd.Context(), a, api.PolicyList, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			return printList(a, policies.Items, policyTable("No policies: every change may be released by who has the permission.", time.Now()))
+			return print.List(a.printer(), policies.Items, policyTable("No policies: every change may be released by who has the permission.", time.Now()))
 		},
 	}
 }
@@ -59,16 +61,16 @@ func (a *app) policyShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show POLICY", Short: "Show a policy", Args: exactly(1), Example: "  tutti policy show no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
+			p, err := ask(cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(p)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(p)
 			}
-			return a.printRows(nil, [][]string{
+			return a.printer().Rows(nil, [][]string{
 				{"Policy", p.Name},
-				{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, ago(p.At, time.Now()), p.Author)},
+				{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, print.Ago(p.At, time.Now()), p.Author)},
 				{"Environments", listText(p.Environments)},
 				{"Effect", effectText(p.Effect, p.Role, p.AuthorMay)},
 				{"When", p.When},
@@ -117,12 +119,12 @@ func (a *app) policySet() *cobra.Command {
     --effect approve --role operator --message 'many people lose their account'
   tutti policy set ssh-stays --when 'change.type == "Service" and change.title == "sshd"' --message 'sshd is not touched' --environment production`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
+			p, err := ask(cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(p)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(p)
 			}
 			a.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
 			return nil
@@ -138,12 +140,12 @@ func (a *app) policyRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove POLICY", Short: "Remove a policy; its versions stay", Args: exactly(1), Example: "  tutti policy remove no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Policy](cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
+			p, err := ask(cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(p)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(p)
 			}
 			a.hint("Policy %s does not hold any more", p.Name)
 			return nil
@@ -155,11 +157,11 @@ func (a *app) policyHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history POLICY", Short: "List every version of a policy, newest first", Args: exactly(1), Example: "  tutti policy history no-user-removal",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			policies, err := ask[api.List[api.Policy]](cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
+			policies, err := ask(cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
 			if err != nil {
 				return err
 			}
-			return printList(a, policies.Items, policyTable("", time.Now()))
+			return print.List(a.printer(), policies.Items, policyTable("", time.Now()))
 		},
 	}
 }
@@ -199,7 +201,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 				}
 				request.At = &when
 			}
-			verdict, err := ask[api.PolicyVerdict](cmd.Context(), a, api.PolicyTest, request)
+			verdict, err := ask(cmd.Context(), a, api.PolicyTest, request)
 			if err != nil {
 				return err
 			}
@@ -217,8 +219,8 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 }
 
 func (a *app) printVerdict(v api.PolicyVerdict) error {
-	if a.asJSON() {
-		return a.printJSON(v)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(v)
 	}
 	out := a.system.Out
 	if len(v.Findings) == 0 && v.Frozen == nil {
@@ -230,11 +232,11 @@ func (a *app) printVerdict(v api.PolicyVerdict) error {
 		if f.Found > 0 {
 			about = count(f.Found, "change") + " on " + about
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, oneLine(f.Message)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message)); err != nil {
 			return err
 		}
 		if f.Broken != "" {
-			if _, err := fmt.Fprintf(out, "      it could not be judged, and so counts as found: %s\n", oneLine(f.Broken)); err != nil {
+			if _, err := fmt.Fprintf(out, "      it could not be judged, and so counts as found: %s\n", print.OneLine(f.Broken)); err != nil {
 				return err
 			}
 		}
@@ -242,7 +244,7 @@ func (a *app) printVerdict(v api.PolicyVerdict) error {
 	if v.Frozen == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","), v.Frozen.Until.UTC().Format(time.RFC3339), oneLine(v.Frozen.Why))
+	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","), v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
 	return err
 }
 

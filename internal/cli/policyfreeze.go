@@ -3,6 +3,8 @@ package cli
 import (
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -13,10 +15,10 @@ func (a *app) policyFreeze() *cobra.Command {
 	return noun("freeze", "Say when nothing is released", a.freezeList(), a.freezeSet(), a.freezeRemove(), a.freezeHistory())
 }
 
-func freezeTable(empty string, now time.Time) table[api.Freeze] {
-	return table[api.Freeze]{
-		columns: []string{"freeze", "when", "zone", "environments", "now", "by", "set", "why"},
-		row: func(f api.Freeze) []string {
+func freezeTable(empty string, now time.Time) print.Table[api.Freeze] {
+	return print.Table[api.Freeze]{
+		Columns: []string{"freeze", "when", "zone", "environments", "now", "by", "set", "why"},
+		Row: func(f api.Freeze) []string {
 			state := ""
 			switch {
 			case f.Removed:
@@ -24,10 +26,10 @@ func freezeTable(empty string, now time.Time) table[api.Freeze] {
 			case f.Until != nil:
 				state = "frozen until " + timeIn(*f.Until, f.Zone)
 			}
-			return []string{f.Name, freezeText(f), f.Zone, listText(f.Environments), state, f.Author, ago(f.At, now), f.Why}
+			return []string{f.Name, freezeText(f), f.Zone, listText(f.Environments), state, f.Author, print.Ago(f.At, now), f.Why}
 		},
-		name:  func(f api.Freeze) string { return f.Name },
-		empty: empty,
+		Name:  func(f api.Freeze) string { return f.Name },
+		Empty: empty,
 	}
 }
 
@@ -53,11 +55,11 @@ func (a *app) freezeList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the freezes, and which hold now", Args: exactly(0), Example: "  tutti policy freeze list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			freezes, err := ask[api.List[api.Freeze]](cmd.Context(), a, api.FreezeList, nil)
+			freezes, err := ask(cmd.Context(), a, api.FreezeList, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			return printList(a, freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
+			return print.List(a.printer(), freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
 		},
 	}
 }
@@ -80,12 +82,12 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 			if d.To, err = freezeTime("to", to, d.Zone); err != nil {
 				return err
 			}
-			f, err := ask[api.Freeze](cmd.Context(), a, api.FreezeSet, api.FreezeSetRequest{Freeze: args[0], Definition: d})
+			f, err := ask(cmd.Context(), a, api.FreezeSet, api.FreezeSetRequest{Freeze: args[0], Definition: d})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(f)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(f)
 			}
 			a.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
 			if f.Until != nil {
@@ -129,12 +131,12 @@ func (a *app) freezeRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove FREEZE", Short: "End a freeze; its versions stay", Args: exactly(1), Example: "  tutti policy freeze remove christmas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := ask[api.Freeze](cmd.Context(), a, api.FreezeRemove, api.FreezeNameRequest{Freeze: args[0]})
+			f, err := ask(cmd.Context(), a, api.FreezeRemove, api.FreezeNameRequest{Freeze: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(f)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(f)
 			}
 			a.hint("Freeze %s does not hold any more", f.Name)
 			return nil
@@ -146,11 +148,11 @@ func (a *app) freezeHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history FREEZE", Short: "List every version of a freeze, newest first", Args: exactly(1), Example: "  tutti policy freeze history christmas",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			freezes, err := ask[api.List[api.Freeze]](cmd.Context(), a, api.FreezeHistory, api.FreezeNameRequest{Freeze: args[0]})
+			freezes, err := ask(cmd.Context(), a, api.FreezeHistory, api.FreezeNameRequest{Freeze: args[0]})
 			if err != nil {
 				return err
 			}
-			return printList(a, freezes.Items, freezeTable("", time.Now()))
+			return print.List(a.printer(), freezes.Items, freezeTable("", time.Now()))
 		},
 	}
 }

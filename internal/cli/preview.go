@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -70,14 +72,14 @@ version. The nodes are those of the environment, or those that are named by flag
 				}
 				request.Commit, request.Origin = from.commit, from.origin
 			}
-			var p api.Preview
-			if err := client.Call(cmd.Context(), api.PreviewCreate, request, &p); err != nil {
+			p, err := api.PreviewCreate.Call(cmd.Context(), client, request)
+			if err != nil {
 				return err
 			}
 			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
 			if p.Check != nil {
 				for _, f := range p.Check.Findings {
-					a.hint("%s", oneLine(findingLine(f)))
+					a.hint("%s", print.OneLine(findingLine(f)))
 				}
 			}
 			if noWait {
@@ -107,8 +109,8 @@ func (t targetFlags) none() bool {
 }
 
 func (a *app) printPreviewID(p api.Preview) error {
-	if a.asJSON() {
-		return a.printJSON(p)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(p)
 	}
 	_, err := fmt.Fprintln(a.system.Out, p.ID)
 	return err
@@ -144,12 +146,12 @@ func (a *app) previewDiff() *cobra.Command {
 		Use: "diff PREVIEW NODE", Short: "Print all that a preview changes for one node", Args: exactly(2),
 		Example: "  tutti preview diff 3 web-1.example.test",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := ask[api.CatalogDifference](cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
+			answer, err := ask(cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(answer)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(answer)
 			}
 			if noise {
 				return diff.WriteText(a.system.Out, answer, order)
@@ -186,15 +188,15 @@ no catalog to compare with), unable (nothing is known to compile with) or waitin
 				}
 				change = strings.Join(keys, ",")
 			}
-			return list(cmd.Context(), a, api.PreviewNodes, func(after string) any {
+			return list(cmd.Context(), a, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
 				return api.PreviewNodesRequest{Preview: args[0], State: state, Change: change, After: after, Limit: 1000}
-			}, table[api.PreviewNode]{
-				columns: []string{"node", "state", "catalog", "had", "note"},
-				row: func(n api.PreviewNode) []string {
+			}, print.Table[api.PreviewNode]{
+				Columns: []string{"node", "state", "catalog", "had", "note"},
+				Row: func(n api.PreviewNode) []string {
 					return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
 				},
-				name:  func(n api.PreviewNode) string { return n.Name },
-				empty: "No such nodes.",
+				Name:  func(n api.PreviewNode) string { return n.Name },
+				Empty: "No such nodes.",
 			})
 		},
 	}
@@ -207,7 +209,7 @@ no catalog to compare with), unable (nothing is known to compile with) or waitin
 func shareNote(n api.PreviewNode) string {
 	switch {
 	case n.Message != "":
-		return strings.TrimSpace(oneLine(n.Message) + " " + fleet.Place(n.File, n.Line))
+		return strings.TrimSpace(print.OneLine(n.Message) + " " + fleet.Place(n.File, n.Line))
 	case n.Volatile != "":
 		return "may change again: " + n.Volatile
 	case n.Quiet:
@@ -220,21 +222,21 @@ func shareNote(n api.PreviewNode) string {
 }
 
 func (a *app) previewList() *cobra.Command {
-	return newestList(a, newest[api.Preview]{
+	return newestList(a, newest[api.PreviewListRequest, api.Preview]{
 		op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
-		request: func(environment, state, after string) any {
+		request: func(environment, state, after string) api.PreviewListRequest {
 			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-		table: table[api.Preview]{
-			columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-			row: func(p api.Preview) []string {
+		table: print.Table[api.Preview]{
+			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
+			Row: func(p api.Preview) []string {
 				return []string{
 					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-					p.Author, ago(p.CreatedAt, time.Now()), p.Description,
+					p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
 				}
 			},
-			name:  func(p api.Preview) string { return p.ID },
-			empty: "No previews. `tutti preview create production --ref DIR` makes one.",
+			Name:  func(p api.Preview) string { return p.ID },
+			Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
 		},
 	})
 }
@@ -284,12 +286,12 @@ func (a *app) sayOnPreview(cmd *cobra.Command, args []string, request *api.Previ
 	if request.Changes, err = changeKeys(cmd.Context(), client, args[0], args[1:]); err != nil {
 		return err
 	}
-	var said api.List[api.PreviewRemark]
-	if err := client.Call(cmd.Context(), api.PreviewSay, *request, &said); err != nil {
+	said, err := api.PreviewSay.Call(cmd.Context(), client, *request)
+	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(said)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(said)
 	}
 	about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
 	if len(about) == 0 {
@@ -304,12 +306,12 @@ func (a *app) previewCancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel PREVIEW", Short: "Stop working on a preview", Args: exactly(1), Example: "  tutti preview cancel 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask[api.Preview](cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
+			p, err := ask(cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(p)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(p)
 			}
 			a.hint("Preview %s is %s", p.ID, p.State)
 			return nil

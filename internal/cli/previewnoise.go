@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -17,18 +19,18 @@ func (a *app) previewNoise() *cobra.Command {
 }
 
 // noiseTable shows noise rules.
-func noiseTable(empty string, now time.Time) table[api.NoiseRule] {
-	return table[api.NoiseRule]{
-		columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
-		row: func(r api.NoiseRule) []string {
+func noiseTable(empty string, now time.Time) print.Table[api.NoiseRule] {
+	return print.Table[api.NoiseRule]{
+		Columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
+		Row: func(r api.NoiseRule) []string {
 			hides := noiseText(r.Noise)
 			if r.Removed {
 				hides = "(removed)"
 			}
-			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, ago(r.At, now), r.Why}
+			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, print.Ago(r.At, now), r.Why}
 		},
-		name:  func(r api.NoiseRule) string { return r.Name },
-		empty: empty,
+		Name:  func(r api.NoiseRule) string { return r.Name },
+		Empty: empty,
 	}
 }
 
@@ -68,11 +70,11 @@ func (a *app) noiseList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the rules that hide changes", Args: exactly(0), Example: "  tutti preview noise list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseList, nil)
+			rules, err := ask(cmd.Context(), a, api.NoiseList, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			return printList(a, rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
+			return print.List(a.printer(), rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
 		},
 	}
 }
@@ -87,7 +89,7 @@ hidden changes, too.`,
 		Example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
   tutti preview noise set lab --type Package --parameter ensure --nodes 'facts.role = "lab"' --environment production`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
+			rule, err := ask(cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
 			if err != nil {
 				return err
 			}
@@ -107,8 +109,8 @@ hidden changes, too.`,
 }
 
 func (a *app) printNoise(r api.NoiseRule) error {
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	if r.Removed {
 		a.hint("Noise rule %s hides nothing any more", r.Name)
@@ -122,7 +124,7 @@ func (a *app) noiseRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove RULE", Short: "Show again what a rule hides", Args: exactly(1), Example: "  tutti preview noise remove motd",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask[api.NoiseRule](cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
+			rule, err := ask(cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
 			if err != nil {
 				return err
 			}
@@ -135,11 +137,11 @@ func (a *app) noiseHistory() *cobra.Command {
 	return &cobra.Command{
 		Use: "history RULE", Short: "List every version of a rule, newest first", Args: exactly(1), Example: "  tutti preview noise history motd",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := ask[api.List[api.NoiseRule]](cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
+			rules, err := ask(cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
 			if err != nil {
 				return err
 			}
-			return printList(a, rules.Items, noiseTable("", time.Now()))
+			return print.List(a.printer(), rules.Items, noiseTable("", time.Now()))
 		},
 	}
 }
@@ -153,17 +155,17 @@ Titles that differ only in numbers count as one. Nothing is hidden before somebo
 		Example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Environment = args[0]
-			found, err := ask[api.List[api.NoiseSuggestion]](cmd.Context(), a, api.NoiseSuggest, request)
+			found, err := ask(cmd.Context(), a, api.NoiseSuggest, request)
 			if err != nil {
 				return err
 			}
-			if err := printList(a, found.Items, table[api.NoiseSuggestion]{
-				columns: []string{"previews", "by", "rule"},
-				row: func(s api.NoiseSuggestion) []string {
+			if err := print.List(a.printer(), found.Items, print.Table[api.NoiseSuggestion]{
+				Columns: []string{"previews", "by", "rule"},
+				Row: func(s api.NoiseSuggestion) []string {
 					return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
 				},
-				name:  func(s api.NoiseSuggestion) string { return s.Name },
-				empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
+				Name:  func(s api.NoiseSuggestion) string { return s.Name },
+				Empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
 			}); err != nil || len(found.Items) == 0 {
 				return err
 			}

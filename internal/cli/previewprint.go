@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -34,7 +36,7 @@ func (p *previewPrinting) flags(cmd *cobra.Command) {
 }
 
 func (p *previewPrinting) check(a *app) error {
-	if (p.markdown || p.junit) && a.asJSON() {
+	if (p.markdown || p.junit) && a.printer().AsJSON() {
 		return usageError{fault.New(fault.Invalid, "--markdown, --junit and -o json are ways to print: give one of them")}
 	}
 	return nil
@@ -72,8 +74,8 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 		report.Quiet = 0
 	}
 	switch {
-	case a.asJSON():
-		err = a.printJSON(report)
+	case a.printer().AsJSON():
+		err = a.printer().JSON(report)
 	case how.markdown:
 		err = a.previewMarkdown(report, how)
 	case how.junit:
@@ -99,8 +101,8 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 // wholePreview reads all pages.
 func wholePreview(ctx context.Context, client *api.Client, id string) (whole api.PreviewReport, err error) {
 	for after := ""; ; {
-		var page api.PreviewReport
-		if err := client.Call(ctx, api.PreviewShow, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000}, &page); err != nil {
+		page, err := api.PreviewShow.Call(ctx, client, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000})
+		if err != nil {
 			return whole, err
 		}
 		changes := append(whole.Changes, page.Changes...) //nolint:gocritic // the page is the newer one
@@ -118,7 +120,7 @@ func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
 		return err
 	}
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", oneLine(u.Reason), count(u.Nodes, "node")); err != nil {
+		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node")); err != nil {
 			return err
 		}
 	}
@@ -190,7 +192,7 @@ func printRemarks(a *app, remarks []api.PreviewRemark) error {
 		if r.Text == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, ago(r.At, time.Now()), oneLine(r.Text)); err != nil {
+		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text)); err != nil {
 			return err
 		}
 	}
@@ -213,7 +215,7 @@ func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
 		return err
 	}
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(oneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
+		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
 			return err
 		}
 	}
@@ -251,8 +253,8 @@ func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.Previe
 		suite.Output = "hidden: " + hiddenText(r.Hidden)
 	}
 	for after := ""; ; {
-		var page api.List[api.PreviewNode]
-		if err := client.Call(ctx, api.PreviewNodes, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000}, &page); err != nil {
+		page, err := api.PreviewNodes.Call(ctx, client, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000})
+		if err != nil {
 			return err
 		}
 		for _, n := range page.Items {
@@ -277,10 +279,10 @@ func (s *junitSuite) add(n api.PreviewNode, env string) {
 	}
 	switch n.State {
 	case "failed":
-		c.Failure = &junitWords{Message: oneLine(n.Message), Text: fleet.Place(n.File, n.Line)}
+		c.Failure = &junitWords{Message: print.OneLine(n.Message), Text: fleet.Place(n.File, n.Line)}
 		s.Failures++
 	case "unable", "waiting":
-		c.Skipped = &junitWords{Message: oneLine(n.Message)}
+		c.Skipped = &junitWords{Message: print.OneLine(n.Message)}
 		s.Skipped++
 	}
 	s.Cases = append(s.Cases, c)

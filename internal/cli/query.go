@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -135,10 +137,10 @@ func caretIn(text string, e *pql.Error) string {
 }
 
 func (a *app) explainQuery(q *pql.Query) error {
-	if a.asJSON() {
-		return a.printJSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
+	if a.printer().AsJSON() {
+		return a.printer().JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
 	}
-	return a.printRows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
+	return a.printer().Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
 }
 
 // completeQuery offers what may follow the query as it is written so far.
@@ -170,35 +172,35 @@ func completed(text string, suggestions []pql.Suggestion) []string {
 
 // rows asks and prints what comes. As JSON, bare is an array.
 func (a *app) rows(ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
-	return a.print(ctx, request, func(columns []string) table[json.RawMessage] { return rowTable(columns, empty, bare) })
+	return a.print(ctx, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
 }
 
 // print asks and prints what comes as a table that depends on the columns.
-func (a *app) print(ctx context.Context, request api.QueryRequest, shape func(columns []string) table[json.RawMessage]) error {
+func (a *app) print(ctx context.Context, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	var l *listing[json.RawMessage]
+	var l *print.Listing[json.RawMessage]
 	var total *int64
 	err = client.Rows(ctx, request, func(head api.QueryAnswer) error {
-		total, l = head.Total, newListing(a, shape(head.Columns))
+		total, l = head.Total, print.NewListing(a.printer(), shape(head.Columns))
 		return nil
-	}, func(row json.RawMessage) error { return l.add(row) })
+	}, func(row json.RawMessage) error { return l.Add(row) })
 	if err != nil {
 		return err
 	}
 	if total != nil {
-		a.hint("%d of %d rows.", l.count, *total)
+		a.hint("%d of %d rows.", l.Count, *total)
 	}
-	return l.end()
+	return l.End()
 }
 
-func rowTable(columns []string, empty string, bare bool) table[json.RawMessage] {
-	return table[json.RawMessage]{
-		columns: columns, empty: empty, bare: bare,
-		row:  func(row json.RawMessage) []string { return cells(row, columns) },
-		name: func(row json.RawMessage) string { return cells(row, columns)[0] },
+func rowTable(columns []string, empty string, bare bool) print.Table[json.RawMessage] {
+	return print.Table[json.RawMessage]{
+		Columns: columns, Empty: empty, Bare: bare,
+		Row:  func(row json.RawMessage) []string { return cells(row, columns) },
+		Name: func(row json.RawMessage) string { return cells(row, columns)[0] },
 	}
 }
 

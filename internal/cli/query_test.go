@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -27,7 +29,7 @@ func TestAnswersArePrintedForPeopleAndPrograms(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := &app{system: System{Out: &out, Err: &out}, output: output}
-		if err := printList(a, rows, rowTable(columns, "", true)); err != nil {
+		if err := print.List(a.printer(), rows, rowTable(columns, "", true)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -21,7 +21,17 @@ func References() map[string]string {
 		"cli.md":           commandReference(),
 		"api.md":           operationReference(),
 		"configuration.md": settingReference(),
+		"openapi.json":     describedOperations(),
 	}
+}
+
+// describedOperations is the document that the server gives, too.
+func describedOperations() string {
+	text, err := api.OpenAPI()
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	return string(text) + "\n"
 }
 
 const generated = "<!-- Written by `make generate`; do not edit. -->\n\n"
@@ -89,13 +99,13 @@ func operationReference() string {
 	for _, op := range api.Operations() {
 		fmt.Fprintf(&text, "\n## %s\n\n`%s %s%s`: %s.\n", op.Name, op.Method, api.Prefix, op.Path, op.Summary)
 		if op.Request != nil {
-			text.WriteString("\nRequest: " + typeName(reflect.TypeOf(op.Request), types) + "\n")
+			text.WriteString("\nRequest: " + typeName(op.Request, types) + "\n")
 		}
-		if op.Upload {
-			text.WriteString("\nRequest: a tar archive as the body.\n")
+		if op.Uploads() {
+			text.WriteString("\nRequest: the body is a stream of bytes, `" + op.Media + "`.\n")
 		}
 		if op.Response != nil {
-			text.WriteString("\nAnswer: " + typeName(reflect.TypeOf(op.Response), types) + "\n")
+			text.WriteString("\nAnswer: " + typeName(op.Response, types) + "\n")
 		}
 	}
 	text.WriteString("\n# Types\n")

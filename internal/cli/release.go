@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -94,7 +96,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 			}
 			dry := request.DryRun
 			request.DryRun = true
-			client, plan, err := a.planRelease(cmd.Context(), api.ReleaseCreate, request)
+			client, plan, err := planRelease(cmd.Context(), a, api.ReleaseCreate, request)
 			if err != nil {
 				return err
 			}
@@ -102,7 +104,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 				return a.showPlan(plan)
 			}
 			request.DryRun = false
-			return a.makeRelease(cmd.Context(), client, api.ReleaseCreate, request, plan, noWait, yes)
+			return makeRelease(cmd.Context(), a, client, api.ReleaseCreate, request, plan, noWait, yes)
 		},
 	}
 	flags := cmd.Flags()
@@ -118,23 +120,28 @@ named with the reason and left out. With --refresh those are previewed again, fo
 }
 
 // planRelease asks what a release would be.
-func (a *app) planRelease(ctx context.Context, op api.Operation, dryRun any) (client *api.Client, plan api.ReleaseReport, err error) {
+func planRelease[Request any](
+	ctx context.Context, a *app, op api.Op[Request, api.ReleaseReport], dryRun Request,
+) (client *api.Client, plan api.ReleaseReport, err error) {
 	if client, err = a.client(); err != nil {
 		return nil, plan, err
 	}
-	return client, plan, wrongInput(client.Call(ctx, op, dryRun, &plan))
+	plan, err = op.Call(ctx, client, dryRun)
+	return client, plan, wrongInput(err)
 }
 
 // showPlan prints what a release would be.
 func (a *app) showPlan(plan api.ReleaseReport) error {
-	if a.asJSON() {
-		return a.printJSON(plan)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(plan)
 	}
 	return a.printPlan(plan, a.sayf)
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
-func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operation, request any, plan api.ReleaseReport, noWait, yes bool) error {
+func makeRelease[Request any](
+	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
+) error {
 	if err := a.printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
@@ -143,8 +150,8 @@ func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operat
 			return err
 		}
 	}
-	var made api.ReleaseReport
-	if err := client.Call(ctx, op, request, &made); err != nil {
+	made, err := op.Call(ctx, client, request)
+	if err != nil {
 		return wrongInput(err)
 	}
 	a.hint("Release %s: %s", made.ID, releaseSummary(made.Release))
@@ -153,8 +160,8 @@ func (a *app) makeRelease(ctx context.Context, client *api.Client, op api.Operat
 	}
 	if noWait {
 		a.hint("Watch it with: tutti release watch %s", made.ID)
-		if a.asJSON() {
-			return a.printJSON(made)
+		if a.printer().AsJSON() {
+			return a.printer().JSON(made)
 		}
 		return a.sayf("%s", made.ID)
 	}
@@ -180,10 +187,10 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 			lines = append(lines, fmt.Sprintf("and %d more that are left out", len(p.Left)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, oneLine(t.Reason)))
+		lines = append(lines, fmt.Sprintf("left out: %s is %s: %s", t.Name, t.State, print.OneLine(t.Reason)))
 	}
 	for _, f := range p.Findings {
-		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, oneLine(f.Message)))
+		lines = append(lines, fmt.Sprintf("rule %s (%s): %s", f.Rule, f.Effect, print.OneLine(f.Message)))
 	}
 	for _, n := range p.Needs {
 		lines = append(lines, "needs the approval of somebody with the role "+n.Role)
@@ -203,22 +210,22 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 const namedAtMost = 10
 
 func (a *app) releaseList() *cobra.Command {
-	return newestList(a, newest[api.Release]{
+	return newestList(a, newest[api.ReleaseListRequest, api.Release]{
 		op: api.ReleaseList, short: "List releases, newest first", example: "  tutti release list --state running",
 		states: "waiting_approval, running, paused, stopping, done, done_with_failures or aborted",
-		request: func(environment, state, after string) any {
+		request: func(environment, state, after string) api.ReleaseListRequest {
 			return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
 		},
-		table: table[api.Release]{
-			columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
-			row: func(r api.Release) []string {
+		table: print.Table[api.Release]{
+			Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
+			Row: func(r api.Release) []string {
 				return []string{
 					r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
-					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, ago(r.CreatedAt, time.Now()), r.Description,
+					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, print.Ago(r.CreatedAt, time.Now()), r.Description,
 				}
 			},
-			name:  func(r api.Release) string { return r.ID },
-			empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
+			Name:  func(r api.Release) string { return r.ID },
+			Empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
 		},
 	})
 }
@@ -238,7 +245,7 @@ func releaseSource(r api.Release) string {
 func releaseSummary(r api.Release) string {
 	text := fmt.Sprintf("%s, %s", releaseSource(r), stateText(r.State))
 	if r.Reason != "" {
-		text += ": " + oneLine(r.Reason)
+		text += ": " + print.OneLine(r.Reason)
 	}
 	return fmt.Sprintf("%s; wave %d of %d; %s: %s", text, r.Wave, len(r.Waves), count(r.Nodes, "node"), releaseCounts(r.Counts))
 }
@@ -260,12 +267,12 @@ func (a *app) releaseShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RELEASE", Short: "Show a release, its waves, and what happened in it", Args: exactly(1), Example: "  tutti release show 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := ask[api.ReleaseReport](cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
+			r, err := ask(cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(r)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(r)
 			}
 			return a.printReleaseReport(r)
 		},
@@ -304,7 +311,7 @@ func (a *app) printReleaseReport(r api.ReleaseReport) error {
 		if e.By != "" {
 			by = e.By
 		}
-		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, oneLine(e.Text)); err != nil {
+		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text)); err != nil {
 			return err
 		}
 	}
@@ -318,12 +325,12 @@ func (a *app) releaseNodes() *cobra.Command {
 		Example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Release = args[0]
-			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) any {
+			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) api.ReleaseTargetsRequest {
 				request.After, request.Limit = after, 1000
 				return request
-			}, table[api.ReleaseTarget]{
-				columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
-				row: func(t api.ReleaseTarget) []string {
+			}, print.Table[api.ReleaseTarget]{
+				Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
+				Row: func(t api.ReleaseTarget) []string {
 					wave, generation := "", ""
 					if t.Wave > 0 {
 						wave = strconv.Itoa(t.Wave)
@@ -331,10 +338,10 @@ func (a *app) releaseNodes() *cobra.Command {
 					if t.Generation > 0 {
 						generation = strconv.FormatInt(t.Generation, 10)
 					}
-					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), oneLine(t.Reason)}
+					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), print.OneLine(t.Reason)}
 				},
-				name:  func(t api.ReleaseTarget) string { return t.Name },
-				empty: "No such nodes.",
+				Name:  func(t api.ReleaseTarget) string { return t.Name },
+				Empty: "No such nodes.",
 			})
 		},
 	}

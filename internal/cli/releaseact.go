@@ -10,13 +10,13 @@ import (
 )
 
 // actOnRelease does something to a release and says how it stands then.
-func (a *app) actOnRelease(cmd *cobra.Command, op api.Operation, request any) error {
-	r, err := ask[api.Release](cmd.Context(), a, op, request)
+func actOnRelease[Request any](a *app, cmd *cobra.Command, op api.Op[Request, api.Release], request Request) error {
+	r, err := ask(cmd.Context(), a, op, request)
 	if err != nil {
 		return err
 	}
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	a.hint("Release %s: %s", r.ID, releaseSummary(r))
 	return nil
@@ -26,7 +26,7 @@ func (a *app) releasePromote() *cobra.Command {
 	return &cobra.Command{
 		Use: "promote RELEASE", Short: "Let the next wave of a release begin", Args: exactly(1), Example: "  tutti release promote 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.actOnRelease(cmd, api.ReleasePromote, api.ReleaseRequest{Release: args[0]})
+			return actOnRelease(a, cmd, api.ReleasePromote, api.ReleaseRequest{Release: args[0]})
 		},
 	}
 }
@@ -36,7 +36,7 @@ func (a *app) releasePause() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pause RELEASE", Short: "Let nothing more of a release begin; what runs goes on", Args: exactly(1), Example: "  tutti release pause 7 --why 'look at web-3 first'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.actOnRelease(cmd, api.ReleasePause, api.ReleaseActRequest{Release: args[0], Why: why})
+			return actOnRelease(a, cmd, api.ReleasePause, api.ReleaseActRequest{Release: args[0], Why: why})
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "why, for those who wonder")
@@ -58,7 +58,7 @@ because of that have their turn then.`,
 				}
 				request.MaxFailures = &budget
 			}
-			return a.actOnRelease(cmd, api.ReleaseResume, request)
+			return actOnRelease(a, cmd, api.ReleaseResume, request)
 		},
 	}
 	cmd.Flags().IntVar(&budget, "max-failures", 0, "how many nodes may fail in all")
@@ -77,9 +77,9 @@ until the release has ended; Ctrl-C leaves it ending.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Release = args[0]
 			if noWait {
-				return a.actOnRelease(cmd, api.ReleaseAbort, request)
+				return actOnRelease(a, cmd, api.ReleaseAbort, request)
 			}
-			r, err := ask[api.Release](cmd.Context(), a, api.ReleaseAbort, request)
+			r, err := ask(cmd.Context(), a, api.ReleaseAbort, request)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (a *app) releaseApprove() *cobra.Command {
 a release of their own, unless the rule that asks for it says so.`,
 		Example: "  tutti release approve 7 --why 'seen with the team'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.actOnRelease(cmd, api.ReleaseApprove, api.ReleaseActRequest{Release: args[0], Why: why})
+			return actOnRelease(a, cmd, api.ReleaseApprove, api.ReleaseActRequest{Release: args[0], Why: why})
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "for the record")
@@ -132,12 +132,12 @@ func (a *app) releaseRefresh() *cobra.Command {
 		Use: "refresh RELEASE", Short: "Preview the superseded nodes of a release again, and print the preview's number", Args: exactly(1),
 		Example: "  tutti release refresh 7",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			made, err := ask[api.ReleaseRefreshed](cmd.Context(), a, api.ReleaseRefresh, api.ReleaseRequest{Release: args[0]})
+			made, err := ask(cmd.Context(), a, api.ReleaseRefresh, api.ReleaseRequest{Release: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(made)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(made)
 			}
 			a.hint("See it with: tutti preview watch %s", made.Preview)
 			return a.sayf("%s", made.Preview)

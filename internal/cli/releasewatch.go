@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -75,16 +77,15 @@ func (w *releaseWatcher) followed(ctx context.Context) (api.ReleaseReport, error
 
 // conclude prints how the release stands.
 func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
-	if w.asJSON() {
-		return w.printJSON(r)
+	if w.printer().AsJSON() {
+		return w.printer().JSON(r)
 	}
 	return w.sayf("Release %s: %s", r.ID, releaseSummary(r.Release))
 }
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {
-	for misses := 0; ; {
-		var now api.ReleaseReport // of its own: what is missing in an answer must not stay from the one before
-		err := w.client.Call(ctx, api.ReleaseShow, api.ReleaseShowRequest{Release: w.id, Behind: int(r.Revision)}, &now)
+	for misses := 0; ; { // of its own: what is missing in an answer must not stay from the one before
+		now, err := api.ReleaseShow.Call(ctx, w.client, api.ReleaseShowRequest{Release: w.id, Behind: int(r.Revision)})
 		if err == nil {
 			r = now
 			err = w.targets(ctx)
@@ -111,7 +112,7 @@ func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err e
 			w.told = len(r.Entries)
 		}
 		for _, e := range r.Entries[min(w.told, len(r.Entries)):] {
-			w.view.note(oneLine(e.Text))
+			w.view.note(print.OneLine(e.Text))
 		}
 		w.told = len(r.Entries)
 		w.view.draw(r.Release)
@@ -131,10 +132,9 @@ func settled(r api.Release) bool { return r.Counts["applying"]+r.Counts["sent"] 
 func (w *releaseWatcher) targets(ctx context.Context) error {
 	seen, ended := w.seen, []api.ReleaseTarget(nil)
 	for after := ""; ; {
-		var page api.List[api.ReleaseTarget]
-		err := w.client.Call(ctx, api.ReleaseTargets, api.ReleaseTargetsRequest{
+		page, err := api.ReleaseTargets.Call(ctx, w.client, api.ReleaseTargetsRequest{
 			Release: w.id, Since: int(w.seen), After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
-		}, &page)
+		})
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (v *releaseView) ended(targets []api.ReleaseTarget) {
 		})
 		line := someNames(names, namedEnds) + ": " + stateText(first.State)
 		if first.Reason != "" {
-			line += ": " + oneLine(first.Reason)
+			line += ": " + print.OneLine(first.Reason)
 		}
 		switch {
 		case live == nil:
@@ -256,7 +256,7 @@ func releaseVerdict(r api.Release) error {
 	failed, late, refused := c["failed"]+c["foreign"], c["timed_out"]+c["offline"], c["superseded"]+c["refused"]
 	text := fmt.Sprintf("release %s is %s", r.ID, stateText(r.State))
 	if r.Reason != "" {
-		text += ": " + oneLine(r.Reason)
+		text += ": " + print.OneLine(r.Reason)
 	}
 	next := "; see: tutti release nodes " + r.ID + missed(c)
 	switch {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -22,21 +24,21 @@ func (a *app) reportList() *cobra.Command {
 		Use: "list", Short: "List runs, newest first", Args: exactly(0),
 		Example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reports, err := ask[api.List[api.Report]](cmd.Context(), a, api.ReportList, request)
+			reports, err := ask(cmd.Context(), a, api.ReportList, request)
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			err = printList(a, reports.Items, table[api.Report]{
-				columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
-				row: func(r api.Report) []string {
+			err = print.List(a.printer(), reports.Items, print.Table[api.Report]{
+				Columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
+				Row: func(r api.Report) []string {
 					return []string{
-						short(r.ID), r.Name, r.Environment, reportStatus(r), ago(r.StartedAt, now), seconds(r.Seconds),
+						short(r.ID), r.Name, r.Environment, reportStatus(r), print.Ago(r.StartedAt, now), seconds(r.Seconds),
 						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
 					}
 				},
-				name:  func(r api.Report) string { return r.ID },
-				empty: "No reports.",
+				Name:  func(r api.Report) string { return r.ID },
+				Empty: "No reports.",
 			})
 			if err == nil && reports.Next != "" {
 				a.hint("There are more: --after %s", reports.Next)
@@ -75,12 +77,12 @@ func (a *app) reportShow() *cobra.Command {
 		Long:    "Show one run. REPORT is an id from `tutti report list`, or its first digits (at least six).",
 		Example: "  tutti report show 3f9c2a\n  tutti report show 3f9c2a --all -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := ask[api.Report](cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
+			report, err := ask(cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(report)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(report)
 			}
 			return a.printReport(report, all)
 		},
@@ -91,7 +93,7 @@ func (a *app) reportShow() *cobra.Command {
 
 func (a *app) printReport(r api.Report, all bool) error {
 	counts := r.Counts
-	if err := a.printRows(nil, [][]string{
+	if err := a.printer().Rows(nil, [][]string{
 		{"Report", r.ID},
 		{"Node", r.Name},
 		{"Environment", r.Environment},
@@ -116,7 +118,7 @@ func (a *app) printReport(r api.Report, all bool) error {
 	}
 	if len(rows) > 0 {
 		a.say("")
-		if err := a.printRows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
+		if err := a.printer().Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,7 @@ func (a *app) printLog(lines []api.ReportLog, all bool) error {
 		return nil
 	}
 	a.say("")
-	return a.printRows([]string{"time", "level", "message", "source"}, rows)
+	return a.printer().Rows([]string{"time", "level", "message", "source"}, rows)
 }
 
 func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -101,19 +103,19 @@ of the type is listed with the number of its variants.`,
 			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
-			found, err := ask[api.List[api.ResourceComparison]](cmd.Context(), a, api.ResourceVariants, request)
+			found, err := ask(cmd.Context(), a, api.ResourceVariants, request)
 			if err != nil {
 				return err
 			}
 			if request.Title == "" {
-				return printList(a, found.Items, comparisonTable())
+				return print.List(a.printer(), found.Items, comparisonTable())
 			}
 			if len(found.Items) == 0 {
-				return printList(a, []api.ResourceVariant(nil), variantTable(nil))
+				return print.List(a.printer(), []api.ResourceVariant(nil), variantTable(nil))
 			}
 			one := found.Items[0]
 			a.hint("%s[%s] on %s: %s", one.Type, one.Title, count(one.Nodes, "node"), differs(one))
-			return printList(a, one.Variants, variantTable(one.Differing))
+			return print.List(a.printer(), one.Variants, variantTable(one.Differing))
 		},
 	}
 	a.whereFlag(cmd, &request.Where)
@@ -128,26 +130,26 @@ func differs(c api.ResourceComparison) string {
 	return fmt.Sprintf("%d variants, which differ in %s", len(c.Variants), strings.Join(c.Differing, ", "))
 }
 
-func comparisonTable() table[api.ResourceComparison] {
-	return table[api.ResourceComparison]{
-		columns: []string{"title", "variants", "nodes", "differing"},
-		row: func(c api.ResourceComparison) []string {
+func comparisonTable() print.Table[api.ResourceComparison] {
+	return print.Table[api.ResourceComparison]{
+		Columns: []string{"title", "variants", "nodes", "differing"},
+		Row: func(c api.ResourceComparison) []string {
 			return []string{c.Title, fmt.Sprint(len(c.Variants)), fmt.Sprint(c.Nodes), strings.Join(c.Differing, " ")}
 		},
-		name:  func(c api.ResourceComparison) string { return c.Title },
-		empty: "No node has such a resource.",
+		Name:  func(c api.ResourceComparison) string { return c.Title },
+		Empty: "No node has such a resource.",
 	}
 }
 
 // variantTable has a column for each parameter that differs; -o json has all.
-func variantTable(differing []string) table[api.ResourceVariant] {
-	return table[api.ResourceVariant]{
-		columns: append(append([]string{"nodes"}, differing...), "for example"),
-		row: func(v api.ResourceVariant) []string {
+func variantTable(differing []string) print.Table[api.ResourceVariant] {
+	return print.Table[api.ResourceVariant]{
+		Columns: append(append([]string{"nodes"}, differing...), "for example"),
+		Row: func(v api.ResourceVariant) []string {
 			return append(append([]string{fmt.Sprint(v.Nodes)}, cells(v.Parameters, differing)...), examples(v))
 		},
-		name:  examples,
-		empty: "No node has such a resource.",
+		Name:  examples,
+		Empty: "No node has such a resource.",
 	}
 }
 

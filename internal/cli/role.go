@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -75,20 +77,20 @@ func (a *app) roleList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List roles", Args: exactly(0), Example: "  tutti role list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			roles, err := ask[api.List[api.Role]](cmd.Context(), a, api.RoleList, nil)
+			roles, err := ask(cmd.Context(), a, api.RoleList, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			return printList(a, roles.Items, table[api.Role]{
-				columns: []string{"role", "made by", "grants", "description"},
-				row: func(r api.Role) []string {
+			return print.List(a.printer(), roles.Items, print.Table[api.Role]{
+				Columns: []string{"role", "made by", "grants", "description"},
+				Row: func(r api.Role) []string {
 					maker := r.ChangedBy
 					if r.BuiltIn {
 						maker = "(built in)"
 					}
 					return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
 				},
-				name: func(r api.Role) string { return r.Name },
+				Name: func(r api.Role) string { return r.Name },
 			})
 		},
 	}
@@ -98,7 +100,7 @@ func (a *app) roleShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ROLE", Short: "Show what a role allows", Args: exactly(1), Example: "  tutti role show operator",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
+			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
 			if err != nil {
 				return err
 			}
@@ -108,17 +110,17 @@ func (a *app) roleShow() *cobra.Command {
 }
 
 func (a *app) printRole(r api.Role) error {
-	if a.asJSON() {
-		return a.printJSON(r)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(r)
 	}
 	rows := [][]string{{"Role", r.Name}, {"Description", r.Description}}
 	if !r.BuiltIn {
-		rows = append(rows, []string{"Changed", agoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
+		rows = append(rows, []string{"Changed", print.AgoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
 	}
 	for _, grant := range r.Grants {
 		rows = append(rows, []string{"May", grantText(grant)})
 	}
-	return a.printRows(nil, rows)
+	return a.printer().Rows(nil, rows)
 }
 
 func (a *app) roleCreate() *cobra.Command {
@@ -132,7 +134,7 @@ func (a *app) roleCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleCreate, api.RoleCreateRequest{Name: args[0], Description: description, Grants: grants})
+			role, err := ask(cmd.Context(), a, api.RoleCreate, api.RoleCreateRequest{Name: args[0], Description: description, Grants: grants})
 			if err != nil {
 				return err
 			}
@@ -152,7 +154,7 @@ func (a *app) roleEdit() *cobra.Command {
 		Long:    "Change a role. If grants are given, they replace those that it has.\n\n" + grantHelp,
 		Example: "  tutti role edit web-team --grant 'code:deploy environments=web_*,test'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask[api.Role](cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
+			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
 			if err != nil {
 				return err
 			}
@@ -165,7 +167,7 @@ func (a *app) roleEdit() *cobra.Command {
 					return err
 				}
 			}
-			if role, err = ask[api.Role](cmd.Context(), a, api.RoleEdit, request); err != nil {
+			if role, err = ask(cmd.Context(), a, api.RoleEdit, request); err != nil {
 				return err
 			}
 			return a.printRole(role)
@@ -185,7 +187,7 @@ func (a *app) roleDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.RoleDelete, api.RoleRequest{Role: args[0]}, nil); err != nil {
+			if _, err := api.RoleDelete.Call(cmd.Context(), client, api.RoleRequest{Role: args[0]}); err != nil {
 				return err
 			}
 			a.hint("Role %s is deleted", args[0])

@@ -43,12 +43,12 @@ catalog, but stay on the node as they are. They are counted.
 			}
 			dry := request.DryRun
 			request.DryRun = true
-			client, plan, err := a.planRelease(cmd.Context(), api.ReleaseRollback, request)
+			client, plan, err := planRelease(cmd.Context(), a, api.ReleaseRollback, request)
 			if err != nil {
 				return err
 			}
-			if dry && a.asJSON() {
-				return a.printJSON(plan)
+			if dry && a.printer().AsJSON() {
+				return a.printer().JSON(plan)
 			}
 			if err := a.printWayBack(plan, dry, order); err != nil {
 				return err
@@ -57,7 +57,7 @@ catalog, but stay on the node as they are. They are counted.
 				return a.printPlan(plan, a.sayf)
 			}
 			request.DryRun = false
-			return a.makeRelease(cmd.Context(), client, api.ReleaseRollback, request, plan, noWait, yes)
+			return makeRelease(cmd.Context(), a, client, api.ReleaseRollback, request, plan, noWait, yes)
 		},
 	}
 	flags := cmd.Flags()

@@ -61,7 +61,7 @@ on a node at a time: a second one waits for the first. Ctrl-C leaves the job to 
 				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
 			}
 			return a.launch(cmd, o, newJob{
-				does: p.does(), op: api.JobPuppet, request: func(order api.JobOrder) any { return p.make(order) },
+				does: p.does(), send: ordered(api.JobPuppet, p.make),
 			})
 		},
 	})

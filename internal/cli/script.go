@@ -35,10 +35,10 @@ func (a *app) scriptRun() *cobra.Command {
 				return err
 			}
 			return a.launch(cmd, o, newJob{
-				does: "script " + upload.name, op: api.JobScript, client: upload.client, prepare: upload.send,
-				request: func(order api.JobOrder) any {
+				does: "script " + upload.name, client: upload.client, prepare: upload.send,
+				send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {
 					return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: args[1:]}
-				},
+				}),
 			})
 		},
 	}
@@ -103,8 +103,8 @@ func (f *localFile) send(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	var stored api.JobUploaded
-	if err := f.client.Upload(ctx, api.JobUpload, file, &stored); err != nil {
+	stored, err := api.JobUpload.Send(ctx, f.client, file)
+	if err != nil {
 		return err
 	}
 	if stored.Digest != f.digest {

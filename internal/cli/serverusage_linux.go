@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -17,18 +19,18 @@ disk of the data directory will be full if it goes on like that. A day's growth 
 mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
 		Example: "  tutti server usage\n  tutti server usage -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			usage, err := ask[api.Usage](cmd.Context(), a, api.ServerUsage, nil)
+			usage, err := ask(cmd.Context(), a, api.ServerUsage, api.Nothing{})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(usage)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(usage)
 			}
 			rows := append(usage.Areas, api.UsageArea{Area: "all", Bytes: usage.Bytes, Growth: usage.Growth})
-			err = printList(a, rows, table[api.UsageArea]{
-				columns: []string{"what", "size", "a day"},
-				row:     func(u api.UsageArea) []string { return []string{u.Area, bytesText(u.Bytes), growthText(u.Growth)} },
-				name:    func(u api.UsageArea) string { return u.Area },
+			err = print.List(a.printer(), rows, print.Table[api.UsageArea]{
+				Columns: []string{"what", "size", "a day"},
+				Row:     func(u api.UsageArea) []string { return []string{u.Area, print.Bytes(u.Bytes), growthText(u.Growth)} },
+				Name:    func(u api.UsageArea) string { return u.Area },
 			})
 			a.hint("%s", diskText(usage, time.Now()))
 			return err
@@ -41,14 +43,14 @@ func growthText(growth *int64) string {
 	case growth == nil:
 		return "?"
 	case *growth < 0:
-		return "-" + bytesText(-*growth)
+		return "-" + print.Bytes(-*growth)
 	}
-	return "+" + bytesText(*growth)
+	return "+" + print.Bytes(*growth)
 }
 
 // diskText says how long the disk lasts.
 func diskText(u api.Usage, now time.Time) string {
-	free := bytesText(u.Disk.FreeBytes) + " are free on the disk of the data directory"
+	free := print.Bytes(u.Disk.FreeBytes) + " are free on the disk of the data directory"
 	switch {
 	case u.Disk.ReadOnly:
 		return free + ": it is full, and the server stores nothing until there is room"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -24,7 +26,7 @@ func (a *app) taskList() *cobra.Command {
 listed with --all.`,
 		Example: "  tutti task list\n  tutti task list --environment staging --all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask[api.List[api.Task]](cmd.Context(), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
+			list, err := ask(cmd.Context(), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
 			if err != nil {
 				return err
 			}
@@ -34,11 +36,11 @@ listed with --all.`,
 					shown = append(shown, t)
 				}
 			}
-			return printList(a, shown, table[api.Task]{
-				columns: []string{"task", "description"},
-				row:     func(t api.Task) []string { return []string{t.Name, taskSummary(t)} },
-				name:    func(t api.Task) string { return t.Name },
-				empty:   "No tasks in " + environment + ". A task is an executable in the tasks directory of a module.",
+			return print.List(a.printer(), shown, print.Table[api.Task]{
+				Columns: []string{"task", "description"},
+				Row:     func(t api.Task) []string { return []string{t.Name, taskSummary(t)} },
+				Name:    func(t api.Task) string { return t.Name },
+				Empty:   "No tasks in " + environment + ". A task is an executable in the tasks directory of a module.",
 			})
 		},
 	}
@@ -60,12 +62,12 @@ func (a *app) taskShow() *cobra.Command {
 		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: a.completeTask,
 		Example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := ask[api.Task](cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.asJSON() {
-				return a.printJSON(t)
+			if a.printer().AsJSON() {
+				return a.printer().JSON(t)
 			}
 			return a.printTask(t)
 		},
@@ -86,14 +88,14 @@ func (a *app) printTask(t api.Task) error {
 		{"Noop", noop},
 	}
 	for i, f := range t.Files {
-		facts = append(facts, []string{label("Files", i), fmt.Sprintf("%s (%s)", f.Name, bytesText(f.Bytes))})
+		facts = append(facts, []string{label("Files", i), fmt.Sprintf("%s (%s)", f.Name, print.Bytes(f.Bytes))})
 	}
 	if t.AnyParameters {
 		facts = append(facts, []string{"Parameters", "whatever it is given: the task does not describe them"})
 	} else if len(t.Parameters) == 0 {
 		facts = append(facts, []string{"Parameters", "none"})
 	}
-	if err := a.printRows(nil, facts); err != nil || len(t.Parameters) == 0 {
+	if err := a.printer().Rows(nil, facts); err != nil || len(t.Parameters) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(a.system.Out); err != nil {
@@ -103,7 +105,7 @@ func (a *app) printTask(t api.Task) error {
 	for i, p := range t.Parameters {
 		rows[i] = []string{p.Name, p.Type, parameterNeed(p), p.Description}
 	}
-	return a.printRows([]string{"parameter", "type", "need", "description"}, rows)
+	return a.printer().Rows([]string{"parameter", "type", "need", "description"}, rows)
 }
 
 // label is the heading of the first of several rows.

@@ -34,7 +34,7 @@ anything is sent.
 			if stdinTwice(o, p) {
 				return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the parameters, not both: put one of them into a file")}
 			}
-			t, err := ask[api.Task](cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
 			if err != nil {
 				return wrongTask(err)
 			}
@@ -47,11 +47,11 @@ anything is sent.
 				return err
 			}
 			return a.launch(cmd, o, newJob{
-				does: "task " + t.Name, op: api.JobTask,
-				request: func(order api.JobOrder) any {
+				does: "task " + t.Name,
+				send: ordered(api.JobTask, func(order api.JobOrder) api.JobTaskRequest {
 					request.JobOrder = order
 					return request
-				},
+				}),
 			})
 		},
 	}
@@ -87,7 +87,7 @@ func (a *app) completeTaskRun(cmd *cobra.Command, args []string, begun string) (
 	if len(args) == 0 {
 		return a.completeTask(cmd, args, begun)
 	}
-	t, err := ask[api.Task](completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+	t, err := ask(completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

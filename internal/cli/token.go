@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -28,7 +30,7 @@ may more than you at the moment that it is used.`,
 			if err != nil {
 				return err
 			}
-			issued, err := ask[api.IssuedToken](cmd.Context(), a, api.TokenCreate, api.TokenCreateRequest{Label: args[0], Seconds: seconds, Roles: roles})
+			issued, err := ask(cmd.Context(), a, api.TokenCreate, api.TokenCreateRequest{Label: args[0], Seconds: seconds, Roles: roles})
 			if err != nil {
 				return err
 			}
@@ -52,14 +54,16 @@ func (a *app) tokenList() *cobra.Command {
 				owner = api.AllUsers
 			}
 			now := time.Now()
-			next := func(after string) any { return api.TokenListRequest{User: owner, After: after, Limit: 1000} }
-			return list(cmd.Context(), a, api.TokenList, next, table[api.AccessToken]{
-				columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
-				row: func(t api.AccessToken) []string {
-					return []string{t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), ago(t.CreatedAt, now), agoOf(t.UsedAt, now), expiry(t.ExpiresAt, now)}
+			next := func(after string) api.TokenListRequest {
+				return api.TokenListRequest{User: owner, After: after, Limit: 1000}
+			}
+			return list(cmd.Context(), a, api.TokenList, next, print.Table[api.AccessToken]{
+				Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
+				Row: func(t api.AccessToken) []string {
+					return []string{t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now), print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now)}
 				},
-				name:  func(t api.AccessToken) string { return t.ID },
-				empty: "No tokens.",
+				Name:  func(t api.AccessToken) string { return t.ID },
+				Empty: "No tokens.",
 			})
 		},
 	}
@@ -72,7 +76,7 @@ func (a *app) tokenList() *cobra.Command {
 // expiry says when a token ends, or that it has.
 func expiry(t *time.Time, now time.Time) string {
 	if t != nil && t.Before(now) {
-		return "expired " + ago(*t, now)
+		return "expired " + print.Ago(*t, now)
 	}
 	return stampOf(t)
 }
@@ -93,15 +97,15 @@ func (a *app) tokenRevoke() *cobra.Command {
 			}
 			owner := first(user, api.Me)
 			if all {
-				var revoked api.RevokedTokens
-				if err := client.Call(cmd.Context(), api.TokenRevokeAll, api.UserRequest{User: owner}, &revoked); err != nil {
+				revoked, err := api.TokenRevokeAll.Call(cmd.Context(), client, api.UserRequest{User: owner})
+				if err != nil {
 					return err
 				}
 				a.say(fmt.Sprintf("%d revoked", revoked.Revoked))
 				return nil
 			}
 			for _, token := range args {
-				if err := client.Call(cmd.Context(), api.TokenRevoke, api.TokenRevokeRequest{User: owner, Token: token}, nil); err != nil {
+				if _, err := api.TokenRevoke.Call(cmd.Context(), client, api.TokenRevokeRequest{User: owner, Token: token}); err != nil {
 					return err
 				}
 				a.say(token + " revoked")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -22,13 +24,13 @@ func (a *app) userList() *cobra.Command {
 		Use: "list", Short: "List users with their roles", Args: exactly(0), Example: "  tutti user list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			now := time.Now()
-			next := func(after string) any { return api.PageRequest{After: after, Limit: 1000} }
-			return list(cmd.Context(), a, api.UserList, next, table[api.User]{
-				columns: []string{"user", "kind", "state", "roles", "last login"},
-				row: func(u api.User) []string {
-					return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), agoOf(u.LoginAt, now)}
+			next := func(after string) api.PageRequest { return api.PageRequest{After: after, Limit: 1000} }
+			return list(cmd.Context(), a, api.UserList, next, print.Table[api.User]{
+				Columns: []string{"user", "kind", "state", "roles", "last login"},
+				Row: func(u api.User) []string {
+					return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
 				},
-				name: func(u api.User) string { return u.Name },
+				Name: func(u api.User) string { return u.Name },
 			})
 		},
 	}
@@ -38,7 +40,7 @@ func (a *app) userShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show one user", Args: exactly(1), Example: "  tutti user show ann",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			user, err := ask[api.User](cmd.Context(), a, api.UserShow, api.UserRequest{User: args[0]})
+			user, err := ask(cmd.Context(), a, api.UserShow, api.UserRequest{User: args[0]})
 			if err != nil {
 				return err
 			}
@@ -48,8 +50,8 @@ func (a *app) userShow() *cobra.Command {
 }
 
 func (a *app) printUser(u api.User) error {
-	if a.asJSON() {
-		return a.printJSON(u)
+	if a.printer().AsJSON() {
+		return a.printer().JSON(u)
 	}
 	now := time.Now()
 	rows := [][]string{
@@ -57,14 +59,14 @@ func (a *app) printUser(u api.User) error {
 		{"Kind", u.Kind},
 		{"State", u.State},
 		{"Roles", strings.Join(u.Roles, " ")},
-		{"Created", ago(u.CreatedAt, now)},
-		{"Changed", agoOf(u.ChangedAt, now) + by(u.ChangedBy)},
-		{"Last login", agoOf(u.LoginAt, now)},
+		{"Created", print.Ago(u.CreatedAt, now)},
+		{"Changed", print.AgoOf(u.ChangedAt, now) + by(u.ChangedBy)},
+		{"Last login", print.AgoOf(u.LoginAt, now)},
 	}
 	if u.LockedUntil != nil {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
-	return a.printRows(nil, rows)
+	return a.printer().Rows(nil, rows)
 }
 
 func (a *app) userCreate() *cobra.Command {
@@ -88,7 +90,7 @@ certname: who shows that node's certificate has the roles, and there is no passw
 				}
 				request.Password = secrets[0]
 			}
-			user, err := ask[api.User](cmd.Context(), a, api.UserCreate, request)
+			user, err := ask(cmd.Context(), a, api.UserCreate, request)
 			if err != nil {
 				return err
 			}
@@ -122,7 +124,7 @@ func (a *app) userEdit() *cobra.Command {
 				}
 				request.Roles = &roles
 			}
-			user, err := ask[api.User](cmd.Context(), a, api.UserEdit, request)
+			user, err := ask(cmd.Context(), a, api.UserEdit, request)
 			if err != nil {
 				return err
 			}
@@ -142,7 +144,7 @@ func (a *app) userEdit() *cobra.Command {
 
 // changedRoles is what the user's roles will be.
 func (a *app) changedRoles(ctx context.Context, name string, add, remove []string) ([]string, error) {
-	user, err := ask[api.User](ctx, a, api.UserShow, api.UserRequest{User: name})
+	user, err := ask(ctx, a, api.UserShow, api.UserRequest{User: name})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +165,7 @@ func (a *app) userDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Call(cmd.Context(), api.UserDelete, api.UserRequest{User: args[0]}, nil); err != nil {
+			if _, err := api.UserDelete.Call(cmd.Context(), client, api.UserRequest{User: args[0]}); err != nil {
 				return err
 			}
 			a.hint("User %s is deleted", args[0])
@@ -196,7 +198,7 @@ logins end, except for the one that asks; tokens with a label stay.`,
 				return err
 			}
 			request.New = secrets[len(secrets)-1]
-			if err := client.Call(cmd.Context(), api.UserPassword, request, nil); err != nil {
+			if _, err := api.UserPassword.Call(cmd.Context(), client, request); err != nil {
 				return err
 			}
 			a.hint("The password is changed")

@@ -94,7 +94,7 @@ func bodyCases(t *testing.T, p *parts) (cases []bodyCase) {
 			continue
 		}
 		path := strings.NewReplacer("{", "", "}", "").Replace(op.Path)
-		cases = append(cases, bodyCase{op.Name, op.Method, api.Prefix + path, route{bytes: op.BodyLimit(), streamed: op.Upload}})
+		cases = append(cases, bodyCase{op.Name, op.Method, api.Prefix + path, route{bytes: op.BodyLimit(), streamed: op.Uploads()}})
 	}
 	return cases
 }

@@ -11,12 +11,12 @@ import (
 
 // Actor is who asks; the access log is told.
 func (h *Handler) Actor(r *http.Request) (fleet.Actor, error) {
-	actor, err := h.shown(r)
+	actor, err := h.gate.shown(r)
 	if err != nil {
 		actor = fleet.Actor{Kind: fleet.Anonymous}
 	}
-	h.NoteActor(r.Context(), actor)
-	h.noteBreakGlass(r.Context(), actor)
+	h.noteActor(r.Context(), actor)
+	h.recorder.noteBreakGlass(r.Context(), actor)
 	return actor, err
 }
 
@@ -43,20 +43,20 @@ func certified(r *http.Request) fleet.Actor {
 // even when the certificate would do: the caller meant to be somebody. Other
 // schemes of authorization mean nothing beside a certificate: clients of PuppetDB,
 // which knows none, send "Basic" without a name.
-func (h *Handler) shown(r *http.Request) (fleet.Actor, error) {
+func (h *gate) shown(r *http.Request) (fleet.Actor, error) {
 	certified := certified(r)
 	header := r.Header.Get("Authorization")
 	scheme, text, _ := strings.Cut(header, " ")
 	bearer := strings.EqualFold(scheme, "Bearer") && len(scheme) < len(header)
 	switch {
 	case bearer:
-		return h.Access.Bearer(r.Context(), text)
+		return h.access.Bearer(r.Context(), text)
 	case header != "" && certified.Name == "":
 		return fleet.Actor{}, fault.New(fault.Denied, "the Authorization header must be: Bearer TOKEN")
 	case header == "" && strings.TrimSpace(r.Header.Get("X-Authentication")) != "": // as clients of Puppet Enterprise send it
-		return h.Access.Bearer(r.Context(), r.Header.Get("X-Authentication"))
+		return h.access.Bearer(r.Context(), r.Header.Get("X-Authentication"))
 	}
-	return h.Access.Certificate(r.Context(), certified)
+	return h.access.Certificate(r.Context(), certified)
 }
 
 // Identify lets handlers of other protocols know who asks by token or by roles of
@@ -65,8 +65,8 @@ func (h *Handler) Identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, err := h.identify(r)
 		if err != nil {
-			h.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
-			h.problem(w, r, err)
+			h.recorder.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
+			h.problems.problem(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -79,11 +79,11 @@ func (h *Handler) Require(permission fleet.Permission, next http.Handler) http.H
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, err := h.identify(r)
 		if err == nil {
-			err = h.allow(r.Context(), permission, fleet.Object{}) //nolint:contextcheck // the request carries it
+			err = h.gate.allow(r.Context(), permission, fleet.Object{}) //nolint:contextcheck // the request carries it
 		}
 		if err != nil {
-			h.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
-			h.problem(w, r, err)
+			h.recorder.refuse(r.Context(), routeOf(r), r.URL.Path, err) //nolint:contextcheck // the request carries it
+			h.problems.problem(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -98,9 +98,9 @@ func (h *Handler) Perform(permission fleet.Permission, next http.Handler) http.H
 			next.ServeHTTP(w, r)
 			return
 		}
-		finish, err := h.Audit.Begin(r.Context(), h.entry(r.Context(), routeOf(r), r.URL.Path))
+		finish, err := h.recorder.audit.Begin(r.Context(), h.recorder.entry(r.Context(), routeOf(r), r.URL.Path))
 		if err != nil {
-			h.problem(w, r, err)
+			h.problems.problem(w, r, err)
 			return
 		}
 		seen := &watched{ResponseWriter: w, status: http.StatusOK}

@@ -14,7 +14,19 @@ type Applications interface {
 	Map(ctx context.Context) (appgraph.Map, error)
 }
 
-func (h *Handler) listApps(ctx context.Context, request api.AppListRequest) (api.List[api.App], error) {
+// applications answers the operations of applications.
+type applications struct {
+	applications Applications
+}
+
+func (h *applications) bindings() []binding {
+	return []binding{
+		answer(api.AppList, h.listApps),
+		answer(api.AppGraph, h.appGraph),
+	}
+}
+
+func (h *applications) listApps(ctx context.Context, request api.AppListRequest) (api.List[api.App], error) {
 	list := api.List[api.App]{Items: []api.App{}}
 	env := fleet.Environment(request.Environment)
 	if env != "" {
@@ -22,7 +34,7 @@ func (h *Handler) listApps(ctx context.Context, request api.AppListRequest) (api
 			return list, err
 		}
 	}
-	apps, err := h.Applications.Applications(ctx, request.App, env)
+	apps, err := h.applications.Applications(ctx, request.App, env)
 	for _, a := range apps {
 		list.Items = append(list.Items, appOf(a))
 	}
@@ -45,8 +57,8 @@ func appOf(a appgraph.Application) api.App {
 	return shown
 }
 
-func (h *Handler) appGraph(ctx context.Context, request api.AppGraphRequest) (api.NodeGraph, error) {
-	m, err := h.Applications.Map(ctx)
+func (h *applications) appGraph(ctx context.Context, request api.AppGraphRequest) (api.NodeGraph, error) {
+	m, err := h.applications.Map(ctx)
 	if err != nil {
 		return api.NodeGraph{}, err
 	}

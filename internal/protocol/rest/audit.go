@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"strconv"
 	"sync"
@@ -16,13 +17,29 @@ import (
 // failing is the outcome that stands for failed and denied.
 const failing = "failing"
 
-func (h *Handler) listAudit(ctx context.Context, request api.AuditRequest) (api.List[api.AuditEntry], error) {
+// auditLog answers the operations of the audit log.
+type auditLog struct {
+	entries rbac.AuditStore
+	chain   *rbac.Chain
+	log     *slog.Logger
+}
+
+func (h *auditLog) bindings() []binding {
+	return []binding{
+		answer(api.AuditList, h.listAudit),
+		answer(api.AuditChain, h.auditChain),
+		answer(api.AuditVerify, h.verifyAudit),
+		answer(api.AuditSign, h.signAudit),
+	}
+}
+
+func (h *auditLog) listAudit(ctx context.Context, request api.AuditRequest) (api.List[api.AuditEntry], error) {
 	list := api.List[api.AuditEntry]{Items: []api.AuditEntry{}}
 	filter, err := filterOf(request)
 	if err != nil {
 		return list, err
 	}
-	entries, err := h.AuditLog.Acts(ctx, filter)
+	entries, err := h.entries.Acts(ctx, filter)
 	for _, e := range entries {
 		list.Items = append(list.Items, api.AuditEntry{
 			ID: e.ID, At: e.At.UTC(), Kind: string(e.ActorKind), Actor: e.Actor, TokenID: e.Token, Operation: e.Operation, Object: e.Object,
@@ -40,7 +57,7 @@ func (h *Handler) listAudit(ctx context.Context, request api.AuditRequest) (api.
 const breakGlassUse = "token.break_glass"
 
 // noteBreakGlass records that the token in the data directory is used from an address, once an hour.
-func (h *Handler) noteBreakGlass(ctx context.Context, actor fleet.Actor) {
+func (h *recorder) noteBreakGlass(ctx context.Context, actor fleet.Actor) {
 	if !actor.BreakGlass {
 		return
 	}
@@ -48,9 +65,9 @@ func (h *Handler) noteBreakGlass(ctx context.Context, actor fleet.Actor) {
 	if !h.glass.due(entry.Remote, entry.At) {
 		return
 	}
-	finish, err := h.Audit.Begin(ctx, entry)
+	finish, err := h.audit.Begin(ctx, entry)
 	if err != nil {
-		h.Log.ErrorContext(ctx, "use of the administrator's token not recorded in the audit log", "err", err)
+		h.log.ErrorContext(ctx, "use of the administrator's token not recorded in the audit log", "err", err)
 		return
 	}
 	finish(nil)

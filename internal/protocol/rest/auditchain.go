@@ -12,7 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-func (h *Handler) auditChain(ctx context.Context, request api.AuditChainRequest) (api.AuditChainPage, error) {
+func (h *auditLog) auditChain(ctx context.Context, request api.AuditChainRequest) (api.AuditChainPage, error) {
 	answer := api.AuditChainPage{Lines: []api.AuditLine{}, Heads: []api.AuditHead{}}
 	page, err := pageOf("", request.Limit)
 	if err != nil {
@@ -25,7 +25,7 @@ func (h *Handler) auditChain(ctx context.Context, request api.AuditChainRequest)
 	if err != nil {
 		return answer, err
 	}
-	found, err := h.AuditChain.Page(ctx, request.After, since, page.Limit)
+	found, err := h.chain.Page(ctx, request.After, since, page.Limit)
 	for _, l := range found.Lines {
 		answer.Lines = append(answer.Lines, api.AuditLine{Text: string(l.Text(l.Entry)), Digest: l.Digest})
 	}
@@ -42,19 +42,19 @@ func headOf(h rbac.Head) api.AuditHead {
 	return api.AuditHead{Line: h.Seq, Digest: h.Digest, At: h.At.UTC(), Signer: h.Signer, Signature: h.Signature}
 }
 
-func (h *Handler) verifyAudit(ctx context.Context, request api.AuditVerifyRequest) (api.AuditVerification, error) {
+func (h *auditLog) verifyAudit(ctx context.Context, request api.AuditVerifyRequest) (api.AuditVerification, error) {
 	known, err := knownLine(request.Known)
 	if err != nil {
 		return api.AuditVerification{}, err
 	}
-	found, err := h.AuditChain.Verify(ctx, known)
+	found, err := h.chain.Verify(ctx, known)
 	answer := api.AuditVerification{
 		Whole: err == nil, First: found.First, Last: found.Last, Lines: found.Lines, Heads: found.Heads,
 		SignedThrough: found.SignedThrough, Digest: found.Digest,
 	}
 	if wrong, ok := errors.AsType[*rbac.BrokenChain](err); ok {
 		answer.Problem = wrong.Error()
-		h.Log.ErrorContext(ctx, "the audit log is not what was recorded", "problem", answer.Problem)
+		h.log.ErrorContext(ctx, "the audit log is not what was recorded", "problem", answer.Problem)
 		return answer, nil
 	}
 	return answer, err
@@ -72,7 +72,7 @@ func knownLine(text string) (known rbac.ChainEnd, err error) {
 	return known, nil
 }
 
-func (h *Handler) signAudit(ctx context.Context, _ nothing) (api.AuditHead, error) {
-	head, err := h.AuditChain.Sign(ctx, time.Now())
+func (h *auditLog) signAudit(ctx context.Context, _ api.Nothing) (api.AuditHead, error) {
+	head, err := h.chain.Sign(ctx, time.Now())
 	return headOf(head), err
 }

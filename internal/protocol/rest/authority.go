@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
@@ -20,42 +22,28 @@ type Scopes interface {
 	Inside(ctx context.Context, condition string, nodes []fleet.Certname) (map[fleet.Certname]bool, error)
 }
 
-// perObject are the operations whose handlers ask for each object, because the
-// request does not name it: lists show what their caller may see.
-var perObject = []string{
-	api.NodeList.Name, api.ReportList.Name, api.ReportShow.Name, api.EventStream.Name, api.EventList.Name, api.EnvironmentList.Name,
-	api.CatalogRelease.Name, api.ModeList.Name, api.CatalogLosses.Name,
-	api.PreviewList.Name, api.PreviewShow.Name, api.PreviewEvents.Name, api.PreviewNodes.Name, api.PreviewNodeOf.Name, api.PreviewSay.Name, // of which environment
-	api.PreviewCancel.Name,
-	api.ReleaseCreate.Name, api.ReleaseRollback.Name, // each node
-	api.ReleaseList.Name, api.ReleaseShow.Name, api.ReleaseTargets.Name, api.ReleasePause.Name, api.ReleaseResume.Name, api.ReleasePromote.Name, // of which environment
-	api.ReleaseAbort.Name, api.ReleaseApprove.Name, api.ReleaseRefresh.Name,
-	api.NoiseList.Name, api.NoiseSet.Name, api.NoiseRemove.Name, api.NoiseHistory.Name, // the environments of the rule
-	api.PolicyList.Name, api.PolicyShow.Name, api.PolicySet.Name, api.PolicyRemove.Name, api.PolicyHistory.Name, api.PolicyTest.Name,
-	api.FreezeList.Name, api.FreezeSet.Name, api.FreezeRemove.Name, api.FreezeHistory.Name,
-	api.JobPuppet.Name, api.JobTask.Name, api.JobCommand.Name, api.JobScript.Name, api.JobFile.Name, // each target
-	api.CompileList.Name, api.CompileShow.Name, api.CompileNow.Name, api.CompileVerify.Name, api.CompileSample.Name, api.CompileVerified.Name, // each node
-	api.CompilePause.Name, api.CompileResume.Name, // the environment that the request names
-	api.JobList.Name, api.JobShow.Name, api.JobRuns.Name, api.JobOutput.Name, api.JobEvents.Name, api.JobStop.Name, api.JobRerun.Name, // whose job
+// gate says who asks, and what they may do.
+type gate struct {
+	access *rbac.Access
+	nodes  inventory.NodeStore
+	scopes Scopes
 }
 
-// permit returns nil when who asks may do op with what the request names.
-func (h *Handler) permit(r *http.Request, op api.Operation) error {
-	ctx := r.Context()
-	switch op.Name {
-	case api.JobUpload.Name:
-		return h.allowUpload(ctx)
-	case api.BlobMissing.Name, api.BlobUpload.Name: // blobs are of no environment until a version names them
-		return h.allowBlobs(ctx)
+// permit returns nil when who asks may do an operation with what the request names.
+func (h *gate) permit(r *http.Request, b binding) error {
+	ctx, permission := r.Context(), b.op.Permission
+	switch {
+	case b.may != nil:
+		return b.may(ctx)
+	case b.each:
+		return h.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission))
 	}
-	if slices.Contains(perObject, op.Name) {
-		return h.explained(ctx, op.Permission, rbac.AllowSome(fleet.ActorFrom(ctx), op.Permission))
-	}
-	return h.allow(ctx, op.Permission, objectOf(r, op))
+	return h.allow(ctx, permission, objectOf(r, b.op))
 }
 
-// allowBlobs is who may store files of code: everybody who may deploy some, or have some previewed.
-func (h *Handler) allowBlobs(ctx context.Context) error {
+// allowBlobs is who may store files of code: everybody who may deploy some, or have some previewed. They are of no
+// environment until a version names them.
+func (h *gate) allowBlobs(ctx context.Context) error {
 	actor := fleet.ActorFrom(ctx)
 	if rbac.AllowSome(actor, fleet.PreviewCreate) == nil {
 		return nil
@@ -64,7 +52,7 @@ func (h *Handler) allowBlobs(ctx context.Context) error {
 }
 
 // allowEach returns nil when who asks has the permission for each of the nodes.
-func (h *Handler) allowEach(ctx context.Context, permission fleet.Permission, nodes []fleet.Certname) error {
+func (h *gate) allowEach(ctx context.Context, permission fleet.Permission, nodes []fleet.Certname) error {
 	actor := fleet.ActorFrom(ctx)
 	if !rbac.Scoped(actor, permission) {
 		return h.explained(ctx, permission, rbac.AllowSome(actor, permission))
@@ -87,7 +75,7 @@ const maxDeniedNamed = 10
 
 // visibleNodes is those of the nodes that who asks may see: a refusal must not tell names of nodes
 // that their list leaves out.
-func (h *Handler) visibleNodes(ctx context.Context, nodes []fleet.Certname) (names []string, err error) {
+func (h *gate) visibleNodes(ctx context.Context, nodes []fleet.Certname) (names []string, err error) {
 	if rbac.AllowSome(fleet.ActorFrom(ctx), fleet.NodeRead) != nil {
 		return nil, nil
 	}
@@ -104,7 +92,7 @@ func (h *Handler) visibleNodes(ctx context.Context, nodes []fleet.Certname) (nam
 }
 
 // nameable is a list of some of the nodes for a refusal; it begins with a colon, or is empty.
-func (h *Handler) nameable(ctx context.Context, nodes []fleet.Certname) (string, error) {
+func (h *gate) nameable(ctx context.Context, nodes []fleet.Certname) (string, error) {
 	names, err := h.visibleNodes(ctx, nodes)
 	if err != nil || len(names) == 0 {
 		return "", err
@@ -127,7 +115,7 @@ func objectOf(r *http.Request, op api.Operation) fleet.Object {
 }
 
 // allow returns nil when who asks has the permission for the object.
-func (h *Handler) allow(ctx context.Context, permission fleet.Permission, object fleet.Object) error {
+func (h *gate) allow(ctx context.Context, permission fleet.Permission, object fleet.Object) error {
 	actor := fleet.ActorFrom(ctx)
 	if object.Node != "" && rbac.Scoped(actor, permission) {
 		known, err := h.known(ctx, actor, permission, []fleet.Object{object})
@@ -140,30 +128,30 @@ func (h *Handler) allow(ctx context.Context, permission fleet.Permission, object
 }
 
 // explained says of a refusal who could help.
-func (h *Handler) explained(ctx context.Context, permission fleet.Permission, refusal error) error {
+func (h *gate) explained(ctx context.Context, permission fleet.Permission, refusal error) error {
 	if refusal == nil {
 		return nil
 	}
-	return h.Access.Explain(ctx, fleet.ActorFrom(ctx), permission, refusal)
+	return h.access.Explain(ctx, fleet.ActorFrom(ctx), permission, refusal)
 }
 
 // known completes objects with what scoped grants ask for: the environment of a
 // node, and which conditions hold for it. Of a node that is not known, nothing holds.
-func (h *Handler) known(ctx context.Context, actor fleet.Actor, permission fleet.Permission, objects []fleet.Object) ([]fleet.Object, error) {
+func (h *gate) known(ctx context.Context, actor fleet.Actor, permission fleet.Permission, objects []fleet.Object) ([]fleet.Object, error) {
 	nodes := make([]fleet.Certname, len(objects))
 	for i := range objects {
 		nodes[i] = objects[i].Node
 		if objects[i].Environment != "" || nodes[i] == "" {
 			continue
 		}
-		node, err := h.Nodes.Node(ctx, nodes[i])
+		node, err := h.nodes.Node(ctx, nodes[i])
 		if err != nil && fault.Of(err) != fault.NotFound {
 			return nil, err
 		}
 		objects[i].Environment = node.Environment
 	}
 	for _, condition := range rbac.NodeScopes(actor, permission) {
-		inside, err := h.Scopes.Inside(ctx, condition, nodes)
+		inside, err := h.scopes.Inside(ctx, condition, nodes)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +165,7 @@ func (h *Handler) known(ctx context.Context, actor fleet.Actor, permission fleet
 }
 
 // seen keeps those of items that who asks may see.
-func seen[T any](ctx context.Context, h *Handler, permission fleet.Permission, items []T, objectOf func(T) fleet.Object) ([]T, error) {
+func seen[T any](ctx context.Context, h *gate, permission fleet.Permission, items []T, objectOf func(T) fleet.Object) ([]T, error) {
 	actor := fleet.ActorFrom(ctx)
 	if len(items) == 0 || !rbac.Scoped(actor, permission) {
 		return items, nil
@@ -199,17 +187,26 @@ func seen[T any](ctx context.Context, h *Handler, permission fleet.Permission, i
 	return kept, nil
 }
 
+// recorder writes to the audit log what is done and refused.
+type recorder struct {
+	audit      *rbac.Audit
+	connection func(context.Context) rbac.Entry
+	auditReads func() bool
+	log        *slog.Logger
+	glass      glass
+}
+
 // record begins the audit entry of an act.
-func (h *Handler) record(ctx context.Context, op api.Operation, request any) (finish func(error), err error) {
-	if op.Permission == fleet.Open || !op.Changes() && !h.AuditReads() {
+func (h *recorder) record(ctx context.Context, op api.Operation, request any) (finish func(error), err error) {
+	if op.Permission == fleet.Open || op.Kind != api.Act && !h.auditReads() {
 		return func(error) {}, nil
 	}
-	return h.Audit.Begin(ctx, h.entry(ctx, op.Name, objectText(request)))
+	return h.audit.Begin(ctx, h.entry(ctx, op.Name, objectText(request)))
 }
 
 // entry is an audit entry of who asks.
-func (h *Handler) entry(ctx context.Context, operation, object string) rbac.Entry {
-	actor, entry := fleet.ActorFrom(ctx), h.Entry(ctx)
+func (h *recorder) entry(ctx context.Context, operation, object string) rbac.Entry {
+	actor, entry := fleet.ActorFrom(ctx), h.connection(ctx)
 	entry.ActorKind, entry.Actor, entry.Token = actor.Kind, actor.Name, actor.Token
 	entry.Operation, entry.Object = operation, object
 	if actor.BreakGlass {
@@ -222,9 +219,9 @@ func (h *Handler) entry(ctx context.Context, operation, object string) rbac.Entr
 }
 
 // refuse records a refusal; other errors are nobody's fault.
-func (h *Handler) refuse(ctx context.Context, operation, object string, err error) {
+func (h *recorder) refuse(ctx context.Context, operation, object string, err error) {
 	if fault.Of(err) == fault.Denied {
-		h.Audit.Refused(ctx, h.entry(ctx, operation, object), err)
+		h.audit.Refused(ctx, h.entry(ctx, operation, object), err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // releaseCatalogs prepares catalogs and, unless only that is asked for, releases them.
 // Preparing is no act: it gives nobody anything.
-func (h *Handler) releaseCatalogs(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *deliveries) releaseCatalogs(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.CatalogReleaseRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (h *Handler) releaseCatalogs(_ http.ResponseWriter, r *http.Request, begin 
 	if err := h.mayRelease(ctx, wanted.nodes); err != nil {
 		return nil, err
 	}
-	prepared, err := h.Deliveries.Stage(ctx, wanted.nodes, wanted.environment, request.Version, wanted.ticket)
+	prepared, err := h.deliveries.Stage(ctx, wanted.nodes, wanted.environment, request.Version, wanted.ticket)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (h *Handler) releaseCatalogs(_ http.ResponseWriter, r *http.Request, begin 
 	if request.Expect != "" && request.Expect != answer.Digest {
 		return nil, fault.New(fault.Conflict, "what is ready is not what was shown any more; look again. Nothing was released")
 	}
-	outcomes, err := h.Deliveries.ReleaseAll(ctx, prepared, deliver.Order{By: fleet.ActorFrom(ctx).Name, Why: request.Why}, wanted.apply)
+	outcomes, err := h.deliveries.ReleaseAll(ctx, prepared, deliver.Order{By: fleet.ActorFrom(ctx).Name, Why: request.Why}, wanted.apply)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ type wantedRelease struct {
 
 var ticketForm = regexp.MustCompile(`\Arelease-[0-9a-f-]{36}\z`)
 
-func (h *Handler) releaseOf(ctx context.Context, request api.CatalogReleaseRequest) (wanted wantedRelease, err error) {
+func (h *deliveries) releaseOf(ctx context.Context, request api.CatalogReleaseRequest) (wanted wantedRelease, err error) {
 	if request.Version == "" {
 		return wanted, fault.New(fault.Invalid, "field version: say which version of the code is released; environment.list and version.list know them")
 	}
@@ -94,15 +94,15 @@ func (h *Handler) releaseOf(ctx context.Context, request api.CatalogReleaseReque
 }
 
 // releaseTargets is the nodes that are meant.
-func (h *Handler) releaseTargets(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
+func (h *deliveries) releaseTargets(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
 	targets, err := targetsOf(t)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.checkNodes(ctx, targets.Nodes); err != nil {
+	if err := h.roster.checkNodes(ctx, targets.Nodes); err != nil {
 		return nil, err
 	}
-	nodes, err := h.Deliveries.Targets(ctx, targets)
+	nodes, err := h.deliveries.Targets(ctx, targets)
 	switch {
 	case err != nil:
 		return nil, err
@@ -118,10 +118,10 @@ func (h *Handler) releaseTargets(ctx context.Context, t api.JobTargets) ([]fleet
 const scopeBatch = 500
 
 // mayRelease returns nil when who asks may release to every one of the nodes.
-func (h *Handler) mayRelease(ctx context.Context, nodes []fleet.Certname) error {
+func (h *deliveries) mayRelease(ctx context.Context, nodes []fleet.Certname) error {
 	actor := fleet.ActorFrom(ctx)
 	if !rbac.Scoped(actor, fleet.CatalogRelease) {
-		return h.allow(ctx, fleet.CatalogRelease, fleet.Object{})
+		return h.gate.allow(ctx, fleet.CatalogRelease, fleet.Object{})
 	}
 	var denied []fleet.Certname
 	var why error
@@ -131,7 +131,7 @@ func (h *Handler) mayRelease(ctx context.Context, nodes []fleet.Certname) error 
 			part[i].Node = nodes[i]
 		}
 		nodes = nodes[len(part):]
-		objects, err := h.known(ctx, actor, fleet.CatalogRelease, part)
+		objects, err := h.gate.known(ctx, actor, fleet.CatalogRelease, part)
 		if err != nil {
 			return err
 		}
@@ -144,11 +144,11 @@ func (h *Handler) mayRelease(ctx context.Context, nodes []fleet.Certname) error 
 	if why == nil {
 		return nil
 	}
-	named, err := h.nameable(ctx, denied)
+	named, err := h.gate.nameable(ctx, denied)
 	if err != nil {
 		return err
 	}
-	return h.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %d nodes%s. Nothing was released",
+	return h.gate.explained(ctx, fleet.CatalogRelease, fault.New(fault.Denied, "%s. It is denied for %d nodes%s. Nothing was released",
 		strings.TrimSuffix(fault.Detail(why), "."), len(denied), named))
 }
 

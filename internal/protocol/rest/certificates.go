@@ -26,14 +26,32 @@ type Certificates interface {
 	Bundle() (pem []byte, changed time.Time)
 }
 
-func (h *Handler) listCertificates(ctx context.Context, request api.CertificateListRequest) (api.List[api.Certificate], error) {
+// certificates answers the operations of the CA.
+type certificates struct {
+	ca Certificates
+}
+
+func (h *certificates) bindings() []binding {
+	return []binding{
+		answer(api.CertificateList, h.listCertificates),
+		answer(api.CertificateShow, h.showCertificate),
+		answer(api.CertificateSign, h.signCertificate),
+		answer(api.CertificateRevoke, h.revokeCertificate),
+		answer(api.CertificateClean, h.cleanCertificate),
+		answer(api.RequestClean, h.cleanRequests),
+		answer(api.ServerRotate, h.rotateServer),
+		answer(api.JoinTokenCreate, h.createJoinToken),
+	}
+}
+
+func (h *certificates) listCertificates(ctx context.Context, request api.CertificateListRequest) (api.List[api.Certificate], error) {
 	list := api.List[api.Certificate]{Items: []api.Certificate{}}
 	switch pki.State(request.State) {
 	case "", pki.Requested, pki.Signed, pki.Revoked:
 	default:
 		return list, fault.New(fault.Invalid, "state must be requested, signed or revoked, not %.40q", request.State)
 	}
-	entries, err := h.Certificates.List(ctx)
+	entries, err := h.ca.List(ctx)
 	if err != nil {
 		return list, err
 	}
@@ -45,12 +63,12 @@ func (h *Handler) listCertificates(ctx context.Context, request api.CertificateL
 	return list, nil
 }
 
-func (h *Handler) showCertificate(ctx context.Context, request api.NameRequest) (api.Certificate, error) {
+func (h *certificates) showCertificate(ctx context.Context, request api.NameRequest) (api.Certificate, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Certificate{}, err
 	}
-	entry, err := h.Certificates.Show(ctx, name)
+	entry, err := h.ca.Show(ctx, name)
 	if err != nil {
 		return api.Certificate{}, err
 	}
@@ -76,38 +94,38 @@ func certificateOf(e pki.Entry) api.Certificate {
 	return c
 }
 
-func (h *Handler) signCertificate(ctx context.Context, request api.NameRequest) (api.Certificate, error) {
+func (h *certificates) signCertificate(ctx context.Context, request api.NameRequest) (api.Certificate, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Certificate{}, err
 	}
-	if _, err := h.Certificates.Sign(ctx, name, 0); err != nil {
+	if _, err := h.ca.Sign(ctx, name, 0); err != nil {
 		return api.Certificate{}, err
 	}
 	return h.showCertificate(ctx, request)
 }
 
-func (h *Handler) revokeCertificate(ctx context.Context, request api.NameRequest) (nothing, error) {
+func (h *certificates) revokeCertificate(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	return nothing{}, h.Certificates.Revoke(ctx, name)
+	return api.Nothing{}, h.ca.Revoke(ctx, name)
 }
 
-func (h *Handler) cleanCertificate(ctx context.Context, request api.NameRequest) (nothing, error) {
+func (h *certificates) cleanCertificate(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	unknown, err := h.Certificates.Clean(ctx, name)
+	unknown, err := h.ca.Clean(ctx, name)
 	if err == nil && len(unknown) > 0 {
 		err = fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
 	}
-	return nothing{}, err
+	return api.Nothing{}, err
 }
 
-func (h *Handler) cleanRequests(ctx context.Context, request api.RequestCleanRequest) (api.RequestCleanResponse, error) {
+func (h *certificates) cleanRequests(ctx context.Context, request api.RequestCleanRequest) (api.RequestCleanResponse, error) {
 	if request.From != "" {
 		address := request.From
 		if network, err := netip.ParsePrefix(address); err == nil { // as a list shows it
@@ -118,12 +136,12 @@ func (h *Handler) cleanRequests(ctx context.Context, request api.RequestCleanReq
 		}
 		request.From = address
 	}
-	dropped, err := h.Certificates.CleanRequests(ctx, request.From)
+	dropped, err := h.ca.CleanRequests(ctx, request.From)
 	return api.RequestCleanResponse{Dropped: dropped}, err
 }
 
-func (h *Handler) rotateServer(ctx context.Context, _ nothing) (api.Certificate, error) {
-	made, err := h.Certificates.RotateServer(ctx)
+func (h *certificates) rotateServer(ctx context.Context, _ api.Nothing) (api.Certificate, error) {
+	made, err := h.ca.RotateServer(ctx)
 	if err != nil {
 		return api.Certificate{}, err
 	}
@@ -136,7 +154,7 @@ const (
 	maxTokenLife     = 366 * 24 * time.Hour
 )
 
-func (h *Handler) createJoinToken(ctx context.Context, request api.JoinTokenRequest) (api.JoinToken, error) {
+func (h *certificates) createJoinToken(ctx context.Context, request api.JoinTokenRequest) (api.JoinToken, error) {
 	var name fleet.Certname
 	if request.Name != "" {
 		var err error
@@ -152,7 +170,7 @@ func (h *Handler) createJoinToken(ctx context.Context, request api.JoinTokenRequ
 		life = time.Duration(request.Seconds) * time.Second
 	}
 	expires := time.Now().Add(life)
-	token, err := h.Certificates.NewJoinToken(ctx, name, life)
-	bundle, _ := h.Certificates.Bundle()
+	token, err := h.ca.NewJoinToken(ctx, name, life)
+	bundle, _ := h.ca.Bundle()
 	return api.JoinToken{Token: token, Expires: expires.UTC(), CAFingerprint: pki.FingerprintOf(bundle)}, err
 }

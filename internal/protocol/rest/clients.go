@@ -17,7 +17,7 @@ const (
 )
 
 // nameClients says of connections which program is at their other end, and of which version. Some are nil: these nodes are not connected.
-func (h *Handler) nameClients(ctx context.Context, connected []*api.Connected, names []fleet.Certname) error {
+func (h *nodes) nameClients(ctx context.Context, connected []*api.Connected, names []fleet.Certname) error {
 	unknown := map[fleet.Certname]*api.Connected{}
 	var asked []fleet.Certname
 	for i, c := range connected {
@@ -33,7 +33,7 @@ func (h *Handler) nameClients(ctx context.Context, connected []*api.Connected, n
 	if len(asked) == 0 {
 		return nil
 	}
-	leaves, err := h.Facts.FactLeaves(ctx, asked, []string{facts.PathText(packageVersion)})
+	leaves, err := h.facts.FactLeaves(ctx, asked, []string{facts.PathText(packageVersion)})
 	if err != nil {
 		return err
 	}

@@ -33,24 +33,47 @@ type Code interface {
 	Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error)
 }
 
-func (h *Handler) listEnvironments(ctx context.Context, _ nothing) (api.List[api.Version], error) {
-	versions, err := h.Code.Environments(ctx)
+// versions answers the operations of environments, their versions, and the blobs that those are made of.
+type versions struct {
+	gate         *gate
+	code         Code
+	blobs        cas.Store
+	compilations *compilations
+	deliveries   *deliveries
+}
+
+func (h *versions) bindings() []binding {
+	return []binding{
+		each(answer(api.EnvironmentList, h.listEnvironments)),
+		answer(api.EnvironmentDelete, h.deleteEnvironment),
+		answer(api.VersionList, h.listVersions),
+		answer(api.EnvironmentStatus, h.environmentStatus),
+		answer(api.VersionDeploy, h.deployVersion),
+		when(h.gate.allowBlobs, answer(api.BlobMissing, h.missingBlobs)),
+		when(h.gate.allowBlobs, raw(api.BlobUpload, h.uploadBlobs)),
+	}
+}
+
+func (h *versions) listEnvironments(ctx context.Context, _ api.Nothing) (api.List[api.Version], error) {
+	versions, err := h.code.Environments(ctx)
 	if err != nil {
 		return api.List[api.Version]{}, err
 	}
-	versions, err = seen(ctx, h, fleet.CodeRead, versions, func(v code.Version) fleet.Object { return fleet.Object{Environment: v.Environment} })
+	versions, err = seen(ctx, h.gate, fleet.CodeRead, versions, func(v code.Version) fleet.Object {
+		return fleet.Object{Environment: v.Environment}
+	})
 	return versionList(versions), err
 }
 
 // maxVersions is how far back a list of versions goes.
 const maxVersions = 1000
 
-func (h *Handler) listVersions(ctx context.Context, request api.EnvironmentRequest) (api.List[api.Version], error) {
+func (h *versions) listVersions(ctx context.Context, request api.EnvironmentRequest) (api.List[api.Version], error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return api.List[api.Version]{}, err
 	}
-	versions, err := h.Code.Versions(ctx, env, maxVersions)
+	versions, err := h.code.Versions(ctx, env, maxVersions)
 	return versionList(versions), err
 }
 
@@ -69,15 +92,15 @@ func versionOf(v code.Version) api.Version {
 	}
 }
 
-func (h *Handler) deleteEnvironment(ctx context.Context, request api.EnvironmentRequest) (nothing, error) {
+func (h *versions) deleteEnvironment(ctx context.Context, request api.EnvironmentRequest) (api.Nothing, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	return nothing{}, h.Code.RemoveEnvironment(ctx, env)
+	return api.Nothing{}, h.code.RemoveEnvironment(ctx, env)
 }
 
-func (h *Handler) deployVersion(ctx context.Context, request api.DeployRequest) (api.Deployed, error) {
+func (h *versions) deployVersion(ctx context.Context, request api.DeployRequest) (api.Deployed, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return api.Deployed{}, err
@@ -90,7 +113,7 @@ func (h *Handler) deployVersion(ctx context.Context, request api.DeployRequest) 
 	if err != nil {
 		return api.Deployed{}, err
 	}
-	version, report, err := h.Code.Deploy(ctx, code.Deployment{
+	version, report, err := h.code.Deploy(ctx, code.Deployment{
 		Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin,
 		Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
 	}, mode)
@@ -118,7 +141,7 @@ func checkOf(r *codecheck.Report) *api.CodeCheck {
 // maxDigests is how many digests one blob.missing may name.
 const maxDigests = 10_000
 
-func (h *Handler) missingBlobs(ctx context.Context, request api.BlobMissingRequest) (api.BlobMissingResponse, error) {
+func (h *versions) missingBlobs(ctx context.Context, request api.BlobMissingRequest) (api.BlobMissingResponse, error) {
 	answer := api.BlobMissingResponse{Missing: []string{}}
 	if len(request.Digests) > maxDigests {
 		return answer, fault.New(fault.Invalid, "digests holds %d entries, at most %d are allowed in one call", len(request.Digests), maxDigests)
@@ -131,7 +154,7 @@ func (h *Handler) missingBlobs(ctx context.Context, request api.BlobMissingReque
 		}
 		digests[i] = digest
 	}
-	missing, err := h.Blobs.Missing(ctx, digests)
+	missing, err := h.blobs.Missing(ctx, digests)
 	for _, digest := range missing {
 		answer.Missing = append(answer.Missing, string(digest))
 	}
@@ -142,12 +165,12 @@ func (h *Handler) missingBlobs(ctx context.Context, request api.BlobMissingReque
 const maxUploadBlobs = 20_000
 
 // uploadBlobs stores every entry of a tar archive under the digest it is named by.
-func (h *Handler) uploadBlobs(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *versions) uploadBlobs(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	if err := begin(nil); err != nil {
 		return nil, err
 	}
 	u := upload{archive: tar.NewReader(r.Body)}
-	err := cas.PutAll(r.Context(), h.Blobs, u.entries)
+	err := cas.PutAll(r.Context(), h.blobs, u.entries)
 	if u.err != nil { // the store may not have noticed
 		err = u.err
 	}
@@ -206,12 +229,12 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (h *Handler) environmentStatus(ctx context.Context, request api.EnvironmentRequest) (api.CodeStatus, error) {
+func (h *versions) environmentStatus(ctx context.Context, request api.EnvironmentRequest) (api.CodeStatus, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return api.CodeStatus{}, err
 	}
-	version, s, err := h.Code.Status(ctx, env)
+	version, s, err := h.code.Status(ctx, env)
 	if err != nil {
 		return api.CodeStatus{}, err
 	}
@@ -220,7 +243,7 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 		Nodes: s.Nodes, Current: s.Current, Waiting: s.Waiting, Failed: s.Failed, NoCatalog: s.NoCatalog, Unknown: s.Unknown, Held: s.Held, Errors: []api.CodeError{},
 	}
 	out.Verified = verifiedOf(s)
-	found, err := h.Code.Found(ctx, env, version.ID)
+	found, err := h.code.Found(ctx, env, version.ID)
 	if err != nil {
 		return api.CodeStatus{}, err
 	}
@@ -232,7 +255,7 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 		}
 		out.Errors = append(out.Errors, shown)
 	}
-	slowed, err := h.slowed(ctx)
+	slowed, err := h.compilations.slowed(ctx)
 	if err != nil {
 		return api.CodeStatus{}, err
 	}
@@ -241,5 +264,5 @@ func (h *Handler) environmentStatus(ctx context.Context, request api.Environment
 			out.Slowed = &slowed[i]
 		}
 	}
-	return out, h.addLosses(ctx, env, &out)
+	return out, h.deliveries.addLosses(ctx, env, &out)
 }

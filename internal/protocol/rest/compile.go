@@ -29,9 +29,31 @@ var endedWindows = [...]time.Duration{5 * time.Minute, time.Hour}
 // shownRunning is how many compilations that run are shown with the queue.
 const shownRunning = 100
 
-func (h *Handler) showQueue(ctx context.Context, _ nothing) (api.CompileQueueStatus, error) {
+// compilations answers the operations of the compile queue.
+type compilations struct {
+	gate      *gate
+	selector  *selector
+	compiling Compiling
+	verifying Verifying
+}
+
+func (h *compilations) bindings() []binding {
+	return []binding{
+		answer(api.CompileQueue, h.showQueue),
+		each(answer(api.CompileList, h.listCompilations)),
+		each(answer(api.CompileShow, h.showCompilation)),
+		each(acting(api.CompileNow, h.mayCompile, h.compileNow)),
+		each(acting(api.CompileVerify, h.mayVerify, h.verifyCatalog)),
+		each(answer(api.CompileSample, h.sampleNodes)),
+		each(answer(api.CompileVerified, h.listVerifications)),
+		each(acting(api.CompilePause, h.mayPauseFor, h.pauseCompiling)),
+		each(acting(api.CompileResume, h.mayResume, h.resumeCompiling)),
+	}
+}
+
+func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.CompileQueueStatus, error) {
 	status := api.CompileQueueStatus{Lanes: []api.CompileLane{}, Ended: []api.CompileEnded{}, Now: []api.Compilation{}}
-	counts, err := h.Compiling.Counts(ctx)
+	counts, err := h.compiling.Counts(ctx)
 	if err != nil {
 		return status, err
 	}
@@ -52,7 +74,7 @@ func (h *Handler) showQueue(ctx context.Context, _ nothing) (api.CompileQueueSta
 		return status, err
 	}
 	for _, window := range endedWindows {
-		ended, err := h.Compiling.Ended(ctx, time.Now().Add(-window))
+		ended, err := h.compiling.Ended(ctx, time.Now().Add(-window))
 		if err != nil {
 			return status, err
 		}
@@ -62,7 +84,7 @@ func (h *Handler) showQueue(ctx context.Context, _ nothing) (api.CompileQueueSta
 			})
 		}
 	}
-	running, err := h.Compiling.List(ctx, compile.Filter{State: compile.Leased, Limit: shownRunning})
+	running, err := h.compiling.List(ctx, compile.Filter{State: compile.Leased, Limit: shownRunning})
 	for _, c := range running {
 		status.Now = append(status.Now, compilationOf(c))
 	}
@@ -70,8 +92,8 @@ func (h *Handler) showQueue(ctx context.Context, _ nothing) (api.CompileQueueSta
 }
 
 // paused lists the pauses.
-func (h *Handler) paused(ctx context.Context) ([]api.CompilePaused, error) {
-	pauses, err := h.Compiling.Pauses(ctx)
+func (h *compilations) paused(ctx context.Context) ([]api.CompilePaused, error) {
+	pauses, err := h.compiling.Pauses(ctx)
 	list := []api.CompilePaused{}
 	for _, p := range pauses {
 		list = append(list, api.CompilePaused{Environment: string(p.Environment), By: p.By, Reason: p.Reason, At: p.At.UTC()})
@@ -80,8 +102,8 @@ func (h *Handler) paused(ctx context.Context) ([]api.CompilePaused, error) {
 }
 
 // slowed lists what is slowed.
-func (h *Handler) slowed(ctx context.Context) ([]api.CompileSlowed, error) {
-	slowdowns, err := h.Compiling.Slowdowns(ctx)
+func (h *compilations) slowed(ctx context.Context) ([]api.CompileSlowed, error) {
+	slowdowns, err := h.compiling.Slowdowns(ctx)
 	list := []api.CompileSlowed{}
 	for _, s := range slowdowns {
 		list = append(list, api.CompileSlowed{
@@ -160,36 +182,36 @@ func objectOfCompilation(c compile.Compilation) fleet.Object {
 	return fleet.Object{Node: c.Node, Environment: c.Environment}
 }
 
-func (h *Handler) listCompilations(ctx context.Context, request api.CompileListRequest) (api.List[api.Compilation], error) {
+func (h *compilations) listCompilations(ctx context.Context, request api.CompileListRequest) (api.List[api.Compilation], error) {
 	list := api.List[api.Compilation]{Items: []api.Compilation{}}
 	f, err := compilationsOf(request)
 	if err != nil {
 		return list, err
 	}
-	rows, err := h.Compiling.List(ctx, f)
+	rows, err := h.compiling.List(ctx, f)
 	if err != nil {
 		return list, err
 	}
 	if len(rows) == f.Limit {
 		list.Next = strconv.FormatInt(rows[len(rows)-1].ID, 10)
 	}
-	rows, err = seen(ctx, h, fleet.CatalogRead, rows, objectOfCompilation)
+	rows, err = seen(ctx, h.gate, fleet.CatalogRead, rows, objectOfCompilation)
 	for _, c := range rows {
 		list.Items = append(list.Items, compilationOf(c))
 	}
 	return list, err
 }
 
-func (h *Handler) showCompilation(ctx context.Context, request api.CompileShowRequest) (api.CompilationRecord, error) {
+func (h *compilations) showCompilation(ctx context.Context, request api.CompileShowRequest) (api.CompilationRecord, error) {
 	id, err := compilationID(request.ID)
 	if err != nil {
 		return api.CompilationRecord{}, err
 	}
-	c, err := h.Compiling.Record(ctx, id)
+	c, err := h.compiling.Record(ctx, id)
 	if err != nil {
 		return api.CompilationRecord{}, err
 	}
-	if err := h.allow(ctx, fleet.CatalogRead, objectOfCompilation(c)); err != nil {
+	if err := h.gate.allow(ctx, fleet.CatalogRead, objectOfCompilation(c)); err != nil {
 		return api.CompilationRecord{}, err
 	}
 	record := api.CompilationRecord{Compilation: compilationOf(c), FactsSeq: c.FactsSeq, Checks: c.Checks, Logs: []api.CompileLog{}}

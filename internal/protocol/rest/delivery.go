@@ -8,6 +8,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 )
 
@@ -37,19 +38,43 @@ type Releases interface {
 	ReleaseAll(ctx context.Context, all []deliver.Prepared, o deliver.Order, apply deliver.Apply) ([]deliver.Outcome, error)
 }
 
-func (h *Handler) showDelivery(ctx context.Context, request api.NameRequest) (api.Delivery, error) {
+// deliveries answers the operations of what nodes may have.
+type deliveries struct {
+	gate       *gate
+	roster     *roster
+	nodes      inventory.NodeStore
+	groups     classify.Store
+	deliveries Deliveries
+}
+
+func (h *deliveries) bindings() []binding {
+	return []binding{
+		each(raw(api.CatalogRelease, h.releaseCatalogs)),
+		answer(api.NodeDelivery, h.showDelivery),
+		answer(api.NodeModeSet, h.setNodeMode),
+		answer(api.NodePin, h.pinNode),
+		answer(api.NodeUnpin, h.unpinNode),
+		each(answer(api.CatalogLosses, h.listLosses)),
+		answer(api.NodeLet, h.letNode),
+		answer(api.CatalogLetGo, h.letVersion),
+		answer(api.GroupModeSet, h.setGroupMode),
+		each(answer(api.ModeList, h.listModes)),
+	}
+}
+
+func (h *deliveries) showDelivery(ctx context.Context, request api.NameRequest) (api.Delivery, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	if _, err := h.Nodes.Node(ctx, name); err != nil {
+	if _, err := h.nodes.Node(ctx, name); err != nil {
 		return api.Delivery{}, err
 	}
 	answer, err := h.delivery(ctx, name)
 	if err != nil {
 		return answer, err
 	}
-	generations, err := h.Deliveries.Generations(ctx, name)
+	generations, err := h.deliveries.Generations(ctx, name)
 	for _, g := range generations {
 		answer.Generations = append(answer.Generations, api.Generation{
 			Number: g.Number, Catalog: string(g.Digest), Environment: string(g.Environment), Version: string(g.Version), UUID: g.UUID,
@@ -60,12 +85,12 @@ func (h *Handler) showDelivery(ctx context.Context, request api.NameRequest) (ap
 }
 
 // delivery is what a node may have, without what it had.
-func (h *Handler) delivery(ctx context.Context, name fleet.Certname) (answer api.Delivery, err error) {
-	standing, reason, err := h.Deliveries.Standing(ctx, name)
+func (h *deliveries) delivery(ctx context.Context, name fleet.Certname) (answer api.Delivery, err error) {
+	standing, reason, err := h.deliveries.Standing(ctx, name)
 	if err != nil {
 		return answer, err
 	}
-	state, applied, err := h.Deliveries.State(ctx, standing)
+	state, applied, err := h.deliveries.State(ctx, standing)
 	if err != nil {
 		return answer, err
 	}
@@ -80,7 +105,7 @@ func (h *Handler) delivery(ctx context.Context, name fleet.Certname) (answer api
 			UUID: applied.UUID, CodeID: applied.CodeID, Catalog: string(applied.Catalog), Generation: applied.Generation, At: applied.At.UTC(),
 		}
 	}
-	p, err := h.Deliveries.PointerOf(ctx, standing)
+	p, err := h.deliveries.PointerOf(ctx, standing)
 	switch {
 	case err == nil:
 		answer.Pointer = &api.Pointer{
@@ -104,7 +129,7 @@ func modeOf(text string) (deliver.Mode, error) {
 	return mode, nil
 }
 
-func (h *Handler) setNodeMode(ctx context.Context, request api.NodeModeRequest) (api.ModeSwitched, error) {
+func (h *deliveries) setNodeMode(ctx context.Context, request api.NodeModeRequest) (api.ModeSwitched, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.ModeSwitched{}, err
@@ -113,16 +138,16 @@ func (h *Handler) setNodeMode(ctx context.Context, request api.NodeModeRequest) 
 	if err != nil {
 		return api.ModeSwitched{}, err
 	}
-	n, err := h.Deliveries.SetMode(ctx, deliver.ModeSet{Node: name, Mode: mode, By: fleet.ActorFrom(ctx).Name})
+	n, err := h.deliveries.SetMode(ctx, deliver.ModeSet{Node: name, Mode: mode, By: fleet.ActorFrom(ctx).Name})
 	return api.ModeSwitched{Switched: n}, err
 }
 
-func (h *Handler) setGroupMode(ctx context.Context, request api.GroupModeRequest) (api.ModeSwitched, error) {
+func (h *deliveries) setGroupMode(ctx context.Context, request api.GroupModeRequest) (api.ModeSwitched, error) {
 	mode, err := modeOf(request.Mode)
 	if err != nil {
 		return api.ModeSwitched{}, err
 	}
-	groups, _, err := h.Groups.Groups(ctx)
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
 		return api.ModeSwitched{}, err
 	}
@@ -130,18 +155,18 @@ func (h *Handler) setGroupMode(ctx context.Context, request api.GroupModeRequest
 	if err != nil {
 		return api.ModeSwitched{}, err
 	}
-	n, err := h.Deliveries.SetMode(ctx, deliver.ModeSet{Group: string(group.ID), Mode: mode, By: fleet.ActorFrom(ctx).Name})
+	n, err := h.deliveries.SetMode(ctx, deliver.ModeSet{Group: string(group.ID), Mode: mode, By: fleet.ActorFrom(ctx).Name})
 	return api.ModeSwitched{Switched: n}, err
 }
 
 // listModes lists what is set; who may see some nodes only is shown those.
-func (h *Handler) listModes(ctx context.Context, _ nothing) (api.List[api.ModeSet], error) {
+func (h *deliveries) listModes(ctx context.Context, _ api.Nothing) (api.List[api.ModeSet], error) {
 	list := api.List[api.ModeSet]{Items: []api.ModeSet{}}
-	set, err := h.Deliveries.ModesSet(ctx)
+	set, err := h.deliveries.ModesSet(ctx)
 	if err != nil {
 		return list, err
 	}
-	groups, _, err := h.Groups.Groups(ctx)
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
 		return list, err
 	}
@@ -149,7 +174,7 @@ func (h *Handler) listModes(ctx context.Context, _ nothing) (api.List[api.ModeSe
 	for _, g := range groups {
 		names[string(g.ID)] = g.Name
 	}
-	set, err = seen(ctx, h, fleet.CatalogRead, set, func(m deliver.ModeSet) fleet.Object { return fleet.Object{Node: m.Node} })
+	set, err = seen(ctx, h.gate, fleet.CatalogRead, set, func(m deliver.ModeSet) fleet.Object { return fleet.Object{Node: m.Node} })
 	for _, m := range set {
 		shown := api.ModeSet{Node: string(m.Node), Group: m.Group, Mode: string(m.Mode), At: m.At.UTC(), By: m.By}
 		if name := names[m.Group]; name != "" {
@@ -163,21 +188,21 @@ func (h *Handler) listModes(ctx context.Context, _ nothing) (api.List[api.ModeSe
 // maxWhy is the longest reason that is kept, in bytes.
 const maxWhy = 1000
 
-func (h *Handler) pinNode(ctx context.Context, request api.NodePinRequest) (nothing, error) {
+func (h *deliveries) pinNode(ctx context.Context, request api.NodePinRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
 	if request.Why == "" || len(request.Why) > maxWhy {
-		return nothing{}, fault.New(fault.Invalid, "field why: say why the node is pinned, in at most %d bytes", maxWhy)
+		return api.Nothing{}, fault.New(fault.Invalid, "field why: say why the node is pinned, in at most %d bytes", maxWhy)
 	}
-	return nothing{}, h.Deliveries.Pin(ctx, name, fleet.ActorFrom(ctx).Name, request.Why)
+	return api.Nothing{}, h.deliveries.Pin(ctx, name, fleet.ActorFrom(ctx).Name, request.Why)
 }
 
-func (h *Handler) unpinNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+func (h *deliveries) unpinNode(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	return nothing{}, h.Deliveries.Pin(ctx, name, "", "")
+	return api.Nothing{}, h.deliveries.Pin(ctx, name, "", "")
 }

@@ -9,15 +9,30 @@ import (
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // maxComparing is how many pairs of catalogs are held in memory and compared at
 // once; others wait.
 const maxComparing = 2
 
+// differences compares catalogs, a few at the same time.
+type differences struct {
+	gate      *gate
+	blobs     cas.Store
+	catalogs  inventory.CatalogStore
+	comparing chan struct{} // has room for as many catalogs as are compared at once
+}
+
+func (h *differences) bindings() []binding {
+	return []binding{
+		answer(api.CatalogDiff, h.diffCatalogs),
+	}
+}
+
 // diffCatalogs compares a node's newest catalog with another one. The permission for
 // the node was asked for before; here it is for the other side.
-func (h *Handler) diffCatalogs(ctx context.Context, request api.CatalogDiffRequest) (api.CatalogDifference, error) {
+func (h *differences) diffCatalogs(ctx context.Context, request api.CatalogDiffRequest) (api.CatalogDifference, error) {
 	var none api.CatalogDifference
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
@@ -44,13 +59,13 @@ func (h *Handler) diffCatalogs(ctx context.Context, request api.CatalogDiffReque
 	if err != nil {
 		return none, err
 	}
-	answer := diff.NewShower(blobReader{h.Blobs}, diff.DefaultLimits()).Show(ctx, difference)
+	answer := diff.NewShower(blobReader{h.blobs}, diff.DefaultLimits()).Show(ctx, difference)
 	answer.Old, answer.New = old, now
 	return answer, ctx.Err()
 }
 
 // turnToCompare waits until catalogs may be held in memory and compared; done gives the turn back.
-func (h *Handler) turnToCompare(ctx context.Context) (done func(), err error) {
+func (h *differences) turnToCompare(ctx context.Context) (done func(), err error) {
 	select {
 	case h.comparing <- struct{}{}:
 		return func() { <-h.comparing }, nil
@@ -63,7 +78,7 @@ func (h *Handler) turnToCompare(ctx context.Context) (done func(), err error) {
 type side func(context.Context) (*diff.Catalog, api.CatalogSide, error)
 
 // otherSide decides what is compared with, and whether who asks may see it.
-func (h *Handler) otherSide(ctx context.Context, request api.CatalogDiffRequest) (side, error) {
+func (h *differences) otherSide(ctx context.Context, request api.CatalogDiffRequest) (side, error) {
 	given := 0
 	for _, there := range []bool{request.Node != "", request.Digest != "", len(request.Document) > 0} {
 		if there {
@@ -80,7 +95,7 @@ func (h *Handler) otherSide(ctx context.Context, request api.CatalogDiffRequest)
 			return nil, err
 		}
 		read := func(ctx context.Context) (*diff.Catalog, api.CatalogSide, error) { return h.newestOf(ctx, name) }
-		return read, h.allow(ctx, fleet.CatalogRead, fleet.Object{Node: name})
+		return read, h.gate.allow(ctx, fleet.CatalogRead, fleet.Object{Node: name})
 	case request.Digest != "":
 		digest, err := fleet.ParseDigest(request.Digest)
 		if err != nil {
@@ -88,15 +103,15 @@ func (h *Handler) otherSide(ctx context.Context, request api.CatalogDiffRequest)
 		}
 		// It may be of any node.
 		read := func(ctx context.Context) (*diff.Catalog, api.CatalogSide, error) { return h.storedAs(ctx, digest) }
-		return read, h.allow(ctx, fleet.CatalogRead, fleet.Object{})
+		return read, h.gate.allow(ctx, fleet.CatalogRead, fleet.Object{})
 	default:
 		return func(context.Context) (*diff.Catalog, api.CatalogSide, error) { return sentCatalog(request.Document) }, nil
 	}
 }
 
 // newestOf reads the newest catalog of a node.
-func (h *Handler) newestOf(ctx context.Context, name fleet.Certname) (*diff.Catalog, api.CatalogSide, error) {
-	known, err := h.Catalogs.Catalog(ctx, name)
+func (h *differences) newestOf(ctx context.Context, name fleet.Certname) (*diff.Catalog, api.CatalogSide, error) {
+	known, err := h.catalogs.Catalog(ctx, name)
 	if err != nil {
 		return nil, api.CatalogSide{}, err
 	}
@@ -114,8 +129,8 @@ func (h *Handler) newestOf(ctx context.Context, name fleet.Certname) (*diff.Cata
 
 // storedAs reads a stored catalog. Only what a row knows as a catalog is one: other
 // blobs are none of the caller's business.
-func (h *Handler) storedAs(ctx context.Context, digest fleet.Digest) (*diff.Catalog, api.CatalogSide, error) {
-	known, err := h.Catalogs.CatalogDigests(ctx)
+func (h *differences) storedAs(ctx context.Context, digest fleet.Digest) (*diff.Catalog, api.CatalogSide, error) {
+	known, err := h.catalogs.CatalogDigests(ctx)
 	if err != nil {
 		return nil, api.CatalogSide{}, err
 	}
@@ -129,8 +144,8 @@ func (h *Handler) storedAs(ctx context.Context, digest fleet.Digest) (*diff.Cata
 	return catalog, api.CatalogSide{Name: catalog.Name(), Environment: catalog.Environment(), Digest: string(digest)}, nil
 }
 
-func (h *Handler) document(ctx context.Context, digest fleet.Digest) (*diff.Catalog, error) {
-	text, err := cas.Bytes(ctx, h.Blobs, digest, diff.MaxCatalogBytes)
+func (h *differences) document(ctx context.Context, digest fleet.Digest) (*diff.Catalog, error) {
+	text, err := cas.Bytes(ctx, h.blobs, digest, diff.MaxCatalogBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -89,20 +89,35 @@ func eventNumber(field, text string) (int64, error) {
 	return number, nil
 }
 
-func (h *Handler) eventsSince(ctx context.Context, text string) (int64, error) {
+// events answers the operations of what happens in runs.
+type events struct {
+	gate     *gate
+	selector *selector
+	events   Events
+	streams  *streams
+}
+
+func (h *events) bindings() []binding {
+	return []binding{
+		each(raw(api.EventStream, h.streamEvents)),
+		each(answer(api.EventList, h.listEvents)),
+	}
+}
+
+func (h *events) eventsSince(ctx context.Context, text string) (int64, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return 0, fault.New(fault.Invalid, "since must be a time as 2026-11-22T10:00:00Z, not %.40q", text)
 	}
-	return h.Events.Since(ctx, at)
+	return h.events.Since(ctx, at)
 }
 
 // look finds the nodes that a condition holds for now.
-func (h *Handler) look(ctx context.Context, w *choice) error {
+func (h *events) look(ctx context.Context, w *choice) error {
 	if w.where == "" {
 		return nil
 	}
-	names, err := h.nodesWhere(ctx, w.where)
+	names, err := h.selector.nodesWhere(ctx, w.where)
 	if err != nil {
 		return err
 	}
@@ -114,11 +129,11 @@ func (h *Handler) look(ctx context.Context, w *choice) error {
 }
 
 // visible is those of events that are wanted and that who asks may see.
-func (h *Handler) visible(ctx context.Context, w choice, events []event.Event) ([]event.Event, error) {
+func (h *events) visible(ctx context.Context, w choice, events []event.Event) ([]event.Event, error) {
 	if w.nodes != nil {
 		events = slices.DeleteFunc(events, func(e event.Event) bool { return !w.nodes[e.Node] })
 	}
-	return seen(ctx, h, fleet.ReportRead, events, func(e event.Event) fleet.Object {
+	return seen(ctx, h.gate, fleet.ReportRead, events, func(e event.Event) fleet.Object {
 		return fleet.Object{Node: e.Node, Environment: fleet.Environment(e.Environment)}
 	})
 }
@@ -126,7 +141,7 @@ func (h *Handler) visible(ctx context.Context, w choice, events []event.Event) (
 // eventPages is how many pages are looked at for one answer, which may then hold less.
 const eventPages = 20
 
-func (h *Handler) listEvents(ctx context.Context, request api.EventListRequest) (list api.List[api.Event], err error) {
+func (h *events) listEvents(ctx context.Context, request api.EventListRequest) (list api.List[api.Event], err error) {
 	list.Items = []api.Event{}
 	page, err := pageOf("", request.Limit)
 	if err != nil {
@@ -153,7 +168,7 @@ func (h *Handler) listEvents(ctx context.Context, request api.EventListRequest) 
 		return list, err
 	}
 	for range eventPages {
-		found, err := h.Events.Events(ctx, w.Filter)
+		found, err := h.events.Events(ctx, w.Filter)
 		if err != nil {
 			return list, err
 		}

@@ -23,7 +23,7 @@ const (
 // streamEvents sends what happens in Puppet runs, until the caller is gone, the server stops, or the caller may not
 // see it any more. Nothing is kept for one who reads too slowly: the connection ends, and who comes back with
 // the last number gets what is behind it from the rows.
-func (h *Handler) streamEvents(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *events) streamEvents(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.EventStreamRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (h *Handler) streamEvents(w http.ResponseWriter, r *http.Request, begin fun
 		return nil, err
 	}
 	want.Limit = happenedAtOnce
-	s := happenings{eventStream: opened(h, w, r), wanted: want, complete: request.After != ""}
+	s := happenings{eventStream: opened(h.streams, w, r), events: h, wanted: want, complete: request.After != ""}
 	return s.follow(r.Context(), s.run, "stream", "events")
 }
 
 // startOf is the number behind which a stream begins.
-func (h *Handler) startOf(ctx context.Context, request api.EventStreamRequest) (int64, error) {
+func (h *events) startOf(ctx context.Context, request api.EventStreamRequest) (int64, error) {
 	switch {
 	case request.After != "" && request.Since != "":
 		return 0, fault.New(fault.Invalid, "give after or since, not both")
@@ -59,13 +59,14 @@ func (h *Handler) startOf(ctx context.Context, request api.EventStreamRequest) (
 	case request.Since != "":
 		return h.eventsSince(ctx, request.Since)
 	default:
-		return h.Events.Last(ctx)
+		return h.events.Last(ctx)
 	}
 }
 
 // happenings is one caller who follows what happens in runs.
 type happenings struct {
 	eventStream
+	events   *events
 	wanted   choice
 	complete bool // the caller knows everything up to where it begins
 }
@@ -76,7 +77,7 @@ func (s *happenings) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		page, err := s.Events.Events(ctx, s.wanted.Filter)
+		page, err := s.events.events.Events(ctx, s.wanted.Filter)
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ func (s *happenings) run(ctx context.Context) error {
 			}
 		}
 		s.complete = true
-		events, err := s.visible(ctx, s.wanted, page.Events)
+		events, err := s.events.visible(ctx, s.wanted, page.Events)
 		if err != nil {
 			return err
 		}
@@ -122,11 +123,11 @@ func (s *happenings) wait(ctx context.Context) (context.Context, error) {
 	select {
 	case <-ctx.Done():
 		return ctx, ctx.Err()
-	case <-s.Stopping: // the wait below is short
+	case <-s.events.streams.stopping: // the wait below is short
 		return ctx, fault.New(fault.Unavailable, "the server is stopping")
 	case <-pause.C:
 	}
-	if err := s.Events.Wait(ctx, s.wanted.After); err != nil {
+	if err := s.events.events.Wait(ctx, s.wanted.After); err != nil {
 		return ctx, err
 	}
 	if time.Since(s.spokeAt) > api.EventHeartbeat {
@@ -138,7 +139,7 @@ func (s *happenings) wait(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	s.checked = time.Now()
-	actor, err := s.shown(s.r)
+	actor, err := s.events.gate.shown(s.r)
 	if err != nil {
 		return ctx, err
 	}
@@ -146,7 +147,7 @@ func (s *happenings) wait(ctx context.Context) (context.Context, error) {
 		return ctx, err
 	}
 	ctx = fleet.WithActor(ctx, actor)
-	return ctx, s.look(ctx, &s.wanted)
+	return ctx, s.events.look(ctx, &s.wanted)
 }
 
 // position says up to where nothing was left out.

@@ -20,8 +20,26 @@ type Classifier interface {
 	Members(ctx context.Context, group classify.ID, nodes []fleet.Certname) (pinned map[fleet.Certname]bool, err error)
 }
 
-func (h *Handler) listGroups(ctx context.Context, _ nothing) (api.List[api.Group], error) {
-	groups, _, err := h.Groups.Groups(ctx)
+// groups answers the operations of groups.
+type groups struct {
+	groups     classify.Store
+	classifier Classifier
+}
+
+func (h *groups) bindings() []binding {
+	return []binding{
+		answer(api.GroupList, h.listGroups),
+		answer(api.GroupShow, h.showGroup),
+		answer(api.GroupCreate, h.createGroup),
+		answer(api.GroupEdit, h.editGroup),
+		answer(api.GroupDelete, h.deleteGroup),
+		answer(api.GroupApply, h.applyGroups),
+		answer(api.GroupExplain, h.explainGroups),
+	}
+}
+
+func (h *groups) listGroups(ctx context.Context, _ api.Nothing) (api.List[api.Group], error) {
+	groups, _, err := h.groups.Groups(ctx)
 	list := api.List[api.Group]{Items: make([]api.Group, len(groups))}
 	names := namesOf(groups)
 	for i, g := range groups {
@@ -30,8 +48,8 @@ func (h *Handler) listGroups(ctx context.Context, _ nothing) (api.List[api.Group
 	return list, err
 }
 
-func (h *Handler) showGroup(ctx context.Context, request api.GroupRequest) (api.Group, error) {
-	groups, _, err := h.Groups.Groups(ctx)
+func (h *groups) showGroup(ctx context.Context, request api.GroupRequest) (api.Group, error) {
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
 		return api.Group{}, err
 	}
@@ -39,8 +57,8 @@ func (h *Handler) showGroup(ctx context.Context, request api.GroupRequest) (api.
 	return groupOf(g, namesOf(groups)), err
 }
 
-func (h *Handler) createGroup(ctx context.Context, request api.GroupCreateRequest) (api.Group, error) {
-	groups, _, err := h.Groups.Groups(ctx)
+func (h *groups) createGroup(ctx context.Context, request api.GroupCreateRequest) (api.Group, error) {
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
 		return api.Group{}, err
 	}
@@ -54,8 +72,8 @@ func (h *Handler) createGroup(ctx context.Context, request api.GroupCreateReques
 	return h.changeGroup(ctx, classify.Change{Kind: classify.Create, Group: g}, groups)
 }
 
-func (h *Handler) editGroup(ctx context.Context, request api.GroupEditRequest) (api.Group, error) {
-	groups, _, err := h.Groups.Groups(ctx)
+func (h *groups) editGroup(ctx context.Context, request api.GroupEditRequest) (api.Group, error) {
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
 		return api.Group{}, err
 	}
@@ -75,8 +93,8 @@ func (h *Handler) editGroup(ctx context.Context, request api.GroupEditRequest) (
 }
 
 // changeGroup makes one change in the name of who asks.
-func (h *Handler) changeGroup(ctx context.Context, change classify.Change, groups []classify.Group) (api.Group, error) {
-	saved, err := h.Groups.ChangeGroups(ctx, signed(ctx, change))
+func (h *groups) changeGroup(ctx context.Context, change classify.Change, groups []classify.Group) (api.Group, error) {
+	saved, err := h.groups.ChangeGroups(ctx, signed(ctx, change))
 	if err != nil {
 		return api.Group{}, err
 	}
@@ -92,26 +110,26 @@ func signed(ctx context.Context, changes ...classify.Change) []classify.Change {
 	return changes
 }
 
-func (h *Handler) deleteGroup(ctx context.Context, request api.GroupDeleteRequest) (nothing, error) {
-	groups, _, err := h.Groups.Groups(ctx)
+func (h *groups) deleteGroup(ctx context.Context, request api.GroupDeleteRequest) (api.Nothing, error) {
+	groups, _, err := h.groups.Groups(ctx)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
 	g, err := classify.Find(groups, request.Group)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
 	g.Revision = int64(request.Revision)
-	_, err = h.Groups.ChangeGroups(ctx, signed(ctx, classify.Change{Kind: classify.Delete, Group: g}))
-	return nothing{}, err
+	_, err = h.groups.ChangeGroups(ctx, signed(ctx, classify.Change{Kind: classify.Delete, Group: g}))
+	return api.Nothing{}, err
 }
 
-func (h *Handler) applyGroups(ctx context.Context, request api.GroupApplyRequest) (api.GroupApplyResponse, error) {
+func (h *groups) applyGroups(ctx context.Context, request api.GroupApplyRequest) (api.GroupApplyResponse, error) {
 	answer := api.GroupApplyResponse{Changes: []api.GroupChange{}, Applied: !request.DryRun}
 	if len(request.Groups) == 0 {
 		return answer, fault.New(fault.Invalid, "no groups are described; to delete all, describe %s alone", classify.RootName)
 	}
-	groups, revision, err := h.Groups.Groups(ctx)
+	groups, revision, err := h.groups.Groups(ctx)
 	if err != nil {
 		return answer, err
 	}
@@ -136,7 +154,7 @@ func (h *Handler) applyGroups(ctx context.Context, request api.GroupApplyRequest
 	if request.DryRun || len(changes) == 0 {
 		return answer, nil
 	}
-	_, err = h.Groups.ChangeGroups(ctx, signed(ctx, changes...))
+	_, err = h.groups.ChangeGroups(ctx, signed(ctx, changes...))
 	return answer, err
 }
 
@@ -245,12 +263,12 @@ func groupOf(g classify.Group, names map[classify.ID]string) api.Group {
 	return out
 }
 
-func (h *Handler) explainGroups(ctx context.Context, request api.NameRequest) (api.GroupExplanation, error) {
+func (h *groups) explainGroups(ctx context.Context, request api.NameRequest) (api.GroupExplanation, error) {
 	node, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.GroupExplanation{}, err
 	}
-	e, err := h.Classifier.Explain(ctx, node)
+	e, err := h.classifier.Explain(ctx, node)
 	if err != nil {
 		return api.GroupExplanation{}, err
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"strconv"
 
@@ -64,199 +62,106 @@ type Config struct {
 	Log          *slog.Logger
 }
 
-// Handler serves /api/v1.
+// Handler serves /api/v1: it knows who asks, whether they may, and which area answers.
 type Handler struct {
-	Config
 	mux       *http.ServeMux
-	glass     glass
-	comparing chan struct{} // has room for as many catalogs as are compared at once
+	gate      *gate
+	recorder  *recorder
+	problems  *problems
+	files     *files
+	noteActor func(context.Context, fleet.Actor)
+	unkept    func(context.Context)
 }
 
-// streamed is the answer of an action that has written it.
-type streamed struct{}
-
-// action is what an operation does once it is allowed. It calls begin when the
-// request is read and right, and before it does anything.
-type action func(w http.ResponseWriter, r *http.Request, begin func(request any) error) (any, error)
-
-// New wires every operation to its action. It returns an error when an
-// operation has none, or an action has no operation.
+// New binds every operation to what it does. It returns an error when an
+// operation is bound to nothing, or something to no operation.
 func New(c Config) (*Handler, error) {
-	h := &Handler{Config: c, mux: http.NewServeMux(), comparing: make(chan struct{}, maxComparing)}
-	actions := h.actions()
-	maps.Copy(actions, h.compileActions())
-	maps.Copy(actions, h.releaseActions())
-	for _, op := range api.Operations() {
-		act, ok := actions[op.Name]
-		if !ok {
-			return nil, fmt.Errorf("operation %s has no handler", op.Name)
-		}
-		delete(actions, op.Name)
-		h.mux.Handle(op.Method+" "+api.Prefix+op.Path, h.serve(op, act))
+	h := &Handler{
+		mux: http.NewServeMux(), gate: &gate{access: c.Access, nodes: c.Nodes, scopes: c.Scopes},
+		recorder: &recorder{audit: c.Audit, connection: c.Entry, auditReads: c.AuditReads, log: c.Log},
+		problems: &problems{log: c.Log, requestID: c.RequestID}, noteActor: c.NoteActor, unkept: c.Streams,
 	}
-	for name := range actions {
-		return nil, fmt.Errorf("handler %s has no operation", name)
+	h.files = &files{files: c.JobFiles, blobs: c.Blobs, problems: h.problems}
+	var bound []binding
+	for _, area := range h.areas(c) {
+		bound = append(bound, area.bindings()...)
+	}
+	if err := complete(api.Operations(), bound); err != nil {
+		return nil, err
+	}
+	for _, b := range bound {
+		h.mux.Handle(b.op.Method+" "+api.Prefix+b.op.Path, h.serve(b))
 	}
 	h.mux.HandleFunc(api.Prefix+"/", func(w http.ResponseWriter, r *http.Request) {
-		h.problem(w, r, fault.New(fault.NotFound, "there is no operation %s %.200s", r.Method, r.URL.Path))
+		h.problems.problem(w, r, fault.New(fault.NotFound, "there is no operation %s %.200s", r.Method, r.URL.Path))
 	})
 	return h, nil
 }
 
+// areas hands each area what it needs.
+func (h *Handler) areas(c Config) []area {
+	follow := &streams{gate: h.gate, log: c.Log, stopping: c.Stopping}
+	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
+	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier}
+	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
+	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries}
+	compiled := &compilations{gate: h.gate, selector: chosen, compiling: c.Compiling, verifying: c.Verifying}
+	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs}
+	hidden := &noise{gate: h.gate, previews: c.Previews}
+	previewed := &previews{
+		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, code: c.Code, blobs: c.Blobs, log: c.Log,
+	}
+	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
+	return []area{
+		compared, delivered, compiled, done, hidden, previewed, logins,
+		&certificates{ca: c.Certificates},
+		&versions{gate: h.gate, code: c.Code, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
+		&nodes{
+			nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
+			roster: there, selector: chosen, deliveries: delivered,
+		},
+		&groups{groups: c.Groups, classifier: c.Classifier},
+		&reports{gate: h.gate, reports: c.Reports},
+		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},
+		&tasks{tasks: c.Tasks},
+		&questions{inventory: c.Inventory, problems: h.problems},
+		&orders{
+			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.Jobs,
+			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries,
+		},
+		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
+		&releases{gate: h.gate, releases: c.Releases},
+		&applications{applications: c.Applications},
+		&users{sessions: logins, access: c.Access},
+		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
+		&usages{usages: c.Usages},
+		newDescription(),
+	}
+}
+
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-func (h *Handler) actions() map[string]action {
-	return map[string]action{
-		api.CertificateList.Name:   typed(h.listCertificates),
-		api.CertificateShow.Name:   typed(h.showCertificate),
-		api.CertificateSign.Name:   typed(h.signCertificate),
-		api.CertificateRevoke.Name: typed(h.revokeCertificate),
-		api.CertificateClean.Name:  typed(h.cleanCertificate),
-		api.RequestClean.Name:      typed(h.cleanRequests),
-		api.ServerRotate.Name:      typed(h.rotateServer),
-		api.JoinTokenCreate.Name:   typed(h.createJoinToken),
-		api.EnvironmentList.Name:   typed(h.listEnvironments),
-		api.EnvironmentDelete.Name: typed(h.deleteEnvironment),
-		api.VersionList.Name:       typed(h.listVersions),
-		api.EnvironmentStatus.Name: typed(h.environmentStatus),
-		api.VersionDeploy.Name:     typed(h.deployVersion),
-		api.BlobMissing.Name:       typed(h.missingBlobs),
-		api.BlobUpload.Name:        h.uploadBlobs,
-		api.NodeList.Name:          typed(h.listNodes),
-		api.NodeShow.Name:          typed(h.showNode),
-		api.NodeFacts.Name:         typed(h.showFacts),
-		api.NodeDeactivate.Name:    typed(h.deactivateNode),
-		api.NodePurge.Name:         typed(h.purgeNode),
-		api.NodeCatalog.Name:       typed(h.showCatalog),
-		api.NodeInputs.Name:        typed(h.showInputs),
-		api.CatalogDiff.Name:       typed(h.diffCatalogs),
-		api.CatalogRelease.Name:    h.releaseCatalogs,
-		api.NodeDelivery.Name:      typed(h.showDelivery),
-		api.NodeModeSet.Name:       typed(h.setNodeMode),
-		api.NodePin.Name:           typed(h.pinNode),
-		api.NodeUnpin.Name:         typed(h.unpinNode),
-		api.CatalogLosses.Name:     typed(h.listLosses),
-		api.NodeLet.Name:           typed(h.letNode),
-		api.CatalogLetGo.Name:      typed(h.letVersion),
-		api.GroupModeSet.Name:      typed(h.setGroupMode),
-		api.ModeList.Name:          typed(h.listModes),
-		api.GroupList.Name:         typed(h.listGroups),
-		api.GroupShow.Name:         typed(h.showGroup),
-		api.GroupCreate.Name:       typed(h.createGroup),
-		api.GroupEdit.Name:         typed(h.editGroup),
-		api.GroupDelete.Name:       typed(h.deleteGroup),
-		api.GroupNodes.Name:        typed(h.listGroupNodes),
-		api.GroupApply.Name:        typed(h.applyGroups),
-		api.GroupExplain.Name:      typed(h.explainGroups),
-		api.ReportList.Name:        typed(h.listReports),
-		api.ReportShow.Name:        typed(h.showReport),
-		api.EventStream.Name:       h.streamEvents,
-		api.EventList.Name:         typed(h.listEvents),
-		api.TaskList.Name:          typed(h.listTasks),
-		api.TaskShow.Name:          typed(h.showTask),
-		api.ResourceVariants.Name:  typed(h.compareResources),
-		api.QueryRun.Name:          h.runQuery,
-		api.JobPuppet.Name:         ordering(h, api.JobPuppet, func(r api.JobPuppetRequest) api.JobOrder { return r.JobOrder }, h.puppetSpec),
-		api.JobTask.Name:           ordering(h, api.JobTask, func(r api.JobTaskRequest) api.JobOrder { return r.JobOrder }, h.taskSpec),
-		api.JobCommand.Name:        ordering(h, api.JobCommand, func(r api.JobCommandRequest) api.JobOrder { return r.JobOrder }, h.commandSpec),
-		api.JobScript.Name:         ordering(h, api.JobScript, func(r api.JobScriptRequest) api.JobOrder { return r.JobOrder }, h.scriptSpec),
-		api.JobFile.Name:           ordering(h, api.JobFile, func(r api.JobFileRequest) api.JobOrder { return r.JobOrder }, h.fileSpec),
-		api.JobUpload.Name:         h.uploadJobFile,
-		api.JobList.Name:           typed(h.listJobs),
-		api.JobShow.Name:           typed(h.showJob),
-		api.JobRuns.Name:           typed(h.listRuns),
-		api.JobOutput.Name:         typed(h.listOutput),
-		api.JobEvents.Name:         h.streamJob,
-		api.JobStop.Name:           typed(h.stopJob),
-		api.JobRerun.Name:          h.rerunJob,
-		api.PreviewCreate.Name:     typed(h.createPreview),
-		api.AppList.Name:           typed(h.listApps),
-		api.AppGraph.Name:          typed(h.appGraph),
-		api.PreviewList.Name:       typed(h.listPreviews),
-		api.PreviewShow.Name:       typed(h.showPreview),
-		api.PreviewEvents.Name:     h.streamPreview,
-		api.PreviewNodes.Name:      typed(h.listPreviewNodes),
-		api.PreviewNodeOf.Name:     typed(h.showPreviewNode),
-		api.PreviewSay.Name:        typed(h.sayOnPreview),
-		api.PreviewCancel.Name:     typed(h.cancelPreview),
-		api.NoiseList.Name:         typed(h.listNoise),
-		api.NoiseSet.Name:          typed(h.setNoise),
-		api.NoiseRemove.Name:       typed(h.removeNoise),
-		api.NoiseHistory.Name:      typed(h.listNoiseHistory),
-		api.NoiseSuggest.Name:      typed(h.suggestNoise),
-		api.PolicyList.Name:        typed(h.listPolicies),
-		api.PolicyShow.Name:        typed(h.showPolicy),
-		api.PolicySet.Name:         typed(h.setPolicy),
-		api.PolicyRemove.Name:      typed(h.removePolicy),
-		api.PolicyHistory.Name:     typed(h.listPolicyHistory),
-		api.PolicyTest.Name:        typed(h.testPolicies),
-		api.FreezeList.Name:        typed(h.listFreezes),
-		api.FreezeSet.Name:         typed(h.setFreeze),
-		api.FreezeRemove.Name:      typed(h.removeFreeze),
-		api.FreezeHistory.Name:     typed(h.listFreezeHistory),
-		api.SessionOpen.Name:       h.login,
-		api.SessionShow.Name:       typed(h.showSession),
-		api.SessionClose.Name:      typed(h.closeSession),
-		api.TokenList.Name:         typed(h.listTokens),
-		api.TokenCreate.Name:       typed(h.createToken),
-		api.TokenRevoke.Name:       typed(h.revokeToken),
-		api.TokenRevokeAll.Name:    typed(h.revokeTokens),
-		api.UserList.Name:          typed(h.listUsers),
-		api.UserShow.Name:          typed(h.showUser),
-		api.UserCreate.Name:        typed(h.createUser),
-		api.UserEdit.Name:          typed(h.editUser),
-		api.UserDelete.Name:        typed(h.deleteUser),
-		api.UserPassword.Name:      typed(h.setPassword),
-		api.RoleList.Name:          typed(h.listRoles),
-		api.RoleShow.Name:          typed(h.showRole),
-		api.RoleCreate.Name:        typed(h.createRole),
-		api.RoleEdit.Name:          typed(h.editRole),
-		api.RoleDelete.Name:        typed(h.deleteRole),
-		api.AuditList.Name:         typed(h.listAudit),
-		api.AuditChain.Name:        typed(h.auditChain),
-		api.AuditVerify.Name:       typed(h.verifyAudit),
-		api.AuditSign.Name:         typed(h.signAudit),
-		api.ServerUsage.Name:       typed(h.showUsage),
-	}
-}
-
-// typed makes an action of a function from request type to response type.
-func typed[Request, Response any](act func(context.Context, Request) (Response, error)) action {
-	return func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
-		var request Request
-		if err := api.Bind(r, &request); err != nil {
-			return nil, err
-		}
-		if err := begin(request); err != nil {
-			return nil, err
-		}
-		return act(r.Context(), request)
-	}
-}
-
-// nothing is the request or response of an operation that has none.
-type nothing struct{}
-
-func (h *Handler) serve(op api.Operation, act action) http.Handler {
+func (h *Handler) serve(b binding) http.Handler {
+	op := b.op
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r, err := h.identify(r)
 		if err == nil || op.Permission == fleet.Open { // who logs in may show an old token
-			err = h.permit(r, op)
+			err = h.gate.permit(r, b)
 		}
 		if err != nil {
-			h.refuse(r.Context(), op.Name, pathText(r, op), err) //nolint:contextcheck // the request carries it
-			h.problem(w, r, err)
+			h.recorder.refuse(r.Context(), op.Name, pathText(r, op), err) //nolint:contextcheck // the request carries it
+			h.problems.problem(w, r, err)
 			return
 		}
 		if limit := op.BodyLimit(); limit > 0 {
 			r.Body = http.MaxBytesReader(w, r.Body, limit)
 		}
-		if op.Upload {
-			h.Streams(r.Context()) //nolint:contextcheck // the request carries it
+		if op.Uploads() {
+			h.unkept(r.Context()) //nolint:contextcheck // the request carries it
 		}
-		answer, err := h.do(w, r, op, act)
+		answer, err := h.do(w, r, b)
 		if err != nil {
-			h.problem(w, r, err)
+			h.problems.problem(w, r, err)
 			return
 		}
 		if _, done := answer.(streamed); done {
@@ -272,18 +177,19 @@ func (h *Handler) serve(op api.Operation, act action) http.Handler {
 
 // do performs an act and records it: that it begins, and before the answer is
 // sent, how it ended.
-func (h *Handler) do(w http.ResponseWriter, r *http.Request, op api.Operation, act action) (any, error) {
+func (h *Handler) do(w http.ResponseWriter, r *http.Request, b binding) (any, error) {
+	op := b.op
 	var finish func(error)
-	answer, err := act(w, r, func(request any) (err error) { //nolint:contextcheck // the request carries it
-		finish, err = h.record(r.Context(), op, request)
+	answer, err := b.act(w, r, func(request any) (err error) { //nolint:contextcheck // the request carries it
+		finish, err = h.recorder.record(r.Context(), op, request)
 		return err
 	})
 	switch {
 	case finish == nil: // it did not begin
-	case op.Changes() || h.AuditReads():
+	case op.Kind == api.Act || h.recorder.auditReads():
 		finish(err)
 	default: // a question whose object turned out to be none of theirs
-		h.refuse(r.Context(), op.Name, pathText(r, op), err)
+		h.recorder.refuse(r.Context(), op.Name, pathText(r, op), err)
 	}
 	return answer, err
 }
@@ -296,9 +202,15 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	_ = encoder.Encode(value) // the caller is gone if this fails
 }
 
+// problems tells callers and the log of errors.
+type problems struct {
+	log       *slog.Logger
+	requestID func(context.Context) string
+}
+
 // problem answers with an error: its kind, what may be shown of it, and a
 // reference to the log.
-func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
+func (h *problems) problem(w http.ResponseWriter, r *http.Request, err error) {
 	body := h.told(r, err)
 	kind := fault.Of(err)
 	status := api.StatusOf(err)
@@ -313,11 +225,11 @@ func (h *Handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // told is what the caller is told of an error; the log is told the rest.
-func (h *Handler) told(r *http.Request, err error) api.Problem {
-	kind, id := fault.Of(err), h.RequestID(r.Context())
+func (h *problems) told(r *http.Request, err error) api.Problem {
+	kind, id := fault.Of(err), h.requestID(r.Context())
 	body := api.Problem{Kind: kind.String(), Message: fault.Detail(err), RequestID: id}
 	if kind == fault.Internal && !errors.Is(err, context.Canceled) {
-		h.Log.ErrorContext(r.Context(), "request failed", "err", err, "request_id", id, "path", r.URL.Path)
+		h.log.ErrorContext(r.Context(), "request failed", "err", err, "request_id", id, "path", r.URL.Path)
 	}
 	if body.Message == "" {
 		body.Message = "the server made a mistake; its log names the cause under this request's id"

@@ -204,6 +204,7 @@ func TestPxpAgentIsNamed(t *testing.T) {
 
 // bench is a handler over fakes that hold one node, and some users.
 type bench struct {
+	t         *testing.T
 	compiling compiling
 	happened  *eventtest.Store
 	events    *event.Service
@@ -257,7 +258,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	log := slog.New(slog.DiscardHandler)
 	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
 	check(t, err)
-	b := bench{store: people(t), blobs: blobs, stop: make(chan struct{})}
+	b := bench{t: t, store: people(t), blobs: blobs, stop: make(chan struct{})}
 	b.compiling = newCompiling(t)
 	b.jobs, b.records = newJobs(t)
 	b.held = newDeliveries()
@@ -324,6 +325,9 @@ func (b bench) call(caller who, method, path string, body []byte) *httptest.Resp
 	}
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
+	if err := described(r.Pattern, w); err != nil {
+		b.t.Errorf("%s %s answers other than it is described: %v", method, path, err)
+	}
 	return w
 }
 

@@ -16,12 +16,12 @@ type CatalogInputs interface {
 	Inputs(ctx context.Context, node fleet.Certname) (compile.Verdict, []compile.ReuseStop, error)
 }
 
-func (h *Handler) showInputs(ctx context.Context, request api.NameRequest) (api.CatalogInputs, error) {
+func (h *nodes) showInputs(ctx context.Context, request api.NameRequest) (api.CatalogInputs, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.CatalogInputs{}, err
 	}
-	verdict, stops, err := h.Inputs.Inputs(ctx, name)
+	verdict, stops, err := h.inputs.Inputs(ctx, name)
 	if err != nil {
 		return api.CatalogInputs{}, err
 	}

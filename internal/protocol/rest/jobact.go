@@ -13,12 +13,12 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-func (h *Handler) stopJob(ctx context.Context, request api.JobStopRequest) (api.Job, error) {
+func (h *jobs) stopJob(ctx context.Context, request api.JobStopRequest) (api.Job, error) {
 	j, err := h.job(ctx, fleet.JobStop, request.Job)
 	if err != nil {
 		return api.Job{}, err
 	}
-	j, err = h.Jobs.Stop(ctx, fleet.ActorFrom(ctx), j.ID, request.Kill)
+	j, err = h.jobs.Stop(ctx, fleet.ActorFrom(ctx), j.ID, request.Kill)
 	if err != nil {
 		return api.Job{}, err
 	}
@@ -26,20 +26,20 @@ func (h *Handler) stopJob(ctx context.Context, request api.JobStopRequest) (api.
 }
 
 // rerunJob orders what a job did once more. Who asks needs what its first order took.
-func (h *Handler) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *orders) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.JobRerunRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
 	}
 	ctx := r.Context()
-	old, err := h.job(ctx, fleet.JobRead, request.Job)
+	old, err := h.jobs.job(ctx, fleet.JobRead, request.Job)
 	if err != nil {
-		h.refuse(ctx, api.JobRerun.Name, request.Job, err)
+		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err
 	}
 	permission := JobPermissions()[old.Spec.Kind]
-	if err := h.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission)); err != nil {
-		h.refuse(ctx, api.JobRerun.Name, request.Job, err)
+	if err := h.gate.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission)); err != nil {
+		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err
 	}
 	spec, err := h.specAgain(ctx, old, request)
@@ -47,16 +47,16 @@ func (h *Handler) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(an
 		return nil, err
 	}
 	d := door{
-		Handler: h, permission: permission, order: api.JobOrder{DryRun: request.DryRun, SkipDenied: request.SkipDenied, Expect: request.Expect},
+		orders: h, permission: permission, order: api.JobOrder{DryRun: request.DryRun, SkipDenied: request.SkipDenied, Expect: request.Expect},
 		begin: func() error { return begin(subject{request.Job + ": " + auditText(spec)}) },
 	}
 	return d.enter(ctx, spec, func(s job.Spec) (job.Job, error) {
-		return h.Jobs.Rerun(ctx, fleet.ActorFrom(ctx), old.ID, job.Again{Spec: &s})
+		return h.orders.Rerun(ctx, fleet.ActorFrom(ctx), old.ID, job.Again{Spec: &s})
 	})
 }
 
 // specAgain is the order of a job that has ended, with its nodes named, and with what is to be changed.
-func (h *Handler) specAgain(ctx context.Context, old job.Job, request api.JobRerunRequest) (s job.Spec, err error) {
+func (h *orders) specAgain(ctx context.Context, old job.Job, request api.JobRerunRequest) (s job.Spec, err error) {
 	if !old.Status.Final() {
 		return s, fault.New(fault.Conflict, "job %d is %s: it can be ordered again when it is over", old.ID, old.Status)
 	}
@@ -90,7 +90,7 @@ func replace[T any](value *T, by *T) {
 }
 
 // orderAgain is what every node is asked to do. A task is taken from the code as it is now.
-func (h *Handler) orderAgain(ctx context.Context, old job.Job, request api.JobRerunRequest) (job.Spec, error) {
+func (h *orders) orderAgain(ctx context.Context, old job.Job, request api.JobRerunRequest) (job.Spec, error) {
 	s := old.Spec
 	if s.Kind == job.Task {
 		fresh, err := again(old, request)
@@ -117,7 +117,7 @@ func (h *Handler) orderAgain(ctx context.Context, old job.Job, request api.JobRe
 }
 
 // nodesAgain is the nodes of a job, all or those without success.
-func (h *Handler) nodesAgain(ctx context.Context, id int64, only string) (nodes []fleet.Certname, err error) {
+func (h *orders) nodesAgain(ctx context.Context, id int64, only string) (nodes []fleet.Certname, err error) {
 	if only != "" && only != "failed" && only != "all" {
 		return nil, fault.New(fault.Invalid, "field only: failed or all, not %.40q", only)
 	}
@@ -128,7 +128,7 @@ func (h *Handler) nodesAgain(ctx context.Context, id int64, only string) (nodes 
 		}
 	}
 	for {
-		runs, err := h.Jobs.Runs(ctx, id, page)
+		runs, err := h.orders.Runs(ctx, id, page)
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +149,12 @@ func (h *Handler) nodesAgain(ctx context.Context, id int64, only string) (nodes 
 const maxJobFile = 4 << 30
 
 // uploadJobFile stores a file that a script or file job is about to name.
-func (h *Handler) uploadJobFile(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *orders) uploadJobFile(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	if err := begin(nil); err != nil {
 		return nil, err
 	}
 	body := &sent{Reader: http.MaxBytesReader(w, r.Body, maxJobFile)}
-	digest, size, err := h.Blobs.Put(r.Context(), body)
+	digest, size, err := h.blobs.Put(r.Context(), body)
 	if body.err != nil { // the store need not say so
 		return nil, body.err
 	}
@@ -178,7 +178,7 @@ func (s *sent) Read(p []byte) (int, error) {
 }
 
 // allowUpload is who may upload: everybody who may have nodes run scripts or get files.
-func (h *Handler) allowUpload(ctx context.Context) error {
+func (h *gate) allowUpload(ctx context.Context) error {
 	actor := fleet.ActorFrom(ctx)
 	if rbac.AllowSome(actor, fleet.ScriptRun) == nil {
 		return nil

@@ -22,7 +22,7 @@ func (d door) expect(ctx context.Context, kind job.Kind, plan *api.JobPlan) erro
 		for i, t := range part {
 			names[i] = fleet.Certname(t.Node)
 		}
-		nodes, err := d.Nodes.NodesNamed(ctx, names)
+		nodes, err := d.orders.nodes.NodesNamed(ctx, names)
 		if err != nil {
 			return err
 		}
@@ -75,12 +75,12 @@ func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
 	if err != nil || len(steps) == 0 {
 		return err
 	}
-	done, err := d.turnToCompare(ctx)
+	done, err := d.orders.differences.turnToCompare(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	changes, compared, err := d.Deliveries.Changes(ctx, steps)
+	changes, compared, err := d.orders.deliveries.Changes(ctx, steps)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,9 @@ func (d door) steps(ctx context.Context, nodes []fleet.Certname) (steps []Catalo
 	if err := rbac.AllowSome(fleet.ActorFrom(ctx), fleet.CatalogRead); err != nil {
 		return nil, nil //nolint:nilerr // it is no error: nothing is shown
 	}
-	nodes, err = seen(ctx, d.Handler, fleet.CatalogRead, nodes, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+	nodes, err = seen(ctx, d.orders.gate, fleet.CatalogRead, nodes, func(node fleet.Certname) fleet.Object {
+		return fleet.Object{Node: node}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +116,14 @@ func (d door) steps(ctx context.Context, nodes []fleet.Certname) (steps []Catalo
 
 // stepOf is the next step of a node; From is empty if it is not known what the node applied.
 func (d door) stepOf(ctx context.Context, node fleet.Certname) (step CatalogStep, err error) {
-	standing, _, err := d.Deliveries.Standing(ctx, node)
+	standing, _, err := d.orders.deliveries.Standing(ctx, node)
 	if err != nil {
 		return step, err
 	}
-	may, err := d.Deliveries.PointerOf(ctx, standing)
+	may, err := d.orders.deliveries.PointerOf(ctx, standing)
 	if err != nil {
 		return step, err
 	}
-	_, applied, err := d.Deliveries.State(ctx, standing)
+	_, applied, err := d.orders.deliveries.State(ctx, standing)
 	return CatalogStep{Node: node, From: applied.Catalog, To: may.Catalog}, err
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,19 +24,28 @@ type JobFiles interface {
 // been told to stop, or ask again for what broke off.
 const fetchableFor = time.Hour
 
+// files gives nodes the files of their jobs.
+type files struct {
+	files    JobFiles
+	blobs    cas.Store
+	problems *problems
+}
+
 // JobFileRoute serves files to the nodes that a job sends them to. It answers GET and
 // HEAD, also for a part of a file. The name in the path is for the node alone.
-func (h *Handler) JobFileRoute() http.Handler {
+func (h *Handler) JobFileRoute() http.Handler { return h.files.route() }
+
+func (h *files) route() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+JobFilePath+"{digest}/{name...}", func(w http.ResponseWriter, r *http.Request) {
 		if err := h.serveJobFile(w, r); err != nil {
-			h.problem(w, r, err)
+			h.problems.problem(w, r, err)
 		}
 	})
 	return mux
 }
 
-func (h *Handler) serveJobFile(w http.ResponseWriter, r *http.Request) error {
+func (h *files) serveJobFile(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	digest, err := fleet.ParseDigest(r.PathValue("digest"))
 	if err != nil {
@@ -44,7 +54,7 @@ func (h *Handler) serveJobFile(w http.ResponseWriter, r *http.Request) error {
 	if err := h.mayHave(ctx, digest); err != nil {
 		return err
 	}
-	blob, err := h.Blobs.Open(ctx, digest)
+	blob, err := h.blobs.Open(ctx, digest)
 	if err != nil {
 		return err
 	}
@@ -59,12 +69,12 @@ func (h *Handler) serveJobFile(w http.ResponseWriter, r *http.Request) error {
 }
 
 // mayHave returns nil when who asks is a node that a job sends the file to.
-func (h *Handler) mayHave(ctx context.Context, digest fleet.Digest) error {
+func (h *files) mayHave(ctx context.Context, digest fleet.Digest) error {
 	actor := fleet.ActorFrom(ctx)
 	if actor.Kind != fleet.NodeActor {
 		return fault.New(fault.Denied, "files of jobs are for nodes: show the node's certificate")
 	}
-	may, err := h.JobFiles.MayFetch(ctx, fleet.Certname(actor.Name), digest, time.Now().Add(-fetchableFor))
+	may, err := h.files.MayFetch(ctx, fleet.Certname(actor.Name), digest, time.Now().Add(-fetchableFor))
 	if err != nil || may {
 		return err
 	}

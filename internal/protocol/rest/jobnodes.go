@@ -11,12 +11,19 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 )
 
+// roster is which nodes there are, and whose agent is connected.
+type roster struct {
+	nodes        inventory.NodeStore
+	certificates Certificates
+	presences    inventory.Presences
+}
+
 // checkNodes refuses names that no node has: a misspelt name would end as a node that
 // is offline. A node is known by its facts, its connection or its certificate.
-func (h *Handler) checkNodes(ctx context.Context, names []fleet.Certname) error {
+func (h *roster) checkNodes(ctx context.Context, names []fleet.Certname) error {
 	var strangers []string
 	for part := range slices.Chunk(names, inventory.MaxNamed) {
-		nodes, err := h.Nodes.NodesNamed(ctx, part)
+		nodes, err := h.nodes.NodesNamed(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -46,8 +53,8 @@ func (h *Handler) checkNodes(ctx context.Context, names []fleet.Certname) error 
 }
 
 // signed says whether a name has a certificate.
-func (h *Handler) signed(ctx context.Context, name fleet.Certname) (bool, error) {
-	entry, err := h.Certificates.Show(ctx, name)
+func (h *roster) signed(ctx context.Context, name fleet.Certname) (bool, error) {
+	entry, err := h.certificates.Show(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}

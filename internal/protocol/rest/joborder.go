@@ -15,7 +15,7 @@ import (
 )
 
 // puppetSpec is a Puppet run.
-func (h *Handler) puppetSpec(ctx context.Context, request api.JobPuppetRequest) (job.Spec, error) {
+func (h *orders) puppetSpec(ctx context.Context, request api.JobPuppetRequest) (job.Spec, error) {
 	s := job.Spec{Kind: job.Puppet, Puppet: &job.PuppetSpec{
 		Tags: request.Tags, SkipTags: request.SkipTags, Debug: request.Debug, Trace: request.Trace, Evaltrace: request.EvalTrace,
 		ShowDiff: request.ShowDiff, UseCachedCatalog: request.CachedCatalog,
@@ -29,7 +29,7 @@ func (h *Handler) puppetSpec(ctx context.Context, request api.JobPuppetRequest) 
 		return s, err
 	}
 	s.Environment = env
-	_, _, err = h.Tasks.TaskVersion(ctx, env)
+	_, _, err = h.tasks.TaskVersion(ctx, env)
 	return s, known("environment", err)
 }
 
@@ -50,7 +50,7 @@ func known(field string, err error) error {
 // defaultTaskEnvironment is whose code a task is taken from when nobody says.
 const defaultTaskEnvironment = "production"
 
-func (h *Handler) taskSpec(ctx context.Context, request api.JobTaskRequest) (job.Spec, error) {
+func (h *orders) taskSpec(ctx context.Context, request api.JobTaskRequest) (job.Spec, error) {
 	if request.Environment == "" {
 		request.Environment = defaultTaskEnvironment
 	}
@@ -58,7 +58,7 @@ func (h *Handler) taskSpec(ctx context.Context, request api.JobTaskRequest) (job
 	if err != nil {
 		return job.Spec{}, err
 	}
-	id, version, err := h.Tasks.TaskVersion(ctx, env)
+	id, version, err := h.tasks.TaskVersion(ctx, env)
 	if err != nil {
 		return job.Spec{}, known("environment", err)
 	}
@@ -113,11 +113,11 @@ func metadataOf(m task.Metadata) *pxp.TaskMetadata {
 	return known
 }
 
-func (h *Handler) commandSpec(_ context.Context, request api.JobCommandRequest) (job.Spec, error) {
+func (h *orders) commandSpec(_ context.Context, request api.JobCommandRequest) (job.Spec, error) {
 	return job.Spec{Kind: job.Command, Command: &job.CommandSpec{Command: request.Command}}, nil
 }
 
-func (h *Handler) scriptSpec(ctx context.Context, request api.JobScriptRequest) (job.Spec, error) {
+func (h *orders) scriptSpec(ctx context.Context, request api.JobScriptRequest) (job.Spec, error) {
 	if strings.ContainsAny(request.Name, `/\`) {
 		return job.Spec{}, fault.New(fault.Invalid, "field name: it is the name of a file, without its directory, not %.80q", request.Name)
 	}
@@ -125,7 +125,7 @@ func (h *Handler) scriptSpec(ctx context.Context, request api.JobScriptRequest) 
 	return job.Spec{Kind: job.Script, Script: &job.ScriptSpec{Script: file, Arguments: request.Arguments}}, err
 }
 
-func (h *Handler) fileSpec(ctx context.Context, request api.JobFileRequest) (job.Spec, error) {
+func (h *orders) fileSpec(ctx context.Context, request api.JobFileRequest) (job.Spec, error) {
 	s := job.Spec{Kind: job.File, File: &job.FileSpec{}}
 	if len(request.Files) > pxp.MaxFiles {
 		return s, fault.New(fault.Invalid, "field files: at most %d can be sent at a time, these are %d", pxp.MaxFiles, len(request.Files))
@@ -152,7 +152,7 @@ func baseOf(destination string) string {
 }
 
 // uploaded is a file that was uploaded before; for a plan it need not be.
-func (h *Handler) uploaded(ctx context.Context, name, text string, plan bool) (job.FileRef, error) {
+func (h *orders) uploaded(ctx context.Context, name, text string, plan bool) (job.FileRef, error) {
 	digest, err := fleet.ParseDigest(text)
 	if err != nil {
 		return job.FileRef{}, err
@@ -161,14 +161,14 @@ func (h *Handler) uploaded(ctx context.Context, name, text string, plan bool) (j
 	if plan {
 		return f, nil
 	}
-	missing, err := h.Blobs.Missing(ctx, []fleet.Digest{digest}) // it is kept for a while after this question
+	missing, err := h.blobs.Missing(ctx, []fleet.Digest{digest}) // it is kept for a while after this question
 	if err != nil {
 		return f, err
 	}
 	if len(missing) > 0 {
 		return f, fault.New(fault.Invalid, "field digest: no file with the digest %s was uploaded; see job.upload", digest)
 	}
-	blob, err := h.Blobs.Open(ctx, digest)
+	blob, err := h.blobs.Open(ctx, digest)
 	if err != nil {
 		return f, err
 	}

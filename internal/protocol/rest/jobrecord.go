@@ -21,20 +21,38 @@ func jobID(text string) (int64, error) {
 	return id, nil
 }
 
+// jobs answers what became of jobs, and stops them.
+type jobs struct {
+	gate    *gate
+	streams *streams
+	jobs    Jobs
+}
+
+func (h *jobs) bindings() []binding {
+	return []binding{
+		each(answer(api.JobList, h.listJobs)),
+		each(answer(api.JobShow, h.showJob)),
+		each(answer(api.JobRuns, h.listRuns)),
+		each(answer(api.JobOutput, h.listOutput)),
+		each(raw(api.JobEvents, h.streamJob)),
+		each(answer(api.JobStop, h.stopJob)),
+	}
+}
+
 // job is one that who asks has the permission for.
-func (h *Handler) job(ctx context.Context, permission fleet.Permission, text string) (job.Job, error) {
+func (h *jobs) job(ctx context.Context, permission fleet.Permission, text string) (job.Job, error) {
 	id, err := jobID(text)
 	if err != nil {
 		return job.Job{}, err
 	}
-	j, err := h.Jobs.Job(ctx, id)
+	j, err := h.jobs.Job(ctx, id)
 	if err != nil {
 		return job.Job{}, err
 	}
 	return j, h.allowOwn(ctx, permission, j)
 }
 
-func (h *Handler) showJob(ctx context.Context, request api.JobRequest) (api.Job, error) {
+func (h *jobs) showJob(ctx context.Context, request api.JobRequest) (api.Job, error) {
 	j, err := h.job(ctx, fleet.JobRead, request.Job)
 	if err != nil {
 		return api.Job{}, err
@@ -45,13 +63,13 @@ func (h *Handler) showJob(ctx context.Context, request api.JobRequest) (api.Job,
 // active stands for the states of jobs that go on.
 const active = "active"
 
-func (h *Handler) listJobs(ctx context.Context, request api.JobListRequest) (api.List[api.Job], error) {
+func (h *jobs) listJobs(ctx context.Context, request api.JobListRequest) (api.List[api.Job], error) {
 	list := api.List[api.Job]{Items: []api.Job{}}
 	page, err := h.jobPage(ctx, request)
 	if err != nil {
 		return list, err
 	}
-	jobs, err := h.Jobs.Jobs(ctx, page)
+	jobs, err := h.jobs.Jobs(ctx, page)
 	for _, j := range jobs {
 		list.Items = append(list.Items, jobOf(j))
 	}
@@ -62,7 +80,7 @@ func (h *Handler) listJobs(ctx context.Context, request api.JobListRequest) (api
 }
 
 // jobPage is what a list asks for; with the permission for some nodes only, their own jobs.
-func (h *Handler) jobPage(ctx context.Context, request api.JobListRequest) (page job.Page, err error) {
+func (h *jobs) jobPage(ctx context.Context, request api.JobListRequest) (page job.Page, err error) {
 	paging, err := pageOf(request.After, request.Limit)
 	if err != nil {
 		return page, err
@@ -92,7 +110,8 @@ func (h *Handler) jobPage(ctx context.Context, request api.JobListRequest) (page
 		return page, nil
 	}
 	if page.Actor != "" && page.Actor != actor.Name {
-		return page, h.explained(ctx, fleet.JobRead, fault.New(fault.Denied, "%s %s has the permission %s for some nodes only, and so for jobs of their own",
+		return page, h.gate.explained(ctx, fleet.JobRead, fault.New(fault.Denied,
+			"%s %s has the permission %s for some nodes only, and so for jobs of their own",
 			actor.Kind, actor.Name, fleet.JobRead))
 	}
 	page.Actor = actor.Name
@@ -129,7 +148,7 @@ func statesOf(state string) ([]job.State, error) {
 	return nil, fault.New(fault.Invalid, "state must be a state of runs such as waiting, running, succeeded, failed or offline, or %s or %s, not %.40q", final, failing, state)
 }
 
-func (h *Handler) listRuns(ctx context.Context, request api.JobRunsRequest) (api.List[api.JobRun], error) {
+func (h *jobs) listRuns(ctx context.Context, request api.JobRunsRequest) (api.List[api.JobRun], error) {
 	list := api.List[api.JobRun]{Items: []api.JobRun{}}
 	page, err := runPage(request)
 	if err != nil {
@@ -139,7 +158,7 @@ func (h *Handler) listRuns(ctx context.Context, request api.JobRunsRequest) (api
 	if err != nil {
 		return list, err
 	}
-	runs, err := h.Jobs.Runs(ctx, j.ID, page)
+	runs, err := h.jobs.Runs(ctx, j.ID, page)
 	for _, r := range runs {
 		list.Items = append(list.Items, runOf(j.ID, r))
 	}
@@ -190,7 +209,7 @@ func badAfter(text string) error {
 	return fault.New(fault.Invalid, "after must be the next of the page before, not %.40q", text)
 }
 
-func (h *Handler) listOutput(ctx context.Context, request api.JobOutputRequest) (api.List[api.JobLine], error) {
+func (h *jobs) listOutput(ctx context.Context, request api.JobOutputRequest) (api.List[api.JobLine], error) {
 	list := api.List[api.JobLine]{Items: []api.JobLine{}}
 	paging, err := pageOf(request.After, request.Limit)
 	if err != nil {
@@ -210,7 +229,7 @@ func (h *Handler) listOutput(ctx context.Context, request api.JobOutputRequest) 
 			return list, err
 		}
 	}
-	lines, end, err := h.Jobs.Output(ctx, j.ID, page)
+	lines, end, err := h.jobs.Output(ctx, j.ID, page)
 	for _, l := range lines {
 		list.Items = append(list.Items, api.JobLine{Node: string(l.Node), Stream: string(l.Stream), Number: l.Number, At: l.At.UTC(), Text: l.Text, More: l.More})
 	}
@@ -221,12 +240,12 @@ func (h *Handler) listOutput(ctx context.Context, request api.JobOutputRequest) 
 }
 
 // runOn is a node of a job.
-func (h *Handler) runOn(ctx context.Context, id int64, name string) (fleet.Certname, error) {
+func (h *jobs) runOn(ctx context.Context, id int64, name string) (fleet.Certname, error) {
 	node, err := fleet.ParseCertname(name)
 	if err != nil {
 		return "", err
 	}
-	runs, err := h.Jobs.Runs(ctx, id, job.RunPage{Limit: 1, Node: node})
+	runs, err := h.jobs.Runs(ctx, id, job.RunPage{Limit: 1, Node: node})
 	if err == nil && len(runs) == 0 {
 		err = noRun(id, node)
 	}

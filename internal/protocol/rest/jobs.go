@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
@@ -57,10 +59,38 @@ type subject struct {
 	Name string `json:"name"`
 }
 
-// ordering makes an action of an operation that orders a job: spec says what the
+// orders takes orders of jobs, and the files that they send.
+type orders struct {
+	gate        *gate
+	recorder    *recorder
+	roster      *roster
+	differences *differences
+	nodes       inventory.NodeStore
+	jobs        *jobs
+	orders      Jobs
+	tasks       Tasks
+	blobs       cas.Store
+	deliveries  Deliveries
+}
+
+func (h *orders) bindings() []binding {
+	return []binding{
+		each(ordering(h, api.JobPuppet, func(r api.JobPuppetRequest) api.JobOrder { return r.JobOrder }, h.puppetSpec)),
+		each(ordering(h, api.JobTask, func(r api.JobTaskRequest) api.JobOrder { return r.JobOrder }, h.taskSpec)),
+		each(ordering(h, api.JobCommand, func(r api.JobCommandRequest) api.JobOrder { return r.JobOrder }, h.commandSpec)),
+		each(ordering(h, api.JobScript, func(r api.JobScriptRequest) api.JobOrder { return r.JobOrder }, h.scriptSpec)),
+		each(ordering(h, api.JobFile, func(r api.JobFileRequest) api.JobOrder { return r.JobOrder }, h.fileSpec)),
+		when(h.gate.allowUpload, raw(api.JobUpload, h.uploadJobFile)),
+		each(raw(api.JobRerun, h.rerunJob)),
+	}
+}
+
+// ordering binds an operation that orders a job: spec says what the
 // request asks for. A dry run is no act.
-func ordering[Request any](h *Handler, op api.Operation, common func(Request) api.JobOrder, spec func(context.Context, Request) (job.Spec, error)) action {
-	return func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func ordering[Request any](
+	h *orders, op api.Op[Request, api.JobStarted], common func(Request) api.JobOrder, spec func(context.Context, Request) (job.Spec, error),
+) binding {
+	return raw(op, func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 		var request Request
 		if err := api.Bind(r, &request); err != nil {
 			return nil, err
@@ -73,12 +103,12 @@ func ordering[Request any](h *Handler, op api.Operation, common func(Request) ap
 		if err := fill(&s, order); err != nil {
 			return nil, err
 		}
-		if err := h.checkNodes(ctx, s.Targets.Nodes); err != nil {
+		if err := h.roster.checkNodes(ctx, s.Targets.Nodes); err != nil {
 			return nil, err
 		}
-		d := door{Handler: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
-		return d.enter(ctx, s, func(s job.Spec) (job.Job, error) { return h.Jobs.Create(ctx, fleet.ActorFrom(ctx), s) })
-	}
+		d := door{orders: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
+		return d.enter(ctx, s, func(s job.Spec) (job.Job, error) { return h.orders.Create(ctx, fleet.ActorFrom(ctx), s) })
+	})
 }
 
 // fill completes a spec with what all orders have in common.
@@ -128,7 +158,7 @@ func certnamesOf(names []string) ([]fleet.Certname, error) {
 
 // door is where an order passes: its plan is shown, or checked, and it becomes a job.
 type door struct {
-	*Handler
+	orders     *orders
 	permission fleet.Permission
 	order      api.JobOrder
 	begin      func() error // of the act
@@ -141,12 +171,12 @@ func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.
 			return api.JobStarted{}, err
 		}
 	}
-	plan, err := d.Jobs.Plan(ctx, fleet.ActorFrom(ctx), s)
+	plan, err := d.orders.orders.Plan(ctx, fleet.ActorFrom(ctx), s)
 	if err != nil {
 		return api.JobStarted{}, err
 	}
 	shown, denied := d.planOf(plan)
-	if shown.Denied, err = d.visibleNodes(ctx, denied); err != nil {
+	if shown.Denied, err = d.orders.gate.visibleNodes(ctx, denied); err != nil {
 		return api.JobStarted{}, err
 	}
 	shown.DeniedUnseen = len(denied) - len(shown.Denied)
@@ -177,7 +207,7 @@ func (d door) whoHelps(ctx context.Context, err error) error {
 	if fault.Of(err) != fault.Denied {
 		return err
 	}
-	return d.explained(ctx, d.permission, err)
+	return d.orders.gate.explained(ctx, d.permission, err)
 }
 
 // may returns nil when nobody of the plan is denied, or those are to be left out.
@@ -186,11 +216,12 @@ func (d door) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) e
 		return nil
 	}
 	i := slices.IndexFunc(plan.Targets, func(t job.Target) bool { return t.Denied != "" })
-	named, err := d.nameable(ctx, denied)
+	named, err := d.orders.gate.nameable(ctx, denied)
 	if err != nil {
 		return err
 	}
-	return d.explained(ctx, d.permission, fault.New(fault.Denied, "%s. It is denied for %d of %d nodes%s. Nothing was started; skip_denied leaves them out",
+	return d.orders.gate.explained(ctx, d.permission, fault.New(fault.Denied,
+		"%s. It is denied for %d of %d nodes%s. Nothing was started; skip_denied leaves them out",
 		strings.TrimSuffix(plan.Targets[i].Denied, "."), len(denied), len(plan.Targets), named))
 }
 
@@ -205,7 +236,7 @@ func (d door) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname)
 		}
 		target := api.JobTarget{Node: string(t.Node), Layer: layer[t.Node], WaitsFor: waits[t.Node]}
 		if t.Connected {
-			if target.Connected = d.connected(t.Node); target.Connected == nil { // it went a moment ago
+			if target.Connected = d.orders.roster.connected(t.Node); target.Connected == nil { // it went a moment ago
 				target.Connected = &api.Connected{Agent: t.Agent}
 			}
 		} else {
@@ -263,7 +294,7 @@ func targetText(t job.Targets) string {
 
 // allowOwn returns nil when who asks has the permission without scope; with one, when the job
 // is their own.
-func (h *Handler) allowOwn(ctx context.Context, permission fleet.Permission, j job.Job) error {
+func (h *jobs) allowOwn(ctx context.Context, permission fleet.Permission, j job.Job) error {
 	actor := fleet.ActorFrom(ctx)
 	refusal := rbac.Allow(actor, permission, fleet.Object{})
 	if refusal == nil || rbac.Scoped(actor, permission) && ordered(actor, j) {
@@ -273,7 +304,7 @@ func (h *Handler) allowOwn(ctx context.Context, permission fleet.Permission, j j
 		refusal = fault.New(fault.Denied, "%s %s has the permission %s for some nodes only, and so for jobs of their own: job %d is somebody else's",
 			actor.Kind, actor.Name, permission, j.ID)
 	}
-	return h.explained(ctx, permission, refusal)
+	return h.gate.explained(ctx, permission, refusal)
 }
 
 // ordered says whether actor ordered the job.

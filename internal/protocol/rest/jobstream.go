@@ -24,7 +24,7 @@ const (
 // the caller is gone, the server stops, or the caller may not see it any more. The
 // number of an event is that of the change in the job's rows: who comes back with it
 // gets what changed behind it.
-func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *jobs) streamJob(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.JobEventsRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
@@ -40,13 +40,14 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request, begin func(a
 	if err != nil {
 		return nil, err
 	}
-	s := jobStream{eventStream: opened(h, w, r), id: j.ID, after: int64(after)}
+	s := jobStream{eventStream: opened(h.streams, w, r), jobs: h, id: j.ID, after: int64(after)}
 	return s.follow(r.Context(), s.run, "stream", "job", "id", j.ID)
 }
 
 // jobStream is one caller who follows a job.
 type jobStream struct {
 	eventStream
+	jobs  *jobs
 	id    int64
 	after int64 // all changes up to here were sent
 }
@@ -56,7 +57,7 @@ func (s *jobStream) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		changes, err := s.Jobs.Changes(ctx, s.id, s.after, eventsAtOnce)
+		changes, err := s.jobs.jobs.Changes(ctx, s.id, s.after, eventsAtOnce)
 		if err != nil {
 			return err
 		}
@@ -69,8 +70,8 @@ func (s *jobStream) run(ctx context.Context) error {
 		if len(changes.Runs) == eventsAtOnce {
 			continue
 		}
-		if err := s.rest(ctx, eventPause, func() error { return s.Jobs.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
-			_, err := s.job(ctx, fleet.JobRead, strconv.FormatInt(s.id, 10))
+		if err := s.rest(ctx, eventPause, func() error { return s.jobs.jobs.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
+			_, err := s.jobs.job(ctx, fleet.JobRead, strconv.FormatInt(s.id, 10))
 			return err
 		}); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 )
 
 // listLosses lists what is held, and what was given with a warning if that is asked for.
-func (h *Handler) listLosses(ctx context.Context, request api.CatalogLossRequest) (api.List[api.CatalogLoss], error) {
+func (h *deliveries) listLosses(ctx context.Context, request api.CatalogLossRequest) (api.List[api.CatalogLoss], error) {
 	list := api.List[api.CatalogLoss]{Items: []api.CatalogLoss{}}
 	var f deliver.LossFilter
 	if !request.Warned {
@@ -25,11 +25,13 @@ func (h *Handler) listLosses(ctx context.Context, request api.CatalogLossRequest
 		}
 		f.Environment = env
 	}
-	losses, err := h.Deliveries.Losses(ctx, f)
+	losses, err := h.deliveries.Losses(ctx, f)
 	if err != nil {
 		return list, err
 	}
-	losses, err = seen(ctx, h, fleet.CatalogRead, losses, func(l deliver.Loss) fleet.Object { return fleet.Object{Node: l.Node} })
+	losses, err = seen(ctx, h.gate, fleet.CatalogRead, losses, func(l deliver.Loss) fleet.Object {
+		return fleet.Object{Node: l.Node}
+	})
 	for _, l := range losses {
 		if strings.HasPrefix(string(l.Catalog.Version), strings.ToLower(request.Version)) {
 			list.Items = append(list.Items, lossOf(l))
@@ -47,8 +49,8 @@ func lossOf(l deliver.Loss) api.CatalogLoss {
 }
 
 // lossNow is the open loss of a node in live mode; nil without one.
-func (h *Handler) lossNow(ctx context.Context, node fleet.Certname) (*api.CatalogLoss, error) {
-	losses, err := h.Deliveries.Losses(ctx, deliver.LossFilter{Nodes: []fleet.Certname{node}})
+func (h *deliveries) lossNow(ctx context.Context, node fleet.Certname) (*api.CatalogLoss, error) {
+	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Nodes: []fleet.Certname{node}})
 	if err != nil || len(losses) == 0 {
 		return nil, err
 	}
@@ -60,8 +62,8 @@ func (h *Handler) lossNow(ctx context.Context, node fleet.Certname) (*api.Catalo
 const maxLossTexts = 5
 
 // addLosses adds to an environment's status what is held and what was given with a warning.
-func (h *Handler) addLosses(ctx context.Context, env fleet.Environment, out *api.CodeStatus) error {
-	losses, err := h.Deliveries.Losses(ctx, deliver.LossFilter{Environment: env})
+func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, out *api.CodeStatus) error {
+	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Environment: env})
 	for _, l := range losses {
 		if l.Ruling == deliver.Warn {
 			out.Warned++
@@ -73,12 +75,12 @@ func (h *Handler) addLosses(ctx context.Context, env fleet.Environment, out *api
 	return err
 }
 
-func (h *Handler) letNode(ctx context.Context, request api.NameRequest) (api.CatalogLet, error) {
+func (h *deliveries) letNode(ctx context.Context, request api.NameRequest) (api.CatalogLet, error) {
 	node, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.CatalogLet{}, err
 	}
-	nodes, err := h.Deliveries.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
+	nodes, err := h.deliveries.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.Wrap(fault.NotFound, err, "no catalog of %s is held; what is held lists: tutti catalog held", node)
 	}
@@ -97,12 +99,12 @@ func letOf(nodes []fleet.Certname) api.CatalogLet {
 const minVersion = 6
 
 // letVersion lets go what is held of a version, which is named by what is held.
-func (h *Handler) letVersion(ctx context.Context, request api.CatalogLetRequest) (api.CatalogLet, error) {
+func (h *deliveries) letVersion(ctx context.Context, request api.CatalogLetRequest) (api.CatalogLet, error) {
 	prefix := strings.ToLower(request.Version)
 	if len(prefix) < minVersion {
 		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: %d digits of a version at least, not %.40q", minVersion, request.Version)
 	}
-	losses, err := h.Deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
+	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
 	if err != nil {
 		return api.CatalogLet{}, err
 	}
@@ -120,6 +122,6 @@ func (h *Handler) letVersion(ctx context.Context, request api.CatalogLetRequest)
 		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: catalogs are held of %d versions that begin %.64s; give more digits",
 			len(versions), prefix)
 	}
-	nodes, err := h.Deliveries.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
+	nodes, err := h.deliveries.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
 	return letOf(nodes), err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -25,12 +26,38 @@ func pageOf(after string, limit int) (inventory.Page, error) {
 	return inventory.Page{After: after, Limit: limit}, nil
 }
 
-func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.Node, error) {
+// nodes answers the operations of nodes.
+type nodes struct {
+	nodes      inventory.NodeStore
+	runs       inventory.RunStore
+	breakages  compile.Breakages
+	facts      inventory.FactStore
+	catalogs   inventory.CatalogStore
+	inputs     CatalogInputs
+	roster     *roster
+	selector   *selector
+	deliveries *deliveries
+}
+
+func (h *nodes) bindings() []binding {
+	return []binding{
+		each(answer(api.NodeList, h.listNodes)),
+		answer(api.NodeShow, h.showNode),
+		answer(api.NodeFacts, h.showFacts),
+		answer(api.NodeDeactivate, h.deactivateNode),
+		answer(api.NodePurge, h.purgeNode),
+		answer(api.NodeCatalog, h.showCatalog),
+		answer(api.NodeInputs, h.showInputs),
+		answer(api.GroupNodes, h.listGroupNodes),
+	}
+}
+
+func (h *nodes) showNode(ctx context.Context, request api.NameRequest) (api.Node, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Node{}, err
 	}
-	node, err := h.Nodes.Node(ctx, name)
+	node, err := h.nodes.Node(ctx, name)
 	if err != nil {
 		return api.Node{}, err
 	}
@@ -38,23 +65,23 @@ func (h *Handler) showNode(ctx context.Context, request api.NameRequest) (api.No
 	if err := h.lastRuns(ctx, answers); err != nil {
 		return api.Node{}, err
 	}
-	if answers[0].Delivery, err = h.delivered(ctx, name); err != nil {
+	if answers[0].Delivery, err = h.deliveries.delivered(ctx, name); err != nil {
 		return api.Node{}, err
 	}
 	return answers[0], h.nameClients(ctx, []*api.Connected{answers[0].Connected}, []fleet.Certname{name})
 }
 
 // lastRuns adds to nodes, of one page, what their last runs were given and would have done.
-func (h *Handler) lastRuns(ctx context.Context, nodes []api.Node) error {
+func (h *nodes) lastRuns(ctx context.Context, nodes []api.Node) error {
 	names := make([]fleet.Certname, len(nodes))
 	for i, node := range nodes {
 		names[i] = fleet.Certname(node.Name)
 	}
-	reports, err := h.Runs.LatestReports(ctx, names)
+	reports, err := h.runs.LatestReports(ctx, names)
 	if err != nil {
 		return err
 	}
-	broken, err := h.Breakages.Broken(ctx, names)
+	broken, err := h.breakages.Broken(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -75,7 +102,7 @@ func (h *Handler) lastRuns(ctx context.Context, nodes []api.Node) error {
 }
 
 // delivered is what a node may have, in short.
-func (h *Handler) delivered(ctx context.Context, name fleet.Certname) (*api.Delivered, error) {
+func (h *deliveries) delivered(ctx context.Context, name fleet.Certname) (*api.Delivered, error) {
 	d, err := h.delivery(ctx, name)
 	short := &api.Delivered{Mode: d.Mode, ModeFrom: d.ModeFrom, ModeGroup: d.ModeGroup, State: d.State, Pinned: d.Pin != nil}
 	if d.Pointer != nil {
@@ -88,19 +115,19 @@ func (h *Handler) delivered(ctx context.Context, name fleet.Certname) (*api.Deli
 	return short, err
 }
 
-func (h *Handler) nodeOf(n inventory.Node) api.Node {
+func (h *nodes) nodeOf(n inventory.Node) api.Node {
 	return api.Node{
 		Name: string(n.Certname), Environment: string(n.Environment),
 		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
 		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
 		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
-		Connected: h.connected(n.Certname),
+		Connected: h.roster.connected(n.Certname),
 	}
 }
 
 // connected is nil for a node whose agent is not connected.
-func (h *Handler) connected(node fleet.Certname) *api.Connected {
-	p, there := h.Presences.Presence(node)
+func (h *roster) connected(node fleet.Certname) *api.Connected {
+	p, there := h.presences.Presence(node)
 	if !there {
 		return nil
 	}
@@ -116,12 +143,12 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-func (h *Handler) showFacts(ctx context.Context, request api.NameRequest) (api.Facts, error) {
+func (h *nodes) showFacts(ctx context.Context, request api.NameRequest) (api.Facts, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Facts{}, err
 	}
-	facts, err := h.Facts.Facts(ctx, name)
+	facts, err := h.facts.Facts(ctx, name)
 	if err != nil {
 		return api.Facts{}, err
 	}
@@ -131,31 +158,31 @@ func (h *Handler) showFacts(ctx context.Context, request api.NameRequest) (api.F
 	}, nil
 }
 
-func (h *Handler) deactivateNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+func (h *nodes) deactivateNode(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	if _, err := h.Nodes.Node(ctx, name); err != nil {
-		return nothing{}, err // only a command makes a node that is gone
+	if _, err := h.nodes.Node(ctx, name); err != nil {
+		return api.Nothing{}, err // only a command makes a node that is gone
 	}
-	return nothing{}, h.Nodes.DeactivateNode(ctx, name, time.Now())
+	return api.Nothing{}, h.nodes.DeactivateNode(ctx, name, time.Now())
 }
 
-func (h *Handler) purgeNode(ctx context.Context, request api.NameRequest) (nothing, error) {
+func (h *nodes) purgeNode(ctx context.Context, request api.NameRequest) (api.Nothing, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	return nothing{}, h.Nodes.PurgeNode(ctx, name)
+	return api.Nothing{}, h.nodes.PurgeNode(ctx, name)
 }
 
-func (h *Handler) showCatalog(ctx context.Context, request api.NameRequest) (api.Catalog, error) {
+func (h *nodes) showCatalog(ctx context.Context, request api.NameRequest) (api.Catalog, error) {
 	name, err := fleet.ParseCertname(request.Name)
 	if err != nil {
 		return api.Catalog{}, err
 	}
-	catalog, err := h.Catalogs.Catalog(ctx, name)
+	catalog, err := h.catalogs.Catalog(ctx, name)
 	if err != nil {
 		return api.Catalog{}, err
 	}

@@ -26,7 +26,7 @@ type Noise interface {
 const suggestFrom = 3
 
 // mayWriteRules returns nil when who asks may write rules for each of the environments; none: for all there are.
-func (h *Handler) mayWriteRules(ctx context.Context, environments []fleet.Environment) error {
+func (h *gate) mayWriteRules(ctx context.Context, environments []fleet.Environment) error {
 	if len(environments) == 0 {
 		return h.allow(ctx, fleet.PolicyWrite, fleet.Object{})
 	}
@@ -38,13 +38,29 @@ func (h *Handler) mayWriteRules(ctx context.Context, environments []fleet.Enviro
 	return nil
 }
 
-func (h *Handler) listNoise(ctx context.Context, _ nothing) (api.List[api.NoiseRule], error) {
-	rules, err := h.Previews.NoiseRules(ctx)
+// noise answers the operations of noise rules.
+type noise struct {
+	gate     *gate
+	previews Previews
+}
+
+func (h *noise) bindings() []binding {
+	return []binding{
+		each(answer(api.NoiseList, h.listNoise)),
+		each(answer(api.NoiseSet, h.setNoise)),
+		each(answer(api.NoiseRemove, h.removeNoise)),
+		each(answer(api.NoiseHistory, h.listNoiseHistory)),
+		answer(api.NoiseSuggest, h.suggestNoise),
+	}
+}
+
+func (h *noise) listNoise(ctx context.Context, _ api.Nothing) (api.List[api.NoiseRule], error) {
+	rules, err := h.previews.NoiseRules(ctx)
 	return listOfRules(rules, noiseRuleOf), err
 }
 
-func (h *Handler) listNoiseHistory(ctx context.Context, request api.NoiseRequest) (api.List[api.NoiseRule], error) {
-	rules, err := h.Previews.NoiseHistory(ctx, request.Rule)
+func (h *noise) listNoiseHistory(ctx context.Context, request api.NoiseRequest) (api.List[api.NoiseRule], error) {
+	rules, err := h.previews.NoiseHistory(ctx, request.Rule)
 	return listOfRules(rules, noiseRuleOf), err
 }
 
@@ -57,40 +73,40 @@ func listOfRules[R, A any](rules []R, as func(R) A) api.List[A] {
 	return list
 }
 
-func (h *Handler) setNoise(ctx context.Context, request api.NoiseSetRequest) (api.NoiseRule, error) {
+func (h *noise) setNoise(ctx context.Context, request api.NoiseSetRequest) (api.NoiseRule, error) {
 	n := preview.Noise{
 		Environments: words[fleet.Environment](request.Noise.Environments), Change: request.Noise.Change, Type: fleet.Glob(request.Noise.Type),
 		Title: fleet.Glob(request.Noise.Title), Parameters: words[fleet.Glob](request.Noise.Parameters), Nodes: request.Noise.Nodes, Why: request.Noise.Why,
 	}
-	if err := h.mayWriteRules(ctx, n.Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, n.Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
-	rules, err := h.Previews.NoiseRules(ctx)
+	rules, err := h.previews.NoiseRules(ctx)
 	if err != nil {
 		return api.NoiseRule{}, err
 	}
 	if at := slices.IndexFunc(rules, func(r preview.NoiseRule) bool { return r.Name == request.Rule }); at >= 0 {
-		if err := h.mayWriteRules(ctx, rules[at].Environments); err != nil {
+		if err := h.gate.mayWriteRules(ctx, rules[at].Environments); err != nil {
 			return api.NoiseRule{}, err
 		}
 	}
-	rule, err := h.Previews.SetNoise(ctx, fleet.ActorFrom(ctx), request.Rule, n)
+	rule, err := h.previews.SetNoise(ctx, fleet.ActorFrom(ctx), request.Rule, n)
 	return noiseRuleOf(rule), err
 }
 
-func (h *Handler) removeNoise(ctx context.Context, request api.NoiseRequest) (api.NoiseRule, error) {
-	history, err := h.Previews.NoiseHistory(ctx, request.Rule)
+func (h *noise) removeNoise(ctx context.Context, request api.NoiseRequest) (api.NoiseRule, error) {
+	history, err := h.previews.NoiseHistory(ctx, request.Rule)
 	if err != nil {
 		return api.NoiseRule{}, err
 	}
-	if err := h.mayWriteRules(ctx, history[0].Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, history[0].Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
-	rule, err := h.Previews.RemoveNoise(ctx, fleet.ActorFrom(ctx), request.Rule)
+	rule, err := h.previews.RemoveNoise(ctx, fleet.ActorFrom(ctx), request.Rule)
 	return noiseRuleOf(rule), err
 }
 
-func (h *Handler) suggestNoise(ctx context.Context, request api.NoiseSuggestRequest) (api.List[api.NoiseSuggestion], error) {
+func (h *noise) suggestNoise(ctx context.Context, request api.NoiseSuggestRequest) (api.List[api.NoiseSuggestion], error) {
 	list := api.List[api.NoiseSuggestion]{Items: []api.NoiseSuggestion{}}
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
@@ -102,7 +118,7 @@ func (h *Handler) suggestNoise(ctx context.Context, request api.NoiseSuggestRequ
 	if request.Least == 0 {
 		request.Least = suggestFrom
 	}
-	suggestions, err := h.Previews.SuggestNoise(ctx, env, request.Least)
+	suggestions, err := h.previews.SuggestNoise(ctx, env, request.Least)
 	for _, s := range suggestions {
 		list.Items = append(list.Items, api.NoiseSuggestion{Name: s.Name, Previews: s.Previews, People: s.People, Titles: s.Titles, Noise: noiseOf(s.Noise)})
 	}
@@ -110,7 +126,7 @@ func (h *Handler) suggestNoise(ctx context.Context, request api.NoiseSuggestRequ
 }
 
 // markNoise names the rule that hides each of a node's differences.
-func (h *Handler) markNoise(ctx context.Context, p preview.Preview, node fleet.Certname, resources []api.ResourceDifference) error {
+func (h *noise) markNoise(ctx context.Context, p preview.Preview, node fleet.Certname, resources []api.ResourceDifference) error {
 	changes := make([]api.ChangeGroup, len(resources))
 	for i, r := range resources {
 		changes[i] = api.ChangeGroup{Change: r.Change, Type: r.Type, Title: diff.TitleFor(string(node), r.Title), OrderOnly: r.OrderOnly}
@@ -120,7 +136,7 @@ func (h *Handler) markNoise(ctx context.Context, p preview.Preview, node fleet.C
 			}
 		}
 	}
-	by, err := h.Previews.QuietOn(ctx, p, node, changes)
+	by, err := h.previews.QuietOn(ctx, p, node, changes)
 	for i := range by {
 		resources[i].Noise = by[i]
 	}

@@ -28,19 +28,42 @@ type PreviewJudge interface {
 	JudgePreview(ctx context.Context, p preview.Preview, rules []policy.Rule, at time.Time) (policy.Verdict, error)
 }
 
-func (h *Handler) listPolicies(ctx context.Context, _ nothing) (api.List[api.Policy], error) {
-	rules, err := h.Policies.Policies(ctx)
+// policies answers the operations of policies and freezes.
+type policies struct {
+	gate     *gate
+	previews *previews
+	policies Policies
+	judge    PreviewJudge
+}
+
+func (h *policies) bindings() []binding {
+	return []binding{
+		each(answer(api.PolicyList, h.listPolicies)),
+		each(answer(api.PolicyShow, h.showPolicy)),
+		each(answer(api.PolicySet, h.setPolicy)),
+		each(answer(api.PolicyRemove, h.removePolicy)),
+		each(answer(api.PolicyHistory, h.listPolicyHistory)),
+		each(answer(api.PolicyTest, h.testPolicies)),
+		each(answer(api.FreezeList, h.listFreezes)),
+		each(answer(api.FreezeSet, h.setFreeze)),
+		each(answer(api.FreezeRemove, h.removeFreeze)),
+		each(answer(api.FreezeHistory, h.listFreezeHistory)),
+	}
+}
+
+func (h *policies) listPolicies(ctx context.Context, _ api.Nothing) (api.List[api.Policy], error) {
+	rules, err := h.policies.Policies(ctx)
 	return listOfRules(rules, policyOf), err
 }
 
-func (h *Handler) showPolicy(ctx context.Context, request api.PolicyNameRequest) (api.Policy, error) {
+func (h *policies) showPolicy(ctx context.Context, request api.PolicyNameRequest) (api.Policy, error) {
 	rule, err := h.policy(ctx, request.Policy)
 	return policyOf(rule), err
 }
 
 // policy is a policy that is set; NotFound.
-func (h *Handler) policy(ctx context.Context, name string) (policy.Rule, error) {
-	history, err := h.Policies.PolicyHistory(ctx, name)
+func (h *policies) policy(ctx context.Context, name string) (policy.Rule, error) {
+	history, err := h.policies.PolicyHistory(ctx, name)
 	if err != nil {
 		return policy.Rule{}, err
 	}
@@ -50,8 +73,8 @@ func (h *Handler) policy(ctx context.Context, name string) (policy.Rule, error) 
 	return history[0], nil
 }
 
-func (h *Handler) listPolicyHistory(ctx context.Context, request api.PolicyNameRequest) (api.List[api.Policy], error) {
-	rules, err := h.Policies.PolicyHistory(ctx, request.Policy)
+func (h *policies) listPolicyHistory(ctx context.Context, request api.PolicyNameRequest) (api.List[api.Policy], error) {
+	rules, err := h.policies.PolicyHistory(ctx, request.Policy)
 	return listOfRules(rules, policyOf), err
 }
 
@@ -62,42 +85,42 @@ func definitionOf(d api.PolicyDefinition) policy.Definition {
 	}
 }
 
-func (h *Handler) setPolicy(ctx context.Context, request api.PolicySetRequest) (api.Policy, error) {
+func (h *policies) setPolicy(ctx context.Context, request api.PolicySetRequest) (api.Policy, error) {
 	d := definitionOf(request.Definition)
-	if err := h.mayWriteRules(ctx, d.Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, d.Environments); err != nil {
 		return api.Policy{}, err
 	}
-	before, err := h.Policies.PolicyHistory(ctx, request.Policy)
+	before, err := h.policies.PolicyHistory(ctx, request.Policy)
 	switch {
 	case err != nil && fault.Of(err) != fault.NotFound:
 		return api.Policy{}, err
 	case err == nil && !before[0].Removed: // who may not take it away may not change it
-		if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
+		if err := h.gate.mayWriteRules(ctx, before[0].Environments); err != nil {
 			return api.Policy{}, err
 		}
 	}
-	rule, err := h.Policies.SetPolicy(ctx, fleet.ActorFrom(ctx), request.Policy, d)
+	rule, err := h.policies.SetPolicy(ctx, fleet.ActorFrom(ctx), request.Policy, d)
 	return policyOf(rule), err
 }
 
-func (h *Handler) removePolicy(ctx context.Context, request api.PolicyNameRequest) (api.Policy, error) {
+func (h *policies) removePolicy(ctx context.Context, request api.PolicyNameRequest) (api.Policy, error) {
 	before, err := h.policy(ctx, request.Policy)
 	if err != nil {
 		return api.Policy{}, err
 	}
-	if err := h.mayWriteRules(ctx, before.Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, before.Environments); err != nil {
 		return api.Policy{}, err
 	}
-	rule, err := h.Policies.RemovePolicy(ctx, fleet.ActorFrom(ctx), request.Policy)
+	rule, err := h.policies.RemovePolicy(ctx, fleet.ActorFrom(ctx), request.Policy)
 	return policyOf(rule), err
 }
 
-func (h *Handler) testPolicies(ctx context.Context, request api.PolicyTestRequest) (api.PolicyVerdict, error) {
-	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
+func (h *policies) testPolicies(ctx context.Context, request api.PolicyTestRequest) (api.PolicyVerdict, error) {
+	p, err := h.previews.preview(ctx, fleet.PreviewRead, request.Preview)
 	if err != nil {
 		return api.PolicyVerdict{}, err
 	}
-	if err := h.allow(ctx, fleet.PolicyRead, fleet.Object{Environment: p.Environment}); err != nil {
+	if err := h.gate.allow(ctx, fleet.PolicyRead, fleet.Object{Environment: p.Environment}); err != nil {
 		return api.PolicyVerdict{}, err
 	}
 	var rules []policy.Rule
@@ -111,7 +134,7 @@ func (h *Handler) testPolicies(ctx context.Context, request api.PolicyTestReques
 		rules = make([]policy.Rule, 1)
 		rules[0], err = h.policy(ctx, request.Policy)
 	default:
-		rules, err = h.Policies.Policies(ctx)
+		rules, err = h.policies.Policies(ctx)
 	}
 	if err != nil {
 		return api.PolicyVerdict{}, err
@@ -120,21 +143,21 @@ func (h *Handler) testPolicies(ctx context.Context, request api.PolicyTestReques
 	if request.At != nil {
 		at = *request.At
 	}
-	verdict, err := h.PreviewJudge.JudgePreview(ctx, p, rules, at)
+	verdict, err := h.judge.JudgePreview(ctx, p, rules, at)
 	return verdictOf(verdict), err
 }
 
-func (h *Handler) listFreezes(ctx context.Context, _ nothing) (api.List[api.Freeze], error) {
-	freezes, err := h.Policies.Freezes(ctx)
+func (h *policies) listFreezes(ctx context.Context, _ api.Nothing) (api.List[api.Freeze], error) {
+	freezes, err := h.policies.Freezes(ctx)
 	return listOfRules(freezes, freezeOf), err
 }
 
-func (h *Handler) listFreezeHistory(ctx context.Context, request api.FreezeNameRequest) (api.List[api.Freeze], error) {
-	freezes, err := h.Policies.FreezeHistory(ctx, request.Freeze)
+func (h *policies) listFreezeHistory(ctx context.Context, request api.FreezeNameRequest) (api.List[api.Freeze], error) {
+	freezes, err := h.policies.FreezeHistory(ctx, request.Freeze)
 	return listOfRules(freezes, freezeOf), err
 }
 
-func (h *Handler) setFreeze(ctx context.Context, request api.FreezeSetRequest) (api.Freeze, error) {
+func (h *policies) setFreeze(ctx context.Context, request api.FreezeSetRequest) (api.Freeze, error) {
 	d := request.Definition
 	f := policy.Freezing{Environments: words[fleet.Environment](d.Environments), Weekly: d.Weekly, Zone: d.Zone, Why: d.Why}
 	if d.From != nil {
@@ -143,31 +166,31 @@ func (h *Handler) setFreeze(ctx context.Context, request api.FreezeSetRequest) (
 	if d.To != nil {
 		f.To = d.To.UTC()
 	}
-	if err := h.mayWriteRules(ctx, f.Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, f.Environments); err != nil {
 		return api.Freeze{}, err
 	}
-	before, err := h.Policies.FreezeHistory(ctx, request.Freeze)
+	before, err := h.policies.FreezeHistory(ctx, request.Freeze)
 	switch {
 	case err != nil && fault.Of(err) != fault.NotFound:
 		return api.Freeze{}, err
 	case err == nil && !before[0].Removed:
-		if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
+		if err := h.gate.mayWriteRules(ctx, before[0].Environments); err != nil {
 			return api.Freeze{}, err
 		}
 	}
-	freeze, err := h.Policies.SetFreeze(ctx, fleet.ActorFrom(ctx), request.Freeze, f)
+	freeze, err := h.policies.SetFreeze(ctx, fleet.ActorFrom(ctx), request.Freeze, f)
 	return freezeOf(freeze), err
 }
 
-func (h *Handler) removeFreeze(ctx context.Context, request api.FreezeNameRequest) (api.Freeze, error) {
-	before, err := h.Policies.FreezeHistory(ctx, request.Freeze)
+func (h *policies) removeFreeze(ctx context.Context, request api.FreezeNameRequest) (api.Freeze, error) {
+	before, err := h.policies.FreezeHistory(ctx, request.Freeze)
 	if err != nil {
 		return api.Freeze{}, err
 	}
-	if err := h.mayWriteRules(ctx, before[0].Environments); err != nil {
+	if err := h.gate.mayWriteRules(ctx, before[0].Environments); err != nil {
 		return api.Freeze{}, err
 	}
-	freeze, err := h.Policies.RemoveFreeze(ctx, fleet.ActorFrom(ctx), request.Freeze)
+	freeze, err := h.policies.RemoveFreeze(ctx, fleet.ActorFrom(ctx), request.Freeze)
 	return freezeOf(freeze), err
 }
 

@@ -3,12 +3,14 @@ package rest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -31,7 +33,32 @@ type Previews interface {
 	Noise
 }
 
-func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRequest) (api.Preview, error) {
+// previews answers the operations of previews.
+type previews struct {
+	gate        *gate
+	streams     *streams
+	differences *differences
+	noise       *noise
+	previews    Previews
+	code        Code
+	blobs       cas.Store
+	log         *slog.Logger
+}
+
+func (h *previews) bindings() []binding {
+	return []binding{
+		answer(api.PreviewCreate, h.createPreview),
+		each(answer(api.PreviewList, h.listPreviews)),
+		each(answer(api.PreviewShow, h.showPreview)),
+		each(raw(api.PreviewEvents, h.streamPreview)),
+		each(answer(api.PreviewNodes, h.listPreviewNodes)),
+		each(answer(api.PreviewNodeOf, h.showPreviewNode)),
+		each(answer(api.PreviewSay, h.sayOnPreview)),
+		each(answer(api.PreviewCancel, h.cancelPreview)),
+	}
+}
+
+func (h *previews) createPreview(ctx context.Context, request api.PreviewCreateRequest) (api.Preview, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return api.Preview{}, err
@@ -43,11 +70,11 @@ func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRe
 	if err != nil {
 		return api.Preview{}, err
 	}
-	p, err := h.Previews.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
+	p, err := h.previews.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
 		Environment: env, Version: version.ID, Commit: version.Commit, Description: request.Description,
 		Targets: request.Targets, InWords: inWords(env, request.Targets),
 		Allowed: func(ctx context.Context, nodes []fleet.Certname) error {
-			return h.allowEach(ctx, fleet.PreviewCreate, nodes)
+			return h.gate.allowEach(ctx, fleet.PreviewCreate, nodes)
 		},
 	})
 	shown := previewOf(p)
@@ -58,17 +85,17 @@ func (h *Handler) createPreview(ctx context.Context, request api.PreviewCreateRe
 }
 
 // inspected is what is wrong with files of a previewed version. The preview compiles it anyway: without this it says less.
-func (h *Handler) inspected(ctx context.Context, env fleet.Environment, version fleet.Digest) *api.CodeCheck {
-	report, err := h.Code.Inspect(ctx, env, version)
+func (h *previews) inspected(ctx context.Context, env fleet.Environment, version fleet.Digest) *api.CodeCheck {
+	report, err := h.code.Inspect(ctx, env, version)
 	if err != nil {
-		h.Log.WarnContext(ctx, "the files of a preview could not be checked", "environment", env, "version", version.Short(), "err", err)
+		h.log.WarnContext(ctx, "the files of a preview could not be checked", "environment", env, "version", version.Short(), "err", err)
 		return nil
 	}
 	return checkOf(&report)
 }
 
 // previewed is the version that a request is about.
-func (h *Handler) previewed(ctx context.Context, env fleet.Environment, request api.PreviewCreateRequest) (code.Version, error) {
+func (h *previews) previewed(ctx context.Context, env fleet.Environment, request api.PreviewCreateRequest) (code.Version, error) {
 	if len(request.Manifest) > 0 {
 		if request.Version != "" {
 			return code.Version{}, fault.New(fault.Invalid, "field version: a manifest is one already; give one of them")
@@ -77,11 +104,11 @@ func (h *Handler) previewed(ctx context.Context, env fleet.Environment, request 
 		if err != nil {
 			return code.Version{}, err
 		}
-		return h.Code.Stage(ctx, code.Deployment{
+		return h.code.Stage(ctx, code.Deployment{
 			Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin, Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
 		})
 	}
-	versions, err := h.Code.Versions(ctx, env, maxVersions)
+	versions, err := h.code.Versions(ctx, env, maxVersions)
 	if err != nil {
 		return code.Version{}, err
 	}
@@ -127,22 +154,24 @@ func inWords(env fleet.Environment, t api.JobTargets) string {
 	return text
 }
 
-func (h *Handler) listPreviews(ctx context.Context, request api.PreviewListRequest) (api.List[api.Preview], error) {
+func (h *previews) listPreviews(ctx context.Context, request api.PreviewListRequest) (api.List[api.Preview], error) {
 	list := api.List[api.Preview]{Items: []api.Preview{}}
 	page, err := newestOf(newestRequest(request), preview.States())
 	if err != nil {
 		return list, err
 	}
-	previews, err := h.Previews.Previews(ctx, page)
+	previews, err := h.previews.Previews(ctx, page)
 	if err != nil {
 		return list, err
 	}
 	if len(previews) == page.Limit {
 		list.Next = strconv.FormatInt(previews[len(previews)-1].ID, 10)
 	}
-	previews, err = seen(ctx, h, fleet.PreviewRead, previews, func(p preview.Preview) fleet.Object { return fleet.Object{Environment: p.Environment} })
+	previews, err = seen(ctx, h.gate, fleet.PreviewRead, previews, func(p preview.Preview) fleet.Object {
+		return fleet.Object{Environment: p.Environment}
+	})
 	for _, p := range previews {
-		quiet, err := h.Previews.Quiet(ctx, p)
+		quiet, err := h.previews.Quiet(ctx, p)
 		if err != nil {
 			return list, err
 		}
@@ -154,19 +183,19 @@ func (h *Handler) listPreviews(ctx context.Context, request api.PreviewListReque
 }
 
 // preview reads a preview that who asks may see, or act on.
-func (h *Handler) preview(ctx context.Context, permission fleet.Permission, id string) (preview.Preview, error) {
+func (h *previews) preview(ctx context.Context, permission fleet.Permission, id string) (preview.Preview, error) {
 	number, err := numberOf("preview", id)
 	if err != nil {
 		return preview.Preview{}, err
 	}
-	p, err := h.Previews.Preview(ctx, number)
+	p, err := h.previews.Preview(ctx, number)
 	if err != nil {
 		return p, err
 	}
-	return p, h.allow(ctx, permission, fleet.Object{Environment: p.Environment})
+	return p, h.gate.allow(ctx, permission, fleet.Object{Environment: p.Environment})
 }
 
-func (h *Handler) showPreview(ctx context.Context, request api.PreviewShowRequest) (api.PreviewReport, error) {
+func (h *previews) showPreview(ctx context.Context, request api.PreviewShowRequest) (api.PreviewReport, error) {
 	report := api.PreviewReport{Changes: []api.PreviewChange{}, Remarks: []api.PreviewRemark{}}
 	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
 	if err != nil {
@@ -176,11 +205,11 @@ func (h *Handler) showPreview(ctx context.Context, request api.PreviewShowReques
 	if err != nil {
 		return report, err
 	}
-	groups, err := h.Previews.Groups(ctx, p, page)
+	groups, err := h.previews.Groups(ctx, p, page)
 	if err != nil {
 		return report, err
 	}
-	remarks, err := h.Previews.Remarks(ctx, p.ID)
+	remarks, err := h.previews.Remarks(ctx, p.ID)
 	if err != nil {
 		return report, err
 	}
@@ -188,7 +217,7 @@ func (h *Handler) showPreview(ctx context.Context, request api.PreviewShowReques
 	for _, r := range remarks {
 		said[r.Group] = append(said[r.Group], r)
 	}
-	quiet, err := h.Previews.Quiet(ctx, p)
+	quiet, err := h.previews.Quiet(ctx, p)
 	if err != nil {
 		return report, err
 	}
@@ -235,7 +264,7 @@ func previewChangeOf(group api.ChangeGroup, remarks []preview.Remark) api.Previe
 	return change
 }
 
-func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodesRequest) (api.List[api.PreviewNode], error) {
+func (h *previews) listPreviewNodes(ctx context.Context, request api.PreviewNodesRequest) (api.List[api.PreviewNode], error) {
 	list := api.List[api.PreviewNode]{Items: []api.PreviewNode{}}
 	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
 	if err != nil {
@@ -265,14 +294,14 @@ func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodes
 	case request.Change != "" && request.State != "":
 		return list, fault.New(fault.Invalid, "state and change are two ways to choose nodes: give one of them")
 	case request.Change != "":
-		shares, err = h.Previews.Members(ctx, p, strings.Split(request.Change, ","), page)
+		shares, err = h.previews.Members(ctx, p, strings.Split(request.Change, ","), page)
 	default:
-		shares, err = h.Previews.Shares(ctx, p.ID, page)
+		shares, err = h.previews.Shares(ctx, p.ID, page)
 	}
 	if err != nil {
 		return list, err
 	}
-	quiet, err := h.Previews.Quiet(ctx, p)
+	quiet, err := h.previews.Quiet(ctx, p)
 	for _, s := range shares {
 		item := previewNodeOf(s)
 		_, item.Quiet = slices.BinarySearch(quiet.Nodes, s.Number)
@@ -284,7 +313,7 @@ func (h *Handler) listPreviewNodes(ctx context.Context, request api.PreviewNodes
 	return list, err
 }
 
-func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRequest) (api.CatalogDifference, error) {
+func (h *previews) showPreviewNode(ctx context.Context, request api.PreviewNodeRequest) (api.CatalogDifference, error) {
 	var none api.CatalogDifference
 	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
 	if err != nil {
@@ -294,7 +323,7 @@ func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRe
 	if err != nil {
 		return none, err
 	}
-	shares, err := h.Previews.Shares(ctx, p.ID, preview.SharePage{Limit: 1, Node: name})
+	shares, err := h.previews.Shares(ctx, p.ID, preview.SharePage{Limit: 1, Node: name})
 	switch {
 	case err != nil:
 		return none, err
@@ -311,25 +340,25 @@ func (h *Handler) showPreviewNode(ctx context.Context, request api.PreviewNodeRe
 	default:
 		d, err := h.difference(ctx, name, s.Base, s.Fresh)
 		if err == nil {
-			err = h.markNoise(ctx, p, name, d.Resources)
+			err = h.noise.markNoise(ctx, p, name, d.Resources)
 		}
 		return d, err
 	}
 }
 
 // difference compares two stored catalogs of a node.
-func (h *Handler) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest) (api.CatalogDifference, error) {
+func (h *previews) difference(ctx context.Context, name fleet.Certname, base, fresh fleet.Digest) (api.CatalogDifference, error) {
 	var none api.CatalogDifference
-	done, err := h.turnToCompare(ctx)
+	done, err := h.differences.turnToCompare(ctx)
 	if err != nil {
 		return none, err
 	}
 	defer done()
-	before, err := h.document(ctx, base)
+	before, err := h.differences.document(ctx, base)
 	if err != nil {
 		return none, err
 	}
-	after, err := h.document(ctx, fresh)
+	after, err := h.differences.document(ctx, fresh)
 	if err != nil {
 		return none, err
 	}
@@ -337,7 +366,7 @@ func (h *Handler) difference(ctx context.Context, name fleet.Certname, base, fre
 	if err != nil {
 		return none, err
 	}
-	answer := diff.NewShower(blobReader{h.Blobs}, diff.DefaultLimits()).Show(ctx, difference)
+	answer := diff.NewShower(blobReader{h.blobs}, diff.DefaultLimits()).Show(ctx, difference)
 	side := func(c *diff.Catalog, d fleet.Digest) api.CatalogSide {
 		return api.CatalogSide{Name: string(name), Environment: c.Environment(), Digest: string(d)}
 	}
@@ -345,13 +374,13 @@ func (h *Handler) difference(ctx context.Context, name fleet.Certname, base, fre
 	return answer, ctx.Err()
 }
 
-func (h *Handler) sayOnPreview(ctx context.Context, request api.PreviewSayRequest) (api.List[api.PreviewRemark], error) {
+func (h *previews) sayOnPreview(ctx context.Context, request api.PreviewSayRequest) (api.List[api.PreviewRemark], error) {
 	list := api.List[api.PreviewRemark]{Items: []api.PreviewRemark{}}
 	p, err := h.preview(ctx, fleet.PreviewCreate, request.Preview)
 	if err != nil {
 		return list, err
 	}
-	remarks, err := h.Previews.Say(ctx, fleet.ActorFrom(ctx), p.ID, preview.Saying{
+	remarks, err := h.previews.Say(ctx, fleet.ActorFrom(ctx), p.ID, preview.Saying{
 		Kind: preview.RemarkKind(request.Kind), Groups: request.Changes, All: request.All, Text: request.Text,
 	})
 	for _, r := range remarks {
@@ -360,12 +389,12 @@ func (h *Handler) sayOnPreview(ctx context.Context, request api.PreviewSayReques
 	return list, err
 }
 
-func (h *Handler) cancelPreview(ctx context.Context, request api.PreviewRequest) (api.Preview, error) {
+func (h *previews) cancelPreview(ctx context.Context, request api.PreviewRequest) (api.Preview, error) {
 	p, err := h.preview(ctx, fleet.PreviewCreate, request.Preview)
 	if err != nil {
 		return api.Preview{}, err
 	}
-	p, err = h.Previews.Cancel(ctx, fleet.ActorFrom(ctx), p.ID)
+	p, err = h.previews.Cancel(ctx, fleet.ActorFrom(ctx), p.ID)
 	return previewOf(p), err
 }
 

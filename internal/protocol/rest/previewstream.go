@@ -21,7 +21,7 @@ const (
 // streamPreview sends how far a preview is as server-sent events, until it has ended, the caller is gone, the server
 // stops, or the caller may not see it any more. The number of an event is how many nodes are known: who comes back with it
 // gets what is known by then.
-func (h *Handler) streamPreview(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *previews) streamPreview(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.PreviewEventsRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
@@ -40,16 +40,17 @@ func (h *Handler) streamPreview(w http.ResponseWriter, r *http.Request, begin fu
 	if err != nil {
 		return nil, err
 	}
-	s := previewStream{eventStream: opened(h, w, r), id: p.ID, after: after, sent: map[string]int{}}
+	s := previewStream{eventStream: opened(h.streams, w, r), previews: h, id: p.ID, after: after, sent: map[string]int{}}
 	return s.follow(r.Context(), s.run, "stream", "preview", "id", p.ID)
 }
 
 // previewStream is one caller who follows a preview.
 type previewStream struct {
 	eventStream
-	id    int64
-	after int            // the number of the last event
-	sent  map[string]int // nodes of the changes that were sent, by key
+	previews *previews
+	id       int64
+	after    int            // the number of the last event
+	sent     map[string]int // nodes of the changes that were sent, by key
 }
 
 func (s *previewStream) run(ctx context.Context) error {
@@ -57,7 +58,7 @@ func (s *previewStream) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		p, err := s.Previews.Preview(ctx, s.id)
+		p, err := s.previews.previews.Preview(ctx, s.id)
 		if err != nil {
 			return err
 		}
@@ -73,8 +74,8 @@ func (s *previewStream) run(ctx context.Context) error {
 		if ended {
 			return s.send("event: " + api.StreamEnded + "\ndata: {}\n\n")
 		}
-		if err := s.rest(ctx, previewPause, func() error { return s.Previews.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
-			_, err := s.preview(ctx, fleet.PreviewRead, strconv.FormatInt(s.id, 10))
+		if err := s.rest(ctx, previewPause, func() error { return s.previews.previews.Wait(ctx, s.id, s.after) }, func(ctx context.Context) error {
+			_, err := s.previews.preview(ctx, fleet.PreviewRead, strconv.FormatInt(s.id, 10))
 			return err
 		}); err != nil {
 			return err
@@ -84,7 +85,7 @@ func (s *previewStream) run(ctx context.Context) error {
 
 // tell sends one event.
 func (s *previewStream) tell(ctx context.Context, p preview.Preview, number int) error {
-	groups, err := s.Previews.Groups(ctx, p, preview.GroupPage{Limit: previewChanges})
+	groups, err := s.previews.previews.Groups(ctx, p, preview.GroupPage{Limit: previewChanges})
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,21 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
+// questions answers what the inventory is asked.
+type questions struct {
+	inventory inventory.Asker
+	problems  *problems
+}
+
+func (h *questions) bindings() []binding {
+	return []binding{
+		answer(api.ResourceVariants, h.compareResources),
+		raw(api.QueryRun, h.runQuery),
+	}
+}
+
 // runQuery writes api.QueryAnswer while its rows are found.
-func (h *Handler) runQuery(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+func (h *questions) runQuery(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 	var request api.QueryRequest
 	if err := api.Bind(r, &request); err != nil {
 		return nil, err
@@ -33,12 +46,12 @@ func (h *Handler) runQuery(w http.ResponseWriter, r *http.Request, begin func(an
 	if request.Total {
 		question.Counted = func(total int64) { rows.total = &total }
 	}
-	if err := h.Inventory.Ask(r.Context(), question, rows.add); err != nil {
+	if err := h.inventory.Ask(r.Context(), question, rows.add); err != nil {
 		if !rows.begun {
 			return nil, err
 		}
 		if !rows.gone {
-			rows.abandon(h.told(r, err))
+			rows.abandon(h.problems.told(r, err))
 		}
 		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
 	}

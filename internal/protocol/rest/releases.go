@@ -35,23 +35,6 @@ type Releaser interface {
 	Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error)
 }
 
-// releaseActions is what the operations of releases do.
-func (h *Handler) releaseActions() map[string]action {
-	return map[string]action{
-		api.ReleaseCreate.Name:   typed(h.createRelease),
-		api.ReleaseRollback.Name: typed(h.rollBack),
-		api.ReleaseList.Name:     typed(h.listReleases),
-		api.ReleaseShow.Name:     typed(h.showRelease),
-		api.ReleaseTargets.Name:  typed(h.listReleaseTargets),
-		api.ReleasePause.Name:    typed(h.pauseRelease),
-		api.ReleaseResume.Name:   typed(h.resumeRelease),
-		api.ReleasePromote.Name:  typed(h.promoteRelease),
-		api.ReleaseAbort.Name:    typed(h.abortRelease),
-		api.ReleaseApprove.Name:  typed(h.approveRelease),
-		api.ReleaseRefresh.Name:  typed(h.refreshRelease),
-	}
-}
-
 func releaseOptions(o api.ReleaseOptions) (release.Options, error) {
 	for _, seconds := range []int64{o.Soak, o.Timeout, o.WaitOffline} {
 		if seconds < 0 || seconds > math.MaxInt32 {
@@ -64,7 +47,29 @@ func releaseOptions(o api.ReleaseOptions) (release.Options, error) {
 	}, nil
 }
 
-func (h *Handler) createRelease(ctx context.Context, request api.ReleaseCreateRequest) (api.ReleaseReport, error) {
+// releases answers the operations of releases.
+type releases struct {
+	gate     *gate
+	releases Releaser
+}
+
+func (h *releases) bindings() []binding {
+	return []binding{
+		each(answer(api.ReleaseCreate, h.createRelease)),
+		each(answer(api.ReleaseRollback, h.rollBack)),
+		each(answer(api.ReleaseList, h.listReleases)),
+		each(answer(api.ReleaseShow, h.showRelease)),
+		each(answer(api.ReleaseTargets, h.listReleaseTargets)),
+		each(answer(api.ReleasePause, h.pauseRelease)),
+		each(answer(api.ReleaseResume, h.resumeRelease)),
+		each(answer(api.ReleasePromote, h.promoteRelease)),
+		each(answer(api.ReleaseAbort, h.abortRelease)),
+		each(answer(api.ReleaseApprove, h.approveRelease)),
+		each(answer(api.ReleaseRefresh, h.refreshRelease)),
+	}
+}
+
+func (h *releases) createRelease(ctx context.Context, request api.ReleaseCreateRequest) (api.ReleaseReport, error) {
 	options, err := releaseOptions(request.ReleaseOptions)
 	if err == nil && request.Preview < 1 {
 		err = fault.New(fault.Invalid, "field preview: which preview is to be released?")
@@ -82,7 +87,7 @@ func (h *Handler) createRelease(ctx context.Context, request api.ReleaseCreateRe
 	}, request.DryRun)
 }
 
-func (h *Handler) rollBack(ctx context.Context, request api.RollbackRequest) (api.ReleaseReport, error) {
+func (h *releases) rollBack(ctx context.Context, request api.RollbackRequest) (api.ReleaseReport, error) {
 	options, err := releaseOptions(request.ReleaseOptions)
 	if err != nil {
 		return api.ReleaseReport{}, err
@@ -99,24 +104,24 @@ func (h *Handler) rollBack(ctx context.Context, request api.RollbackRequest) (ap
 }
 
 // makeRelease does what an order says, or says what that would be.
-func (h *Handler) makeRelease(ctx context.Context, o release.Order, dryRun bool) (api.ReleaseReport, error) {
+func (h *releases) makeRelease(ctx context.Context, o release.Order, dryRun bool) (api.ReleaseReport, error) {
 	actor := fleet.ActorFrom(ctx)
 	o.Allowed = func(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) error {
 		if env != "" {
-			if err := h.allow(ctx, fleet.ReleaseCreate, fleet.Object{Environment: env}); err != nil {
+			if err := h.gate.allow(ctx, fleet.ReleaseCreate, fleet.Object{Environment: env}); err != nil {
 				return err
 			}
 		}
-		return h.allowEach(ctx, fleet.ReleaseCreate, nodes)
+		return h.gate.allowEach(ctx, fleet.ReleaseCreate, nodes)
 	}
 	if o.Refresh && !dryRun {
-		if err := h.explained(ctx, fleet.PreviewCreate, rbac.AllowSome(actor, fleet.PreviewCreate)); err != nil {
+		if err := h.gate.explained(ctx, fleet.PreviewCreate, rbac.AllowSome(actor, fleet.PreviewCreate)); err != nil {
 			return api.ReleaseReport{}, err
 		}
 	}
-	act := h.Releases.Create
+	act := h.releases.Create
 	if dryRun {
-		act = h.Releases.Plan
+		act = h.releases.Plan
 	}
 	plan, err := act(ctx, actor, o)
 	if err != nil {
@@ -124,7 +129,7 @@ func (h *Handler) makeRelease(ctx context.Context, o release.Order, dryRun bool)
 	}
 	report := planOf(plan)
 	if o.Preview == 0 && dryRun {
-		difference, vanishing, err := h.Releases.Difference(ctx, plan.Targets)
+		difference, vanishing, err := h.releases.Difference(ctx, plan.Targets)
 		if err != nil {
 			return report, err
 		}
@@ -164,20 +169,22 @@ func needsOf(r release.Release, approvals []release.Approval) (needs []api.Relea
 	return needs
 }
 
-func (h *Handler) listReleases(ctx context.Context, request api.ReleaseListRequest) (api.List[api.Release], error) {
+func (h *releases) listReleases(ctx context.Context, request api.ReleaseListRequest) (api.List[api.Release], error) {
 	list := api.List[api.Release]{Items: []api.Release{}}
 	page, err := newestOf(newestRequest(request), release.States())
 	if err != nil {
 		return list, err
 	}
-	releases, err := h.Releases.Releases(ctx, page)
+	releases, err := h.releases.Releases(ctx, page)
 	if err != nil {
 		return list, err
 	}
 	if len(releases) == page.Limit {
 		list.Next = strconv.FormatInt(releases[len(releases)-1].ID, 10)
 	}
-	releases, err = seen(ctx, h, fleet.ReleaseRead, releases, func(r release.Release) fleet.Object { return fleet.Object{Environment: r.Environment} })
+	releases, err = seen(ctx, h.gate, fleet.ReleaseRead, releases, func(r release.Release) fleet.Object {
+		return fleet.Object{Environment: r.Environment}
+	})
 	for _, r := range releases {
 		list.Items = append(list.Items, releaseOf(r))
 	}
@@ -185,30 +192,30 @@ func (h *Handler) listReleases(ctx context.Context, request api.ReleaseListReque
 }
 
 // release reads a release that who asks may see, or act on.
-func (h *Handler) release(ctx context.Context, permission fleet.Permission, id string) (release.Release, error) {
+func (h *releases) release(ctx context.Context, permission fleet.Permission, id string) (release.Release, error) {
 	number, err := numberOf("release", id)
 	if err != nil {
 		return release.Release{}, err
 	}
-	r, err := h.Releases.Release(ctx, number)
+	r, err := h.releases.Release(ctx, number)
 	if err != nil {
 		return r, err
 	}
-	return r, h.allow(ctx, permission, fleet.Object{Environment: r.Environment})
+	return r, h.gate.allow(ctx, permission, fleet.Object{Environment: r.Environment})
 }
 
-func (h *Handler) showRelease(ctx context.Context, request api.ReleaseShowRequest) (api.ReleaseReport, error) {
+func (h *releases) showRelease(ctx context.Context, request api.ReleaseShowRequest) (api.ReleaseReport, error) {
 	r, err := h.release(ctx, fleet.ReleaseRead, request.Release)
 	if err == nil && request.Behind > 0 {
-		if err = h.Releases.Wait(ctx, r.ID, int64(request.Behind)); err == nil {
-			r, err = h.Releases.Release(ctx, r.ID)
+		if err = h.releases.Wait(ctx, r.ID, int64(request.Behind)); err == nil {
+			r, err = h.releases.Release(ctx, r.ID)
 		}
 	}
 	if err != nil {
 		return api.ReleaseReport{}, err
 	}
 	report := api.ReleaseReport{Release: releaseOf(r)}
-	approvals, err := h.Releases.Approvals(ctx, r.ID)
+	approvals, err := h.releases.Approvals(ctx, r.ID)
 	if err != nil {
 		return report, err
 	}
@@ -216,14 +223,14 @@ func (h *Handler) showRelease(ctx context.Context, request api.ReleaseShowReques
 		report.Approvals = append(report.Approvals, api.ReleaseApproval{Role: a.Role, By: a.By, Text: a.Text, At: a.At.UTC()})
 	}
 	report.Needs = needsOf(r, approvals)
-	entries, err := h.Releases.Entries(ctx, r.ID)
+	entries, err := h.releases.Entries(ctx, r.ID)
 	for _, e := range entries {
 		report.Entries = append(report.Entries, api.ReleaseEntry{At: e.At.UTC(), By: e.By, Text: e.Text})
 	}
 	return report, err
 }
 
-func (h *Handler) listReleaseTargets(ctx context.Context, request api.ReleaseTargetsRequest) (api.List[api.ReleaseTarget], error) {
+func (h *releases) listReleaseTargets(ctx context.Context, request api.ReleaseTargetsRequest) (api.List[api.ReleaseTarget], error) {
 	list := api.List[api.ReleaseTarget]{Items: []api.ReleaseTarget{}}
 	r, err := h.release(ctx, fleet.ReleaseRead, request.Release)
 	if err != nil {
@@ -250,7 +257,7 @@ func (h *Handler) listReleaseTargets(ctx context.Context, request api.ReleaseTar
 			page.States = append(page.States, state)
 		}
 	}
-	targets, err := h.Releases.Targets(ctx, r.ID, page)
+	targets, err := h.releases.Targets(ctx, r.ID, page)
 	for _, t := range targets {
 		list.Items = append(list.Items, releaseTargetOf(t))
 	}
@@ -260,49 +267,51 @@ func (h *Handler) listReleaseTargets(ctx context.Context, request api.ReleaseTar
 	return list, err
 }
 
-func (h *Handler) pauseRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
+func (h *releases) pauseRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.Releases.Pause(ctx, actor, id, request.Why)
+		return h.releases.Pause(ctx, actor, id, request.Why)
 	})
 }
 
-func (h *Handler) resumeRelease(ctx context.Context, request api.ReleaseResumeRequest) (api.Release, error) {
+func (h *releases) resumeRelease(ctx context.Context, request api.ReleaseResumeRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.Releases.Resume(ctx, actor, id, request.MaxFailures)
+		return h.releases.Resume(ctx, actor, id, request.MaxFailures)
 	})
 }
 
-func (h *Handler) promoteRelease(ctx context.Context, request api.ReleaseRequest) (api.Release, error) {
+func (h *releases) promoteRelease(ctx context.Context, request api.ReleaseRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.Releases.Promote(ctx, actor, id)
+		return h.releases.Promote(ctx, actor, id)
 	})
 }
 
-func (h *Handler) abortRelease(ctx context.Context, request api.ReleaseAbortRequest) (api.Release, error) {
+func (h *releases) abortRelease(ctx context.Context, request api.ReleaseAbortRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.Releases.Abort(ctx, actor, id, request.Why, request.Kill)
+		return h.releases.Abort(ctx, actor, id, request.Why, request.Kill)
 	})
 }
 
-func (h *Handler) approveRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
+func (h *releases) approveRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseApprove, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.Releases.Approve(ctx, actor, id, request.Why)
+		return h.releases.Approve(ctx, actor, id, request.Why)
 	})
 }
 
-func (h *Handler) refreshRelease(ctx context.Context, request api.ReleaseRequest) (api.ReleaseRefreshed, error) {
+func (h *releases) refreshRelease(ctx context.Context, request api.ReleaseRequest) (api.ReleaseRefreshed, error) {
 	r, err := h.release(ctx, fleet.ReleaseCreate, request.Release)
 	if err == nil {
-		err = h.allow(ctx, fleet.PreviewCreate, fleet.Object{Environment: r.Environment})
+		err = h.gate.allow(ctx, fleet.PreviewCreate, fleet.Object{Environment: r.Environment})
 	}
 	if err != nil {
 		return api.ReleaseRefreshed{}, err
 	}
-	id, err := h.Releases.Refresh(ctx, fleet.ActorFrom(ctx), r.ID)
+	id, err := h.releases.Refresh(ctx, fleet.ActorFrom(ctx), r.ID)
 	return api.ReleaseRefreshed{Preview: strconv.FormatInt(id, 10)}, err
 }
 
-func (h *Handler) actOnRelease(ctx context.Context, permission fleet.Permission, id string, act func(fleet.Actor, int64) (release.Release, error)) (api.Release, error) {
+func (h *releases) actOnRelease(
+	ctx context.Context, permission fleet.Permission, id string, act func(fleet.Actor, int64) (release.Release, error),
+) (api.Release, error) {
 	r, err := h.release(ctx, permission, id)
 	if err != nil {
 		return api.Release{}, err

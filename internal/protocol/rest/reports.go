@@ -9,7 +9,20 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
-func (h *Handler) listReports(ctx context.Context, request api.ReportListRequest) (api.List[api.Report], error) {
+// reports answers the operations of reports.
+type reports struct {
+	gate    *gate
+	reports inventory.ReportStore
+}
+
+func (h *reports) bindings() []binding {
+	return []binding{
+		each(answer(api.ReportList, h.listReports)),
+		each(answer(api.ReportShow, h.showReport)),
+	}
+}
+
+func (h *reports) listReports(ctx context.Context, request api.ReportListRequest) (api.List[api.Report], error) {
 	list := api.List[api.Report]{Items: []api.Report{}}
 	page, err := pageOf(request.After, request.Limit)
 	if err != nil {
@@ -26,11 +39,11 @@ func (h *Handler) listReports(ctx context.Context, request api.ReportListRequest
 	default:
 		return list, fault.New(fault.Invalid, "status must be failed, changed or unchanged, not %.40q", request.Status)
 	}
-	reports, err := h.Reports.Reports(ctx, filter)
+	reports, err := h.reports.Reports(ctx, filter)
 	if err != nil {
 		return list, err
 	}
-	visible, err := seen(ctx, h, fleet.ReportRead, reports, func(r inventory.Report) fleet.Object {
+	visible, err := seen(ctx, h.gate, fleet.ReportRead, reports, func(r inventory.Report) fleet.Object {
 		return fleet.Object{Node: r.Certname, Environment: r.Environment}
 	})
 	if err != nil {
@@ -45,12 +58,12 @@ func (h *Handler) listReports(ctx context.Context, request api.ReportListRequest
 	return list, nil
 }
 
-func (h *Handler) showReport(ctx context.Context, request api.ReportRequest) (api.Report, error) {
-	report, err := h.Reports.Report(ctx, request.ID)
+func (h *reports) showReport(ctx context.Context, request api.ReportRequest) (api.Report, error) {
+	report, err := h.reports.Report(ctx, request.ID)
 	if err != nil {
 		return api.Report{}, err
 	}
-	if err := h.allow(ctx, fleet.ReportRead, fleet.Object{Node: report.Certname, Environment: report.Environment}); err != nil {
+	if err := h.gate.allow(ctx, fleet.ReportRead, fleet.Object{Node: report.Certname, Environment: report.Environment}); err != nil {
 		return api.Report{}, err
 	}
 	answer := reportOf(report)

@@ -15,7 +15,7 @@ import (
 // resourceType is the spelling of types in catalogs.
 var resourceType = regexp.MustCompile(`^[A-Z][a-z0-9_]*(::[A-Z][a-z0-9_]*)*$`)
 
-func (h *Handler) compareResources(ctx context.Context, request api.ResourceVariantsRequest) (api.List[api.ResourceComparison], error) {
+func (h *questions) compareResources(ctx context.Context, request api.ResourceVariantsRequest) (api.List[api.ResourceComparison], error) {
 	list := api.List[api.ResourceComparison]{Items: []api.ResourceComparison{}}
 	if !resourceType.MatchString(request.Type) {
 		return list, fault.New(fault.Invalid, "a type like File or Apache::Vhost is expected, not %.80q", request.Type)
@@ -25,7 +25,7 @@ func (h *Handler) compareResources(ctx context.Context, request api.ResourceVari
 		return list, err
 	}
 	var comparer inventory.Comparer
-	err = h.Inventory.Ask(ctx, inventory.Question{Query: checked}, func(text json.RawMessage) error {
+	err = h.inventory.Ask(ctx, inventory.Question{Query: checked}, func(text json.RawMessage) error {
 		var row struct {
 			Certname   fleet.Certname  `json:"certname"`
 			Title      string          `json:"title"`

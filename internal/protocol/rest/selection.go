@@ -13,13 +13,13 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (api.List[api.Node], error) {
+func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api.List[api.Node], error) {
 	list := api.List[api.Node]{Items: []api.Node{}}
 	page, err := pageOf(request.After, request.Limit)
 	if err != nil {
 		return list, err
 	}
-	s, err := h.selection(ctx, fleet.NodeRead, request)
+	s, err := h.selector.selection(ctx, fleet.NodeRead, request)
 	if err != nil {
 		return list, err
 	}
@@ -28,7 +28,7 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 		err = h.lastRuns(ctx, list.Items)
 	}
 	for i := 0; err == nil && request.Delivery && i < len(list.Items); i++ {
-		list.Items[i].Delivery, err = h.delivered(ctx, fleet.Certname(list.Items[i].Name))
+		list.Items[i].Delivery, err = h.deliveries.delivered(ctx, fleet.Certname(list.Items[i].Name))
 	}
 	if err != nil {
 		return list, err
@@ -40,13 +40,13 @@ func (h *Handler) listNodes(ctx context.Context, request api.NodeListRequest) (a
 	return list, h.nameClients(ctx, connected, names)
 }
 
-func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequest) (api.List[api.GroupNode], error) {
+func (h *nodes) listGroupNodes(ctx context.Context, request api.GroupNodesRequest) (api.List[api.GroupNode], error) {
 	list := api.List[api.GroupNode]{Items: []api.GroupNode{}}
 	page, err := pageOf(request.After, request.Limit)
 	if err != nil {
 		return list, err
 	}
-	s, err := h.selection(ctx, fleet.GroupRead, api.NodeListRequest{Group: request.Group})
+	s, err := h.selector.selection(ctx, fleet.GroupRead, api.NodeListRequest{Group: request.Group})
 	if err != nil {
 		return list, err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) listGroupNodes(ctx context.Context, request api.GroupNodesRequ
 
 // selection is which nodes are wanted.
 type selection struct {
-	*Handler
+	selector    *selector
 	permission  fleet.Permission // of who asks, for each node
 	chosen      bool             // names holds all that can be wanted
 	names       []fleet.Certname // sorted
@@ -70,8 +70,17 @@ type selection struct {
 // noReport is the status of nodes that never reported.
 const noReport = "none"
 
-func (h *Handler) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
-	s = selection{Handler: h, permission: permission, status: request.Status}
+// selector finds the nodes that a request describes.
+type selector struct {
+	gate       *gate
+	nodes      inventory.NodeStore
+	groups     classify.Store
+	inventory  inventory.Asker
+	classifier Classifier
+}
+
+func (h *selector) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
+	s = selection{selector: h, permission: permission, status: request.Status}
 	switch request.Status {
 	case "", "failed", "changed", "unchanged", noReport:
 	default:
@@ -83,7 +92,7 @@ func (h *Handler) selection(ctx context.Context, permission fleet.Permission, re
 		}
 	}
 	if request.Group != "" {
-		groups, _, err := h.Groups.Groups(ctx)
+		groups, _, err := h.groups.Groups(ctx)
 		if err != nil {
 			return s, err
 		}
@@ -102,7 +111,7 @@ func (h *Handler) selection(ctx context.Context, permission fleet.Permission, re
 
 // nodesWhere asks for the names of the nodes that a condition holds for, of
 // deactivated ones too: the whole list has them.
-func (h *Handler) nodesWhere(ctx context.Context, condition string) ([]fleet.Certname, error) {
+func (h *selector) nodesWhere(ctx context.Context, condition string) ([]fleet.Certname, error) {
 	where, err := pql.NodeCondition(condition)
 	if err != nil {
 		return nil, err
@@ -112,7 +121,7 @@ func (h *Handler) nodesWhere(ctx context.Context, condition string) ([]fleet.Cer
 		return nil, err
 	}
 	var names []fleet.Certname
-	err = h.Inventory.Ask(ctx, inventory.Question{Query: checked, Gone: true}, func(text json.RawMessage) error {
+	err = h.inventory.Ask(ctx, inventory.Question{Query: checked, Gone: true}, func(text json.RawMessage) error {
 		var row struct{ Certname fleet.Certname }
 		err := json.Unmarshal(text, &row)
 		names = append(names, row.Certname)
@@ -137,7 +146,7 @@ func (s selection) page(ctx context.Context, page inventory.Page, each func(node
 		if err != nil || len(nodes) == 0 && last == "" {
 			return "", err
 		}
-		nodes, err = seen(ctx, s.Handler, s.permission, nodes, func(n inventory.Node) fleet.Object {
+		nodes, err = seen(ctx, s.selector.gate, s.permission, nodes, func(n inventory.Node) fleet.Object {
 			return fleet.Object{Node: n.Certname, Environment: n.Environment}
 		})
 		if err != nil {
@@ -166,7 +175,7 @@ func (s selection) page(ctx context.Context, page inventory.Page, each func(node
 // was looked for; that is empty at the end.
 func (s selection) batch(ctx context.Context, page inventory.Page) (nodes []inventory.Node, last string, err error) {
 	if !s.chosen {
-		if nodes, err = s.Nodes.Nodes(ctx, page); len(nodes) > 0 {
+		if nodes, err = s.selector.nodes.Nodes(ctx, page); len(nodes) > 0 {
 			last = string(nodes[len(nodes)-1].Certname)
 		}
 		return nodes, last, err
@@ -179,7 +188,7 @@ func (s selection) batch(ctx context.Context, page inventory.Page) (nodes []inve
 	if len(names) == 0 {
 		return nil, "", nil
 	}
-	nodes, err = s.Nodes.NodesNamed(ctx, names)
+	nodes, err = s.selector.nodes.NodesNamed(ctx, names)
 	return nodes, string(names[len(names)-1]), err
 }
 
@@ -191,7 +200,7 @@ func (s selection) members(ctx context.Context, nodes []inventory.Node) (map[fle
 	for i, node := range nodes {
 		names[i] = node.Certname
 	}
-	return s.Classifier.Members(ctx, s.group, names)
+	return s.selector.classifier.Members(ctx, s.group, names)
 }
 
 func (s selection) wants(node inventory.Node) bool {

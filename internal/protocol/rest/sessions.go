@@ -11,12 +11,31 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
+// sessions answers the operations of logins and tokens.
+type sessions struct {
+	gate     *gate
+	recorder *recorder
+	access   *rbac.Access
+}
+
+func (h *sessions) bindings() []binding {
+	return []binding{
+		raw(api.SessionOpen, h.login),
+		answer(api.SessionShow, h.showSession),
+		answer(api.SessionClose, h.closeSession),
+		answer(api.TokenList, h.listTokens),
+		answer(api.TokenCreate, h.createToken),
+		answer(api.TokenRevoke, h.revokeToken),
+		answer(api.TokenRevokeAll, h.revokeTokens),
+	}
+}
+
 // login counts a try before it reads who tries: whoever sends many bodies is refused without them.
-func (h *Handler) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
-	entry := h.entry(r.Context(), api.SessionOpen.Name, "")
-	if err := h.Access.Knock(entry.Remote); err != nil {
+func (h *sessions) login(w http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
+	entry := h.recorder.entry(r.Context(), api.SessionOpen.Name, "")
+	if err := h.access.Knock(entry.Remote); err != nil {
 		entry.ActorKind, entry.Actor, entry.Token = fleet.Anonymous, "", ""
-		h.Audit.Refused(r.Context(), entry, err)
+		h.recorder.audit.Refused(r.Context(), entry, err)
 		return nil, err
 	}
 	return typed(h.openSession)(w, r, begin)
@@ -24,23 +43,23 @@ func (h *Handler) login(w http.ResponseWriter, r *http.Request, begin func(any) 
 
 // openSession logs somebody in. It keeps its own record: the actor is who the
 // password proves, and strangers' failures are bounded.
-func (h *Handler) openSession(ctx context.Context, request api.LoginRequest) (api.IssuedToken, error) {
+func (h *sessions) openSession(ctx context.Context, request api.LoginRequest) (api.IssuedToken, error) {
 	life, err := lifeOf(request.Seconds)
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
-	entry := h.entry(ctx, api.SessionOpen.Name, request.Name)
+	entry := h.recorder.entry(ctx, api.SessionOpen.Name, request.Name)
 	entry.Actor = request.Name // as claimed; the kind says that it is not proven
-	issued, err := h.Access.Login(ctx, rbac.Attempt{
+	issued, err := h.access.Login(ctx, rbac.Attempt{
 		Name: request.Name, Password: request.Password, Life: life, Roles: request.Roles,
 	})
 	if err != nil {
 		entry.ActorKind, entry.Token = fleet.Anonymous, ""
-		h.Audit.Refused(ctx, entry, err)
+		h.recorder.audit.Refused(ctx, entry, err)
 		return api.IssuedToken{}, err
 	}
 	entry.ActorKind, entry.Token = fleet.UserActor, issued.ID
-	finish, err := h.Audit.Begin(ctx, entry)
+	finish, err := h.recorder.audit.Begin(ctx, entry)
 	if err != nil { // nobody is told the token, so nobody has it
 		return api.IssuedToken{}, err
 	}
@@ -68,10 +87,10 @@ func tokenDataOf(t rbac.Token) api.AccessToken {
 	}
 }
 
-func (h *Handler) showSession(ctx context.Context, _ nothing) (api.Session, error) {
+func (h *sessions) showSession(ctx context.Context, _ api.Nothing) (api.Session, error) {
 	actor := fleet.ActorFrom(ctx)
 	session := api.Session{Kind: string(actor.Kind), Name: actor.Name, TokenID: actor.Token, Roles: []string{}, Grants: actor.Grants}
-	user, err := h.Access.Store.User(ctx, actor.Name)
+	user, err := h.access.Store.User(ctx, actor.Name)
 	if err != nil && fault.Of(err) != fault.NotFound { // a certificate may have rights by itself
 		return session, err
 	}
@@ -81,7 +100,7 @@ func (h *Handler) showSession(ctx context.Context, _ nothing) (api.Session, erro
 	if actor.Narrowed {
 		session.Grants = actor.Within
 	}
-	tokens, err := h.Access.Store.Tokens(ctx, actor.Name, rbac.Page{Limit: 1000})
+	tokens, err := h.access.Store.Tokens(ctx, actor.Name, rbac.Page{Limit: 1000})
 	for _, t := range tokens {
 		if t.ID == actor.Token {
 			session.ExpiresAt, session.NarrowedTo = timeOf(t.ExpiresAt), t.Roles
@@ -90,17 +109,17 @@ func (h *Handler) showSession(ctx context.Context, _ nothing) (api.Session, erro
 	return session, err
 }
 
-func (h *Handler) closeSession(ctx context.Context, _ nothing) (nothing, error) {
+func (h *sessions) closeSession(ctx context.Context, _ api.Nothing) (api.Nothing, error) {
 	actor := fleet.ActorFrom(ctx)
 	if actor.Kind != fleet.UserActor {
-		return nothing{}, fault.New(fault.Denied, "%s %s shows its certificate: there is no login to end", actor.Kind, actor.Name)
+		return api.Nothing{}, fault.New(fault.Denied, "%s %s shows its certificate: there is no login to end", actor.Kind, actor.Name)
 	}
-	_, err := h.Access.RevokeToken(ctx, actor, actor.Name, actor.Token)
-	return nothing{}, err
+	_, err := h.access.RevokeToken(ctx, actor, actor.Name, actor.Token)
+	return api.Nothing{}, err
 }
 
 // owner is whose tokens a request is about. Those of others need the permission.
-func (h *Handler) owner(ctx context.Context, user string, permission fleet.Permission) (string, error) {
+func (h *sessions) owner(ctx context.Context, user string, permission fleet.Permission) (string, error) {
 	actor := fleet.ActorFrom(ctx)
 	switch {
 	case actor.Kind == fleet.UserActor && (user == api.Me || user == actor.Name):
@@ -108,10 +127,10 @@ func (h *Handler) owner(ctx context.Context, user string, permission fleet.Permi
 	case user == api.Me:
 		return "", fault.New(fault.Denied, "%s %s shows its certificate: it has no tokens and no password of its own", actor.Kind, actor.Name)
 	}
-	return user, h.allow(ctx, permission, fleet.Object{})
+	return user, h.gate.allow(ctx, permission, fleet.Object{})
 }
 
-func (h *Handler) listTokens(ctx context.Context, request api.TokenListRequest) (api.List[api.AccessToken], error) {
+func (h *sessions) listTokens(ctx context.Context, request api.TokenListRequest) (api.List[api.AccessToken], error) {
 	list := api.List[api.AccessToken]{Items: []api.AccessToken{}}
 	page, err := accessPage(request.After, request.Limit)
 	if err != nil {
@@ -123,10 +142,10 @@ func (h *Handler) listTokens(ctx context.Context, request api.TokenListRequest) 
 	}
 	if owner == api.AllUsers {
 		owner = ""
-	} else if _, err := h.Access.Store.User(ctx, owner); err != nil {
+	} else if _, err := h.access.Store.User(ctx, owner); err != nil {
 		return list, err
 	}
-	tokens, err := h.Access.Store.Tokens(ctx, owner, page)
+	tokens, err := h.access.Store.Tokens(ctx, owner, page)
 	for _, t := range tokens {
 		list.Items = append(list.Items, tokenDataOf(t))
 	}
@@ -142,32 +161,32 @@ func accessPage(after string, limit int) (rbac.Page, error) {
 	return rbac.Page{After: page.After, Limit: page.Limit}, err
 }
 
-func (h *Handler) createToken(ctx context.Context, request api.TokenCreateRequest) (api.IssuedToken, error) {
+func (h *sessions) createToken(ctx context.Context, request api.TokenCreateRequest) (api.IssuedToken, error) {
 	life, err := lifeOf(request.Seconds)
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
-	issued, err := h.Access.NewToken(ctx, fleet.ActorFrom(ctx), request.Label, life, request.Roles)
+	issued, err := h.access.NewToken(ctx, fleet.ActorFrom(ctx), request.Label, life, request.Roles)
 	if err != nil {
 		return api.IssuedToken{}, err
 	}
 	return issuedOf(issued), nil
 }
 
-func (h *Handler) revokeToken(ctx context.Context, request api.TokenRevokeRequest) (nothing, error) {
+func (h *sessions) revokeToken(ctx context.Context, request api.TokenRevokeRequest) (api.Nothing, error) {
 	owner, err := h.owner(ctx, request.User, fleet.TokenWrite)
 	if err != nil {
-		return nothing{}, err
+		return api.Nothing{}, err
 	}
-	_, err = h.Access.RevokeToken(ctx, fleet.ActorFrom(ctx), owner, request.Token)
-	return nothing{}, err
+	_, err = h.access.RevokeToken(ctx, fleet.ActorFrom(ctx), owner, request.Token)
+	return api.Nothing{}, err
 }
 
-func (h *Handler) revokeTokens(ctx context.Context, request api.UserRequest) (api.RevokedTokens, error) {
+func (h *sessions) revokeTokens(ctx context.Context, request api.UserRequest) (api.RevokedTokens, error) {
 	owner, err := h.owner(ctx, request.User, fleet.TokenWrite)
 	if err != nil {
 		return api.RevokedTokens{}, err
 	}
-	n, err := h.Access.RevokeTokens(ctx, fleet.ActorFrom(ctx), owner)
+	n, err := h.access.RevokeTokens(ctx, fleet.ActorFrom(ctx), owner)
 	return api.RevokedTokens{Revoked: n}, err
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"sync"
@@ -16,9 +17,16 @@ import (
 // pieceTime is how long a caller may take to accept what was sent.
 const pieceTime = time.Minute
 
+// streams is what answers that do not end by themselves need.
+type streams struct {
+	gate     *gate
+	log      *slog.Logger
+	stopping <-chan struct{}
+}
+
 // eventStream is one caller who follows something.
 type eventStream struct {
-	*Handler
+	streams *streams
 	w       http.ResponseWriter
 	r       *http.Request
 	control *http.ResponseController
@@ -40,12 +48,12 @@ func lastSeen(r *http.Request, asked string) string {
 }
 
 // opened begins an answer that is a stream.
-func opened(h *Handler, w http.ResponseWriter, r *http.Request) eventStream {
+func opened(h *streams, w http.ResponseWriter, r *http.Request) eventStream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies hold nothing back
 	w.WriteHeader(http.StatusOK)
-	return eventStream{Handler: h, w: w, r: r, control: http.NewResponseController(w), checked: time.Now(), over: new(atomic.Bool)}
+	return eventStream{streams: h, w: w, r: r, control: http.NewResponseController(w), checked: time.Now(), over: new(atomic.Bool)}
 }
 
 // follow has run send until nothing more comes. That the caller is gone, or may not see it any more, is how a stream ends; an error of
@@ -58,7 +66,7 @@ func (s *eventStream) follow(ctx context.Context, run func(context.Context) erro
 	defer watch.Wait()
 	defer end()
 	if err := run(ctx); err != nil && ctx.Err() == nil && fault.Of(err) == fault.Internal {
-		s.Log.WarnContext(ctx, "stream broken off", append(followed, "err", err)...)
+		s.streams.log.WarnContext(ctx, "stream broken off", append(followed, "err", err)...)
 	}
 	return streamed{}, nil
 }
@@ -75,7 +83,7 @@ func (s *eventStream) watchRights(ctx context.Context, end context.CancelFunc) {
 			return
 		case <-tick.C:
 		}
-		if now, err := s.shown(s.r); err == nil && reflect.DeepEqual(now, actor) || ctx.Err() != nil {
+		if now, err := s.streams.gate.shown(s.r); err == nil && reflect.DeepEqual(now, actor) || ctx.Err() != nil {
 			continue
 		}
 		s.over.Store(true)
@@ -96,7 +104,7 @@ func (s *eventStream) rest(ctx context.Context, least time.Duration, wait func()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.Stopping: // the wait below is short
+	case <-s.streams.stopping: // the wait below is short
 		return fault.New(fault.Unavailable, "the server is stopping")
 	case <-pause.C:
 	}
@@ -112,7 +120,7 @@ func (s *eventStream) rest(ctx context.Context, least time.Duration, wait func()
 		return nil
 	}
 	s.checked = time.Now()
-	actor, err := s.shown(s.r)
+	actor, err := s.streams.gate.shown(s.r)
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,25 @@ type Tasks interface {
 	TaskVersion(ctx context.Context, env fleet.Environment) (fleet.Digest, task.Version, error)
 }
 
-func (h *Handler) listTasks(ctx context.Context, request api.EnvironmentRequest) (api.List[api.Task], error) {
+// tasks answers the operations of tasks.
+type tasks struct {
+	tasks Tasks
+}
+
+func (h *tasks) bindings() []binding {
+	return []binding{
+		answer(api.TaskList, h.listTasks),
+		answer(api.TaskShow, h.showTask),
+	}
+}
+
+func (h *tasks) listTasks(ctx context.Context, request api.EnvironmentRequest) (api.List[api.Task], error) {
 	list := api.List[api.Task]{Items: []api.Task{}}
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return list, err
 	}
-	id, version, err := h.Tasks.TaskVersion(ctx, env)
+	id, version, err := h.tasks.TaskVersion(ctx, env)
 	if err != nil {
 		return list, err
 	}
@@ -39,12 +51,12 @@ func (h *Handler) listTasks(ctx context.Context, request api.EnvironmentRequest)
 	return list, err
 }
 
-func (h *Handler) showTask(ctx context.Context, request api.TaskRequest) (api.Task, error) {
+func (h *tasks) showTask(ctx context.Context, request api.TaskRequest) (api.Task, error) {
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
 		return api.Task{}, err
 	}
-	id, version, err := h.Tasks.TaskVersion(ctx, env)
+	id, version, err := h.tasks.TaskVersion(ctx, env)
 	if err != nil {
 		return api.Task{}, err
 	}

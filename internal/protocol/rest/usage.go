@@ -16,8 +16,19 @@ type Usages interface {
 	Disk() (free int64, full bool)
 }
 
-func (h *Handler) showUsage(ctx context.Context, _ nothing) (api.Usage, error) {
-	areas, at, err := h.Usages.Usage(ctx)
+// usages says what the data takes.
+type usages struct {
+	usages Usages
+}
+
+func (h *usages) bindings() []binding {
+	return []binding{
+		answer(api.ServerUsage, h.showUsage),
+	}
+}
+
+func (h *usages) showUsage(ctx context.Context, _ api.Nothing) (api.Usage, error) {
+	areas, at, err := h.usages.Usage(ctx)
 	if err != nil {
 		return api.Usage{}, err
 	}
@@ -32,7 +43,7 @@ func (h *Handler) showUsage(ctx context.Context, _ nothing) (api.Usage, error) {
 		}
 		told.Areas = append(told.Areas, one)
 	}
-	told.Disk.FreeBytes, told.Disk.ReadOnly = h.Usages.Disk()
+	told.Disk.FreeBytes, told.Disk.ReadOnly = h.usages.Disk()
 	if full := usage.FullAt(at, told.Disk.FreeBytes, areas); !full.IsZero() {
 		told.Disk.FullAt = &full
 	}

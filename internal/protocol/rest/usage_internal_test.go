@@ -26,8 +26,8 @@ func TestUsageTellsUntilWhenTheDiskLasts(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	since, full := now.AddDate(0, 0, -10), now.AddDate(0, 0, 10)
 	areas := []usage.Area{{Name: "a", Bytes: 500, Growth: 90, Since: since}, {Name: "b", Bytes: 20, Growth: 10, Since: since}}
-	h := &Handler{Config: Config{Usages: measured{areas, now}}}
-	got, err := h.showUsage(t.Context(), nothing{})
+	h := &usages{usages: measured{areas, now}}
+	got, err := h.showUsage(t.Context(), api.Nothing{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,8 @@ func TestUsageTellsUntilWhenTheDiskLasts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	h.Usages = measured{[]usage.Area{{Name: "a", Bytes: 500}}, now}
-	if got, err = h.showUsage(t.Context(), nothing{}); err != nil || got.Growth != nil || got.Disk.FullAt != nil || got.Areas[0].Growth != nil {
+	h.usages = measured{[]usage.Area{{Name: "a", Bytes: 500}}, now}
+	if got, err = h.showUsage(t.Context(), api.Nothing{}); err != nil || got.Growth != nil || got.Disk.FullAt != nil || got.Areas[0].Growth != nil {
 		t.Errorf("without samples: %+v, %v", got, err)
 	}
 }

@@ -23,25 +23,25 @@ type Verifying interface {
 }
 
 // mayVerify asks for the right to have a node's catalog compiled, and to read it: differences show what is in it.
-func (h *Handler) mayVerify(ctx context.Context, request api.CompileVerifyRequest) (about string, err error) {
+func (h *compilations) mayVerify(ctx context.Context, request api.CompileVerifyRequest) (about string, err error) {
 	node, err := fleet.ParseCertname(request.Node)
 	if err != nil {
 		return "", err
 	}
 	for _, permission := range []fleet.Permission{fleet.CompileRun, fleet.CatalogRead} {
-		if err := h.allow(ctx, permission, fleet.Object{Node: node}); err != nil {
+		if err := h.gate.allow(ctx, permission, fleet.Object{Node: node}); err != nil {
 			return "", err
 		}
 	}
 	return request.Node, nil
 }
 
-func (h *Handler) verifyCatalog(ctx context.Context, request api.CompileVerifyRequest) (api.Verification, error) {
-	v, err := h.Verifying.Verify(ctx, fleet.Certname(request.Node), request.Version)
+func (h *compilations) verifyCatalog(ctx context.Context, request api.CompileVerifyRequest) (api.Verification, error) {
+	v, err := h.verifying.Verify(ctx, fleet.Certname(request.Node), request.Version)
 	return verificationOf(v), err
 }
 
-func (h *Handler) sampleNodes(ctx context.Context, request api.CompileSampleRequest) (api.List[string], error) {
+func (h *compilations) sampleNodes(ctx context.Context, request api.CompileSampleRequest) (api.List[string], error) {
 	list := api.List[string]{Items: []string{}}
 	env, err := fleet.ParseEnvironment(request.Environment)
 	if err != nil {
@@ -50,18 +50,20 @@ func (h *Handler) sampleNodes(ctx context.Context, request api.CompileSampleRequ
 	if request.Sample < 1 || request.Sample > maxIDs {
 		return list, fault.New(fault.Invalid, "sample is %d, it must be from 1 to %d", request.Sample, maxIDs)
 	}
-	nodes, err := h.Verifying.Sample(ctx, env, request.Sample)
+	nodes, err := h.verifying.Sample(ctx, env, request.Sample)
 	if err != nil {
 		return list, err
 	}
-	nodes, err = seen(ctx, h, fleet.CatalogRead, nodes, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node, Environment: env} })
+	nodes, err = seen(ctx, h.gate, fleet.CatalogRead, nodes, func(node fleet.Certname) fleet.Object {
+		return fleet.Object{Node: node, Environment: env}
+	})
 	for _, node := range nodes {
 		list.Items = append(list.Items, string(node))
 	}
 	return list, err
 }
 
-func (h *Handler) listVerifications(ctx context.Context, request api.CompileVerifiedRequest) (api.List[api.Verification], error) {
+func (h *compilations) listVerifications(ctx context.Context, request api.CompileVerifiedRequest) (api.List[api.Verification], error) {
 	list := api.List[api.Verification]{Items: []api.Verification{}}
 	f := compile.VerificationFilter{
 		Node: fleet.Certname(request.Node), Environment: fleet.Environment(request.Environment), Version: fleet.Digest(request.Version),
@@ -80,14 +82,14 @@ func (h *Handler) listVerifications(ctx context.Context, request api.CompileVeri
 	if f.Limit < 1 || f.Limit > maxIDs {
 		f.Limit = maxIDs
 	}
-	rows, err := h.Verifying.Verifications(ctx, f)
+	rows, err := h.verifying.Verifications(ctx, f)
 	if err != nil {
 		return list, err
 	}
 	if len(rows) == f.Limit {
 		list.Next = fmt.Sprint(rows[len(rows)-1].ID)
 	}
-	rows, err = seen(ctx, h, fleet.CatalogRead, rows, func(v compile.Verification) fleet.Object {
+	rows, err = seen(ctx, h.gate, fleet.CatalogRead, rows, func(v compile.Verification) fleet.Object {
 		return fleet.Object{Node: v.Node, Environment: v.Environment}
 	})
 	for _, v := range rows {

@@ -1,4 +1,4 @@
-package cli
+package print
 
 import (
 	"io"
@@ -18,13 +18,13 @@ type grid struct {
 const narrowest = 12
 
 // newGrid measures rows; others that come later are cut or stand out.
-func newGrid(a *app, columns []string, rows [][]string) *grid {
-	g := &grid{out: a.system.Out}
+func newGrid(to Printer, columns []string, rows [][]string) *grid {
+	g := &grid{out: to.Out}
 	g.measure(columns)
 	for _, row := range rows {
 		g.measure(row)
 	}
-	if limit := a.system.Width; limit > 0 && len(columns) > 0 { // without headings it is one thing, shown whole
+	if limit := to.Width; limit > 0 && len(columns) > 0 { // without headings it is one thing, shown whole
 		g.fit(limit)
 	}
 	return g
@@ -35,7 +35,7 @@ func (g *grid) measure(row []string) {
 		if i == len(g.widths) {
 			g.widths = append(g.widths, 0)
 		}
-		g.widths[i] = max(g.widths[i], utf8.RuneCountInString(oneLine(cell)))
+		g.widths[i] = max(g.widths[i], utf8.RuneCountInString(OneLine(cell)))
 	}
 }
 
@@ -81,9 +81,9 @@ func (g *grid) printAll(columns []string, rows [][]string) error {
 func (g *grid) print(row []string) error {
 	var line strings.Builder
 	for i, cell := range row {
-		cell = oneLine(cell)
+		cell = OneLine(cell)
 		if g.cut {
-			cell = shortened(cell, g.widths[i])
+			cell = Shortened(cell, g.widths[i])
 		}
 		line.WriteString(cell)
 		if i < len(row)-1 {
@@ -95,17 +95,17 @@ func (g *grid) print(row []string) error {
 	return err
 }
 
-// shortened cuts a text that would spoil a table.
-func shortened(text string, limit int) string {
+// Shortened cuts a text that would spoil a table.
+func Shortened(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
 	}
 	return text
 }
 
-// oneLine keeps text from breaking the table, and control characters from
+// OneLine keeps text from breaking the table, and control characters from
 // reaching the terminal: much of it comes from nodes.
-func oneLine(text string) string {
+func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {
 			return ' '

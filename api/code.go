@@ -1,0 +1,96 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// The code of environments, and the blobs that it is made of.
+var (
+	EnvironmentList = Op[Nothing, List[Version]]{
+		Name: "environment.list", Method: http.MethodGet, Path: "/environments", Permission: fleet.CodeRead, Kind: Question,
+		Summary: "List environments and their current versions",
+	}
+	EnvironmentDelete = Op[EnvironmentRequest, Nothing]{
+		Name: "environment.delete", Method: http.MethodDelete, Path: "/environments/{environment}",
+		Permission: fleet.CodeDeploy, Kind: Act,
+		Summary: "Remove an environment; nodes that ask for it are told it is unknown",
+	}
+	VersionList = Op[EnvironmentRequest, List[Version]]{
+		Name: "version.list", Method: http.MethodGet, Path: "/environments/{environment}/versions",
+		Permission: fleet.CodeRead, Kind: Question,
+		Summary: "List what was deployed to an environment, newest first",
+	}
+	EnvironmentStatus = Op[EnvironmentRequest, CodeStatus]{
+		Name: "environment.status", Method: http.MethodGet, Path: "/environments/{environment}/status",
+		Permission: fleet.CodeRead, Kind: Question,
+		Summary: "Say how many nodes have a catalog of an environment's current version, and what keeps the others from it",
+	}
+	VersionDeploy = Op[DeployRequest, Deployed]{
+		Name: "version.deploy", Method: http.MethodPost, Path: "/environments/{environment}/versions",
+		Permission: fleet.CodeDeploy, Kind: Act,
+		Summary: "Check a manifest and make it the environment's current version",
+	}
+	BlobMissing = Op[BlobMissingRequest, BlobMissingResponse]{
+		Name: "blob.missing", Method: http.MethodPost, Path: "/blobs/missing", Permission: fleet.CodeDeploy, Kind: Question,
+		Summary: "Say which of the given digests are not stored",
+	}
+	BlobUpload = Upload[BlobUploadResponse]{
+		Name: "blob.upload", Method: http.MethodPost, Path: "/blobs",
+		Permission: fleet.CodeDeploy, Kind: Act, Media: "application/x-tar",
+		Summary: "Store blobs: a tar archive whose entries are named by their digests",
+	}
+)
+
+// codeOperations is the operations of this file, in the order of the reference.
+func codeOperations() []Operation {
+	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, BlobMissing, BlobUpload)
+}
+
+// EnvironmentRequest names an environment.
+type EnvironmentRequest struct {
+	Environment string `path:"environment"`
+}
+
+// Version is one deployed state of an environment's code.
+type Version struct {
+	Environment string    `json:"environment"`
+	ID          string    `json:"id"`
+	Commit      string    `json:"commit,omitempty"`
+	Origin      string    `json:"origin,omitempty"`
+	Actor       string    `json:"actor,omitempty"`
+	Files       int       `json:"files"`
+	Bytes       int64     `json:"bytes"`
+	DeployedAt  time.Time `json:"deployed_at"`
+}
+
+// DeployRequest makes a manifest an environment's version. All its blobs must
+// be stored already: see blob.missing and blob.upload.
+type DeployRequest struct {
+	Environment string          `path:"environment"`
+	Commit      string          `json:"commit,omitempty"`
+	Origin      string          `json:"origin,omitempty"`
+	Manifest    json.RawMessage `json:"manifest"`
+
+	// Code with mistakes is a conflict, whose body has the check. force: it is deployed nevertheless; off: no mistakes are looked for.
+	Check string `json:"check,omitempty"`
+}
+
+// BlobMissingRequest names at most 10 000 digests.
+type BlobMissingRequest struct {
+	Digests []string `json:"digests"`
+}
+
+// BlobMissingResponse names those that are not stored.
+type BlobMissingResponse struct {
+	Missing []string `json:"missing"`
+}
+
+// BlobUploadResponse counts what was stored.
+type BlobUploadResponse struct {
+	Blobs int   `json:"blobs"`
+	Bytes int64 `json:"bytes"`
+}

@@ -1,0 +1,153 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Nodes, and what is known of each.
+var (
+	NodeList = Op[NodeListRequest, List[Node]]{
+		Name: "node.list", Method: http.MethodGet, Path: "/nodes", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "List nodes by name, all or those of a condition, group, environment or status",
+	}
+	NodeShow = Op[NameRequest, Node]{
+		Name: "node.show", Method: http.MethodGet, Path: "/nodes/{name}", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "Show one node",
+	}
+	NodeFacts = Op[NameRequest, Facts]{
+		Name: "node.facts", Method: http.MethodGet, Path: "/nodes/{name}/facts", Permission: fleet.NodeRead, Kind: Question,
+		Summary: "Show a node's newest facts",
+	}
+	NodeDeactivate = Op[NameRequest, Nothing]{
+		Name: "node.deactivate", Method: http.MethodPost, Path: "/nodes/{name}/deactivate", Permission: fleet.NodePurge, Kind: Act,
+		Summary: "Say that a node is gone: queries leave it out, and it is purged later unless it comes back",
+	}
+	NodePurge = Op[NameRequest, Nothing]{
+		Name: "node.purge", Method: http.MethodDelete, Path: "/nodes/{name}", Permission: fleet.NodePurge, Kind: Act,
+		Summary: "Forget a node: facts, catalog and reports",
+	}
+	NodeCatalog = Op[NameRequest, Catalog]{
+		Name: "node.catalog", Method: http.MethodGet, Path: "/nodes/{name}/catalog", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Show a node's newest catalog",
+	}
+	NodeInputs = Op[NameRequest, CatalogInputs]{
+		Name: "node.inputs", Method: http.MethodGet, Path: "/nodes/{name}/inputs", Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Say what a node's newest catalog was made of, and whether it still stands",
+	}
+	CatalogDiff = Op[CatalogDiffRequest, CatalogDifference]{
+		Name: "catalog.diff", Method: http.MethodPost, Path: "/nodes/{name}/catalog/diff",
+		Permission: fleet.CatalogRead, Kind: Question,
+		Summary: "Say how a node's newest catalog differs from another one",
+	}
+)
+
+// nodeOperations is the operations of this file, in the order of the reference.
+func nodeOperations() []Operation {
+	return listed(NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodeCatalog, NodeInputs, CatalogDiff)
+}
+
+// NodeListRequest narrows the list of nodes: what is given must all hold. A page may
+// have fewer nodes than its limit, even none, and still a Next.
+type NodeListRequest struct {
+	Where       string `query:"where"`       // condition in PQL, like: facts.os.family = "Debian" and latest_report_status = "failed"
+	Group       string `query:"group"`       // name or id of a group that the nodes are in
+	Environment string `query:"environment"` // of the newest facts, catalog or report
+	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
+	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
+	After       string `query:"after"`
+	Limit       int    `query:"limit"`
+}
+
+// NameRequest names a node or certificate.
+type NameRequest struct {
+	Name string `path:"name"`
+}
+
+// Node is what is known of one node.
+type Node struct {
+	Name          string     `json:"name"`
+	Environment   string     `json:"environment,omitempty"`
+	FactsAt       *time.Time `json:"facts_at,omitempty"`
+	CatalogAt     *time.Time `json:"catalog_at,omitempty"`
+	CatalogDigest string     `json:"catalog_digest,omitempty"`
+	ReportAt      *time.Time `json:"report_at,omitempty"`
+	ReportID      string     `json:"report_id,omitempty"`
+	Status        string     `json:"status,omitempty"` // failed, changed, unchanged
+	Noop          bool       `json:"noop,omitempty"`
+	Corrective    bool       `json:"corrective,omitempty"`
+	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
+	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
+	Pending       int        `json:"pending,omitempty"`        // of a noop run: how many resources would have been changed
+	CachedCatalog bool       `json:"cached_catalog,omitempty"` // the last run was given no catalog and applied the one that the node had
+	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile
+	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
+	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show, and in node.list if it is asked for: what it may have; see node.delivery
+}
+
+// NodeError is why a node's catalog does not compile.
+type NodeError struct {
+	Cause   string    `json:"cause"`
+	Message string    `json:"message"`
+	File    string    `json:"file,omitempty"` // below the environment's root
+	Line    int       `json:"line,omitempty"`
+	Version string    `json:"version"` // of the code
+	At      time.Time `json:"at"`
+}
+
+// Connected is the connection of a node's agent.
+type Connected struct {
+	Server        string    `json:"server"`
+	Since         time.Time `json:"since"`
+	Agent         string    `json:"agent,omitempty"`          // how the agent calls itself, with its version
+	Client        string    `json:"client,omitempty"`         // which program that is: tutti-agent, pxp-agent, or what it says
+	ClientVersion string    `json:"client_version,omitempty"` // its version; of pxp-agent, which says none, the package that it came with
+	Protocol      string    `json:"protocol"`                 // PCP 1 or PCP 2
+	Shared        string    `json:"shared,omitempty"`         // why it seems that several agents have the node's certificate
+}
+
+// Facts is a node's newest facts.
+type Facts struct {
+	Name        string          `json:"name"`
+	Environment string          `json:"environment"`
+	Timestamp   time.Time       `json:"timestamp"`
+	ReceivedAt  time.Time       `json:"received_at"`
+	Digest      string          `json:"digest"`
+	Values      json.RawMessage `json:"values"`
+}
+
+// Catalog is a node's newest catalog.
+type Catalog struct {
+	Name        string     `json:"name"`
+	Environment string     `json:"environment"`
+	Digest      string     `json:"digest"`
+	Version     string     `json:"version"` // of the code
+	UUID        string     `json:"uuid"`
+	Producer    string     `json:"producer,omitempty"` // the server that compiled it
+	Received    bool       `json:"received,omitempty"` // another server did, and sent what it holds: no document is stored
+	CompiledAt  time.Time  `json:"compiled_at"`        // of a received one: when it came
+	Resources   []Resource `json:"resources"`
+	Edges       []Edge     `json:"edges"`
+}
+
+// Resource is one resource of a catalog; the values of sensitive parameters are
+// never here.
+type Resource struct {
+	Type       string          `json:"type"`
+	Title      string          `json:"title"`
+	Tags       []string        `json:"tags,omitempty"`
+	Exported   bool            `json:"exported,omitempty"`
+	File       string          `json:"file,omitempty"`
+	Line       int             `json:"line,omitempty"`
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Edge is a relation between two resources, each "Type[title]".
+type Edge struct {
+	Source       string `json:"source"`
+	Target       string `json:"target"`
+	Relationship string `json:"relationship"`
+}

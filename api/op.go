@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// Op is one thing that the API can do: a Request is sent, a Response comes back. Each is one value in the file of its
+// area; its handler, the client's call, the reference and the OpenAPI document are all made from that value.
+type Op[Request, Response any] struct {
+	Name       string // "thing.act", the name in permissions, logs and docs
+	Method     string
+	Path       string // below Prefix; {name} is a path field of the request
+	Permission fleet.Permission
+	Kind       Kind
+	Summary    string
+	MaxBody    int64  // the largest JSON body, in bytes; 0: the one that all have
+	Media      string // of an Upload's body
+}
+
+// Stream is an operation that is answered by server-sent events, each with an Event as its data.
+type Stream[Request, Event any] Op[Request, Event]
+
+// Upload is an operation whose body is a stream of bytes of the type Media.
+type Upload[Response any] Op[Nothing, Response]
+
+// Kind says whether an operation changes something.
+type Kind string
+
+// The kinds.
+const (
+	Question Kind = "question" // nothing is changed
+	Act      Kind = "act"      // the audit log has it
+)
+
+// Nothing is the request or the response of an operation that has none.
+type Nothing struct{}
+
+// Operation is what is said of an operation, whatever its types are.
+type Operation struct {
+	Name       string
+	Method     string
+	Path       string
+	Permission fleet.Permission
+	Kind       Kind
+	Summary    string
+	Request    reflect.Type // nil: there is none
+	Response   reflect.Type // nil: 204 No Content
+	Streams    bool         // the answer is server-sent events, with a Response each
+	Media      string       // of a body that is a stream of bytes; empty: it is JSON, or there is none
+	maxBody    int64
+}
+
+// Operation describes op.
+func (op Op[Request, Response]) Operation() Operation {
+	return Operation{
+		Name: op.Name, Method: op.Method, Path: op.Path, Permission: op.Permission, Kind: op.Kind, Summary: op.Summary,
+		Request: typeOf[Request](), Response: typeOf[Response](), Media: op.Media, maxBody: op.MaxBody,
+	}
+}
+
+// Operation describes op.
+func (op Stream[Request, Event]) Operation() Operation {
+	described := Op[Request, Event](op).Operation()
+	described.Streams = true
+	return described
+}
+
+// Operation describes op.
+func (op Upload[Response]) Operation() Operation { return Op[Nothing, Response](op).Operation() }
+
+// typeOf is nil for Nothing.
+func typeOf[T any]() reflect.Type {
+	if t := reflect.TypeFor[T](); t != reflect.TypeFor[Nothing]() {
+		return t
+	}
+	return nil
+}
+
+// Uploads says whether the body of op is a stream of bytes.
+func (op Operation) Uploads() bool { return op.Media != "" }
+
+// BodyLimit is the largest body that op takes, in bytes; 0: it takes none.
+func (op Operation) BodyLimit() int64 {
+	switch {
+	case op.Uploads():
+		return MaxUpload
+	case op.maxBody > 0:
+		return op.maxBody
+	case hasBody(op.Request):
+		return MaxBody
+	}
+	return 0
+}
+
+// Call performs op on the server of c.
+func (op Op[Request, Response]) Call(ctx context.Context, c *Client, request Request) (response Response, err error) {
+	answer, err := c.perform(ctx, op.Operation(), request)
+	if err != nil {
+		return response, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return response, c.decode(op.Name, answer, &response)
+}
+
+// Send performs op on the server of c with what body gives.
+func (op Upload[Response]) Send(ctx context.Context, c *Client, body io.Reader) (response Response, err error) {
+	answer, err := c.open(ctx, op.Operation(), Nothing{}, body, op.Media)
+	if err != nil {
+		return response, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return response, c.decode(op.Name, answer, &response)
+}
+
+// open begins the stream; the caller closes the answer's body.
+func (op Stream[Request, Event]) open(ctx context.Context, c *Client, request Request) (*http.Response, error) {
+	return c.open(ctx, op.Operation(), request, nil, "")
+}
+
+// All calls a list operation page by page and hands every item to each.
+func All[Request, T any](
+	ctx context.Context, c *Client, op Op[Request, List[T]], request func(after string) Request, each func(T) error,
+) error {
+	for after := ""; ; {
+		page, err := op.Call(ctx, c, request(after))
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := each(item); err != nil {
+				return err
+			}
+		}
+		if page.Next == "" {
+			return nil
+		}
+		after = page.Next
+	}
+}

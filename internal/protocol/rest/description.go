@@ -1,0 +1,24 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// description answers what the operations are.
+type description struct {
+	document func() ([]byte, error)
+}
+
+func newDescription() *description { return &description{document: sync.OnceValues(api.OpenAPI)} }
+
+func (h *description) bindings() []binding {
+	return []binding{answer(api.Description, h.describe)}
+}
+
+func (h *description) describe(context.Context, api.Nothing) (json.RawMessage, error) {
+	return h.document()
+}
