@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/agent/facter"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // factSource resolves facts; *facter.Facter is one.
@@ -21,14 +21,14 @@ type factSource interface {
 	Some(ctx context.Context, names []string) (json.RawMessage, error)
 }
 
-// facts submits the node's facts to a server, apart from Puppet runs: from time to time, after a run that changed
+// submitter submits the node's facts to a server, apart from Puppet runs: from time to time, after a run that changed
 // something, when somebody says so, and at once when one of those changed that the node's catalog read.
 //
 //	due ─► resolve all ─► pending ─► submit ─► accepted: kept is the base of the next difference
 //	look ─► resolve the watched ones; one differs ─┘   └─ refused, server away: again after a pause
 //
 // Only the newest state matters: what was resolved anew takes the place of what waits.
-type facts struct {
+type submitter struct {
 	source   factSource
 	store    factsFile
 	servers  []string
@@ -59,7 +59,7 @@ type agenda struct {
 }
 
 // Run submits facts until ctx is done.
-func (f *facts) Run(ctx context.Context) error {
+func (f *submitter) Run(ctx context.Context) error {
 	if f.interval == 0 || len(f.servers) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (f *facts) Run(ctx context.Context) error {
 
 // firstDue is at once for a node that no server knows, else when an interval is over. A fleet that starts together
 // is spread.
-func (f *facts) firstDue(now time.Time) time.Time {
+func (f *submitter) firstDue(now time.Time) time.Time {
 	accepted := f.keeping().Accepted
 	if accepted.IsZero() {
 		return now
@@ -112,7 +112,7 @@ func jittered(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // spreads load
 }
 
-func (f *facts) soonest(a agenda) time.Time {
+func (f *submitter) soonest(a agenda) time.Time {
 	when := a.due
 	if f.waiting() {
 		if a.retry.Before(when) {
@@ -125,7 +125,7 @@ func (f *facts) soonest(a agenda) time.Time {
 }
 
 // step does what is due.
-func (f *facts) step(ctx context.Context, a *agenda, now time.Time) {
+func (f *submitter) step(ctx context.Context, a *agenda, now time.Time) {
 	switch {
 	case !a.due.After(now):
 		f.resolve(ctx, a)
@@ -148,7 +148,7 @@ const (
 )
 
 // resolve asks Facter for all.
-func (f *facts) resolve(ctx context.Context, a *agenda) {
+func (f *submitter) resolve(ctx context.Context, a *agenda) {
 	found, err := f.source.All(ctx)
 	if ctx.Err() != nil {
 		return
@@ -166,7 +166,7 @@ func (f *facts) resolve(ctx context.Context, a *agenda) {
 }
 
 // submit sends what is pending.
-func (f *facts) submit(ctx context.Context, a *agenda) {
+func (f *submitter) submit(ctx context.Context, a *agenda) {
 	f.mu.Lock()
 	found := *f.pending
 	f.mu.Unlock()
@@ -189,12 +189,12 @@ func (f *facts) submit(ctx context.Context, a *agenda) {
 }
 
 // pause doubles from first on, spread, and is never longer than an interval.
-func (f *facts) pause(fails int, first time.Duration) time.Duration {
+func (f *submitter) pause(fails int, first time.Duration) time.Duration {
 	longest := min(lastFactsPause, f.interval)
 	return jittered(min(first<<min(fails-1, 10), longest))
 }
 
-func (f *facts) failed(ctx context.Context, what string, err error) {
+func (f *submitter) failed(ctx context.Context, what string, err error) {
 	f.log.WarnContext(ctx, what, "err", err)
 	f.mu.Lock()
 	f.problem = cmp.Or(fault.Detail(err), err.Error())
@@ -202,32 +202,32 @@ func (f *facts) failed(ctx context.Context, what string, err error) {
 }
 
 // settle ends what was pending.
-func (f *facts) settle(problem string) {
+func (f *submitter) settle(problem string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending, f.problem = nil, problem
 }
 
-func (f *facts) waiting() bool {
+func (f *submitter) waiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pending != nil
 }
 
-func (f *facts) plan(due time.Time) {
+func (f *submitter) plan(due time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next = due
 }
 
-func (f *facts) keeping() keptFacts {
+func (f *submitter) keeping() keptFacts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.kept
 }
 
 // look tells whether one of the facts changed that the node's catalog read.
-func (f *facts) look(ctx context.Context) bool {
+func (f *submitter) look(ctx context.Context) bool {
 	f.learn(ctx)
 	kept := f.keeping()
 	pointers, names := f.visible(kept)
@@ -260,8 +260,8 @@ func (f *facts) look(ctx context.Context) bool {
 func differing(pointers []string, before, after json.RawMessage) []string {
 	var changed []string
 	for _, pointer := range pointers {
-		was, err := inventory.Glance(before, pointer)
-		is, failed := inventory.Glance(after, pointer)
+		was, err := facts.Glance(before, pointer)
+		is, failed := facts.Glance(after, pointer)
 		if err == nil && failed == nil && something(was) != something(is) {
 			changed = append(changed, pointer)
 		}
@@ -282,12 +282,12 @@ const blindAfter = 3
 
 // visible lists the watched pointers that can be looked at, and the facts that they lead to. Those
 // are left out that a look sees otherwise than a whole set, which some facts are that Puppet adds.
-func (f *facts) visible(kept keptFacts) (pointers, names []string) {
+func (f *submitter) visible(kept keptFacts) (pointers, names []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	seen := map[string]bool{}
 	for _, pointer := range kept.Watched {
-		name := inventory.PointerFact(pointer)
+		name := facts.AtPointer(pointer)
 		if name == "" || name[0] == '-' || f.blind[pointer] >= blindAfter {
 			continue
 		}
@@ -301,7 +301,7 @@ func (f *facts) visible(kept keptFacts) (pointers, names []string) {
 }
 
 // reconsider forgives looks that were right.
-func (f *facts) reconsider(before, after json.RawMessage) {
+func (f *submitter) reconsider(before, after json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for pointer := range f.blind {

@@ -18,8 +18,8 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -60,7 +60,7 @@ func (m *sampled) answer(names []string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	canonical, _, err := inventory.CanonicalFacts(text)
+	canonical, _, err := facts.Canonical(text)
 	return canonical, err
 }
 
@@ -138,9 +138,9 @@ func openOffice(t *testing.T) *office {
 	return o
 }
 
-func newTestFacts(t *testing.T, o *office, m *sampled, dir string) *facts {
+func newTestFacts(t *testing.T, o *office, m *sampled, dir string) *submitter {
 	t.Helper()
-	f := &facts{
+	f := &submitter{
 		source: m, store: factsFile(filepath.Join(dir, "facts.json")), servers: []string{"https://away.test:8140", "https://tutti.test:8140"},
 		client: &http.Client{Transport: transports{o}}, interval: 30 * time.Minute, watch: 5 * time.Minute, log: discard,
 		wanted: newSignal(), back: newSignal(), blind: map[string]int{},
@@ -160,7 +160,7 @@ func (s transports) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // living runs f until the test ends.
-func living(t *testing.T, f *facts) {
+func living(t *testing.T, f *submitter) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

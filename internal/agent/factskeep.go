@@ -13,8 +13,8 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/agent/schedule"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -32,7 +32,7 @@ type keptFacts struct {
 }
 
 // learn takes the list of watched facts from a server's answer, which leaves it out if it is the same.
-func (k *keptFacts) learn(state inventory.FactsState) {
+func (k *keptFacts) learn(state facts.State) {
 	if state.WatchedDigest != k.WatchedDigest {
 		k.Watched, k.WatchedDigest = slices.Clone(state.Watched), state.WatchedDigest
 	}
@@ -57,7 +57,7 @@ func (f factsFile) load(log *slog.Logger) keptFacts {
 		err = json.Unmarshal(text, &k)
 	}
 	if err == nil && k.Digest != "" {
-		k.Values, _, err = inventory.CanonicalFacts(k.Values)
+		k.Values, _, err = facts.Canonical(k.Values)
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +69,8 @@ func (f factsFile) load(log *slog.Logger) keptFacts {
 }
 
 // newFacts makes what submits the node's facts.
-func (d *daemon) newFacts() *facts {
-	f := &facts{
+func (d *daemon) newFacts() *submitter {
+	f := &submitter{
 		source: facter.New(facter.Config{Puppet: func() (string, error) { return findPuppet(d.Puppet) }, Timeout: d.FactsTimeout, Log: d.log}),
 		store:  factsFile(filepath.Join(d.Data, "facts.json")), servers: d.primaries(), client: d.filesClient(),
 		interval: d.FactsInterval, watch: d.FactsWatch, log: d.log, wanted: newSignal(), back: newSignal(), blind: map[string]int{},
@@ -114,7 +114,7 @@ type FactsStatus struct {
 	Problem  string     `json:"problem,omitempty"` // of the last try
 }
 
-func (f *facts) status() FactsStatus {
+func (f *submitter) status() FactsStatus {
 	if f.interval == 0 || len(f.servers) == 0 {
 		return FactsStatus{}
 	}

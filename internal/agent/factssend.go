@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/agent/facter"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 // send submits facts to the first server that takes them. After says how long the server wants to be left alone.
-func (f *facts) send(ctx context.Context, found facter.Facts) (after time.Duration, err error) {
+func (f *submitter) send(ctx context.Context, found facter.Facts) (after time.Duration, err error) {
 	for _, server := range f.servers {
 		if after, err = f.sendTo(ctx, server, found); err == nil || ctx.Err() != nil {
 			return after, err
@@ -41,7 +41,7 @@ func (f *facts) send(ctx context.Context, found facter.Facts) (after time.Durati
 	return after, err
 }
 
-func (f *facts) sendTo(ctx context.Context, server string, found facter.Facts) (time.Duration, error) {
+func (f *submitter) sendTo(ctx context.Context, server string, found facter.Facts) (time.Duration, error) {
 	kept := f.keeping()
 	whole := kept.Digest == "" || kept.Differences >= wholeEvery
 	for range 3 { // a server that knows more than we remember says what does fit
@@ -62,7 +62,7 @@ func (f *facts) sendTo(ctx context.Context, server string, found facter.Facts) (
 			kept.Number, whole = max(sub.Number, reply.Number), true
 			continue
 		}
-		return 0, f.accepted(ctx, kept, found, sub, reply.FactsState)
+		return 0, f.accepted(ctx, kept, found, sub, reply.State)
 	}
 	return 0, fault.New(fault.Unavailable, "%s goes on to refuse facts: another agent may have the same certificate", server)
 }
@@ -75,8 +75,8 @@ func method(whole bool) string {
 }
 
 // submission makes the next one. Its number is the time, unless the clock went back.
-func (f *facts) submission(kept keptFacts, found facter.Facts, whole bool) (sub inventory.Submission, err error) {
-	sub = inventory.Submission{
+func (f *submitter) submission(kept keptFacts, found facter.Facts, whole bool) (sub facts.Submission, err error) {
+	sub = facts.Submission{
 		Number: max(time.Now().UnixMicro(), kept.Number+1), Timestamp: found.Timestamp.UTC(), Watched: kept.WatchedDigest,
 		Arrangement: found.Arrangement,
 	}
@@ -88,12 +88,12 @@ func (f *facts) submission(kept keptFacts, found facter.Facts, whole bool) (sub 
 		return sub, nil
 	}
 	sub.Base = kept.Digest
-	sub.Patch, err = inventory.Difference(kept.Values, found.Values)
+	sub.Patch, err = facts.Difference(kept.Values, found.Values)
 	return sub, err
 }
 
 // accepted keeps what a server has now.
-func (f *facts) accepted(ctx context.Context, kept keptFacts, found facter.Facts, sub inventory.Submission, state inventory.FactsState) error {
+func (f *submitter) accepted(ctx context.Context, kept keptFacts, found facter.Facts, sub facts.Submission, state facts.State) error {
 	before := kept.Values
 	kept.Number, kept.Digest, kept.Seq, kept.Values, kept.Accepted = sub.Number, state.Digest, state.Seq, found.Values, time.Now().UTC()
 	kept.Queued = state.Queued
@@ -107,7 +107,7 @@ func (f *facts) accepted(ctx context.Context, kept keptFacts, found facter.Facts
 	return f.keep(kept)
 }
 
-func (f *facts) keep(kept keptFacts) error {
+func (f *submitter) keep(kept keptFacts) error {
 	f.mu.Lock()
 	f.kept = kept
 	f.mu.Unlock()
@@ -119,9 +119,9 @@ func (f *facts) keep(kept keptFacts) error {
 
 // learn asks which facts are watched now, and whether what was submitted is still the base of
 // differences: a run may have brought newer facts.
-func (f *facts) learn(ctx context.Context) {
+func (f *submitter) learn(ctx context.Context) {
 	for _, server := range f.servers {
-		reply, err := f.ask(ctx, server, http.MethodGet, inventory.Submission{})
+		reply, err := f.ask(ctx, server, http.MethodGet, facts.Submission{})
 		if err != nil {
 			continue // the next server, or what is known
 		}
@@ -129,7 +129,7 @@ func (f *facts) learn(ctx context.Context) {
 		if reply.Digest != kept.Digest {
 			kept.Digest = ""
 		}
-		kept.learn(reply.FactsState)
+		kept.learn(reply.State)
 		kept.Number = max(kept.Number, reply.Number)
 		_ = f.keep(kept)
 		return
@@ -138,14 +138,14 @@ func (f *facts) learn(ctx context.Context) {
 
 // factsReply is what a server says.
 type factsReply struct {
-	inventory.FactsState
+	facts.State
 	status int
 	after  time.Duration
 	said   string
 }
 
 // ask sends one request. A conflict is no error.
-func (f *facts) ask(ctx context.Context, server, method string, sub inventory.Submission) (reply factsReply, err error) {
+func (f *submitter) ask(ctx context.Context, server, method string, sub facts.Submission) (reply factsReply, err error) {
 	ctx, cancel := context.WithTimeout(ctx, factsTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(server, "/")+factsPath, http.NoBody)
@@ -168,7 +168,7 @@ func (f *facts) ask(ctx context.Context, server, method string, sub inventory.Su
 }
 
 // pack makes a submission the body of a request.
-func pack(r *http.Request, sub inventory.Submission) error {
+func pack(r *http.Request, sub facts.Submission) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	if err := json.NewEncoder(z).Encode(sub); err != nil {
@@ -195,7 +195,7 @@ func readReply(server string, response *http.Response, text []byte) (reply facts
 	reply.status, reply.said = response.StatusCode, said
 	switch response.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusConflict:
-		if err := json.Unmarshal(text, &reply.FactsState); err != nil {
+		if err := json.Unmarshal(text, &reply.State); err != nil {
 			return reply, fault.New(fault.Unavailable, "what %s answers to facts cannot be read: %v", server, err)
 		}
 		return reply, nil

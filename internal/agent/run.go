@@ -50,7 +50,7 @@ type daemon struct {
 
 	catalogs *catalogs
 	reports  *reports
-	facts    *facts
+	facts    *submitter
 	schedule *schedule.Engine // nil: runs are off
 	changed  signal           // there may be another catalog
 	applyNow atomic.Bool      // and it shall be applied at once

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
@@ -64,7 +64,7 @@ func dotted(list string) string {
 			steps[i], _ = number.Int64()
 		}
 	}
-	return inventory.PathText(steps...)
+	return facts.PathText(steps...)
 }
 
 func (a *app) factValues() *cobra.Command {
@@ -73,8 +73,8 @@ func (a *app) factValues() *cobra.Command {
 		Use: "values PATH", Short: "Say which values a fact has, and how many nodes have each", Args: exactly(1),
 		Example: "  tutti fact values kernel\n  tutti fact values os.release.major --where 'facts.os.family = \"Debian\"'\n  tutti fact values 'processors.models[0]' -o csv",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			steps := inventory.PathSteps(args[0])
-			if len(steps) == 0 || inventory.PathText(steps...) == "" {
+			steps := facts.PathSteps(args[0])
+			if len(steps) == 0 || facts.PathText(steps...) == "" {
 				return usageError{fault.New(fault.Invalid, "a path like os.family is expected, not %.80q", args[0])}
 			}
 			q := &pql.Query{
@@ -177,7 +177,7 @@ func (a *app) nodeFacts() *cobra.Command {
 
 // below walks down a path.
 func below(values any, path string) (any, error) {
-	for _, step := range inventory.PathSteps(path) {
+	for _, step := range facts.PathSteps(path) {
 		var next any
 		found := false
 		switch at := values.(type) {

@@ -154,6 +154,12 @@ type Modes interface {
 	InReleased(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]bool, error)
 }
 
+// Holding is what a node has.
+type Holding struct {
+	FactsSeq int64        // of its facts; 0: none are known
+	Catalog  fleet.Digest // the newest that is stored; empty: none is
+}
+
 // Grouping is what a Wanter asks of groups.
 type Grouping interface {
 	// Revision is another one when what groups give may be something else.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // node is an agent, the network and the server, with what must be stored in the end.
@@ -31,7 +31,7 @@ type submission struct {
 	number int64
 	whole  json.RawMessage
 	base   fleet.Digest
-	patch  inventory.Patch
+	patch  facts.Patch
 	after  json.RawMessage // what it leads to
 }
 
@@ -55,7 +55,7 @@ func (n *node) make(whole bool) submission {
 		return s
 	}
 	var err error
-	if s.patch, err = inventory.Difference(n.base, n.values); err != nil {
+	if s.patch, err = facts.Difference(n.base, n.values); err != nil {
 		n.t.Fatal(err)
 	}
 	s.base = fleet.DigestOf(n.base)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 const web = fleet.Certname("web.example")
@@ -51,7 +51,7 @@ func set(number int64, values string) factqueue.Set {
 // patch is the difference between two sets.
 func patch(tb testing.TB, number int64, before, after string) factqueue.Patch {
 	tb.Helper()
-	p, err := inventory.Difference([]byte(before), []byte(after))
+	p, err := facts.Difference([]byte(before), []byte(after))
 	must(tb, err)
 	return factqueue.Patch{Set: factqueue.Set{Node: web, Number: number}, Base: fleet.DigestOf([]byte(before)), Apply: p.Apply}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -26,7 +27,7 @@ func CheckNamed(names []fleet.Certname) error {
 
 // CheckReportID refuses what cannot be a report's ID or the beginning of one.
 func CheckReportID(id string) error {
-	if len(id) < 6 || len(id) > 64 || !isHex(id) {
+	if len(id) < 6 || len(id) > 64 || !scan.IsHex(id) {
 		return fault.New(fault.Invalid, "a report is named by 6 to 64 digits of its ID, not %.80q", id)
 	}
 	return nil

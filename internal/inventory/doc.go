@@ -3,13 +3,8 @@
 // Facts are stored as differences: one document for each node, and one row for
 // each fact path, of which only those that changed are written.
 //
-// Input from nodes is read in one pass over the text (scan.go), bounded in bytes, depth, rows and length of
-// paths. It is brought into a canonical form in which equal values are equal bytes. Diff compares two such
-// forms.
-//
-// Agents submit facts apart from runs, whole or as a difference (Submission, Patch). Their paths are JSON
-// pointers; a catalog's inputs name facts with the same pointers. Glance returns the value that code sees at a
-// path.
+// The form of facts is package facts, which the agent shares. Catalogs and reports of nodes are read in one pass
+// (package facts/scan), bounded in bytes, depth, rows and length of paths.
 //
 // Stores keep times to the microsecond; the times inside a report's logs,
 // resources and events are kept as they were sent.

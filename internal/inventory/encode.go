@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -205,7 +206,7 @@ func appendComma(dst []byte, i int) []byte {
 }
 
 func appendText(dst []byte, key, text string) []byte {
-	return appendQuoted(append(dst, key...), text)
+	return scan.AppendQuoted(append(dst, key...), text)
 }
 
 func appendFlag(dst []byte, text string, holds bool) []byte {
@@ -231,7 +232,7 @@ func appendList(dst []byte, key string, texts []string) []byte {
 	}
 	dst = append(append(dst, key...), '[')
 	for i, text := range texts {
-		dst = appendQuoted(appendComma(dst, i), text)
+		dst = scan.AppendQuoted(appendComma(dst, i), text)
 	}
 	return append(dst, ']')
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -40,30 +41,30 @@ const (
 // ParseWireInputs reads the payload of replace_catalog_inputs: {"certname",
 // "catalog_uuid", "producer_timestamp", "inputs": [["hiera", "key"], ...]}.
 func ParseWireInputs[T string | []byte](body T) (CatalogInputs, error) {
-	s, err := newScanner("catalog inputs", body, maxInputBytes)
+	s, err := scan.New("catalog inputs", body, maxInputBytes)
 	if err != nil {
 		return CatalogInputs{}, err
 	}
 	in, told := CatalogInputs{}, false
 	var e envelope
-	err = s.object(func(key string) error {
+	err = s.Object(func(key string) error {
 		if known, err := e.field(s, key); known {
 			return err
 		}
 		switch key {
 		case "catalog_uuid":
-			return s.text(&in.UUID, key)
+			return s.Text(&in.UUID, key)
 		case "inputs":
-			if told = !s.isNull(); !told {
+			if told = !s.IsNull(); !told {
 				return nil
 			}
-			return s.list(key, func() error { return s.inputRow(&in.Inputs) })
+			return s.List(key, func() error { return inputRow(s, &in.Inputs) })
 		default:
-			return s.skip()
+			return s.Skip()
 		}
 	})
 	if err == nil {
-		err = s.end()
+		err = s.End()
 	}
 	if err != nil {
 		return CatalogInputs{}, err
@@ -77,19 +78,19 @@ func ParseWireInputs[T string | []byte](body T) (CatalogInputs, error) {
 }
 
 // inputRow reads [type, name].
-func (s *scanner) inputRow(to *[]CatalogInput) error {
+func inputRow(s *scan.Scanner, to *[]CatalogInput) error {
 	if len(*to) >= maxInputs {
-		return s.fail("it lists more than %d inputs", maxInputs)
+		return s.Fail("it lists more than %d inputs", maxInputs)
 	}
-	if s.peek() != '[' {
-		return s.unexpected("an input like [\"hiera\", \"key\"]")
+	if s.Peek() != '[' {
+		return s.Unexpected("an input like [\"hiera\", \"key\"]")
 	}
 	var texts []string
-	if err := s.texts(&texts, "inputs"); err != nil {
+	if err := s.Texts(&texts, "inputs"); err != nil {
 		return err
 	}
 	if len(texts) != 2 {
-		return s.fail("an input has %d texts, not a type and a name", len(texts))
+		return s.Fail("an input has %d texts, not a type and a name", len(texts))
 	}
 	*to = append(*to, CatalogInput{texts[0], texts[1]})
 	return nil

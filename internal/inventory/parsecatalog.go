@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -20,23 +21,23 @@ const (
 // has them. A relation to a resource that the catalog does not hold is left out
 // (Puppet refuses such a catalog itself).
 func ParseCatalog(doc []byte) ([]Resource, []Edge, error) {
-	s, err := newScanner("catalog", doc, MaxCatalogBytes)
+	s, err := scan.New("catalog", doc, MaxCatalogBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := catalogParser{scanner: s, known: map[string]string{}}
-	err = p.object(func(key string) error {
+	p := catalogParser{Scanner: s, known: map[string]string{}}
+	err = p.Object(func(key string) error {
 		switch key {
 		case "resources":
-			return p.list(key, p.resource)
+			return p.List(key, p.resource)
 		case "edges":
-			return p.list(key, p.edge)
+			return p.List(key, p.edge)
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err == nil {
-		err = p.end()
+		err = p.End()
 	}
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +47,7 @@ func ParseCatalog(doc []byte) ([]Resource, []Edge, error) {
 }
 
 type catalogParser struct {
-	*scanner
+	*scan.Scanner
 	resources []Resource
 	edges     []Edge
 	known     map[string]string // reference or alias, normalised, to reference
@@ -64,43 +65,43 @@ func ref(kind, title string) string { return kind + "[" + title + "]" }
 
 func (p *catalogParser) resource() error {
 	if len(p.resources) >= maxCatalogRows {
-		return p.fail("it holds more than %d resources", maxCatalogRows)
+		return p.Fail("it holds more than %d resources", maxCatalogRows)
 	}
 	var r Resource
 	var parameters string
 	var sensitive, aliases []string
-	err := p.object(func(key string) (err error) {
+	err := p.Object(func(key string) (err error) {
 		switch key {
 		case "type":
-			return p.text(&r.Type, key)
+			return p.Text(&r.Type, key)
 		case "title":
-			return p.text(&r.Title, key)
+			return p.Text(&r.Title, key)
 		case "tags":
-			return p.texts(&r.Tags, key)
+			return p.Texts(&r.Tags, key)
 		case "exported":
-			return p.boolean(&r.Exported, key)
+			return p.Boolean(&r.Exported, key)
 		case "file":
-			return p.text(&r.File, key)
+			return p.Text(&r.File, key)
 		case "line":
-			return p.integer(&r.Line, key)
+			return p.Integer(&r.Line, key)
 		case "sensitive_parameters":
-			return p.texts(&sensitive, key)
+			return p.Texts(&sensitive, key)
 		case "aliases":
-			return p.texts(&aliases, key)
+			return p.Texts(&aliases, key)
 		case "parameters":
-			if !p.isNull() {
-				parameters, err = p.raw()
+			if !p.IsNull() {
+				parameters, err = p.Raw()
 			}
 			return err
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if r.Type == "" {
-		return p.fail("resource %.80q has no type", r.Title)
+		return p.Fail("resource %.80q has no type", r.Title)
 	}
 	if err := p.parameters(&r, parameters, sensitive, aliases); err != nil {
 		return err
@@ -119,9 +120,9 @@ func (p *catalogParser) parameters(r *Resource, text string, sensitive, aliases 
 		return nil
 	}
 	out := append(make([]byte, 0, len(text)), '{')
-	s := scanner{what: "catalog", src: text}
-	err := s.object(func(key string) error {
-		raw, err := s.raw()
+	s := scan.Scanner{What: "catalog", Src: text}
+	err := s.Object(func(key string) error {
+		raw, err := s.Raw()
 		if err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (p *catalogParser) parameters(r *Resource, text string, sensitive, aliases 
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(appendQuoted(out, key), ':'), compact(raw)...)
+		out = append(append(scan.AppendQuoted(out, key), ':'), compact(raw)...)
 		return nil
 	})
 	r.Parameters = append(out, '}')
@@ -177,11 +178,11 @@ func compact(raw string) string {
 	if !strings.ContainsAny(raw, " \n\t\r\\") {
 		return raw
 	}
-	c := canonicalizer{scanner: &scanner{what: "catalog", src: raw}, limit: maxCatalogRows, asWritten: true}
-	if c.value() != nil {
+	c := scan.Canonical{Scanner: &scan.Scanner{What: "catalog", Src: raw}, Limit: maxCatalogRows, AsWritten: true}
+	if c.Value() != nil {
 		return "null"
 	}
-	return string(c.out)
+	return string(c.Out)
 }
 
 func (p *catalogParser) relate(name, parameter, raw string) {
@@ -193,18 +194,18 @@ func (p *catalogParser) relate(name, parameter, raw string) {
 // refsIn lists the strings of a string or of a list, however nested.
 func refsIn(raw string) []string {
 	var out []string
-	s := scanner{src: raw}
+	s := scan.Scanner{Src: raw}
 	var walk func() error
 	walk = func() error {
-		switch s.peek() {
+		switch s.Peek() {
 		case '"':
-			text, err := s.str()
+			text, err := s.String()
 			out = append(out, text)
 			return err
 		case '[':
-			return s.array(walk)
+			return s.Array(walk)
 		default:
-			return s.skip()
+			return s.Skip()
 		}
 	}
 	if walk() != nil {
@@ -215,19 +216,19 @@ func refsIn(raw string) []string {
 
 func (p *catalogParser) edge() error {
 	if len(p.edges) >= maxCatalogRows {
-		return p.fail("it holds more than %d edges", maxCatalogRows)
+		return p.Fail("it holds more than %d edges", maxCatalogRows)
 	}
 	e := Edge{Relationship: "contains"}
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		switch key {
 		case "source":
 			return p.endpoint(&e.Source, key)
 		case "target":
 			return p.endpoint(&e.Target, key)
 		case "relationship":
-			return p.text(&e.Relationship, key)
+			return p.Text(&e.Relationship, key)
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err != nil {
@@ -242,18 +243,18 @@ func (p *catalogParser) edge() error {
 
 // endpoint reads one end of an edge: "Type[title]", or {"type", "title"}.
 func (p *catalogParser) endpoint(to *string, field string) error {
-	if p.peek() != '{' {
-		return p.text(to, field)
+	if p.Peek() != '{' {
+		return p.Text(to, field)
 	}
 	var kind, title string
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		switch key {
 		case "type":
-			return p.text(&kind, key)
+			return p.Text(&kind, key)
 		case "title":
-			return p.text(&title, key)
+			return p.Text(&title, key)
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	*to = ref(kind, title)

@@ -3,10 +3,10 @@ package inventory
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -23,22 +23,22 @@ const (
 // where; a report that was cut off is refused. Of a string, the report's texts are
 // parts: nothing is copied.
 func ParseReport[T string | []byte](body T) (Report, error) {
-	s, err := newScanner("report", body, MaxReportBytes)
+	s, err := scan.New("report", body, MaxReportBytes)
 	if err != nil {
 		return Report{}, err
 	}
-	p := reportParser{scanner: s}
-	if err := p.object(p.field); err != nil {
+	p := reportParser{Scanner: s}
+	if err := p.Object(p.field); err != nil {
 		return Report{}, err
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return Report{}, err
 	}
 	return p.finish()
 }
 
 type reportParser struct {
-	*scanner
+	*scan.Scanner
 	report Report
 	host   string
 	env    string
@@ -49,79 +49,79 @@ func (p *reportParser) field(key string) error {
 	r := &p.report
 	switch key {
 	case "host":
-		return p.text(&p.host, key)
+		return p.Text(&p.host, key)
 	case "environment":
-		return p.text(&p.env, key)
+		return p.Text(&p.env, key)
 	case "time":
-		return p.time(&r.StartedAt, key)
+		return p.Time(&r.StartedAt, key)
 	case "status":
-		return p.text(&r.Status, key)
+		return p.Text(&r.Status, key)
 	case "configuration_version":
 		return p.word(&r.ConfigVersion)
 	case "transaction_uuid":
-		return p.text(&r.TransactionUUID, key)
+		return p.Text(&r.TransactionUUID, key)
 	case "catalog_uuid":
-		return p.text(&r.CatalogUUID, key)
+		return p.Text(&r.CatalogUUID, key)
 	case "code_id":
-		return p.text(&r.CodeID, key)
+		return p.Text(&r.CodeID, key)
 	case "job_id":
 		return p.word(&r.JobID)
 	case "cached_catalog_status":
-		return p.text(&r.CachedCatalog, key)
+		return p.Text(&r.CachedCatalog, key)
 	case "server_used", "master_used":
-		return p.text(&r.Server, key)
+		return p.Text(&r.Server, key)
 	case "puppet_version":
-		return p.text(&r.PuppetVersion, key)
+		return p.Text(&r.PuppetVersion, key)
 	case "report_format":
-		return p.integer(&r.ReportFormat, key)
+		return p.Integer(&r.ReportFormat, key)
 	case "noop":
-		return p.boolean(&r.Noop, key)
+		return p.Boolean(&r.Noop, key)
 	case "noop_pending":
-		return p.boolean(&r.NoopPending, key)
+		return p.Boolean(&r.NoopPending, key)
 	case "corrective_change":
-		return p.boolean(&r.CorrectiveChange, key)
+		return p.Boolean(&r.CorrectiveChange, key)
 	case "transaction_completed":
-		return p.boolean(&r.Completed, key)
+		return p.Boolean(&r.Completed, key)
 	case "metrics":
 		return p.metrics()
 	case "logs":
-		return p.list(key, p.log)
+		return p.List(key, p.log)
 	case "resource_statuses":
 		return p.statuses()
 	default:
-		return p.skip()
+		return p.Skip()
 	}
 }
 
 // statuses reads the resources: an object by reference, or a list of its values
 // (as the PuppetDB terminus sends them).
 func (p *reportParser) statuses() error {
-	if p.isNull() {
+	if p.IsNull() {
 		return nil
 	}
-	likely := 16 + min(len(p.src)/700, 4096) // Puppet 7 needs 700 bytes for one
+	likely := 16 + min(len(p.Src)/700, 4096) // Puppet 7 needs 700 bytes for one
 	p.report.Resources = make([]ResourceStatus, 0, likely)
 	p.slab = slices.Grow(p.slab, 4*likely)
-	if p.peek() == '[' {
-		return p.array(func() error { return p.resource("") })
+	if p.Peek() == '[' {
+		return p.Array(func() error { return p.resource("") })
 	}
-	return p.object(p.resource)
+	return p.Object(p.resource)
 }
 
 func (p *reportParser) resource(ref string) error {
 	if len(p.report.Resources) >= maxReportRows {
-		return p.fail("it holds more than %d resources", maxReportRows)
+		return p.Fail("it holds more than %d resources", maxReportRows)
 	}
 	p.report.Resources = append(p.report.Resources, ResourceStatus{})
 	r := &p.report.Resources[len(p.report.Resources)-1]
-	if err := p.object(func(key string) error { return p.resourceField(r, key) }); err != nil {
+	if err := p.Object(func(key string) error { return p.resourceField(r, key) }); err != nil {
 		return err
 	}
 	if r.Type == "" || r.Title == "" && ref == "" {
 		r.Type, r.Title = splitRef(ref)
 	}
 	if r.Type == "" {
-		return p.fail("resource %.80q has no resource_type", ref)
+		return p.Fail("resource %.80q has no resource_type", ref)
 	}
 	p.count(r)
 	return nil
@@ -130,44 +130,44 @@ func (p *reportParser) resource(ref string) error {
 func (p *reportParser) resourceField(r *ResourceStatus, key string) error {
 	switch key {
 	case "title":
-		return p.text(&r.Title, key)
+		return p.Text(&r.Title, key)
 	case "resource_type":
-		return p.text(&r.Type, key)
+		return p.Text(&r.Type, key)
 	case "file":
-		return p.text(&r.File, key)
+		return p.Text(&r.File, key)
 	case "line":
-		return p.integer(&r.Line, key)
+		return p.Integer(&r.Line, key)
 	case "containment_path":
 		return p.texts(&r.ContainmentPath, key)
 	case "evaluation_time":
-		return p.float(&r.EvaluationTime, key)
+		return p.Float(&r.EvaluationTime, key)
 	case "time":
-		return p.time(&r.Time, key)
+		return p.Time(&r.Time, key)
 	case "skipped":
-		return p.boolean(&r.Skipped, key)
+		return p.Boolean(&r.Skipped, key)
 	case "failed":
-		return p.boolean(&r.Failed, key)
+		return p.Boolean(&r.Failed, key)
 	case "failed_to_restart":
-		return p.boolean(&r.FailedToRestart, key)
+		return p.Boolean(&r.FailedToRestart, key)
 	case "changed":
-		return p.boolean(&r.Changed, key)
+		return p.Boolean(&r.Changed, key)
 	case "out_of_sync":
-		return p.boolean(&r.OutOfSync, key)
+		return p.Boolean(&r.OutOfSync, key)
 	case "corrective_change":
-		return p.boolean(&r.CorrectiveChange, key)
+		return p.Boolean(&r.CorrectiveChange, key)
 	case "events":
-		return p.list(key, func() error { return p.event(r) })
+		return p.List(key, func() error { return p.event(r) })
 	default:
-		return p.skip()
+		return p.Skip()
 	}
 }
 
 func (p *reportParser) event(r *ResourceStatus) error {
 	var e Event
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		switch key {
 		case "property":
-			return p.text(&e.Property, key)
+			return p.Text(&e.Property, key)
 		case "previous_value":
 			return p.value(&e.Previous)
 		case "desired_value":
@@ -175,17 +175,17 @@ func (p *reportParser) event(r *ResourceStatus) error {
 		case "message":
 			return p.word(&e.Message)
 		case "name":
-			return p.text(&e.Name, key)
+			return p.Text(&e.Name, key)
 		case "status":
-			return p.text(&e.Status, key)
+			return p.Text(&e.Status, key)
 		case "time":
-			return p.time(&e.Time, key)
+			return p.Time(&e.Time, key)
 		case "corrective_change":
-			return p.boolean(&e.CorrectiveChange, key)
+			return p.Boolean(&e.CorrectiveChange, key)
 		case "redacted":
-			return p.boolean(&e.Redacted, key)
+			return p.Boolean(&e.Redacted, key)
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err == nil {
@@ -196,27 +196,27 @@ func (p *reportParser) event(r *ResourceStatus) error {
 
 func (p *reportParser) log() error {
 	if len(p.report.Logs) >= maxReportRows {
-		return p.fail("it holds more than %d log lines", maxReportRows)
+		return p.Fail("it holds more than %d log lines", maxReportRows)
 	}
 	var l RunLog
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		switch key {
 		case "level":
-			return p.text(&l.Level, key)
+			return p.Text(&l.Level, key)
 		case "message":
 			return p.word(&l.Message)
 		case "source":
-			return p.text(&l.Source, key)
+			return p.Text(&l.Source, key)
 		case "tags":
 			return p.texts(&l.Tags, key)
 		case "time":
-			return p.time(&l.Time, key)
+			return p.Time(&l.Time, key)
 		case "file":
-			return p.text(&l.File, key)
+			return p.Text(&l.File, key)
 		case "line":
-			return p.integer(&l.Line, key)
+			return p.Integer(&l.Line, key)
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err == nil {
@@ -226,25 +226,25 @@ func (p *reportParser) log() error {
 }
 
 func (p *reportParser) metrics() error {
-	if p.isNull() {
+	if p.IsNull() {
 		return nil
 	}
-	c := canonicalizer{scanner: p.scanner, limit: maxReportRows}
-	if p.peek() != '{' && p.peek() != '[' {
-		return p.unexpected("an object of metrics")
+	c := scan.Canonical{Scanner: p.Scanner, Limit: maxReportRows}
+	if p.Peek() != '{' && p.Peek() != '[' {
+		return p.Unexpected("an object of metrics")
 	}
-	if err := c.value(); err != nil {
+	if err := c.Value(); err != nil {
 		return err
 	}
-	p.report.Metrics = c.out
+	p.report.Metrics = c.Out
 	return nil
 }
 
 // value keeps a value of any type in canonical form.
 func (p *reportParser) value(to *json.RawMessage) error {
-	c := canonicalizer{scanner: p.scanner, limit: maxReportRows}
-	err := c.value()
-	*to = c.out
+	c := scan.Canonical{Scanner: p.Scanner, Limit: maxReportRows}
+	err := c.Value()
+	*to = c.Out
 	return err
 }
 
@@ -321,32 +321,16 @@ func (r *Report) end() time.Time {
 	return end
 }
 
-// list calls element for each element of an array; null is an empty one.
-func (s *scanner) list(field string, element func() error) error {
-	if s.isNull() {
-		return nil
-	}
-	if s.peek() != '[' {
-		return s.unexpected("a list for \"" + field + "\"")
-	}
-	return s.array(element)
-}
-
-func (s *scanner) text(to *string, field string) (err error) {
-	*to, err = s.nullable(field)
-	return err
-}
-
 // word reads a scalar of any type as text: versions and messages may be numbers.
 func (p *reportParser) word(to *string) (err error) {
-	switch p.peek() {
+	switch p.Peek() {
 	case '"':
-		*to, err = p.str()
+		*to, err = p.String()
 	case '{', '[':
-		*to, err = p.raw()
+		*to, err = p.Raw()
 	default:
-		if !p.isNull() {
-			*to, err = p.scalar()
+		if !p.IsNull() {
+			*to, err = p.Scalar()
 		}
 	}
 	return err
@@ -355,8 +339,8 @@ func (p *reportParser) word(to *string) (err error) {
 // texts reads a list of strings into the slab: reports hold hundreds of short lists.
 func (p *reportParser) texts(to *[]string, field string) error {
 	start := len(p.slab)
-	err := p.list(field, func() error {
-		text, err := p.nullable(field)
+	err := p.List(field, func() error {
+		text, err := p.Nullable(field)
 		p.slab = append(p.slab, text)
 		return err
 	})
@@ -364,80 +348,6 @@ func (p *reportParser) texts(to *[]string, field string) error {
 		*to = p.slab[start:end:end]
 	}
 	return err
-}
-
-func (s *scanner) texts(to *[]string, field string) error {
-	return s.list(field, func() error {
-		text, err := s.nullable(field)
-		*to = append(*to, text)
-		return err
-	})
-}
-
-func (s *scanner) boolean(to *bool, field string) error {
-	switch s.peek() {
-	case 't':
-		*to = true
-		_, err := s.literal("true")
-		return err
-	case 'f':
-		*to = false
-		_, err := s.literal("false")
-		return err
-	case 'n':
-		_, err := s.literal("null")
-		return err
-	default:
-		return s.unexpected("true or false for \"" + field + "\"")
-	}
-}
-
-func (s *scanner) float(to *float64, field string) error {
-	if s.isNull() {
-		return nil
-	}
-	text, err := s.scalar()
-	if err != nil {
-		return err
-	}
-	if *to, err = strconv.ParseFloat(text, 64); err != nil {
-		return s.fail("\"%s\" is %.40q, not a number", field, text)
-	}
-	return nil
-}
-
-func (s *scanner) integer(to *int, field string) error {
-	if s.isNull() {
-		return nil
-	}
-	if s.peek() == '"' { // old agents quote line numbers
-		text, err := s.str()
-		if err == nil {
-			if *to, err = strconv.Atoi(text); err != nil {
-				err = s.fail("\"%s\" is %.40q, not a whole number", field, text)
-			}
-		}
-		return err
-	}
-	text, err := s.scalar()
-	if err != nil {
-		return err
-	}
-	if *to, err = strconv.Atoi(text); err != nil {
-		return s.fail("\"%s\" is %.40q, not a whole number", field, text)
-	}
-	return nil
-}
-
-func (s *scanner) time(to *time.Time, field string) error {
-	text, err := s.nullable(field)
-	if err != nil || text == "" {
-		return err
-	}
-	if *to, err = parseTime(text); err != nil {
-		return s.fail("\"%s\" is %.40q, not an ISO 8601 time", field, text)
-	}
-	return nil
 }
 
 // splitRef takes "Type[title]" apart.

@@ -3,6 +3,8 @@ package inventory
 import (
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -19,16 +21,16 @@ type envelope struct {
 }
 
 // field reads a key of the envelope; false for another key.
-func (e *envelope) field(s *scanner, key string) (bool, error) {
+func (e *envelope) field(s *scan.Scanner, key string) (bool, error) {
 	switch key {
 	case "certname":
-		return true, s.text(&e.certname, key)
+		return true, s.Text(&e.certname, key)
 	case "environment":
-		return true, s.text(&e.environment, key)
+		return true, s.Text(&e.environment, key)
 	case "producer":
-		return true, s.text(&e.origin.Producer, key)
+		return true, s.Text(&e.origin.Producer, key)
 	case "producer_timestamp":
-		err := s.time(&e.origin.ProducedAt, key)
+		err := s.Time(&e.origin.ProducedAt, key)
 		e.stamped = !e.origin.ProducedAt.IsZero()
 		return true, err
 	default:
@@ -65,28 +67,28 @@ const (
 // "environment", "producer_timestamp", "producer", "values", "package_inventory"}.
 // ReceivedAt and Seq are left to the caller.
 func ParseWireFacts[T string | []byte](body T) (FactSet, error) {
-	s, err := newScanner("facts", body, MaxFactBytes)
+	s, err := scan.New("facts", body, facts.MaxBytes)
 	if err != nil {
 		return FactSet{}, err
 	}
 	var set FactSet
 	var e envelope
-	err = s.object(func(key string) (err error) {
+	err = s.Object(func(key string) (err error) {
 		if known, err := e.field(s, key); known {
 			return err
 		}
 		switch key {
 		case "values":
-			set.Values, set.Arrangement, err = s.factValues()
+			set.Values, set.Arrangement, err = facts.ParseValues(s)
 		case "package_inventory":
-			err = s.list(key, func() error { return s.packageRow(&set.Packages) })
+			err = s.List(key, func() error { return packageRow(s, &set.Packages) })
 		default:
-			err = s.skip()
+			err = s.Skip()
 		}
 		return err
 	})
 	if err == nil {
-		err = s.end()
+		err = s.End()
 	}
 	if err != nil {
 		return FactSet{}, err
@@ -102,23 +104,23 @@ func ParseWireFacts[T string | []byte](body T) (FactSet, error) {
 }
 
 // packageRow reads [name, version, provider].
-func (s *scanner) packageRow(to *[]Package) error {
+func packageRow(s *scan.Scanner, to *[]Package) error {
 	if len(*to) >= maxPackages {
-		return s.fail("it lists more than %d packages", maxPackages)
+		return s.Fail("it lists more than %d packages", maxPackages)
 	}
 	var texts []string
-	if s.peek() != '[' {
-		return s.unexpected("a package like [\"name\", \"version\", \"provider\"]")
+	if s.Peek() != '[' {
+		return s.Unexpected("a package like [\"name\", \"version\", \"provider\"]")
 	}
-	if err := s.texts(&texts, "package_inventory"); err != nil {
+	if err := s.Texts(&texts, "package_inventory"); err != nil {
 		return err
 	}
 	if len(texts) != 3 {
-		return s.fail("a package has %d texts, not a name, a version and a provider", len(texts))
+		return s.Fail("a package has %d texts, not a name, a version and a provider", len(texts))
 	}
 	for _, text := range texts {
 		if len(text) > maxPackageText {
-			return s.fail("a package's text has more than %d bytes: %.40q", maxPackageText, text)
+			return s.Fail("a package's text has more than %d bytes: %.40q", maxPackageText, text)
 		}
 	}
 	*to = append(*to, Package{texts[0], texts[1], texts[2]})
@@ -136,28 +138,28 @@ type NodeWord struct {
 // "producer_timestamp"}; in version 2 the name alone, and in version 1 the name as
 // JSON inside a string.
 func ParseWireDeactivate[T string | []byte](body T, version int) (NodeWord, error) {
-	s, err := newScanner("command", body, maxNodeWord)
+	s, err := scan.New("command", body, maxNodeWord)
 	if err != nil {
 		return NodeWord{}, err
 	}
 	var e envelope
 	if version >= 3 {
-		err = s.object(func(key string) error {
+		err = s.Object(func(key string) error {
 			if known, err := e.field(s, key); known {
 				return err
 			}
-			return s.skip()
+			return s.Skip()
 		})
 	} else {
-		err = s.text(&e.certname, "payload")
+		err = s.Text(&e.certname, "payload")
 	}
 	if err == nil {
-		err = s.end()
+		err = s.End()
 	}
 	if err == nil && version == 1 {
-		inner := &scanner{what: "command", src: e.certname}
-		if err = inner.text(&e.certname, "payload"); err == nil {
-			err = inner.end()
+		inner := &scan.Scanner{What: "command", Src: e.certname}
+		if err = inner.Text(&e.certname, "payload"); err == nil {
+			err = inner.End()
 		}
 	}
 	if err != nil {
@@ -178,32 +180,32 @@ func (e *envelope) word() (NodeWord, error) {
 // ParseWireExpiration reads the payload of configure_expiration: {"certname",
 // "producer_timestamp", "expire": {"facts": true or false}}.
 func ParseWireExpiration[T string | []byte](body T) (NodeWord, error) {
-	s, err := newScanner("command", body, maxNodeWord)
+	s, err := scan.New("command", body, maxNodeWord)
 	if err != nil {
 		return NodeWord{}, err
 	}
 	var e envelope
 	told, expire := false, false
-	err = s.object(func(key string) error {
+	err = s.Object(func(key string) error {
 		if known, err := e.field(s, key); known {
 			return err
 		}
 		if key != "expire" {
-			return s.skip()
+			return s.Skip()
 		}
-		return s.object(func(key string) error {
+		return s.Object(func(key string) error {
 			if key != "facts" {
-				return s.fail("\"expire\" holds %.40q; it is like {\"facts\": false}", key)
+				return s.Fail("\"expire\" holds %.40q; it is like {\"facts\": false}", key)
 			}
-			told = !s.isNull()
+			told = !s.IsNull()
 			if !told {
 				return nil
 			}
-			return s.boolean(&expire, "facts")
+			return s.Boolean(&expire, "facts")
 		})
 	})
 	if err == nil {
-		err = s.end()
+		err = s.End()
 	}
 	if err != nil {
 		return NodeWord{}, err

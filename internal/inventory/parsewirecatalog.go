@@ -3,6 +3,7 @@ package inventory
 import (
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -15,14 +16,14 @@ var relationships = [...]string{"contains", "before", "required-by", "notifies",
 // between resources of the catalog. The digest names the content. CompiledAt is left
 // to the caller.
 func ParseWireCatalog[T string | []byte](body T) (Catalog, error) {
-	s, err := newScanner("catalog", body, MaxCatalogBytes)
+	s, err := scan.New("catalog", body, MaxCatalogBytes)
 	if err != nil {
 		return Catalog{}, err
 	}
-	p := wireCatalog{catalogParser: catalogParser{scanner: s, known: map[string]string{}}}
-	err = p.object(p.field)
+	p := wireCatalog{catalogParser: catalogParser{Scanner: s, known: map[string]string{}}}
+	err = p.Object(p.field)
 	if err == nil {
-		err = p.end()
+		err = p.End()
 	}
 	if err != nil {
 		return Catalog{}, err
@@ -38,28 +39,28 @@ type wireCatalog struct {
 }
 
 func (p *wireCatalog) field(key string) error {
-	if known, err := p.envelope.field(p.scanner, key); known {
+	if known, err := p.envelope.field(p.Scanner, key); known {
 		return err
 	}
 	c := &p.catalog
 	switch key {
 	case "version":
-		return p.text(&c.ConfigVersion, key)
+		return p.Text(&c.ConfigVersion, key)
 	case "transaction_uuid":
-		return p.text(&c.Transaction, key)
+		return p.Text(&c.Transaction, key)
 	case "catalog_uuid":
-		return p.text(&c.UUID, key)
+		return p.Text(&c.UUID, key)
 	case "code_id":
-		return p.text(&c.CodeID, key)
+		return p.Text(&c.CodeID, key)
 	case "job_id":
-		return p.text(&c.JobID, key)
+		return p.Text(&c.JobID, key)
 	case "resources":
-		p.listed = p.peek() == '['
-		return p.list(key, p.resource)
+		p.listed = p.Peek() == '['
+		return p.List(key, p.resource)
 	case "edges":
-		return p.list(key, p.edge)
+		return p.List(key, p.edge)
 	default:
-		return p.skip()
+		return p.Skip()
 	}
 }
 

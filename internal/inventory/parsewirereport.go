@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tutti-project/tutti/internal/facts/scan"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -18,14 +19,14 @@ import (
 // of sync) follows from the events. ReceivedAt is left to the caller. Of a string, the
 // report's texts are parts.
 func ParseWireReport[T string | []byte](body T) (Report, error) {
-	s, err := newScanner("report", body, MaxReportBytes)
+	s, err := scan.New("report", body, MaxReportBytes)
 	if err != nil {
 		return Report{}, err
 	}
-	p := wireReport{reportParser: reportParser{scanner: s}}
-	err = p.object(p.field)
+	p := wireReport{reportParser: reportParser{Scanner: s}}
+	err = p.Object(p.field)
 	if err == nil {
-		err = p.end()
+		err = p.End()
 	}
 	if err != nil {
 		return Report{}, err
@@ -44,25 +45,25 @@ type wireReport struct {
 type resourceKey struct{ kind, title string }
 
 func (p *wireReport) field(key string) error {
-	if known, err := p.envelope.field(p.scanner, key); known {
+	if known, err := p.envelope.field(p.Scanner, key); known {
 		return err
 	}
 	r := &p.report
 	switch key {
 	case "start_time":
-		return p.time(&r.StartedAt, key)
+		return p.Time(&r.StartedAt, key)
 	case "end_time":
-		return p.time(&r.EndedAt, key)
+		return p.Time(&r.EndedAt, key)
 	case "type":
-		return p.text(&r.Type, key)
+		return p.Text(&r.Type, key)
 	case "metrics":
-		return p.list(key, p.metric)
+		return p.List(key, p.metric)
 	case "resources":
-		return p.list(key, p.resource)
+		return p.List(key, p.resource)
 	case "resource_events":
-		return p.list(key, p.flatEvent)
+		return p.List(key, p.flatEvent)
 	case "host", "time", "resource_statuses", "server_used", "master_used":
-		return p.skip() // words of the agent's own format
+		return p.Skip() // words of the agent's own format
 	default:
 		return p.reportParser.field(key)
 	}
@@ -71,24 +72,24 @@ func (p *wireReport) field(key string) error {
 // metric reads {"category", "name", "value"}.
 func (p *wireReport) metric() error {
 	var category, name, value string
-	err := p.object(func(key string) (err error) {
+	err := p.Object(func(key string) (err error) {
 		switch key {
 		case "category":
-			return p.text(&category, key)
+			return p.Text(&category, key)
 		case "name":
-			return p.text(&name, key)
+			return p.Text(&name, key)
 		case "value":
-			value, err = p.scalar()
+			value, err = p.Scalar()
 			return err
 		default:
-			return p.skip()
+			return p.Skip()
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if value == "" || strings.Contains("tfn", value[:1]) {
-		return p.fail("the \"value\" of metric %.40q is missing, or no number", name)
+		return p.Fail("the \"value\" of metric %.40q is missing, or no number", name)
 	}
 	if n, err := strconv.ParseUint(value, 10, 31); category == "resources" && name == "total" && err == nil {
 		p.total = int(n)
@@ -100,8 +101,8 @@ func (p *wireReport) metric() error {
 	if len(out) > 0 {
 		out = append(out, ',')
 	}
-	out = appendQuoted(append(out, '['), name)
-	out = appendQuoted(append(out, ','), label(name))
+	out = scan.AppendQuoted(append(out, '['), name)
+	out = scan.AppendQuoted(append(out, ','), label(name))
 	p.values[category] = append(append(append(out, ','), value...), ']')
 	return nil
 }
@@ -120,9 +121,9 @@ func (p *wireReport) metricGroups() json.RawMessage {
 	}
 	out := []byte{'{'}
 	for i, category := range slices.Sorted(maps.Keys(p.values)) {
-		out = appendQuoted(appendComma(out, i), category)
-		out = appendQuoted(append(out, `:{"label":`...), label(category))
-		out = appendQuoted(append(out, `,"name":`...), category)
+		out = scan.AppendQuoted(appendComma(out, i), category)
+		out = scan.AppendQuoted(append(out, `:{"label":`...), label(category))
+		out = scan.AppendQuoted(append(out, `,"name":`...), category)
 		out = append(append(out, `,"values":[`...), p.values[category]...)
 		out = append(out, "]}"...)
 	}
@@ -131,18 +132,18 @@ func (p *wireReport) metricGroups() json.RawMessage {
 
 func (p *wireReport) resource() error {
 	if len(p.report.Resources) >= maxReportRows {
-		return p.fail("it holds more than %d resources", maxReportRows)
+		return p.Fail("it holds more than %d resources", maxReportRows)
 	}
 	p.report.Resources = append(p.report.Resources, ResourceStatus{})
 	r := &p.report.Resources[len(p.report.Resources)-1]
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		if key == "events" {
-			return p.list(key, func() error { return p.event(r) })
+			return p.List(key, func() error { return p.event(r) })
 		}
 		return p.resourceField(r, key)
 	})
 	if err == nil && r.Type == "" {
-		err = p.fail("a resource has no resource_type")
+		err = p.Fail("a resource has no resource_type")
 	}
 	return err
 }
@@ -150,19 +151,19 @@ func (p *wireReport) resource() error {
 func (p *wireReport) resourceField(r *ResourceStatus, key string) error {
 	switch key {
 	case "resource_title":
-		return p.text(&r.Title, key)
+		return p.Text(&r.Title, key)
 	case "timestamp":
-		return p.time(&r.Time, key)
+		return p.Time(&r.Time, key)
 	case "resource_type", "file", "line", "containment_path", "skipped", "corrective_change":
 		return p.reportParser.resourceField(r, key)
 	default:
-		return p.skip()
+		return p.Skip()
 	}
 }
 
 func (p *wireReport) event(r *ResourceStatus) error {
 	var e Event
-	if err := p.object(func(key string) error { return p.eventField(&e, key) }); err != nil {
+	if err := p.Object(func(key string) error { return p.eventField(&e, key) }); err != nil {
 		return err
 	}
 	r.Events = append(r.Events, e)
@@ -172,13 +173,13 @@ func (p *wireReport) event(r *ResourceStatus) error {
 func (p *wireReport) eventField(e *Event, key string) error {
 	switch key {
 	case "status":
-		return p.text(&e.Status, key)
+		return p.Text(&e.Status, key)
 	case "timestamp":
-		return p.time(&e.Time, key)
+		return p.Time(&e.Time, key)
 	case "property":
-		return p.text(&e.Property, key)
+		return p.Text(&e.Property, key)
 	case "name":
-		return p.text(&e.Name, key)
+		return p.Text(&e.Name, key)
 	case "new_value":
 		return p.value(&e.Desired)
 	case "old_value":
@@ -186,9 +187,9 @@ func (p *wireReport) eventField(e *Event, key string) error {
 	case "message":
 		return p.word(&e.Message)
 	case "corrective_change":
-		return p.boolean(&e.CorrectiveChange, key)
+		return p.Boolean(&e.CorrectiveChange, key)
 	default:
-		return p.skip()
+		return p.Skip()
 	}
 }
 
@@ -197,7 +198,7 @@ func (p *wireReport) eventField(e *Event, key string) error {
 func (p *wireReport) flatEvent() error {
 	var r ResourceStatus
 	var e Event
-	err := p.object(func(key string) error {
+	err := p.Object(func(key string) error {
 		switch key {
 		case "resource_title", "resource_type", "file", "line", "containment_path":
 			return p.resourceField(&r, key)
@@ -209,10 +210,10 @@ func (p *wireReport) flatEvent() error {
 		return err
 	}
 	if r.Type == "" {
-		return p.fail("an event has no resource_type")
+		return p.Fail("an event has no resource_type")
 	}
 	if len(p.report.Resources) >= maxReportRows {
-		return p.fail("it holds more than %d resources", maxReportRows)
+		return p.Fail("it holds more than %d resources", maxReportRows)
 	}
 	key := resourceKey{r.Type, r.Title}
 	i, known := p.groups[key]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -54,7 +55,7 @@ type FactStore interface {
 	// FactLeaves returns those of the nodes' leaves whose paths are named, as
 	// PathText writes them. Nodes and paths that there are none of are left out;
 	// there are at most MaxNamed nodes. The order of leaves is free.
-	FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]Leaf, error)
+	FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]facts.Leaf, error)
 }
 
 // Package is one package that is installed on a node.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/durable"
 )
 
 const (
@@ -65,27 +66,19 @@ func writeFile(dir, name string, content []byte, mode fs.FileMode) (err error) {
 	if err := os.Rename(tmp.Name(), filepath.Join(dir, name)); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // removeFile removes a file that may be missing.
 func removeFile(dir, name string) error {
 	err := os.Remove(filepath.Join(dir, name))
 	if err == nil {
-		err = syncDir(dir)
+		err = durable.SyncDir(dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cannotWrite(dir, err)
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func cannotWrite(dir string, err error) error {

@@ -1,12 +1,30 @@
 package pki
 
 import (
+	"context"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
+
+// Issued is the certificate that a node has, revoked or not; NotFound.
+func (a *Authority) Issued(ctx context.Context, node fleet.Certname) (*x509.Certificate, error) {
+	entry, err := a.Certificate(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(entry.PEM)
+	if block == nil {
+		return nil, fault.New(fault.Internal, "the stored certificate of %s is not PEM", node)
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
 
 // Trusted is what a node's certificate says about it, as Puppet's $trusted:
 // authenticated, certname, extensions, hostname, domain, external, in Puppet's order, which

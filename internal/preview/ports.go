@@ -134,11 +134,11 @@ type Comparing interface {
 	AddSame(number uint32, node fleet.Certname)
 	// AddFailure takes in a node that has no catalog.
 	AddFailure(number uint32, node fleet.Certname, why Failure)
-	// So is what was added so far: the first groups, at most limit.
-	So(limit int, nameOf func(number uint32) string) (api.FleetDifference, error)
+	// Fleet is what was added so far: the first groups, at most limit.
+	Fleet(limit int, nameOf func(number uint32) string) (api.FleetDifference, error)
 	// Members is the numbers of the nodes of a group, in order.
 	Members(key string) []uint32
-	// Groups is every group, in the order of So; nothing is added meanwhile.
+	// Groups is every group, in the order of Fleet; nothing is added meanwhile.
 	Groups(nameOf func(number uint32) string) iter.Seq2[Group, error]
 }
 

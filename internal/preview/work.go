@@ -77,7 +77,7 @@ func (w *work) so(limit int) (api.FleetDifference, error) {
 	if w.comparing == nil {
 		return api.FleetDifference{}, nil
 	}
-	return w.comparing.So(limit, w.nameOf)
+	return w.comparing.Fleet(limit, w.nameOf)
 }
 
 func (w *work) nameOf(number uint32) string { return string(w.shares[number].Node) }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -15,9 +16,9 @@ type Previews interface {
 	// Shares is at most n of a preview's shares behind a place, by name.
 	Shares(ctx context.Context, id int64, behind int, n int) ([]Share, error)
 	// Catalog is what is released of a share. NotFound when it is not known any more.
-	Catalog(ctx context.Context, p Preview, s Share) (Catalog, error)
+	Catalog(ctx context.Context, p Preview, s Share) (deliver.Catalog, error)
 	// Stands says why a catalog is not what its node would be given now; empty: it is.
-	Stands(ctx context.Context, node fleet.Certname, c Catalog) (why string, err error)
+	Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (why string, err error)
 	// Again makes a preview of the same version for some of its nodes, in somebody's name.
 	Again(ctx context.Context, actor fleet.Actor, p Preview, nodes []fleet.Certname) (int64, error)
 }
@@ -48,13 +49,13 @@ type Delivery interface {
 	Has(ctx context.Context, node fleet.Certname) (Holding, error)
 	// Give makes a catalog the node's next generation, unless it has exactly that, and returns the number of its newest one.
 	// Conflict for a node that takes none.
-	Give(ctx context.Context, node fleet.Certname, g Gift) (generation int64, err error)
+	Give(ctx context.Context, node fleet.Certname, o deliver.Order) (generation int64, err error)
 	// Generations is the kept generations of a node, newest first.
-	Generations(ctx context.Context, node fleet.Certname) ([]Generation, error)
-	// Given is the nodes that have kept generations of a release, by name.
-	Given(ctx context.Context, release int64) ([]fleet.Certname, error)
-	// Applied is the catalog_uuid that the report of a run names; ok is false while there is no report.
-	Applied(ctx context.Context, node fleet.Certname, transaction string) (uuid string, ok bool, err error)
+	Generations(ctx context.Context, node fleet.Certname) ([]deliver.Generation, error)
+	// GivenBy is the nodes that have kept generations of a release, by name.
+	GivenBy(ctx context.Context, release int64) ([]fleet.Certname, error)
+	// ReportedCatalog is the catalog_uuid that the report of a run names; ok is false while there is no report.
+	ReportedCatalog(ctx context.Context, node fleet.Certname, transaction string) (uuid string, ok bool, err error)
 }
 
 // Holding is what a node has.
@@ -64,20 +65,6 @@ type Holding struct {
 	Version    fleet.Digest
 	Generation int64
 	Release    int64 // that gave it; 0: none
-}
-
-// Gift is a catalog that a release gives.
-type Gift struct {
-	Catalog Catalog
-	Release int64
-	By, Why string
-}
-
-// Generation is a catalog that was released to a node.
-type Generation struct {
-	Number  int64
-	Release int64
-	Catalog
 }
 
 // Runs orders Puppet runs.

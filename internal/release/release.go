@@ -3,6 +3,7 @@ package release
 import (
 	"time"
 
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -103,24 +104,14 @@ type Approval struct {
 	At     time.Time
 }
 
-// Catalog is a stored catalog, and what a generation is stamped with.
-type Catalog struct {
-	Digest      fleet.Digest
-	Environment fleet.Environment
-	Version     fleet.Digest
-	UUID        string // reports name it
-	Compilation int64
-	CompiledAt  time.Time
-}
-
 // Target is a node of a release.
 type Target struct {
 	Number  int // its place by name, from 1
 	Node    fleet.Certname
-	Wave    int          // 0: of none, as it cannot be released to
-	Round   int          // of the wave, in which it came into its state
-	Base    fleet.Digest // the catalog that the node has to have; empty: whatever it has, or none
-	Catalog Catalog      // that it is given; of one that cannot be released to empty
+	Wave    int             // 0: of none, as it cannot be released to
+	Round   int             // of the wave, in which it came into its state
+	Base    fleet.Digest    // the catalog that the node has to have; empty: whatever it has, or none
+	Catalog deliver.Catalog // that it is given; of one that cannot be released to empty
 	State   Standing
 	Reason  string
 	// Generation that the release gave the node; 0: none yet, or taken back.

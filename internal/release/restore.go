@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/parallel"
 )
@@ -25,7 +26,7 @@ func (s *Service) restore(ctx context.Context, r Release, t Target) (Target, err
 			t.Reason += fmt.Sprintf("; it keeps generation %d, as none from before is kept", has.Generation)
 			return t, nil
 		}
-		_, err = s.Delivery.Give(ctx, t.Node, Gift{
+		_, err = s.Delivery.Give(ctx, t.Node, deliver.Order{
 			Catalog: kept[had].Catalog, Release: r.ID, By: r.Author, Why: fmt.Sprintf("release %d did not run it: it has again what it had", r.ID),
 		})
 		switch kind := fault.Of(err); {

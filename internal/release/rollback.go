@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/parallel"
@@ -81,7 +82,7 @@ func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.C
 		return nil, fault.New(fault.Conflict, "release %d is %s: pause or abort it first: tutti release abort %d", of.ID, inWords(of.State), of.ID)
 	}
 	plan.Release.Environment = of.Environment
-	return s.Delivery.Given(ctx, o.Of)
+	return s.Delivery.GivenBy(ctx, o.Of)
 }
 
 // earlier is what a node is given by a roll back; already says that it has it.
@@ -111,12 +112,12 @@ func (s *Service) earlier(ctx context.Context, o Order, node fleet.Certname) (t 
 
 // before is the place of the generation that a node had before it got any of a release's, in those that are kept, newest first; -1: it
 // is not kept.
-func before(kept []Generation, release int64) int {
-	return slices.IndexFunc(kept, func(g Generation) bool { return g.Release != release })
+func before(kept []deliver.Generation, release int64) int {
+	return slices.IndexFunc(kept, func(g deliver.Generation) bool { return g.Release != release })
 }
 
 // choose finds the generation that a node goes back to.
-func choose(o Order, kept []Generation, has Holding) (g Generation, why string) {
+func choose(o Order, kept []deliver.Generation, has Holding) (g deliver.Generation, why string) {
 	if len(kept) == 0 {
 		return g, "nothing was released to it"
 	}
@@ -135,7 +136,7 @@ func choose(o Order, kept []Generation, has Holding) (g Generation, why string) 
 	if wanted < 1 {
 		return g, "it has no generation before"
 	}
-	i := slices.IndexFunc(kept, func(k Generation) bool { return k.Number == wanted })
+	i := slices.IndexFunc(kept, func(k deliver.Generation) bool { return k.Number == wanted })
 	if i < 0 {
 		return g, fmt.Sprintf("its generation %d is not kept any more, or never was; kept are %d to %d", wanted, kept[len(kept)-1].Number, kept[0].Number)
 	}

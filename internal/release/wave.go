@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/parallel"
@@ -81,7 +82,7 @@ func (s *Service) giveOne(ctx context.Context, r Release, t Target) (Target, err
 	if err != nil || t.State.Final() {
 		return t, err
 	}
-	generation, err := s.Delivery.Give(ctx, t.Node, Gift{Catalog: t.Catalog, Release: r.ID, By: r.Author, Why: r.why()})
+	generation, err := s.Delivery.Give(ctx, t.Node, deliver.Order{Catalog: t.Catalog, Release: r.ID, By: r.Author, Why: r.why()})
 	if fault.Is(err, fault.Conflict) {
 		return t.end(Refused, fault.Detail(err)), nil
 	}
@@ -296,7 +297,7 @@ func (s *Service) judge1(ctx context.Context, r Release, t Target, results map[f
 		return s.restore(ctx, r, t)
 	}
 	if t.State == AtWork && !t.RunEnded.IsZero() {
-		uuid, ok, err := s.Delivery.Applied(ctx, t.Node, t.Report)
+		uuid, ok, err := s.Delivery.ReportedCatalog(ctx, t.Node, t.Report)
 		return t.Judge(uuid, ok, s.Now()), err
 	}
 	if over {

@@ -2,16 +2,14 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
+	"github.com/tutti-project/tutti/internal/store/sql"
 	"net"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
-	"github.com/tutti-project/tutti/internal/catalog"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -21,115 +19,67 @@ import (
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 )
 
-// adapter gives the cores and edges each other in the shape that each asks for.
-type adapter struct{ *parts }
-
 // maxDocumentBytes is the largest catalog that is read back.
 const maxDocumentBytes = 256 << 20
 
-// Facts is compile.Inputs. What servers store with facts is none of the node's; code that
+// asTold is compile.Inputs.
+type asTold struct{ facts inventory.FactStore }
+
+// Facts implements compile.Inputs. What servers store with facts is none of the node's; code that
 // iterates over facts finds them in the order in which the node told them.
-func (a adapter) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
-	facts, err := a.store.Facts.FactsAsTold(ctx, node)
+func (a asTold) Facts(ctx context.Context, node fleet.Certname) (json.RawMessage, int64, error) {
+	facts, err := a.facts.FactsAsTold(ctx, node)
 	return facts.Values, facts.Seq, err
 }
 
 // packedBytes is how much of packed catalogs is remembered.
 const packedBytes = 64 << 20
 
-// inlinedChecksum is the one that static catalogs carry, whoever asked first.
-const inlinedChecksum = "sha256"
+// inliner is compile.Finisher.
+type inliner struct{ library *code.Library }
 
-// Inline is compile.Finisher: files of the version become part of the catalog.
-func (a adapter) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, compile.Sources, error) {
+// Inline implements compile.Finisher: files of the version become part of the catalog.
+func (a inliner) Inline(ctx context.Context, env fleet.Environment, version fleet.Digest, document []byte) ([]byte, compile.Sources, error) {
 	tree, err := a.library.Tree(ctx, env, version)
 	if err != nil {
 		return nil, compile.Sources{}, err
 	}
-	out, used, err := code.InlineUsing(ctx, tree, document, []string{inlinedChecksum})
+	out, used, err := code.InlineUsing(ctx, tree, document, []string{checkin.InlinedChecksum})
 	return out, compile.Sources{Trees: used.Trees, Modules: used.Modules}, err
 }
 
-// SaveDocument is compile.Documents.
-func (a adapter) SaveDocument(ctx context.Context, document []byte) (fleet.Digest, error) {
+// documents is compile.Documents.
+type documents struct{ blobs cas.Store }
+
+// SaveDocument implements compile.Documents.
+func (a documents) SaveDocument(ctx context.Context, document []byte) (fleet.Digest, error) {
 	digest, _, err := a.blobs.Put(ctx, bytes.NewReader(document))
 	return digest, err
 }
 
-// Document is compile.Documents.
-func (a adapter) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
+// Document implements compile.Documents.
+func (a documents) Document(ctx context.Context, d fleet.Digest) ([]byte, error) {
 	return cas.Bytes(ctx, a.blobs, d, maxDocumentBytes)
 }
 
-// show makes a catalog its node's newest in the inventory, in the place of over; nil: of any.
-func (a adapter) show(ctx context.Context, r compile.Result, over *fleet.Digest) error {
-	exported, catalog, err := catalog.Split(r.Document)
-	if err != nil {
-		return err
-	}
-	resources, edges, err := inventory.ParseCatalog(catalog)
-	if err != nil {
-		return err
-	}
-	offered, _, err := inventory.ParseCatalog(append(append([]byte(`{"resources":`), exported...), '}'))
-	if err != nil {
-		return err
-	}
-	resources = withExported(resources, offered)
-	c := r.Compilation
-	return a.store.Catalogs.SaveCatalog(ctx, inventory.Catalog{
-		Origin: inventory.Origin{Producer: serverName()}, ConfigVersion: string(c.Version), CodeID: string(c.Version),
-		Certname: c.Node, Environment: c.Environment, Digest: c.Catalog, Version: c.Version, UUID: c.UUID,
-		Transaction: c.Transaction, CompiledAt: c.FinishedAt, Compilation: c.ID, Attempt: c.Attempts, Over: over, Resources: resources, Edges: edges,
-		Collected: collectedIn(resources, r.Collected),
-	})
+// versions is compile.Versions and compile.Environments.
+type versions struct {
+	library *code.Library
+	rows    code.Store
 }
 
-// withExported adds what a node exports. What it also collects itself is in its
-// catalog, too, and is kept in the form in which others are given it.
-func withExported(resources, offered []inventory.Resource) []inventory.Resource {
-	place := make(map[[2]string]int, len(resources))
-	for i, resource := range resources {
-		place[[2]string{resource.Type, resource.Title}] = i
-	}
-	for _, resource := range offered {
-		resource.Exported = true
-		if i, there := place[[2]string{resource.Type, resource.Title}]; there {
-			resources[i] = resource
-			continue
-		}
-		resources = append(resources, resource)
-	}
-	return resources
-}
-
-// collectedIn keeps what became part of the catalog: code may ask for more.
-func collectedIn(resources []inventory.Resource, collected []compile.Collected) []inventory.Collected {
-	there := make(map[[2]string]bool, len(resources))
-	for _, resource := range resources {
-		there[[2]string{resource.Type, resource.Title}] = !resource.Exported
-	}
-	var kept []inventory.Collected
-	for _, c := range collected {
-		if there[[2]string{c.Type, c.Title}] {
-			kept = append(kept, inventory.Collected(c))
-		}
-	}
-	return kept
-}
-
-// Current is compile.Versions. It asks the rows: a catalog is of the newest
+// Current implements compile.Versions. It asks the rows: a catalog is of the newest
 // version, and the files that its node asks for next are, too.
-func (a adapter) Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error) {
+func (a versions) Current(ctx context.Context, env fleet.Environment) (fleet.Digest, error) {
 	version, err := a.library.Refresh(ctx, env)
 	return version.ID, err
 }
 
-// Environments is compile.Environments.
-func (a adapter) Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error) {
-	versions, err := a.store.Versions.Environments(ctx)
-	current := make(map[fleet.Environment]fleet.Digest, len(versions))
-	for _, v := range versions {
+// Environments implements compile.Environments.
+func (a versions) Environments(ctx context.Context) (map[fleet.Environment]fleet.Digest, error) {
+	deployed, err := a.rows.Environments(ctx)
+	current := make(map[fleet.Environment]fleet.Digest, len(deployed))
+	for _, v := range deployed {
 		current[v.Environment] = v.ID
 	}
 	return current, err
@@ -198,77 +148,15 @@ func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) 
 	return d.library.Remove(ctx, env)
 }
 
-// longPatience is how long an agent is kept on the line that cannot be told to
-// come back. Agents hang up after ten minutes (http_read_timeout).
-const longPatience = 9 * time.Minute
-
-// agentDoor is what the Puppet API asks for.
-type agentDoor struct{ *parts }
-
-// Catalog is puppet.Catalogs.
-func (d agentDoor) Catalog(ctx context.Context, ask puppet.Ask) (puppet.Answer, error) {
-	static := ask.Static && (len(ask.ChecksumTypes) == 0 || slices.Contains(ask.ChecksumTypes, inlinedChecksum))
-	held, ok, err := d.deliver.Held(ctx, ask.Node)
-	if err != nil {
-		return puppet.Answer{}, err
-	}
-	if ok {
-		return d.released(ctx, held, catalog.Stamp{Static: static}, ask.Packed)
-	}
-	question := compile.Ask{
-		Node: ask.Node, Environment: ask.Environment, Transaction: ask.Transaction, Trusted: ask.Trusted, Static: static, Packed: ask.Packed,
-	}
-	if ask.Facts != nil {
-		question.FactsSeq = ask.Facts.Seq
-	}
-	if ask.Stays {
-		question.Patience = longPatience
-	}
-	answer, err := d.catalogs.Catalog(ctx, question)
-	if err != nil {
-		return puppet.Answer{}, err
-	}
-	env := ask.Environment
-	if answer.Held {
-		env = answer.Compilation.Environment
-	} else if err := d.deliver.GivenAgain(ctx, ask.Node, answer.Compilation.Catalog); err != nil {
-		return puppet.Answer{}, err
-	}
-	return puppet.Answer{
-		Document: answer.Catalog, Packed: answer.Packed, Rich: answer.Rich, Environment: env, CodeID: string(answer.Compilation.Version),
-	}, nil
+// environments is puppet.Environments.
+type environments struct {
+	library *code.Library
+	rows    code.Store
 }
 
-// defaultEnvironment is what a node gets that does not ask for one.
-const defaultEnvironment fleet.Environment = "production"
-
-// NodeEnvironment is puppet.Environments: groups decide; where they say nothing,
-// or leave it to the agent, a node gets the environment that it asks for.
-func (d agentDoor) NodeEnvironment(ctx context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
-	if release, ok, err := d.deliver.Held(ctx, node); err != nil || ok && release.Head != nil {
-		if err != nil {
-			return "", err
-		}
-		return release.Head.Environment, nil
-	}
-	decided, err := d.groups.environment(ctx, node)
-	if err != nil {
-		return "", err
-	}
-	env := cmp.Or(decided, requested, defaultEnvironment)
-	_, err = d.library.Refresh(ctx, env)
-	switch {
-	case fault.Of(err) != fault.NotFound || err == nil:
-		return env, err
-	case decided != "":
-		return "", fault.New(fault.Invalid, "groups give %s the environment %s, which has no code; deploy it, or see `tutti group explain %s`", node, env, node)
-	}
-	return "", fault.New(fault.NotFound, "Could not find environment '%s'", env)
-}
-
-// ListEnvironments is puppet.Environments.
-func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppet.EnvironmentSettings, error) {
-	versions, err := d.store.Versions.Environments(ctx)
+// ListEnvironments implements puppet.Environments.
+func (d environments) ListEnvironments(ctx context.Context) ([]puppet.EnvironmentSettings, error) {
+	versions, err := d.rows.Environments(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +178,7 @@ func (d agentDoor) ListEnvironments(ctx context.Context) ([]puppet.EnvironmentSe
 }
 
 // serverFacts is $server_facts: who compiles.
-func (p *parts) serverFacts() func(fleet.Environment) json.RawMessage {
+func serverFacts() func(fleet.Environment) json.RawMessage {
 	name, address := serverName(), outwardAddress()
 	return func(env fleet.Environment) json.RawMessage {
 		facts, _ := json.Marshal(map[string]string{
@@ -322,3 +210,20 @@ func outwardAddress() string {
 	}
 	return "127.0.0.1"
 }
+
+// What some ports ask lies in more than one area of the store.
+type (
+	wantsAndStandings struct {
+		*sql.Queue
+		*sql.Wants
+	}
+	wantsAndReadings struct {
+		*sql.Queue
+		*sql.Reusables
+	}
+	givenAndReported struct {
+		*sql.Deliveries
+		*sql.Releases
+		*sql.Reports
+	}
+)

@@ -24,7 +24,7 @@ func TestEnvironmentsSayWhereTheirCodeBegins(t *testing.T) {
 	for env, conf := range map[fleet.Environment]string{"plain": "", "moved": "manifest = site.pp\n", "variable": "manifest = $confdir/x\n"} {
 		deployConf(t, p, env, conf)
 	}
-	list, err := agentDoor{p}.ListEnvironments(t.Context())
+	list, err := environments{p.library, p.store.Versions}.ListEnvironments(t.Context())
 	if err != nil || len(list) != len(want) {
 		t.Fatalf("%v, %v", list, err)
 	}

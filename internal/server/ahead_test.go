@@ -102,7 +102,7 @@ func TestAServedFileThatChangesReachesWhoHasIt(t *testing.T) {
 	if h.node != heldNode || h.pointer.Catalog == before.Catalog {
 		t.Errorf("told %s of %+v, want %s and another catalog than %s", h.node, h.pointer, heldNode, before.Catalog)
 	}
-	document, err := adapter{w.p}.Document(t.Context(), h.pointer.Catalog)
+	document, err := documents{w.p.blobs}.Document(t.Context(), h.pointer.Catalog)
 	w.must(err)
 	if sum := string(fleet.DigestOf([]byte("second page\n"))); !strings.Contains(string(document), sum) {
 		t.Errorf("the catalog lacks the checksum %s of the new file:\n%s", sum, document)

@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/pki"
@@ -44,39 +44,48 @@ func (p *parts) checkTruster(c Config) error {
 	return nil
 }
 
-// Trusted is puppetapi.Truster: what a node's certificate says of it, and what
-// the operator's program knows besides.
-func (d agentDoor) Trusted(ctx context.Context, node fleet.Certname, cert *x509.Certificate) (json.RawMessage, error) {
-	if cert == nil {
-		var err error
-		if cert, err = d.issued(ctx, node); err != nil {
-			return nil, err
-		}
-	}
-	command := d.config.Load().TrustedExternalCommand
-	if command == "" {
-		return d.ca.Trusted(cert, nil)
-	}
-	program, err := d.trusters.TrustedExternal(command)
-	if err != nil {
-		return nil, err
-	}
-	external, err := program.External(ctx, node)
-	if err != nil {
-		return nil, err
-	}
-	return d.ca.Trusted(cert, external)
+// openTrust makes what says who nodes are, and which groups they are in.
+func (p *parts) openTrust() {
+	p.trust = checkin.Trust{Authority: p.ca, External: p.external}
+	p.groups = classify.NewService(classify.ServiceParts{
+		Store: p.store.Groups, Known: checkin.Known{Inventory: p.store.Facts, Trust: p.trust}, Program: p.nodeClassifier, Log: p.log.Logger,
+	})
 }
 
-// issued is the certificate that a node has.
-func (d agentDoor) issued(ctx context.Context, node fleet.Certname) (*x509.Certificate, error) {
-	entry, err := d.ca.Certificate(ctx, node)
+// external asks the operator's program for trusted data, if there is one.
+func (p *parts) external(ctx context.Context, node fleet.Certname) (json.RawMessage, error) {
+	command := p.config.Load().TrustedExternalCommand
+	if command == "" {
+		return nil, nil
+	}
+	program, err := p.trusters.TrustedExternal(command)
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode(entry.PEM)
-	if block == nil {
-		return nil, fault.New(fault.Internal, "the stored certificate of %s is not PEM", node)
+	return program.External(ctx, node)
+}
+
+// nodeClassifier is the operator's program that classifies nodes, if there is one.
+func (p *parts) nodeClassifier() (classify.Program, error) {
+	path := p.config.Load().ExternalNodeClassifier
+	if path == "" {
+		return classify.Program{}, nil
 	}
-	return x509.ParseCertificate(block.Bytes)
+	program, err := p.programs.NodeClassifier(path)
+	if err != nil {
+		return classify.Program{}, err
+	}
+	return classify.Program{Path: path, Classify: program.Classification}, nil
+}
+
+// checkNodeClassifier refuses a program that cannot be run, at the start rather
+// than at the first node.
+func (p *parts) checkNodeClassifier(c Config) error {
+	if c.ExternalNodeClassifier == "" {
+		return nil
+	}
+	if _, err := p.programs.NodeClassifier(c.ExternalNodeClassifier); err != nil {
+		return bad("external_node_classifier", "%s", fault.Detail(err))
+	}
+	return nil
 }

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // After a restore nothing is released before somebody says so: what ran is paused, and what a freeze would have let go by itself. What was
@@ -70,4 +73,20 @@ func TestReleasesArePausedAfterARestore(t *testing.T) {
 			t.Errorf("release %d was resumed: %s, %q until %s, %v", id, r.State, r.Hold, r.Until, err)
 		}
 	}
+}
+
+// openStore opens a store and closes it with the test.
+func openStore(t *testing.T) *sql.Store {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	store, err := sql.Open(t.Context(), sql.Config{Path: filepath.Join(t.TempDir(), "tutti.db")}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
 }

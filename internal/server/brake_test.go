@@ -1,19 +1,14 @@
 package server
 
 import (
-	"bytes"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/catalog"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/policy"
-	"github.com/tutti-project/tutti/internal/protocol/puppet"
-	"github.com/tutti-project/tutti/internal/store/blobdir"
 )
 
 const (
@@ -74,7 +69,7 @@ func TestACatalogThatLostAllIsHeldFromAStockAgent(t *testing.T) {
 	if more := w.compiled(); more != n || n != 2 {
 		t.Errorf("%d compilations, then %d; want 2", n, more)
 	}
-	release, ok, err := agentDoor{w.p}.Released(t.Context(), heldNode)
+	release, ok, err := w.p.checkin.HeldAt(t.Context(), heldNode)
 	if err != nil || !ok || release.Version != first {
 		t.Errorf("its files are of %+v (%v, %v), want of %s", release, ok, err, first)
 	}
@@ -182,9 +177,12 @@ func TestAHoldOverAnEnvironment(t *testing.T) {
 	w := newDeliverWorld(t)
 	w.deploy(fourNotifies)
 	w.gives("at first", heldNode, "four")
-	moved := puppet.Ask{Node: heldNode, Environment: "testing", Requested: "testing", Trusted: []byte(`{}`), Stays: true, Static: true}
+	moved := checkin.Visit{
+		Request: checkin.Request{Node: heldNode, Requested: "testing", Stays: true, Static: true},
+		Place:   checkin.Place{Environment: "testing"}, Trusted: []byte(`{}`),
+	}
 	w.deployTo("testing", map[string]string{"manifests/site.pp": nothing})
-	answer, err := agentDoor{w.p}.Catalog(t.Context(), moved)
+	answer, err := w.p.checkin.Catalog(t.Context(), moved)
 	if err != nil || answer.Environment != "production" {
 		t.Errorf("given a catalog of %s (%v), want the one that it has", answer.Environment, err)
 	}
@@ -263,62 +261,5 @@ func TestTheBrakeAndReleasedMode(t *testing.T) {
 	}
 	if got := w.gives("released", heldNode, "resources"); got.CodeID != string(emptied) {
 		t.Errorf("given version %s, want what was released", got.CodeID)
-	}
-}
-
-// Previews and releases name what loses all or most, and policies see it.
-func TestFindingsOfLosses(t *testing.T) {
-	t.Parallel()
-	blobs, err := blobdir.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	document := func(resources int) fleet.Digest {
-		t.Helper()
-		text := `{"name":"a","resources":[{"type":"Stage","title":"main"},{"type":"Class","title":"main"}`
-		for i := range resources {
-			text += fmt.Sprintf(`,{"type":"Notify","title":"%d"}`, i)
-		}
-		normal, _, err := catalog.Normalise([]byte(text+"]}"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		digest, _, err := blobs.Put(t.Context(), bytes.NewReader(normal))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return digest
-	}
-	groups, err := newComparing(blobs, nil, deliver.Limits{Hold: 0, Warn: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	four := document(4)
-	for number, left := range []int{0, 1, 2, 0} {
-		if _, err := groups.Add(t.Context(), uint32(number), fleet.Certname(fmt.Sprint("web-", number)), four, document(left)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found := map[string]int{}
-	rule, err := policy.Compile(policy.Rule{
-		Name: "r", Definition: policy.Definition{Effect: policy.Deny, Message: "m", When: `change.kind in ["lost-all", "lost-most"]`},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	subject := policy.Subject{Environment: "production"}
-	verdict, err := policy.Judge(t.Context(), []policy.Compiled{rule}, nil, subject, func(yield func(policy.Change, error) bool) {
-		for g, err := range groups.Groups(func(n uint32) string { return fmt.Sprint("web-", n) }) {
-			found[g.Change.Change] += len(g.Nodes)
-			if !yield(changeOf(g.Change, g.Nodes, false), err) {
-				return
-			}
-		}
-	})
-	if err != nil || len(verdict.Findings) != 1 || verdict.Findings[0].Nodes != 3 {
-		t.Errorf("the policy found %+v, %v; want three nodes", verdict.Findings, err)
-	}
-	if found[deliver.LostAll] != 2 || found[deliver.LostMost] != 1 {
-		t.Errorf("findings %v, want two that lost all and one that lost most", found)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/classify/classifytest"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -29,7 +30,7 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := openParts(t, func(*Config) {})
 	facts := []byte(`{"os":{"family":"Debian"}}`)
-	given, err := p.groups.Classify(t.Context(), "web-1", "production", facts, nil)
+	given, err := (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil)
 	if err != nil || given.Classes != nil || given.Parameters != nil || given.Data != nil {
 		t.Errorf("without groups: %s, %v", given, err)
 	}
@@ -37,7 +38,7 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: g}}); err != nil {
 		t.Fatal(err)
 	}
-	given, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil)
+	given, err = (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil)
 	if err != nil || !strings.Contains(string(given.Classes), `"port":80`) || string(given.Parameters) != `{"site":"north"}` ||
 		string(given.Data) != `{"ssh::server::ciphers":["aes"]}` {
 		t.Errorf("with a group: %s, %v", given, err)
@@ -47,7 +48,7 @@ func TestAChangeOfGroupsCountsAtOnce(t *testing.T) {
 	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: other}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = p.groups.Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
+	if _, err = (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", facts, nil); fault.Of(err) != fault.Invalid || !strings.Contains(err.Error(), `variable $site is "north" from group "Group 001"`) {
 		t.Errorf("with a conflict: %v", err)
 	}
 }
@@ -61,18 +62,18 @@ func TestAnExternalClassifierDecidesInsteadOfGroups(t *testing.T) {
 	if _, err := p.store.Groups.ChangeGroups(t.Context(), []classify.Change{{Kind: classify.Create, Group: classifytest.Sample(1)}}); err != nil {
 		t.Fatal(err)
 	}
-	given, err := p.groups.Classify(t.Context(), "web-1", "production", nil, nil)
+	given, err := (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-1", "production", nil, nil)
 	if err != nil || string(given.Classes) != `{"ntp":{"n":1.0}}` || string(given.Parameters) != `{"site":"east"}` || given.Data != nil {
 		t.Errorf("got %s, %v", given, err)
 	}
-	if env, err := p.groups.environment(t.Context(), "web-1"); env != "test" || err != nil {
+	if env, err := p.groups.Environment(t.Context(), "web-1"); env != "test" || err != nil {
 		t.Errorf("environment %s, %v", env, err)
 	}
 	e, err := p.groups.Explain(t.Context(), "web-1")
 	if err != nil || len(e.Members) != 1 || e.Members[0].Name != classify.ExternalName || len(e.Result.Origins) != 4 {
 		t.Errorf("explained %+v, %v", e, err)
 	}
-	if _, err := p.groups.Classify(t.Context(), "web-2", "production", nil, nil); fault.Of(err) != fault.Invalid {
+	if _, err := (checkin.Classes{Groups: p.groups}).Classify(t.Context(), "web-2", "production", nil, nil); fault.Of(err) != fault.Invalid {
 		t.Errorf("a node that it does not know: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -20,7 +21,6 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/protocol/puppet"
 )
 
 // deliverWorld is a server without its doors that compiles one small manifest.
@@ -53,7 +53,7 @@ func newDeliverWorld(t *testing.T, change ...func(*Config)) *deliverWorld {
 			t.Error(err)
 		}
 	})
-	w := &deliverWorld{t, p, deliveryDoor{p, p.deliver}}
+	w := &deliverWorld{t, p, p.deliveries()}
 	w.facts(heldNode, "web")
 	return w
 }
@@ -109,11 +109,16 @@ func manifest(word string) string {
 }
 
 // asks is what a stock agent is answered; text is the whole catalog, or the error.
-func (w *deliverWorld) asks(node fleet.Certname) (answer puppet.Answer, text string) {
+func (w *deliverWorld) asks(node fleet.Certname) (answer checkin.Answer, text string) {
 	w.Helper()
 	trusted := fmt.Appendf(nil, `{"authenticated":"remote","certname":%q,"extensions":{},"external":{},"hostname":"web-1","domain":"example"}`, node)
-	answer, err := agentDoor{w.p}.Catalog(w.Context(), puppet.Ask{
-		Node: node, Environment: "production", Requested: "production", Transaction: uuid.NewString(), Trusted: trusted, Stays: true, Static: true,
+	place, err := w.p.places.Of(w.Context(), node, "production")
+	if err != nil {
+		return answer, fault.Of(err).String() + ": " + fault.Detail(err)
+	}
+	answer, err = w.p.checkin.Catalog(w.Context(), checkin.Visit{
+		Request: checkin.Request{Node: node, Requested: "production", Transaction: uuid.NewString(), Stays: true, Static: true},
+		Place:   place, Trusted: trusted,
 	})
 	if err != nil {
 		return answer, fault.Of(err).String() + ": " + fault.Detail(err)
@@ -121,7 +126,7 @@ func (w *deliverWorld) asks(node fleet.Certname) (answer puppet.Answer, text str
 	return answer, string(answer.Document)
 }
 
-func (w *deliverWorld) gives(what string, node fleet.Certname, want string) puppet.Answer {
+func (w *deliverWorld) gives(what string, node fleet.Certname, want string) checkin.Answer {
 	w.Helper()
 	answer, text := w.asks(node)
 	if !strings.Contains(text, want) {
@@ -174,12 +179,12 @@ func TestReleasedMode(t *testing.T) {
 	if string(again.Document) != string(first.Document) || w.p.dispatch.Stats().Done != compiled {
 		t.Errorf("not what it had, or something was compiled: %s\n%s", again.Document, first.Document)
 	}
-	release, ok, err := agentDoor{w.p}.Released(t.Context(), heldNode)
-	if err != nil || !ok || release != (puppet.Release{Environment: "production", Version: one}) {
+	release, ok, err := w.p.checkin.HeldAt(t.Context(), heldNode)
+	if err != nil || !ok || release != (checkin.Code{Environment: "production", Version: one}) {
 		t.Errorf("files: %+v %v %v", release, ok, err)
 	}
-	if env, err := (agentDoor{w.p}).NodeEnvironment(t.Context(), heldNode, "elsewhere"); err != nil || env != "production" {
-		t.Errorf("environment: %s %v", env, err)
+	if place, err := w.p.places.Of(t.Context(), heldNode, "elsewhere"); err != nil || place.Environment != "production" {
+		t.Errorf("environment: %s %v", place.Environment, err)
 	}
 
 	ready := w.stage(two, "t-1")
@@ -242,8 +247,8 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 	_, err = w.p.store.Queue.Prune(w.Context(), far)
 	w.must(err)
 	for _, version := range versions {
-		if r := w.door.version(w.Context(), "production", string(version)); r.err != nil {
-			w.Errorf("version %s: %v", version.Short(), r.err)
+		if _, err := w.door.Version(w.Context(), "production", string(version)); err != nil {
+			w.Errorf("version %s: %v", version.Short(), err)
 		}
 	}
 	kept := map[fleet.Digest]bool{}
@@ -266,7 +271,7 @@ func TestReleasedWithoutAGeneration(t *testing.T) {
 	version := w.deploy(manifest("one"))
 	w.mode(deliver.ModeSet{Group: string(classify.RootID), Mode: deliver.Released, By: "ann"})
 	w.gives("nothing released", heldNode, "conflict: web-1.example is in released mode and no catalog was released to it yet; release one: tutti catalog release web-1.example --version")
-	if _, ok, err := (agentDoor{w.p}).Released(t.Context(), heldNode); ok || err != nil {
+	if _, ok, err := w.p.checkin.HeldAt(t.Context(), heldNode); ok || err != nil {
 		t.Errorf("its files are held: %v", err)
 	}
 	w.release(w.stage(version, "t-1"))

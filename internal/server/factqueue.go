@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -14,18 +17,23 @@ import (
 // openIntake wires what takes facts apart from runs.
 func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
-		Store: p.store.FactQueue, Inventory: factShelf{p}, Watch: p.store.Reusables, Log: p.log.Logger,
+		Store: p.store.FactQueue, Inventory: factShelf{p.places, p.trust, p.store.Facts, p.log.Logger}, Watch: p.store.Reusables, Log: p.log.Logger,
 	}, factqueue.Config{QueueBytes: c.FactsQueueBytes})
 	return err
 }
 
 // factShelf is factqueue.Inventory: the store's facts, without what servers add to them.
-type factShelf struct{ *parts }
+type factShelf struct {
+	places checkin.Environments
+	trust  checkin.Trust
+	store  inventory.FactStore
+	log    *slog.Logger
+}
 
 // SaveFacts implements factqueue.Inventory. What the node's certificate says of it is stored
 // with its facts, if it is known, as with those that come with a run.
 func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.Stored, error) {
-	env, err := s.environmentOf(ctx, set)
+	env, err := s.places.OfFacts(ctx, set.Node, set.Environment)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -37,7 +45,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	if set.AcceptedAt.IsZero() {
 		facts.ReceivedAt = time.Now()
 	}
-	trusted, err := agentDoor(s).Trusted(ctx, set.Node, nil)
+	trusted, err := s.trust.Trusted(ctx, set.Node, nil)
 	switch {
 	case err == nil:
 		facts, err = facts.WithTrusted(trusted)
@@ -47,7 +55,7 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	case fault.Of(err) != fault.NotFound:
 		s.log.WarnContext(ctx, "facts are stored without trusted data, which is not known now", "node", set.Node, "err", err)
 	}
-	saved, changed, err := s.store.Facts.SaveFacts(ctx, facts)
+	saved, changed, err := s.store.SaveFacts(ctx, facts)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -56,33 +64,9 @@ func (s factShelf) SaveFacts(ctx context.Context, set factqueue.Set) (factqueue.
 	return out, err
 }
 
-// environmentOf is the one that is known of the node: its runs say it. Only of a new
-// node counts what it asks for.
-func (s factShelf) environmentOf(ctx context.Context, set factqueue.Set) (fleet.Environment, error) {
-	node, err := s.store.Nodes.Node(ctx, set.Node)
-	if err == nil && node.Environment != "" {
-		return node.Environment, nil
-	}
-	if err != nil && fault.Of(err) != fault.NotFound {
-		return "", err
-	}
-	env, err := agentDoor(s).NodeEnvironment(ctx, set.Node, set.Environment)
-	if err != nil { // it has no code, or groups cannot say it yet
-		return orDefault(set.Environment), nil //nolint:nilerr // that is the answer
-	}
-	return env, nil
-}
-
-func orDefault(env fleet.Environment) fleet.Environment {
-	if env == "" {
-		return defaultEnvironment
-	}
-	return env
-}
-
 // Facts implements factqueue.Inventory.
 func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.Stored, error) {
-	facts, err := s.store.Facts.Facts(ctx, node)
+	facts, err := s.store.Facts(ctx, node)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
@@ -91,7 +75,7 @@ func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.St
 
 // nodesOwn is what of stored facts the node itself said.
 func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
-	values, err := inventory.WithoutTrusted(f.Values)
+	values, err := facts.WithoutTrusted(f.Values)
 	return factqueue.Stored{Seq: f.Seq, Set: factqueue.Set{
 		Node: f.Certname, Environment: f.Environment, Number: f.Number, Timestamp: f.Timestamp, AcceptedAt: f.ProducedAt, Values: values, Digest: fleet.DigestOf(values),
 	}}, err

@@ -80,7 +80,7 @@ func TestACheckThatNeverEndsHoldsUpNobody(t *testing.T) {
 	for i := range 3 {
 		node := fleet.Certname(fmt.Sprintf("bad-%d.example", i))
 		w.facts(node, "bad")
-		order, _, err := compile.Orders{Inputs: adapter{w.p}}.Build(t.Context(), compile.Compilation{Node: node, Environment: "bad", Version: version})
+		order, _, err := compile.Orders{Inputs: asTold{w.p.store.Facts}}.Build(t.Context(), compile.Compilation{Node: node, Environment: "bad", Version: version})
 		w.must(err)
 		go func() { _, _ = checks.Compile(t.Context(), order) }() // it ends with the test
 	}

@@ -121,7 +121,7 @@ func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
 
 // pruneTrees removes the directories of versions that no environment uses now.
 func (p *parts) pruneTrees(ctx context.Context) (int, error) {
-	current, err := adapter{p}.Environments(ctx)
+	current, err := p.versions().Environments(ctx)
 	if err != nil {
 		return 0, err
 	}

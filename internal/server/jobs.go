@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/target"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -26,7 +27,7 @@ func (p *parts) openJobs(c Config) error {
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
 	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
-		Store: p.store.Jobs, Sender: sender{p}, Resolver: targets{p}, Graph: appgraph.Service{Store: p.store.Catalogs}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
+		Store: p.store.Jobs, Sender: sender{p}, Resolver: p.resolver, Graph: appgraph.Service{Store: p.store.Catalogs}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
 		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
 	}, settings)
 	if err == nil {
@@ -36,6 +37,23 @@ func (p *parts) openJobs(c Config) error {
 		p.jobFigures()
 	}
 	return err
+}
+
+// openTargets makes what says who is meant.
+func (p *parts) openTargets() {
+	p.resolver = target.Resolver{
+		Stored: p.store.Groups, Standings: p.store.Wants, Groups: p.members, Inventory: p.store.Queries, Applications: appgraph.Service{Store: p.store.Catalogs}, Certificates: p.store.Authority, Connected: p.connected,
+	}
+}
+
+// connected is the nodes whose agents are connected.
+func (p *parts) connected() (nodes []fleet.Certname) {
+	for _, who := range p.broker.Presences() {
+		if who.URI == agentOf(who.Certname) && who.Party == broker.Node {
+			nodes = append(nodes, who.Certname)
+		}
+	}
+	return nodes
 }
 
 // sender is job.Sender: the broker brings orders to agents.

@@ -332,7 +332,7 @@ func TestTargets(t *testing.T) {
 		"several ways":   {job.Targets{Nodes: []fleet.Certname{"x"}, Query: `certname = "web-1"`, Group: string(group)}, "[db-1 db-2 web-1 x]"},
 		"nobody at last": {job.Targets{Nodes: []fleet.Certname{"x"}, Exclude: []fleet.Certname{"x"}}, "[]"},
 	} {
-		got, err := targets{s.parts}.Resolve(t.Context(), c.targets)
+		got, err := s.resolver.Resolve(t.Context(), c.targets)
 		if err != nil || fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, %v; want %s", what, got, err, c.want)
 		}
@@ -346,7 +346,7 @@ func TestTargets(t *testing.T) {
 		"no certname":     {job.Targets{Query: `facts[name] { certname = "db-1" }`}, fault.Invalid},
 		"no such group":   {job.Targets{Group: "nothing"}, fault.NotFound},
 	} {
-		if got, err := (targets{s.parts}).Resolve(t.Context(), c.targets); err == nil || fault.Of(err) != c.want {
+		if got, err := s.resolver.Resolve(t.Context(), c.targets); err == nil || fault.Of(err) != c.want {
 			t.Errorf("%s: %v, %v", what, got, err)
 		}
 	}

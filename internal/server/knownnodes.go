@@ -92,27 +92,3 @@ func (p *parts) endRuns(ctx context.Context, why string, nodes ...fleet.Certname
 		p.log.WarnContext(ctx, "the runs of nodes that are gone could not be ended; they end by time", "count", len(nodes), "why", why, "err", err)
 	}
 }
-
-// revokedNames is the nodes that had a certificate and have no good one.
-func (p *parts) revokedNames(ctx context.Context, among map[fleet.Certname]bool) ([]fleet.Certname, error) {
-	revoked, err := p.store.Authority.Revoked(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[fleet.Certname]bool{}
-	var names []fleet.Certname
-	for _, c := range revoked {
-		if !among[c.Certname] || seen[c.Certname] {
-			continue
-		}
-		seen[c.Certname] = true
-		now, err := p.store.Authority.Certificate(ctx, c.Certname)
-		switch {
-		case err != nil && fault.Of(err) != fault.NotFound:
-			return nil, err
-		case err != nil || !now.RevokedAt.IsZero():
-			names = append(names, c.Certname)
-		}
-	}
-	return names, nil
-}

@@ -98,7 +98,7 @@ func TestNodesThatLeaveEndTheirRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	all, err := targets{s.parts}.Resolve(ctx, job.Targets{All: true})
+	all, err := s.resolver.Resolve(ctx, job.Targets{All: true})
 	if diff := cmp.Diff([]fleet.Certname{"again.example", "good.example", "purged.example"}, all); diff != "" || err != nil {
 		t.Errorf("all nodes, %v (-want +got):\n%s", err, diff)
 	}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/rate"
 )

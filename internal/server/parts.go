@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -33,6 +35,7 @@ import (
 	"github.com/tutti-project/tutti/internal/store/backup"
 	"github.com/tutti-project/tutti/internal/store/blobdir"
 	"github.com/tutti-project/tutti/internal/store/sql"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // parts is everything a server is made of, opened but not started.
@@ -48,7 +51,14 @@ type parts struct {
 	trees     *worktree.Worktree
 	ca        *pki.Authority
 	door      atomic.Pointer[door] // the listeners, from when they are open
-	groups    *classifier
+	trust     checkin.Trust
+	groups    *classify.Service
+	places    checkin.Environments
+	results   *checkin.Results
+	wants     checkin.Wants
+	checkin   checkin.Service
+	members   target.Groups
+	resolver  target.Resolver
 	signers   *hook.Runner // of the autosign policy; strangers make it run
 	trusters  *hook.Runner // of external trusted data; nodes wait for it
 	programs  *hook.Runner // of the external node classifier
@@ -71,6 +81,7 @@ type parts struct {
 	bodies    *budget
 	jobs      *job.Service
 	previews  *preview.Service
+	judge     preview.Judge
 	releases  *release.Service
 	policies  *policy.Service
 	events    *event.Service
@@ -126,13 +137,17 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.checkNodeClassifier(c); err != nil {
 		return p, err
 	}
+	p.openTrust()
+	p.openDeliver() //nolint:contextcheck // its figures are asked for later
+	p.openTargets()
 	if err = p.openCompiler(c); err != nil {
 		return p, err
 	}
+	p.openCheckin()
 	if err = p.openIntake(ctx, c); err != nil {
 		return p, err
 	}
-	if err = p.openDeliver(); err != nil { //nolint:contextcheck // its figures are asked for later
+	if err = p.openHinter(); err != nil {
 		return p, err
 	}
 	if err = p.openJobs(c); err != nil {
@@ -212,10 +227,10 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if limits.Grants, limits.Granted, err = grants(c); err != nil {
 		return err
 	}
-	p.ruby = ruby.New(limits, p.trees, questions{p.store.Queries}, p.log.Logger)
-	known := adapter{p}
-	p.groups = &classifier{parts: p}
-	orders := compile.Orders{Inputs: known, Classifier: p.groups, ServerFacts: p.serverFacts(), Trust: trust{p}}
+	p.ruby = ruby.New(limits, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
+	orders := compile.Orders{
+		Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts(), Trust: checkin.Issued{Trust: p.trust},
+	}
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
 	limits.Workers = slots
@@ -228,7 +243,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store.Queue, Compiler: p.ruby, Orders: orders, Documents: known, Finisher: known, Results: known, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
+		Queue: p.store.Queue, Compiler: p.ruby, Orders: orders, Documents: documents{p.blobs}, Finisher: inliner{p.library}, Results: p.results, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
 		Reuser: reuser, Verifier: p.verifier, History: p.store.Queue, Turns: p.store.Queue,
 		Finished: p.compiled, Log: p.log.Logger,
 	}, settings)
@@ -240,18 +255,21 @@ func (p *parts) openCompiler(c Config) (err error) {
 	}
 	service := compile.DefaultService()
 	service.Patience = c.CompilePatience
-	p.packs = compile.NewPacks(known, packedBytes)
+	p.packs = compile.NewPacks(documents{p.blobs}, packedBytes)
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store.Queue, Versions: known, Documents: known, Packs: p.packs, Reuser: reuser, Pauses: p.store.Queue, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
+		Queue: p.store.Queue, Versions: p.versions(), Documents: documents{p.blobs}, Packs: p.packs, Reuser: reuser, Pauses: p.store.Queue, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
 	}, service)
 	if err != nil {
 		return err
 	}
 	p.warmer, err = compile.NewWarmer(compile.WarmerParts{
-		Compiler: p.ruby, History: p.store.Queue, Orders: orders, Environments: known, Log: p.log.Logger,
+		Compiler: p.ruby, History: p.store.Queue, Orders: orders, Environments: p.versions(), Log: p.log.Logger,
 	}, compile.DefaultWarmer())
 	return err
 }
+
+// versions is what compile asks of deployed code.
+func (p *parts) versions() versions { return versions{p.library, p.store.Versions} }
 
 // workerName is the same after a restart, and no other server's.
 func (p *parts) workerName() string {

@@ -40,7 +40,7 @@ func (d releaseDoor) Difference(ctx context.Context, targets []release.Target) (
 			return none, api.Vanishing{}, err
 		}
 	}
-	fleetWide, err := compared.So(maxDifferences, func(number uint32) string { return string(names[number]) })
+	fleetWide, err := compared.Fleet(maxDifferences, func(number uint32) string { return string(names[number]) })
 	if err != nil {
 		return none, api.Vanishing{}, err
 	}

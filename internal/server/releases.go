@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -14,16 +13,16 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store.Releases, Previews: releasePreviews{p}, Delivery: releaseDelivery{p}, Runs: releaseRuns{p}, Resolver: releaseTargets{p}, Gate: releaseGate{p}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store: p.store.Releases, Previews: releasePreviews{p}, Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver}, Runs: release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey}, Resolver: releaseTargets{p.resolver}, Gate: release.Policies{Previews: p.judge, Policies: p.policies}, HasRole: p.hasRole, Log: p.log.Logger,
 	})
 }
 
@@ -64,24 +63,24 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 }
 
 // Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
-func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (release.Catalog, error) {
+func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (deliver.Catalog, error) {
 	rows, err := d.store.Queue.Compilations(ctx, []int64{s.Compilation})
 	if err != nil {
-		return release.Catalog{}, err
+		return deliver.Catalog{}, err
 	}
 	if len(rows) == 0 || rows[0].State != compile.Done || rows[0].Catalog != s.Fresh {
-		return release.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
+		return deliver.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
 	}
 	c := rows[0]
 	named := c.UUID
 	if c.Version != p.Version || c.Environment != p.Environment {
 		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
 	}
-	return release.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
+	return deliver.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
 }
 
 // Stands implements release.Previews.
-func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c release.Catalog) (string, error) {
+func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
 	from, err := d.store.Reusables.WithInputs(ctx, c.Compilation)
 	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
@@ -89,8 +88,8 @@ func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c rele
 	if err != nil {
 		return "", err
 	}
-	trusted, err := agentDoor(d).Trusted(ctx, node, nil)
-	if err != nil && fault.Of(err) != fault.NotFound { // it may have no certificate
+	trusted, err := d.trust.Known(ctx, node)
+	if err != nil {
 		return "", err
 	}
 	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{Node: node, Environment: c.Environment, Version: c.Version, Trusted: trusted, Staged: true})
@@ -112,66 +111,11 @@ func (d releasePreviews) Again(ctx context.Context, actor fleet.Actor, p release
 	return made.ID, err
 }
 
-// releaseDelivery is release.Delivery.
-type releaseDelivery struct{ *parts }
-
-// Has implements release.Delivery.
-func (d releaseDelivery) Has(ctx context.Context, node fleet.Certname) (h release.Holding, err error) {
-	standing, _, err := d.deliver.Standing(ctx, node)
-	if err != nil {
-		return h, err
-	}
-	probe := deliver.Order{Catalog: deliver.Catalog{Digest: "-", Environment: "-", Version: "-"}}
-	if _, refused := deliver.Advance(standing, probe, time.Now()); refused != nil {
-		h.Refuses = fault.Detail(refused)
-		if !standing.Pin.At.IsZero() {
-			h.Refuses += "; to release to it: tutti catalog unpin " + string(node)
-		}
-	}
-	switch {
-	case standing.Force != deliver.Released && standing.Newest != nil:
-		h.Catalog, h.Version = standing.Newest.Digest, standing.Newest.Version
-	case standing.Head != nil:
-		h.Catalog, h.Version, h.Generation, h.Release = standing.Head.Digest, standing.Head.Version, standing.Head.Number, standing.Head.Release
-	}
-	return h, nil
-}
-
-// Give implements release.Delivery. The job that comes next is what has the node run: nobody is told to run before.
-func (d releaseDelivery) Give(ctx context.Context, node fleet.Certname, g release.Gift) (int64, error) {
-	given, _, err := d.deliver.Release(ctx, node, deliver.Order{Catalog: deliver.Catalog(g.Catalog), Release: g.Release, By: g.By, Why: g.Why}, deliver.Scheduled)
-	return given.Number, err
-}
-
-// Generations implements release.Delivery.
-func (d releaseDelivery) Generations(ctx context.Context, node fleet.Certname) ([]release.Generation, error) {
-	kept, err := d.store.Deliveries.Generations(ctx, node)
-	list := make([]release.Generation, len(kept))
-	for i, g := range kept {
-		list[i] = release.Generation{Number: g.Number, Release: g.Release, Catalog: release.Catalog(g.Catalog)}
-	}
-	return list, err
-}
-
-// Given implements release.Delivery.
-func (d releaseDelivery) Given(ctx context.Context, id int64) ([]fleet.Certname, error) {
-	return d.store.Releases.GivenBy(ctx, id)
-}
-
-// Applied implements release.Delivery.
-func (d releaseDelivery) Applied(ctx context.Context, node fleet.Certname, transaction string) (string, bool, error) {
-	return d.store.Reports.ReportedCatalog(ctx, node, transaction)
-}
-
 // releaseTargets is release.Resolver.
-type releaseTargets struct{ *parts }
+type releaseTargets struct{ target.Resolver }
 
-// Resolve implements release.Resolver.
-func (d releaseTargets) Resolve(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
-	return targets(d).Resolve(ctx, job.Targets{Nodes: certnames(t.Nodes), Group: t.Group, Query: t.Query, All: t.All, Exclude: certnames(t.Exclude)})
-}
-
-// Members implements release.Resolver.
-func (d releaseTargets) Members(ctx context.Context, group string) ([]fleet.Certname, error) {
-	return targets(d).Resolve(ctx, job.Targets{Group: group})
+// Resolve implements release.Resolver. Releases name no applications.
+func (t releaseTargets) Resolve(ctx context.Context, wanted api.JobTargets) ([]fleet.Certname, error) {
+	wanted.App = ""
+	return t.Named(ctx, wanted)
 }

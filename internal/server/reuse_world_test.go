@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/catalog"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
@@ -27,7 +28,6 @@ import (
 type reuseWorld struct {
 	t      *testing.T
 	p      *parts
-	known  adapter
 	orders compile.Orders
 	fresh  *freshCompiler
 
@@ -66,10 +66,10 @@ func newReuseWorld(t *testing.T) *reuseWorld {
 		}
 	})
 	w := &reuseWorld{
-		t: t, p: p, known: adapter{p}, fresh: newFreshCompiler(t, questions{p.store.Queries}),
+		t: t, p: p, fresh: newFreshCompiler(t, checkin.Questions{Asker: p.store.Queries}),
 		env: filepath.Join(t.TempDir(), "env"), base: filepath.Join(t.TempDir(), "base"), facts: map[fleet.Certname]map[string]any{},
 	}
-	w.orders = compile.Orders{Inputs: w.known, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	w.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts()}
 	for path, text := range reuseControlRepo {
 		w.write(path, text)
 	}
@@ -213,7 +213,7 @@ func (w *reuseWorld) compiledFresh() (catalogs map[fleet.Certname]string, docume
 			w.t.Logf("%s does not compile: %.200s", reuseNodes[i], result.failed)
 			continue
 		}
-		inlined, _, err := w.known.Inline(w.t.Context(), "production", w.version, result.outcome.Catalog)
+		inlined, _, err := inliner{w.p.library}.Inline(w.t.Context(), "production", w.version, result.outcome.Catalog)
 		w.must(err)
 		result.outcome.Catalog = inlined
 		document, digest, err := catalog.Normalise(result.outcome.Catalog, result.outcome.Exported)
@@ -227,14 +227,14 @@ func (w *reuseWorld) compiledFresh() (catalogs map[fleet.Certname]string, docume
 func (w *reuseWorld) check(what string) bool {
 	w.t.Helper()
 	got := w.current()
-	want, documents := w.compiledFresh()
+	want, texts := w.compiledFresh()
 	if maps.Equal(got, want) {
 		return true
 	}
 	for _, node := range slices.Sorted(maps.Keys(want)) {
 		if got[node] != want[node] {
-			old, err := w.known.Document(w.t.Context(), fleet.Digest(got[node]))
-			w.t.Errorf("after %s: %s is given %.12s, a fresh compilation gives %.12s; (%v) ours:\n%.4000s\nfresh:\n%.4000s", what, node, got[node], want[node], err, old, documents[node])
+			old, err := documents{w.p.blobs}.Document(w.t.Context(), fleet.Digest(got[node]))
+			w.t.Errorf("after %s: %s is given %.12s, a fresh compilation gives %.12s; (%v) ours:\n%.4000s\nfresh:\n%.4000s", what, node, got[node], want[node], err, old, texts[node])
 		}
 	}
 	return false

@@ -38,9 +38,9 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	c := p.config.Load()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Code: codeDoor{p}, Blobs: p.blobs, Nodes: knownNodes{p.store.Nodes, p}, Presences: presences{p}, Runs: p.store.Reports,
-		Breakages: p.store.Queue, Facts: p.store.Facts, Catalogs: p.store.Catalogs, Inputs: inputsDoor{p}, Deliveries: deliveryDoor{p, p.deliver}, Reports: p.store.Reports, Events: p.events,
-		Inventory: p.store.Queries, Groups: p.store.Groups, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store.Jobs, Previews: p.previews, Applications: appgraph.Service{Store: p.store.Catalogs}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: judge{p},
-		Compiling: compileDoor{p.store.Queue, p}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
+		Breakages: p.store.Queue, Facts: p.store.Facts, Catalogs: p.store.Catalogs, Inputs: inputsDoor{p}, Deliveries: p.deliveries(), Reports: p.store.Reports, Events: p.events,
+		Inventory: p.store.Queries, Groups: p.store.Groups, Classifier: p.groups, Tasks: taskDoor{p}, Jobs: p.jobs, JobFiles: p.store.Jobs, Previews: p.previews, Applications: appgraph.Service{Store: p.store.Catalogs}, Releases: releaseDoor{p, p.releases}, Policies: p.policies, PreviewJudge: p.judge,
+		Compiling: compileDoor{p.store.Queue, p.wants}, Verifying: verifyDoor{p}, Usages: &usages{parts: p},
 		Access: p.access, Audit: p.audit, AuditLog: p.store.Audit, AuditChain: p.chain, AuditReads: func() bool { return p.config.Load().AuditReads },
 		Scopes: scopes{p.store.Queries}, Entry: entryOf, RequestID: requestID, NoteActor: noteActor, Streams: streams, Stopping: p.stopping, Log: p.log.Logger,
 	})
@@ -49,8 +49,8 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	}
 	factsRate := factsRate(c) // one, however they come
 	puppet := puppetapi.New(puppetapi.Config{
-		Catalogs: agentDoor{p}, Environments: agentDoor{p}, Trees: p.library, Versions: p.store.Versions, Trust: agentDoor{p}, Releases: agentDoor{p},
-		Blobs: p.blobs, Facts: p.store.Facts, Reports: heardReports{p.store.Reports, p.events}, Bucket: p.store.Backups, Roles: p.access.Certificate,
+		Checkin: p.checkin, Places: p.places, Environments: environments{p.library, p.store.Versions}, Trees: p.library, Versions: p.store.Versions,
+		Blobs: p.blobs, Reports: heardReports{p.store.Reports, p.events}, Bucket: p.store.Backups, Roles: p.access.Certificate,
 		Backups: p.backupRules, FactsRate: factsRate, ReportsRate: reportsRate(c),
 		PuppetVersion: puppetVersion, CompilerName: serverName(),
 		MaxFactsBytes: c.MaxFactsBytes, MaxReportBytes: c.MaxReportBytes, MaxBackupBytes: c.MaxBackupBytes, Log: p.log.Logger,
@@ -61,7 +61,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{
-		Groups: p.store.Groups, Fleet: fleetDoor{p}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
+		Groups: p.store.Groups, Fleet: fleetDoor{p.members, p.groups, p.store.Versions}, Actor: own.Actor, Audit: p.audit, Entry: entryOf, RequestID: requestID, Log: p.log.Logger,
 	})
 	ca := puppetca.New(puppetca.Config{Authority: p.ca, Renewals: renewalRate(c), Audit: p.audit, Entry: entryOf, Log: p.log.Logger})
 

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/e2e/truth"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
@@ -72,7 +74,7 @@ func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer))
 		}
 	})
 	s := &truthServer{t: t, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env")}
-	s.orders = compile.Orders{Inputs: adapter{p}, Classifier: p.groups, ServerFacts: p.serverFacts()}
+	s.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts()}
 	if change != nil {
 		change(s)
 	}
@@ -147,7 +149,7 @@ func (s *truthServer) around() {
 	s.t.Helper()
 	for _, node := range s.w.Nodes {
 		now := time.Now()
-		values, arrangement, err := inventory.CanonicalFacts(encoded(s.t, node.Facts))
+		values, arrangement, err := facts.Canonical(encoded(s.t, node.Facts))
 		s.must(err)
 		if s.sorts {
 			arrangement = ""

@@ -79,15 +79,15 @@ func (d verifyDoor) Verify(ctx context.Context, name fleet.Certname, version str
 	if err != nil {
 		return compile.Verification{}, err
 	}
-	env, err := agentDoor(d).NodeEnvironment(ctx, name, node.Environment)
+	place, err := d.places.Of(ctx, name, node.Environment)
 	if err != nil {
 		return compile.Verification{}, err
 	}
-	id, err := d.version(ctx, env, version)
+	id, err := d.version(ctx, place.Environment, version)
 	if err != nil {
 		return compile.Verification{}, err
 	}
-	return d.verifier.Verify(ctx, name, env, id)
+	return d.verifier.Verify(ctx, name, place.Environment, id)
 }
 
 // maxPrefixes is how many versions are looked through for one that begins so.

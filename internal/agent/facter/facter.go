@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Config says how facts are asked for.
@@ -33,7 +33,7 @@ type Facter struct {
 
 // New returns a Facter.
 func New(c Config) *Facter {
-	c.Timeout, c.MaxBytes = cmp.Or(c.Timeout, 5*time.Minute), cmp.Or(c.MaxBytes, inventory.MaxFactBytes)
+	c.Timeout, c.MaxBytes = cmp.Or(c.Timeout, 5*time.Minute), cmp.Or(c.MaxBytes, facts.MaxBytes)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -43,7 +43,7 @@ func New(c Config) *Facter {
 // Facts are all facts of a node.
 type Facts struct {
 	Values      json.RawMessage // canonical
-	Arrangement string          // how they came: see package inventory
+	Arrangement string          // how they came: see package facts
 	Timestamp   time.Time
 	Environment string // that the node asks for
 }
@@ -58,7 +58,7 @@ func (f *Facter) All(ctx context.Context) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	set, err := inventory.ParseFacts(withoutNoise(out))
+	set, err := facts.Parse(withoutNoise(out))
 	if err != nil {
 		return Facts{}, fault.Wrap(fault.Unavailable, err, "puppet facts find prints no facts: %s", fault.Detail(err))
 	}
@@ -78,7 +78,7 @@ func (f *Facter) Some(ctx context.Context, names []string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	values, _, err := inventory.CanonicalFacts(json.RawMessage(withoutNoise(out)))
+	values, _, err := facts.Canonical(json.RawMessage(withoutNoise(out)))
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "puppet facts show prints no facts: %s", fault.Detail(err))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/group"
 )
 
 const (
@@ -38,7 +39,7 @@ func (f *Facter) run(ctx context.Context, args []string) (string, error) {
 	cmd := exec.CommandContext(limited, path, args...) //nolint:gosec // the operator's puppet
 	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &noise, lingering
-	ownGroup(cmd)
+	group.Own(cmd)
 	err = cmd.Run()
 	what := "puppet " + args[0] + " " + args[1]
 	if text := noise.String(); text != "" {

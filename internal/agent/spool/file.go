@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tutti-project/tutti/internal/store/durable"
 )
 
 // replace writes a file all at once: a reader, and a crash, sees the old content or the new.
@@ -25,7 +27,7 @@ func replace(path string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // readBounded reads a file that may be at most so long.

@@ -9,6 +9,3 @@ import (
 func isFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
-
-// syncDir does nothing: the file system keeps names by itself.
-func syncDir(string) error { return nil }

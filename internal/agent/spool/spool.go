@@ -44,6 +44,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/durable"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -155,7 +156,7 @@ func (s *Spool) make(fresh, place string, r orders.Record) error {
 	if err := os.Rename(fresh, place); err != nil {
 		return err
 	}
-	return syncDir(s.dir)
+	return durable.SyncDir(s.dir)
 }
 
 func there(transaction string) error {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Fake keeps everything in memory.
@@ -116,14 +116,14 @@ func (f *Fake) SaveFacts(_ context.Context, s factqueue.Set) (factqueue.Stored, 
 		old.Values, old.Changed = nil, 0
 		return old, nil
 	}
-	changes, err := inventory.Diff(old.Values, s.Values)
+	changes, err := facts.Diff(old.Values, s.Values)
 	if err != nil {
 		return factqueue.Stored{}, err
 	}
 	if s.AcceptedAt.IsZero() {
 		s.AcceptedAt = time.Now()
 	}
-	paths := inventory.Paths(changes)
+	paths := facts.Paths(changes)
 	s.Number = max(s.Number, old.Number)
 	is := factqueue.Stored{Set: s, Seq: old.Seq, Changed: len(paths)}
 	if !known || old.Digest != s.Digest {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -180,26 +181,26 @@ func factLeaves(t *testing.T, s Store) {
 		ok(t, err)
 	}
 	paths := []string{
-		inventory.PathText("os", "family"), inventory.PathText("n"), inventory.PathText("we.ird", "0"),
-		inventory.PathText("none"), inventory.PathText("os"),
+		facts.PathText("os", "family"), facts.PathText("n"), facts.PathText("we.ird", "0"),
+		facts.PathText("none"), facts.PathText("os"),
 	}
 	for i := range 6 {
-		paths = append(paths, inventory.PathText("n", int64(i)))
+		paths = append(paths, facts.PathText("n", int64(i)))
 	}
 	got, err := s.FactLeaves(ctx, []fleet.Certname{"c.example", "a.example", "b.example", "x.example"}, paths)
 	ok(t, err)
 	for _, leaves := range got {
-		slices.SortFunc(leaves, func(a, b inventory.Leaf) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(leaves, func(a, b facts.Leaf) int { return strings.Compare(a.Path, b.Path) })
 	}
-	facts, err := s.Facts(ctx, "a.example")
+	stored, err := s.Facts(ctx, "a.example")
 	ok(t, err)
-	all, err := inventory.Flatten(facts.Values)
+	all, err := facts.Flatten(stored.Values)
 	ok(t, err)
-	slices.SortFunc(all, func(a, b inventory.Leaf) int { return strings.Compare(a.Path, b.Path) })
-	same(t, "leaves", map[fleet.Certname][]inventory.Leaf{
+	slices.SortFunc(all, func(a, b facts.Leaf) int { return strings.Compare(a.Path, b.Path) })
+	same(t, "leaves", map[fleet.Certname][]facts.Leaf{
 		"a.example": all,
-		"b.example": {{Path: "n", Kind: inventory.String, Text: "x"}, {Path: "os.family", Kind: inventory.String, Text: "RedHat"}},
-		"c.example": {{Path: "os", Kind: inventory.String, Text: "none"}},
+		"b.example": {{Path: "n", Kind: facts.String, Text: "x"}, {Path: "os.family", Kind: facts.String, Text: "RedHat"}},
+		"c.example": {{Path: "os", Kind: facts.String, Text: "none"}},
 	}, got)
 	for _, c := range [][2]any{{[]fleet.Certname{}, paths}, {[]fleet.Certname{"a.example"}, []string(nil)}, {[]fleet.Certname{"a.example"}, []string{"none"}}} {
 		names, _ := c[0].([]fleet.Certname)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -78,7 +79,7 @@ func activate(node *inventory.Node, produced time.Time) {
 
 // SaveFacts implements inventory.FactStore.
 func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
-	values, arrangement, err := inventory.CanonicalFacts(f.Values)
+	values, arrangement, err := facts.Canonical(f.Values)
 	if err != nil {
 		return inventory.FactSet{}, nil, err
 	}
@@ -86,7 +87,7 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 		arrangement = f.Arrangement
 	}
 	f.Values, f.Digest, f.Arrangement = values, fleet.DigestOf(values), arrangement
-	if _, err := inventory.Arranged(f.Values, f.Arrangement); err != nil {
+	if _, err := facts.Arranged(f.Values, f.Arrangement); err != nil {
 		return inventory.FactSet{}, nil, err
 	}
 	s.mu.Lock()
@@ -104,7 +105,7 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 	}
 	f.Number = max(f.Number, before.Number)
 	f.Packages = inventory.DistinctPackages(f.Packages)
-	changes, err := inventory.Diff(before.Values, f.Values)
+	changes, err := facts.Diff(before.Values, f.Values)
 	if err != nil {
 		return inventory.FactSet{}, nil, err
 	}
@@ -118,7 +119,7 @@ func (s *Fake) SaveFacts(_ context.Context, f inventory.FactSet) (inventory.Fact
 	node.FactsAt = f.ReceivedAt
 	activate(&node, f.ProducedAt)
 	s.nodes[f.Certname] = node
-	return f, inventory.Paths(changes), nil
+	return f, facts.Paths(changes), nil
 }
 
 // Facts implements inventory.FactStore.
@@ -141,7 +142,7 @@ func (s *Fake) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.Values, err = inventory.Arranged(f.Values, s.facts[name].Arrangement)
+	f.Values, err = facts.Arranged(f.Values, s.facts[name].Arrangement)
 	return f, err
 }
 
@@ -153,23 +154,23 @@ func (s *Fake) Packages(_ context.Context, name fleet.Certname) ([]inventory.Pac
 }
 
 // FactLeaves implements inventory.FactStore.
-func (s *Fake) FactLeaves(_ context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (s *Fake) FactLeaves(_ context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]facts.Leaf, error) {
 	if err := inventory.CheckNamed(nodes); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[fleet.Certname][]inventory.Leaf{}
+	out := map[fleet.Certname][]facts.Leaf{}
 	for _, name := range nodes {
 		f, ok := s.facts[name]
 		if !ok {
 			continue
 		}
-		leaves, err := inventory.Flatten(f.Values)
+		leaves, err := facts.Flatten(f.Values)
 		if err != nil {
 			return nil, err
 		}
-		leaves = slices.DeleteFunc(leaves, func(l inventory.Leaf) bool { return !slices.Contains(paths, l.Path) })
+		leaves = slices.DeleteFunc(leaves, func(l facts.Leaf) bool { return !slices.Contains(paths, l.Path) })
 		if len(leaves) > 0 {
 			out[name] = leaves
 		}

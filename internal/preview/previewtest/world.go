@@ -186,8 +186,8 @@ func (c *comparing) AddFailure(number uint32, _ fleet.Certname, why preview.Fail
 	c.put("error "+why.Message, number)
 }
 
-// So implements preview.Comparing.
-func (c *comparing) So(limit int, nameOf func(uint32) string) (so api.FleetDifference, err error) {
+// Fleet implements preview.Comparing.
+func (c *comparing) Fleet(limit int, nameOf func(uint32) string) (so api.FleetDifference, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, nodes := range c.groups {
@@ -215,7 +215,7 @@ func (c *comparing) Members(key string) []uint32 {
 // Groups implements preview.Comparing.
 func (c *comparing) Groups(nameOf func(uint32) string) iter.Seq2[preview.Group, error] {
 	return func(yield func(preview.Group, error) bool) {
-		so, err := c.So(math.MaxInt, nameOf)
+		so, err := c.Fleet(math.MaxInt, nameOf)
 		if err != nil {
 			yield(preview.Group{}, err)
 			return

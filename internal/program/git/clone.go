@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/group"
 )
 
 // timeLimit bounds one clone when the caller sets no earlier deadline.
@@ -121,7 +122,7 @@ func (g git) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Env = g.environment(os.Environ())
 	stdout, stderr := &bounded{}, &bounded{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	ownGroup(cmd)
+	group.Own(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
 	switch {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // Facts takes what nodes submit; *factqueue.Service is one.
@@ -55,7 +55,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, node fleet.Cert
 	if err != nil {
 		return err
 	}
-	sub, err := inventory.ParseSubmission(body, whole)
+	sub, err := facts.ParseSubmission(body, whole)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request, node fleet.Cert
 	return tell(w, status, stateOf(answer, sub.Watched))
 }
 
-func (h *Handler) take(ctx context.Context, node fleet.Certname, sub inventory.Submission, whole bool) (factqueue.Answer, error) {
+func (h *Handler) take(ctx context.Context, node fleet.Certname, sub facts.Submission, whole bool) (factqueue.Answer, error) {
 	set := factqueue.Set{Node: node, Environment: sub.Environment, Number: sub.Number, Timestamp: sub.Timestamp, Values: sub.Values, Arrangement: sub.Arrangement}
 	if whole {
 		return h.Facts.Put(ctx, set)
@@ -83,10 +83,10 @@ func (h *Handler) take(ctx context.Context, node fleet.Certname, sub inventory.S
 		if err != nil {
 			return nil, err
 		}
-		if _, err := inventory.Arranged(values, sub.Arrangement); err != nil {
+		if _, err := facts.Arranged(values, sub.Arrangement); err != nil {
 			return nil, err
 		}
-		return inventory.WithoutTrusted(values)
+		return facts.WithoutTrusted(values)
 	}})
 }
 
@@ -103,8 +103,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, node fleet.Cert
 	}{api.Problem{Kind: fault.Conflict.String(), Message: fault.Detail(cause), RequestID: h.RequestID(r.Context())}, state.Number, state.Digest})
 }
 
-func stateOf(a factqueue.Answer, has fleet.Digest) inventory.FactsState {
-	s := inventory.FactsState{Number: a.Number, Digest: a.Digest, Queued: a.Queued, Seq: a.Seq, Changed: a.Changed, WatchedDigest: a.WatchedDigest()}
+func stateOf(a factqueue.Answer, has fleet.Digest) facts.State {
+	s := facts.State{Number: a.Number, Digest: a.Digest, Queued: a.Queued, Seq: a.Seq, Changed: a.Changed, WatchedDigest: a.WatchedDigest()}
 	if s.WatchedDigest != has {
 		s.Watched = a.Watched
 	}

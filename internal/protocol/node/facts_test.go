@@ -17,8 +17,8 @@ import (
 
 	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	"github.com/tutti-project/tutti/internal/rate"
 )
@@ -89,28 +89,28 @@ func TestANodeSubmitsItsFacts(t *testing.T) {
 		name string
 		submission
 		status int
-		want   inventory.FactsState
+		want   facts.State
 	}{
-		{"nothing is known", submission{method: "GET"}, 404, inventory.FactsState{}},
-		{"a difference of nothing", submission{method: "PATCH", body: `{"number":1,"base":"` + string(one) + `"}`}, 409, inventory.FactsState{}},
+		{"nothing is known", submission{method: "GET"}, 404, facts.State{}},
+		{"a difference of nothing", submission{method: "PATCH", body: `{"number":1,"base":"` + string(one) + `"}`}, 409, facts.State{}},
 		{
 			"all facts",
 			submission{method: "PUT", body: zipped(t, `{"number":5,"values":{"os":{"family":"Debian"},"a":1}}`), coding: "gzip"},
 			200,
-			inventory.FactsState{Number: 5, Digest: one, Seq: 1, Changed: 2, WatchedDigest: list, Watched: []string{"/os/family"}},
+			facts.State{Number: 5, Digest: one, Seq: 1, Changed: 2, WatchedDigest: list, Watched: []string{"/os/family"}},
 		},
 		{
 			"a difference",
 			submission{method: "PATCH", body: `{"number":6,"base":"` + string(one) + `","changed":{"/a":2},"watched":"` + string(list) + `"}`},
 			200,
-			inventory.FactsState{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
+			facts.State{Number: 6, Digest: two, Seq: 2, Changed: 1, WatchedDigest: list},
 		},
-		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, inventory.FactsState{Number: 6, Digest: two}},
-		{"a low number", submission{method: "PUT", body: `{"number":4,"values":{}}`}, 409, inventory.FactsState{Number: 6, Digest: two}},
-		{"what is known", submission{method: "GET"}, 200, inventory.FactsState{Number: 6, Digest: two, Seq: 2, WatchedDigest: list, Watched: []string{"/os/family"}}},
+		{"the wrong base", submission{method: "PATCH", body: `{"number":7,"base":"` + string(one) + `","changed":{"/a":3}}`}, 409, facts.State{Number: 6, Digest: two}},
+		{"a low number", submission{method: "PUT", body: `{"number":4,"values":{}}`}, 409, facts.State{Number: 6, Digest: two}},
+		{"what is known", submission{method: "GET"}, 200, facts.State{Number: 6, Digest: two, Seq: 2, WatchedDigest: list, Watched: []string{"/os/family"}}},
 	} {
 		status, body := step.to(t, h)
-		var got inventory.FactsState
+		var got facts.State
 		if err := json.Unmarshal([]byte(body), &got); err != nil || status != step.status {
 			t.Errorf("%s: status %d: %s", step.name, status, body)
 		}

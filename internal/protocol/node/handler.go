@@ -14,9 +14,9 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/rate"
 )
 
@@ -57,7 +57,7 @@ const maxDocuments = 128
 
 // New returns the handler.
 func New(c Config) *Handler {
-	c.MaxFactsBytes = cmp.Or(c.MaxFactsBytes, inventory.MaxFactBytes)
+	c.MaxFactsBytes = cmp.Or(c.MaxFactsBytes, facts.MaxBytes)
 	h := &Handler{Config: c, mux: http.NewServeMux(), documents: semaphore.NewWeighted(maxDocuments), reading: semaphore.NewWeighted(maxReading)}
 	for pattern, serve := range map[string]action{
 		"GET " + Prefix + "/catalog":           h.pointer,

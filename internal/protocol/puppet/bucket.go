@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 

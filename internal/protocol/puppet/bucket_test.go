@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 )

@@ -3,6 +3,7 @@ package puppet
 import (
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -10,8 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // formGrowth is how much larger facts can be in a form: a byte becomes %25XX.
@@ -47,24 +49,21 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	if err != nil {
 		return err
 	}
-	ask, err := s.askInTurn(c, form)
+	visit, err := s.resolveInTurn(c, form)
 	if err != nil {
 		return err
 	}
 	c.giveBack() // the form was read; the wait for a catalog may be long
-	if elsewhere, err := s.elsewhere(c, ask); elsewhere || err != nil {
+	if elsewhere, err := s.Checkin.Elsewhere(c.ctx(), visit); elsewhere || err != nil {
 		if err != nil {
 			return err
 		}
-		return c.catalogDocument(emptyCatalog(c.node, ask.Environment), s.CompilerName)
+		return c.catalogDocument(emptyCatalog(c.node, visit.Environment), s.CompilerName)
 	}
-	if ask.Stays {
+	if visit.Stays {
 		c.leave() // who may wait for minutes must not take the place of others; waiters have a bound of their own
 	}
-	if ask.Facts != nil {
-		ask.Facts.Values = nil // they are stored; thousands may wait here
-	}
-	answer, err := s.Catalogs.Catalog(c.ctx(), ask)
+	answer, err := s.Checkin.Catalog(c.ctx(), visit)
 	if isNotFound(err) {
 		return c.noEnvironment()
 	}
@@ -74,44 +73,38 @@ func (s *server) catalog(c *call, fields io.Reader, size int64) error {
 	return c.catalogDocument(answer, s.CompilerName)
 }
 
-// elsewhere says whether an agent is only to be told that its environment is another one. A node that keeps a catalog
-// of the environment that it names, because the newest one is held, is given that.
-func (s *server) elsewhere(c *call, ask Ask) (bool, error) {
-	if !ask.CheckEnvironment || ask.Environment == ask.Requested {
-		return false, nil
-	}
-	if s.Releases == nil {
-		return true, nil
-	}
-	release, ok, err := s.Releases.Released(c.ctx(), ask.Node)
-	return !ok || release.Environment != ask.Requested, err
-}
-
 // readAtOnce is how many requests are read at once for each core: some wait for the disk. When
 // a whole fleet comes, whatever else the server does would otherwise wait behind all of them.
 const readAtOnce = 8
 
-func (s *server) askInTurn(c *call, form *form) (Ask, error) {
+func (s *server) resolveInTurn(c *call, form *form) (checkin.Visit, error) {
 	select {
 	case s.reading <- struct{}{}:
 		defer func() { <-s.reading }()
 	case <-c.ctx().Done():
-		return Ask{}, c.ctx().Err()
+		return checkin.Visit{}, c.ctx().Err()
 	}
-	return s.ask(c, form)
+	request, err := s.request(c, form)
+	if err != nil {
+		return checkin.Visit{}, err
+	}
+	visit, err := s.Checkin.Resolve(c.ctx(), request)
+	if errors.Is(err, checkin.ErrNoEnvironment) {
+		return visit, c.noEnvironment()
+	}
+	return visit, err
 }
 
-// ask makes the request out of the form. The facts are stored first: they are
-// worth having even if no catalog comes of it.
-func (s *server) ask(c *call, form *form) (Ask, error) {
+// request makes the request out of the form.
+func (s *server) request(c *call, form *form) (checkin.Request, error) {
 	env := c.query.Get("environment")
 	if env == "" {
 		env = form.get("environment")
 	}
 	if err := c.setEnvironment(env); err != nil {
-		return Ask{}, err
+		return checkin.Request{}, err
 	}
-	ask := Ask{
+	r := checkin.Request{
 		Node: c.node, Requested: c.env,
 		Transaction:      form.get("transaction_uuid"),
 		JobID:            form.get("job_uuid"),
@@ -123,49 +116,25 @@ func (s *server) ask(c *call, form *form) (Ask, error) {
 	}
 	var err error
 	if err = checkIDs(form); err != nil {
-		return Ask{}, err
+		return r, err
 	}
-	if ask.ChecksumTypes, err = checksumTypes(form.get("checksum_type")); err != nil {
-		return Ask{}, err
+	if r.ChecksumTypes, err = checksumTypes(form.get("checksum_type")); err != nil {
+		return r, err
 	}
-	trusted, unknown := s.Trust.Trusted(c.ctx(), c.node, ask.Certificate)
-	if ask.Facts, err = s.formFacts(c, form, trusted); err != nil {
-		return Ask{}, err
-	}
-	if unknown != nil {
-		return Ask{}, unknown
-	}
-	ask.Trusted = trusted
-	ask.Environment, err = s.catalogEnvironment(c)
-	return ask, err
+	r.Facts, err = s.formFacts(c, form)
+	return r, err
 }
 
-// catalogEnvironment finds the node's environment. Naming one that does not
-// exist is not held against a catalog request: the node's own one is used.
-func (s *server) catalogEnvironment(c *call) (fleet.Environment, error) {
-	env, err := s.Environments.NodeEnvironment(c.ctx(), c.node, c.env)
-	if isNotFound(err) {
-		env, err = s.Environments.NodeEnvironment(c.ctx(), c.node, "")
-	}
-	if isNotFound(err) {
-		return "", c.noEnvironment()
-	}
-	return env, err
-}
-
-// formFacts stores the facts of a form, if it has any.
-func (s *server) formFacts(c *call, form *form, trusted json.RawMessage) (*inventory.FactSet, error) {
+// formFacts reads the facts of a form, if it has any.
+func (s *server) formFacts(c *call, form *form) (*facts.Told, error) {
 	if !form.hasFacts {
-		return nil, nil //nolint:nilnil // no facts is what Ask says with nil
+		return nil, nil //nolint:nilnil // no facts is what a request says with nil
 	}
 	if f := form.get("facts_format"); f != formatJSON.mime && f != "pson" {
 		return nil, badRequest("Unsupported facts format '%.40s'; send application/json or pson", printable(f))
 	}
-	stored, err := s.saveFacts(c, string(form.facts), trusted)
-	if err != nil {
-		return nil, err
-	}
-	return &stored, nil
+	told, err := s.told(c, string(form.facts))
+	return &told, err
 }
 
 // checkIDs bounds what is only passed on.
@@ -201,17 +170,17 @@ func (c *call) ownCertificate() *x509.Certificate {
 }
 
 // emptyCatalog tells a node that its environment is another one, at no cost.
-func emptyCatalog(node fleet.Certname, env fleet.Environment) Answer {
+func emptyCatalog(node fleet.Certname, env fleet.Environment) checkin.Answer {
 	none := []struct{}{}
 	document, _ := json.Marshal(map[string]any{ // only names and empty lists
 		"tags": none, "name": node, "version": nil, "code_id": nil, "catalog_uuid": uuid.NewString(),
 		"catalog_format": 2, "environment": env, "resources": none, "edges": none, "classes": none,
 	})
-	return Answer{Document: document, Environment: env}
+	return checkin.Answer{Document: document, Environment: env}
 }
 
 // catalogDocument writes a catalog in a format that can hold it.
-func (c *call) catalogDocument(answer Answer, compiler string) error {
+func (c *call) catalogDocument(answer checkin.Answer, compiler string) error {
 	offered := catalogFormats
 	if answer.Rich {
 		offered = richFormats

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/protocol/puppet"
 )
 
 const catalogURL = "/puppet/v3/catalog/" + web + "?environment=production"
@@ -49,29 +49,27 @@ func TestCatalogPost(t *testing.T) {
 		"X-Puppet-Version":       "7.23.0",
 		"X-Puppet-Compiler-Name": "tutti.example.org",
 	}})
-	ask := b.catalogs.last(t)
-	if ask.Facts == nil || ask.Facts.Seq != 1 || ask.Facts.Certname != web || ask.Facts.Environment != "production" ||
-		!ask.Facts.ReceivedAt.Equal(noon) || ask.Facts.Producer != "tutti.example.org" {
-		t.Errorf("facts of the ask: %+v", ask.Facts)
+	visit := b.catalogs.last(t)
+	stored, err := b.inventory.Facts(t.Context(), web)
+	if err != nil || stored.Environment != "production" || !stored.ReceivedAt.Equal(noon) || stored.Producer != "tutti.example.org" {
+		t.Errorf("stored facts: %+v, %v", stored, err)
 	}
-	if ask.Facts.Values != nil {
-		t.Errorf("%d bytes of facts are held while the node waits", len(ask.Facts.Values))
+	if visit.Facts != nil {
+		t.Errorf("%d bytes of facts are held while the node waits", len(visit.Facts.Values))
 	}
 	if got, want := b.values(t), `{"kernel":"Linux","mount":"100% of é + \"/srv\"",`+trustedFact+`}`; got != want {
 		t.Errorf("values %s, want %s", got, want)
 	}
-	ask.Facts = nil
-	wanted := puppet.Ask{
-		Node: web, Environment: "production", Requested: "production",
-		Transaction: "5a8d6e1c-0001-4b7e-9f00-000000000001", CheckEnvironment: true,
-		Static: true, ChecksumTypes: []string{"sha256", "sha384", "sha512", "sha224", "md5"},
+	wanted := checkin.Visit{
+		Request: checkin.Request{
+			Node: web, Requested: "production", Transaction: "5a8d6e1c-0001-4b7e-9f00-000000000001", CheckEnvironment: true,
+			Static: true, ChecksumTypes: []string{"sha256", "sha384", "sha512", "sha224", "md5"},
+		},
+		Place: checkin.Place{Environment: "production"}, FactsSeq: 1,
 		Trusted: json.RawMessage(`{"authenticated":"remote","certname":"` + web + `"}`),
 	}
-	if diff := cmp.Diff(wanted, ask); diff != "" {
-		t.Errorf("ask (-want +got):\n%s", diff)
-	}
-	if _, err := b.inventory.Facts(t.Context(), web); err != nil {
-		t.Errorf("facts were not stored: %v", err)
+	if diff := cmp.Diff(wanted, visit); diff != "" {
+		t.Errorf("visit (-want +got):\n%s", diff)
 	}
 }
 
@@ -80,11 +78,11 @@ func TestCatalogGet(t *testing.T) {
 	b := newBench(t)
 	w := b.send("GET", "/puppet/v3/catalog/"+web+"?"+formOf(factsOf(web)), "", "Accept: application/json")
 	check(t, w, want{status: 200, headers: map[string]string{"Content-Type": "application/json;charset=utf-8"}})
-	if b.catalogs.last(t).Facts == nil {
+	if b.catalogs.last(t).FactsSeq == 0 {
 		t.Error("the facts in the query were not read")
 	}
 	check(t, b.send("GET", catalogURL, "", "Accept: text/pson"), want{status: 200, headers: map[string]string{"Content-Type": "text/pson"}})
-	if b.catalogs.last(t).Facts != nil {
+	if b.catalogs.last(t).FactsSeq != 0 {
 		t.Error("facts out of nothing")
 	}
 }
@@ -109,7 +107,7 @@ func TestCatalogErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) { return puppet.Answer{}, test.err }
+			b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) { return checkin.Answer{}, test.err }
 			message, _ := json.Marshal(test.message)
 			check(t, b.send("GET", catalogURL, ""), want{
 				status: test.status, body: `{"message":` + string(message) + `,"issue_kind":"RUNTIME_ERROR"}`,
@@ -122,8 +120,8 @@ func TestCatalogErrors(t *testing.T) {
 func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
-		return puppet.Answer{}, fmt.Errorf("secret table is on fire")
+	b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
+		return checkin.Answer{}, fmt.Errorf("secret table is on fire")
 	}
 	w := b.send("GET", catalogURL, "")
 	check(t, w, want{status: 500, holds: `"message":"Server Error: internal error `})
@@ -177,8 +175,8 @@ func TestCatalogOfUnknownEnvironmentIsTheNodesOwn(t *testing.T) {
 func TestRichCatalog(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
-		return puppet.Answer{Document: json.RawMessage(`{"rich":1}`), Rich: true}, nil
+	b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
+		return checkin.Answer{Document: json.RawMessage(`{"rich":1}`), Rich: true}, nil
 	}
 	for accept, contentType := range map[string]string{
 		agentAccept: "application/vnd.puppet.rich+json;charset=utf-8",
@@ -255,7 +253,7 @@ func TestCompressedRequest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	check(t, b.send("POST", catalogURL, gzipped(t, formOf(factsOf(web))), formType, acceptsAll, "Content-Encoding: gzip"), want{status: 200})
-	if b.catalogs.last(t).Facts == nil {
+	if b.catalogs.last(t).FactsSeq == 0 {
 		t.Error("no facts were read")
 	}
 	cut := gzipped(t, formOf(factsOf(web)))
@@ -266,8 +264,8 @@ func TestCompressedAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	document := `{"long":"` + strings.Repeat("lorem ipsum ", 1000) + `"}`
-	b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
-		return puppet.Answer{Document: json.RawMessage(document)}, nil
+	b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
+		return checkin.Answer{Document: json.RawMessage(document)}, nil
 	}
 	w := b.send("GET", catalogURL, "", "Accept-Encoding: gzip;q=1.0,deflate;q=0.6,identity;q=0.3")
 	check(t, w, want{status: 200, headers: map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
-	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/rate"
@@ -17,14 +17,12 @@ import (
 // Config is what the handler needs. Ports and stores must be set; zero numbers
 // stand for their defaults.
 type Config struct {
-	Catalogs     Catalogs
+	Checkin      Checkin
+	Places       Places
 	Environments Environments
 	Trees        Trees
 	Versions     Versions
-	Trust        Truster
-	Releases     Releases // nil: every node is given the current files
 	Blobs        cas.Store
-	Facts        inventory.FactStore
 	Reports      inventory.ReportStore
 	Bucket       filebucket.Store
 

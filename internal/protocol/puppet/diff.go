@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/tutti-project/tutti/internal/cas"
-	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 

@@ -1,10 +1,10 @@
 package puppet
 
 import (
-	"encoding/json"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/facts"
 )
 
 // factsPut stores facts that come apart from a catalog request.
@@ -13,37 +13,27 @@ func (s *server) factsPut(c *call) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := s.Trust.Trusted(c.ctx(), c.node, c.ownCertificate())
+	told, err := s.told(c, body)
 	if err != nil {
 		return err
 	}
-	if _, err := s.saveFacts(c, body, trusted); err != nil {
+	if err := s.Checkin.SaveFacts(c.ctx(), checkin.Request{Node: c.node, Requested: c.env, Certificate: c.ownCertificate(), Facts: &told}); err != nil {
 		return err
 	}
 	return c.document(formatJSON, []byte("null"))
 }
 
-// saveFacts stores facts of the node that they are said to be of, and trusted with
-// them, if it is known, as Puppet Servers with PuppetDB do.
-func (s *server) saveFacts(c *call, body string, trusted json.RawMessage) (inventory.FactSet, error) {
-	facts, err := inventory.ParseFacts(body)
+// told reads facts of the node that they are said to be of.
+func (s *server) told(c *call, body string) (facts.Told, error) {
+	told, err := facts.Parse(body)
 	if err != nil {
-		return inventory.FactSet{}, err
+		return told, err
 	}
-	if facts.Certname != c.node {
-		return inventory.FactSet{}, badRequest("%s for %q was requested with fact definition for the wrong node (%q)",
-			asked(c), string(c.node), string(facts.Certname))
+	if told.Certname != c.node {
+		return told, badRequest("%s for %q was requested with fact definition for the wrong node (%q)", asked(c), string(c.node), string(told.Certname))
 	}
-	if trusted != nil {
-		if facts, err = facts.WithTrusted(trusted); err != nil {
-			return inventory.FactSet{}, err
-		}
-	}
-	facts.Environment = c.env
-	facts.ReceivedAt, facts.Producer = s.Now(), s.CompilerName
-	s.compareClocks(c, facts)
-	stored, _, err := s.Facts.SaveFacts(c.ctx(), facts)
-	return stored, err
+	s.compareClocks(c, told)
+	return told, nil
 }
 
 // maxClockGap is how far a node's clock may be off before the log says so.
@@ -52,8 +42,8 @@ const maxClockGap = 10 * time.Minute
 
 // compareClocks tells of a node whose clock is off. Nothing here depends on it,
 // but its certificate, its reports and whoever reads them do.
-func (s *server) compareClocks(c *call, facts inventory.FactSet) {
-	if gap := facts.ReceivedAt.Sub(facts.Timestamp).Round(time.Second); !facts.Timestamp.IsZero() && gap.Abs() > maxClockGap {
+func (s *server) compareClocks(c *call, told facts.Told) {
+	if gap := s.Now().Sub(told.Timestamp).Round(time.Second); !told.Timestamp.IsZero() && gap.Abs() > maxClockGap {
 		s.Log.WarnContext(c.ctx(), "the node's clock is off, or its facts are old", "node", c.node, "behind", gap)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -16,8 +17,11 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/inventory/inventorytest"
@@ -48,12 +52,16 @@ func newBench(tb testing.TB, changes ...func(*puppet.Config)) *bench {
 	lib := newTrees(tb, b.blobs)
 	config := puppet.Config{
 		Trees: lib, Versions: lib.store,
-		Catalogs: b.catalogs, Environments: environments{}, Trust: trust{},
-		Blobs: b.blobs, Facts: b.inventory, Reports: b.inventory, Bucket: b.bucket,
+		Checkin: b.catalogs, Places: environments{}, Environments: environments{},
+		Blobs: b.blobs, Reports: b.inventory, Bucket: b.bucket,
 		PuppetVersion: "7.23.0", CompilerName: "tutti.example.org",
 		Limits: puppet.Limits{Wait: time.Minute},
 		Log:    slog.New(slog.NewTextHandler(b.logs, nil)),
 		Now:    func() time.Time { return noon },
+	}
+	b.catalogs.Service = checkin.Service{
+		Trust:        checkin.Trust{Authority: authority{}, External: func(context.Context, fleet.Certname) (json.RawMessage, error) { return nil, nil }},
+		Environments: environments{}, Facts: b.inventory, Delivery: allLive{}, Server: config.CompilerName, Now: config.Now,
 	}
 	for _, change := range changes {
 		change(&config)
@@ -62,14 +70,15 @@ func newBench(tb testing.TB, changes ...func(*puppet.Config)) *bench {
 	return b
 }
 
-// catalogs answers every ask with one document, and remembers the asks.
+// catalogs is the flow, with one document as the answer to every visit; it remembers the visits.
 type catalogs struct {
+	checkin.Service
 	mu     sync.Mutex
-	asks   []puppet.Ask
-	answer func(puppet.Ask) (puppet.Answer, error)
+	asks   []checkin.Visit
+	answer func(checkin.Visit) (checkin.Answer, error)
 }
 
-func (c *catalogs) Catalog(_ context.Context, ask puppet.Ask) (puppet.Answer, error) {
+func (c *catalogs) Catalog(_ context.Context, ask checkin.Visit) (checkin.Answer, error) {
 	c.mu.Lock()
 	c.asks = append(c.asks, ask)
 	answer := c.answer
@@ -77,10 +86,10 @@ func (c *catalogs) Catalog(_ context.Context, ask puppet.Ask) (puppet.Answer, er
 	if answer != nil {
 		return answer(ask)
 	}
-	return puppet.Answer{Document: json.RawMessage(`{"name":"` + string(ask.Node) + `"}`), Environment: ask.Environment}, nil
+	return checkin.Answer{Document: json.RawMessage(`{"name":"` + string(ask.Node) + `"}`), Environment: ask.Environment}, nil
 }
 
-func (c *catalogs) last(t *testing.T) puppet.Ask {
+func (c *catalogs) last(t *testing.T) checkin.Visit {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,17 +102,25 @@ func (c *catalogs) last(t *testing.T) puppet.Ask {
 // environments knows production and other; nodes named pinned-* get other.
 type environments struct{}
 
-func (environments) NodeEnvironment(_ context.Context, node fleet.Certname, requested fleet.Environment) (fleet.Environment, error) {
+func (environments) Of(_ context.Context, node fleet.Certname, requested fleet.Environment) (checkin.Place, error) {
 	switch {
 	case requested != "" && requested != "production" && requested != "other":
-		return "", fault.New(fault.NotFound, "there is no environment %s", requested)
+		return checkin.Place{}, fault.New(fault.NotFound, "there is no environment %s", requested)
 	case strings.HasPrefix(string(node), "pinned-"):
-		return "other", nil
+		return checkin.Place{Environment: "other"}, nil
 	case requested == "":
-		return "production", nil
+		return checkin.Place{Environment: "production"}, nil
 	default:
-		return requested, nil
+		return checkin.Place{Environment: requested}, nil
 	}
+}
+
+func (e environments) OrOwn(ctx context.Context, node fleet.Certname, requested fleet.Environment) (checkin.Place, error) {
+	place, err := e.Of(ctx, node, requested)
+	if err != nil {
+		return e.Of(ctx, node, "")
+	}
+	return place, err
 }
 
 func (environments) ListEnvironments(context.Context) ([]puppet.EnvironmentSettings, error) {
@@ -113,10 +130,26 @@ func (environments) ListEnvironments(context.Context) ([]puppet.EnvironmentSetti
 	}, nil
 }
 
-type trust struct{}
+// authority has issued certificates to all nodes.
+type authority struct{}
 
-func (trust) Trusted(_ context.Context, node fleet.Certname, _ *x509.Certificate) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"authenticated": "remote", "certname": node})
+func (authority) Issued(_ context.Context, node fleet.Certname) (*x509.Certificate, error) {
+	return &x509.Certificate{Subject: pkix.Name{CommonName: string(node)}}, nil
+}
+
+func (authority) Trusted(cert *x509.Certificate, _ json.RawMessage) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"authenticated": "remote", "certname": cert.Subject.CommonName})
+}
+
+// allLive is a delivery of which nobody makes use.
+type allLive struct{ checkin.Delivery }
+
+func (allLive) Held(context.Context, fleet.Certname) (s deliver.Standing, ok bool, err error) {
+	return s, false, nil
+}
+
+func (allLive) OnHold(context.Context, fleet.Certname) (l deliver.Loss, ok bool, err error) {
+	return l, false, nil
 }
 
 // syncBuffer is a log that may be written to and read at once.
@@ -258,10 +291,11 @@ func (f failing) FactsAsTold(context.Context, fleet.Certname) (inventory.FactSet
 	return inventory.FactSet{}, f.err
 }
 
-func (f failing) FactLeaves(context.Context, []fleet.Certname, []string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (f failing) FactLeaves(context.Context, []fleet.Certname, []string) (map[fleet.Certname][]facts.Leaf, error) {
 	return nil, f.err
 }
 
+// withFacts has facts stored elsewhere.
 func withFacts(store inventory.FactStore) func(*puppet.Config) {
-	return func(c *puppet.Config) { c.Facts = store }
+	return func(c *puppet.Config) { c.Checkin.(*catalogs).Facts = store }
 }

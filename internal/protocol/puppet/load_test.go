@@ -19,6 +19,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/cas/castest"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
@@ -94,10 +95,10 @@ func TestClassesDoNotStarveEachOther(t *testing.T) {
 			RetryMin: 7 * time.Second, RetryMax: 9 * time.Second,
 		}
 	})
-	b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
+	b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
 		started <- struct{}{}
 		<-end
-		return puppet.Answer{Document: []byte("{}")}, nil
+		return checkin.Answer{Document: []byte("{}")}, nil
 	}
 	var wg sync.WaitGroup
 	for range 2 {
@@ -132,9 +133,9 @@ func TestWaitingForAPlace(t *testing.T) {
 			b := newBench(t, func(c *puppet.Config) {
 				c.Limits = puppet.Limits{Catalogs: puppet.Limit{Active: 1, Waiting: 1}, Wait: wait}
 			})
-			b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
+			b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
 				<-time.After(work)
-				return puppet.Answer{Document: []byte("{}")}, nil
+				return checkin.Answer{Document: []byte("{}")}, nil
 			}
 			begin := time.Now()
 			var wg sync.WaitGroup
@@ -156,10 +157,10 @@ func TestGivingUpWhileWaiting(t *testing.T) {
 	t.Parallel()
 	started, end := make(chan struct{}), make(chan struct{})
 	b := newBench(t, func(c *puppet.Config) { c.Limits.Catalogs = puppet.Limit{Active: 1, Waiting: 1} })
-	b.catalogs.answer = func(puppet.Ask) (puppet.Answer, error) {
+	b.catalogs.answer = func(checkin.Visit) (checkin.Answer, error) {
 		close(started)
 		<-end
-		return puppet.Answer{Document: []byte("{}")}, nil
+		return checkin.Answer{Document: []byte("{}")}, nil
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { b.send("GET", catalogURL, "") })

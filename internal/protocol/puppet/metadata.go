@@ -59,13 +59,13 @@ func (s *server) fileMetadatas(c *call) error {
 // tree is the current version of the environment that was asked for; for a node that is
 // held at a version, that one.
 func (s *server) tree(c *call) (*code.Tree, error) {
-	if s.Releases != nil && c.actor.Kind == fleet.NodeActor {
-		release, ok, err := s.Releases.Released(c.ctx(), fleet.Certname(c.actor.Name))
+	if c.actor.Kind == fleet.NodeActor {
+		held, ok, err := s.Checkin.HeldAt(c.ctx(), fleet.Certname(c.actor.Name))
 		if err != nil {
 			return nil, err
 		}
-		if ok && release.Environment == c.env {
-			return s.Trees.Tree(c.ctx(), c.env, release.Version)
+		if ok && held.Environment == c.env {
+			return s.Trees.Tree(c.ctx(), c.env, held.Version)
 		}
 	}
 	tree, err := s.Trees.Current(c.ctx(), c.env)

@@ -12,7 +12,7 @@ func (s *server) node(c *call) error {
 	if err != nil {
 		return err
 	}
-	env, err := s.Environments.NodeEnvironment(c.ctx(), c.node, c.env)
+	place, err := s.Places.Of(c.ctx(), c.node, c.env)
 	if isNotFound(err) {
 		return c.noEnvironment()
 	}
@@ -22,7 +22,7 @@ func (s *server) node(c *call) error {
 	return c.value(f, struct {
 		Name        fleet.Certname    `json:"name"`
 		Environment fleet.Environment `json:"environment"`
-	}{c.node, env})
+	}{c.node, place.Environment})
 }
 
 // status says that the server lives.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // How pxp-agent calls itself: by its websocket library. It came with a package whose version is a fact.
@@ -33,12 +33,12 @@ func (h *nodes) nameClients(ctx context.Context, connected []*api.Connected, nam
 	if len(asked) == 0 {
 		return nil
 	}
-	leaves, err := h.facts.FactLeaves(ctx, asked, []string{inventory.PathText(packageVersion)})
+	leaves, err := h.facts.FactLeaves(ctx, asked, []string{facts.PathText(packageVersion)})
 	if err != nil {
 		return err
 	}
 	for name, found := range leaves {
-		if len(found) == 1 && found[0].Kind == inventory.String {
+		if len(found) == 1 && found[0].Kind == facts.String {
 			unknown[name].ClientVersion = "puppet-agent " + found[0].Text
 		}
 	}

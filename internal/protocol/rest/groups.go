@@ -12,16 +12,9 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Explained is what groups give a node, and what the node is known by.
-type Explained struct {
-	classify.Explanation
-	FactsKnown   bool
-	TrustedKnown bool
-}
-
 // Classifier tells what groups give a node, and which nodes are in a group.
 type Classifier interface {
-	Explain(ctx context.Context, node fleet.Certname) (Explained, error)
+	Explain(ctx context.Context, node fleet.Certname) (classify.Explained, error)
 	// Members says which of the nodes are in the group, and of each whether it is
 	// pinned there. There are at most inventory.MaxNamed.
 	Members(ctx context.Context, group classify.ID, nodes []fleet.Certname) (pinned map[fleet.Certname]bool, err error)

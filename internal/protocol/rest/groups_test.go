@@ -14,7 +14,6 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/protocol/rest"
 )
 
 // classifier is rest.Classifier over stored groups and facts.
@@ -36,12 +35,12 @@ func (c classifier) tree(ctx context.Context, name fleet.Certname) (*classify.Tr
 	return classify.NewTree(groups), node, err
 }
 
-func (c classifier) Explain(ctx context.Context, name fleet.Certname) (rest.Explained, error) {
+func (c classifier) Explain(ctx context.Context, name fleet.Certname) (classify.Explained, error) {
 	tree, node, err := c.tree(ctx, name)
 	if err != nil {
-		return rest.Explained{}, err
+		return classify.Explained{}, err
 	}
-	return rest.Explained{Explanation: tree.Explain(node), FactsKnown: true}, err
+	return classify.Explained{Explanation: tree.Explain(node), FactsKnown: true}, err
 }
 
 func (c classifier) Members(ctx context.Context, group classify.ID, names []fleet.Certname) (map[fleet.Certname]bool, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
@@ -66,7 +67,7 @@ func sample() (release.Release, []release.Target) {
 	target := func(number, wave int, node fleet.Certname) release.Target {
 		return release.Target{
 			Number: number, Node: node, Wave: wave, Round: 1, Base: fleet.DigestOf([]byte("base")), State: release.Waiting,
-			Catalog: release.Catalog{Digest: fleet.DigestOf([]byte(node)), Environment: "production", Version: r.Version, UUID: "u-" + string(node), Compilation: 9, CompiledAt: start},
+			Catalog: deliver.Catalog{Digest: fleet.DigestOf([]byte(node)), Environment: "production", Version: r.Version, UUID: "u-" + string(node), Compilation: 9, CompiledAt: start},
 		}
 	}
 	refused := release.Target{Number: 3, Node: "c", Round: 1, State: release.Refused, Reason: "it is pinned"}
@@ -108,7 +109,7 @@ func steps(t *testing.T, s release.Store) {
 	next.Author, next.Digest, next.Concurrency, next.Preview = "somebody else", "", 0, 1 // never change
 	moved := targets[0]
 	moved.State, moved.Reason, moved.Generation, moved.Report, moved.RunEnded, moved.RunChanged, moved.Round = release.AtWork, "r", 8, "tx", start, true, 2
-	moved.Wave, moved.Base, moved.Catalog = 5, "", release.Catalog{} // never change
+	moved.Wave, moved.Base, moved.Catalog = 5, "", deliver.Catalog{} // never change
 	got := must[release.Release](t)(s.SaveRelease(t.Context(), release.Change{Base: 1, Release: next, Targets: []release.Target{moved}, Entries: []release.Entry{{At: start, Text: "e"}}}))
 	want := next
 	want.Author, want.Digest, want.Concurrency, want.Preview, want.Revision, want.Needs = "ann", r.Digest, 4, 7, 2, got.Needs

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/release"
@@ -38,7 +39,7 @@ type World struct {
 	Unjudged error                          // what the gate answers with
 	Troubles func(o release.RunOrder) error // why a job cannot be ordered; nil: each can
 	clock    time.Time
-	has      map[fleet.Certname][]release.Generation
+	has      map[fleet.Certname][]deliver.Generation
 	jobs     []*worldJob
 	previews []fleet.Certname // of which nodes the last new preview is
 	calls    int
@@ -61,17 +62,17 @@ type worldJob struct {
 
 // NewWorld returns a world in which each node has the base of its fate.
 func NewWorld(fates map[fleet.Certname]Fate) *World {
-	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]release.Generation{}, ran: map[fleet.Certname]int{}, pinned: map[fleet.Certname]bool{}}
+	w := &World{Fates: fates, clock: start, has: map[fleet.Certname][]deliver.Generation{}, ran: map[fleet.Certname]int{}, pinned: map[fleet.Certname]bool{}}
 	for node, f := range fates {
 		if f.Base != "" {
-			w.has[node] = []release.Generation{{Number: 1, Catalog: catalogOf(node, f.Base)}}
+			w.has[node] = []deliver.Generation{{Number: 1, Catalog: catalogOf(node, f.Base)}}
 		}
 	}
 	return w
 }
 
-func catalogOf(node fleet.Certname, d fleet.Digest) release.Catalog {
-	return release.Catalog{Digest: d, Environment: "production", Version: "v-" + d, UUID: fmt.Sprintf("%s of %s", d, node), CompiledAt: start}
+func catalogOf(node fleet.Certname, d fleet.Digest) deliver.Catalog {
+	return deliver.Catalog{Digest: d, Environment: "production", Version: "v-" + d, UUID: fmt.Sprintf("%s of %s", d, node), CompiledAt: start}
 }
 
 // Now is the time of the world.
@@ -194,12 +195,12 @@ func (w *World) Shares(_ context.Context, _ int64, behind, n int) (shares []rele
 }
 
 // Catalog implements release.Previews.
-func (w *World) Catalog(_ context.Context, _ release.Preview, s release.Share) (release.Catalog, error) {
+func (w *World) Catalog(_ context.Context, _ release.Preview, s release.Share) (deliver.Catalog, error) {
 	return catalogOf(s.Node, s.Fresh), nil
 }
 
 // Stands implements release.Previews.
-func (w *World) Stands(_ context.Context, node fleet.Certname, _ release.Catalog) (string, error) {
+func (w *World) Stands(_ context.Context, node fleet.Certname, _ deliver.Catalog) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Fates[node].Drifts, nil
@@ -233,7 +234,7 @@ func (w *World) Has(_ context.Context, node fleet.Certname) (release.Holding, er
 }
 
 // Give implements release.Delivery.
-func (w *World) Give(_ context.Context, node fleet.Certname, g release.Gift) (number int64, err error) {
+func (w *World) Give(_ context.Context, node fleet.Certname, g deliver.Order) (number int64, err error) {
 	err = w.do(func() error {
 		kept := w.has[node]
 		if w.pinned[node] {
@@ -244,7 +245,7 @@ func (w *World) Give(_ context.Context, node fleet.Certname, g release.Gift) (nu
 			return nil
 		}
 		number = int64(len(kept)) + 1
-		w.has[node] = append([]release.Generation{{Number: number, Release: g.Release, Catalog: g.Catalog}}, kept...)
+		w.has[node] = append([]deliver.Generation{{Number: number, Release: g.Release, Catalog: g.Catalog}}, kept...)
 		return nil
 	})
 	return number, err
@@ -254,7 +255,7 @@ func (w *World) Give(_ context.Context, node fleet.Certname, g release.Gift) (nu
 func (w *World) Release(node fleet.Certname, d fleet.Digest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.has[node] = append([]release.Generation{{Number: int64(len(w.has[node])) + 1, Catalog: catalogOf(node, d)}}, w.has[node]...)
+	w.has[node] = append([]deliver.Generation{{Number: int64(len(w.has[node])) + 1, Catalog: catalogOf(node, d)}}, w.has[node]...)
 }
 
 // Forget keeps nothing of a node but what it has.
@@ -272,26 +273,26 @@ func (w *World) Pin(node fleet.Certname) {
 }
 
 // Generations implements release.Delivery.
-func (w *World) Generations(_ context.Context, node fleet.Certname) ([]release.Generation, error) {
+func (w *World) Generations(_ context.Context, node fleet.Certname) ([]deliver.Generation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.has[node]), nil
 }
 
-// Given implements release.Delivery.
-func (w *World) Given(_ context.Context, id int64) (nodes []fleet.Certname, err error) {
+// GivenBy implements release.Delivery.
+func (w *World) GivenBy(_ context.Context, id int64) (nodes []fleet.Certname, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, node := range slices.Sorted(maps.Keys(w.has)) {
-		if slices.ContainsFunc(w.has[node], func(g release.Generation) bool { return g.Release == id }) {
+		if slices.ContainsFunc(w.has[node], func(g deliver.Generation) bool { return g.Release == id }) {
 			nodes = append(nodes, node)
 		}
 	}
 	return nodes, nil
 }
 
-// Applied implements release.Delivery.
-func (w *World) Applied(_ context.Context, node fleet.Certname, _ string) (string, bool, error) {
+// ReportedCatalog implements release.Delivery.
+func (w *World) ReportedCatalog(_ context.Context, node fleet.Certname, _ string) (string, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch said := w.Fates[node].Reports; said {

@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/durable"
 )
 
 // Put implements cas.Store.
@@ -280,7 +281,7 @@ func (s *Store) syncNames(all []*pending, touched []bool) error {
 	}
 	for i := range touched {
 		if touched[i] {
-			if err := syncDir(s.shardDir(i)); err != nil {
+			if err := durable.SyncDir(s.shardDir(i)); err != nil {
 				return err
 			}
 		}
@@ -307,5 +308,3 @@ func syncFile(name string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
-
-func syncDir(name string) error { return syncFile(name) }

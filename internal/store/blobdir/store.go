@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/durable"
 )
 
 // Store is blobs in a directory.
@@ -147,7 +148,7 @@ func (s *Store) prepare() error {
 		return nil
 	}
 	for _, dir := range []string{filepath.Join(s.dir, "blobs"), s.dir, filepath.Dir(s.dir)} {
-		if err := syncDir(dir); err != nil {
+		if err := durable.SyncDir(dir); err != nil {
 			return s.diskFault(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )
@@ -72,11 +73,12 @@ func benchFacts(b *testing.B, s *Store, mode string, nodes int) {
 		}
 	}
 	save := func(body []byte, rename string) {
-		f, err := inventory.ParseFacts(body)
+		told, err := facts.Parse(body)
 		if err != nil {
 			b.Error(err)
 			return
 		}
+		f := inventory.FactsOf(told)
 		f.ReceivedAt, f.Environment = time.Now(), "production"
 		if rename != "" {
 			f.Certname = fleet.Certname(rename)

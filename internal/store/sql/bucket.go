@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/filebucket"
+	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
 )

@@ -90,22 +90,16 @@ func (s *Queue) WantAll(ctx context.Context, wants []compile.Want) (rows []compi
 	return rows, explain(err, "ask for %d catalogs", len(wants))
 }
 
-// Holding is what a node has.
-type Holding struct {
-	FactsSeq int64        // of its facts; 0: none are known
-	Catalog  fleet.Digest // the newest that is stored; empty: none is
-}
-
 // Holdings says of each of the nodes what it has.
-func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]Holding, error) {
+func (s *Reusables) Holdings(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]compile.Holding, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[fleet.Certname]Holding, len(nodes))
+	found := make(map[fleet.Certname]compile.Holding, len(nodes))
 	_, err = collect(ctx, s.reads, func(row scanner) (none struct{}, err error) {
 		var node fleet.Certname
-		var h Holding
+		var h compile.Holding
 		err = row.Scan(&node, &h.FactsSeq, &h.Catalog)
 		found[node] = h
 		return none, err

@@ -26,7 +26,7 @@ func TestManyNodesAtOnce(t *testing.T) {
 			}
 		}
 		got, err := s.Reusables.Holdings(t.Context(), []fleet.Certname{"a.example", "b.example", "c.example", "d.example"})
-		want := map[fleet.Certname]Holding{"a.example": {FactsSeq: 7}, "b.example": {FactsSeq: 9, Catalog: fleet.DigestOf([]byte("b.example"))}, "c.example": {}}
+		want := map[fleet.Certname]compile.Holding{"a.example": {FactsSeq: 7}, "b.example": {FactsSeq: 9, Catalog: fleet.DigestOf([]byte("b.example"))}, "c.example": {}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("what nodes have: %v (-want +got):\n%s", err, diff)
 		}

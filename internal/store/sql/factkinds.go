@@ -3,7 +3,7 @@ package sql
 import (
 	"context"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
 
@@ -15,7 +15,7 @@ var kindRow = []column{{"path_id", ints}, {"kind", ints}, {"node_id", ints}}
 
 // putKinds records the kinds of the changes at these positions, and adds them to
 // what is to be remembered after the commit.
-func (s *Facts) putKinds(ctx context.Context, q querier, node int64, changes []inventory.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
+func (s *Facts) putKinds(ctx context.Context, q querier, node int64, changes []facts.Change, ids []int64, unseen []int, fresh map[string]knownPath) error {
 	rows := make([][]any, 0, len(unseen))
 	for _, i := range unseen {
 		rows = append(rows, []any{ids[i], int64(changes[i].Kind), node})

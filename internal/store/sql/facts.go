@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -25,7 +26,7 @@ type Facts struct {
 // happens before the write; the write checks that it still holds.
 func (s *Facts) SaveFacts(ctx context.Context, f inventory.FactSet) (inventory.FactSet, []string, error) {
 	if f.Digest == "" {
-		values, arrangement, err := inventory.CanonicalFacts(f.Values)
+		values, arrangement, err := facts.Canonical(f.Values)
 		if err != nil {
 			return inventory.FactSet{}, nil, err
 		}
@@ -98,7 +99,7 @@ func (s *Facts) tryFacts(ctx context.Context, f inventory.FactSet) (stored inven
 	}
 	s.paths.add(era, fresh)
 	f.Timestamp, f.ReceivedAt, f.ProducedAt = instant(micros(f.Timestamp)), instant(micros(f.ReceivedAt)), instant(micros(f.ProducedAt))
-	return f, inventory.Paths(d.changes), nil
+	return f, facts.Paths(d.changes), nil
 }
 
 // factDiff is what a write of facts was prepared with.
@@ -106,7 +107,7 @@ type factDiff struct {
 	before   inventory.FactSet
 	known    bool
 	newest   int64 // the stored ones may not be produced after this
-	changes  []inventory.Change
+	changes  []facts.Change
 	document []byte // nil when nothing changed
 	told     []byte // nil when the facts came sorted
 	packages fleet.Digest
@@ -125,14 +126,14 @@ func digestOrNone(text string) fleet.Digest {
 
 // prepare makes what is written of facts that differ from those before.
 func (s *Facts) prepare(d *factDiff, f inventory.FactSet) (err error) {
-	if d.changes, err = inventory.Diff(d.before.Values, f.Values); err != nil {
+	if d.changes, err = facts.Diff(d.before.Values, f.Values); err != nil {
 		return err
 	}
 	d.document = s.packer.pack(f.Values)
 	if f.Arrangement == "" {
 		return nil
 	}
-	told, err := inventory.Arranged(f.Values, f.Arrangement)
+	told, err := facts.Arranged(f.Values, f.Arrangement)
 	if err == nil {
 		d.told = s.packer.pack(told)
 	}
@@ -177,7 +178,7 @@ func (s *Facts) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 	}
 	names := changedFacts(d.changes)
 	if len(names) == 0 { // only their order differs, which code can see in any of them
-		if names, err = inventory.FactNames(f.Values); err != nil {
+		if names, err = facts.Names(f.Values); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +189,7 @@ func (s *Facts) putFacts(ctx context.Context, q querier, f inventory.FactSet, d 
 }
 
 // changedFacts names the top-level facts that differ.
-func changedFacts(changes []inventory.Change) []string {
+func changedFacts(changes []facts.Change) []string {
 	var names []string
 	for _, c := range changes { // sorted by path, so those of one fact follow each other
 		if name := c.Name(); len(names) == 0 || names[len(names)-1] != name {
@@ -210,7 +211,7 @@ func cmpErr(errs ...error) error {
 
 var factRow = []column{{"node_id", ints}, {"path_id", ints}, {"kind", ints}, {"value", texts}, {"number", floats}}
 
-func (s *Facts) putLeaves(ctx context.Context, q querier, node int64, changes []inventory.Change) (map[string]knownPath, error) {
+func (s *Facts) putLeaves(ctx context.Context, q querier, node int64, changes []facts.Change) (map[string]knownPath, error) {
 	ids, fresh, err := s.pathIDs(ctx, q, node, changes)
 	if err != nil {
 		return nil, err
@@ -230,8 +231,8 @@ func (s *Facts) putLeaves(ctx context.Context, q querier, node int64, changes []
 }
 
 // number is the value that comparisons like > use.
-func number(l inventory.Leaf) *float64 {
-	if l.Kind != inventory.Integer && l.Kind != inventory.Float {
+func number(l facts.Leaf) *float64 {
+	if l.Kind != facts.Integer && l.Kind != facts.Float {
 		return nil
 	}
 	n, err := strconv.ParseFloat(l.Text, 64)
@@ -244,7 +245,7 @@ func number(l inventory.Leaf) *float64 {
 // pathIDs finds or makes the id of each change's path, and records kinds that it
 // has not had before. Paths come sorted, so two transactions make them in the same
 // order and cannot wait for each other.
-func (s *Facts) pathIDs(ctx context.Context, q querier, node int64, changes []inventory.Change) (ids []int64, fresh map[string]knownPath, err error) {
+func (s *Facts) pathIDs(ctx context.Context, q querier, node int64, changes []facts.Change) (ids []int64, fresh map[string]knownPath, err error) {
 	if err := s.usePaths(ctx, q); err != nil {
 		return nil, nil, err
 	}
@@ -280,7 +281,7 @@ func (s *Facts) Facts(ctx context.Context, name fleet.Certname) (inventory.FactS
 func (s *Facts) FactsAsTold(ctx context.Context, name fleet.Certname) (inventory.FactSet, error) {
 	f, _, err := s.factsIn(ctx, name, "COALESCE(d.told, d.document)")
 	if err == nil { // facts that came sorted stand with what servers add
-		f.Values, err = inventory.WithoutTrusted(f.Values)
+		f.Values, err = facts.WithoutTrusted(f.Values)
 	}
 	return f, err
 }
@@ -312,7 +313,7 @@ func (s *Facts) factsIn(ctx context.Context, name fleet.Certname, column string)
 
 // FactLeaves implements inventory.FactStore. The ids of the paths are looked up
 // first, so that the leaves are found by their key.
-func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]inventory.Leaf, error) {
+func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []string) (map[fleet.Certname][]facts.Leaf, error) {
 	names, err := jsonNames(nodes)
 	if err != nil {
 		return nil, err
@@ -335,11 +336,11 @@ func (s *Facts) FactLeaves(ctx context.Context, nodes []fleet.Certname, paths []
 	if err != nil {
 		return nil, err
 	}
-	out := map[fleet.Certname][]inventory.Leaf{}
+	out := map[fleet.Certname][]facts.Leaf{}
 	_, err = collect(ctx, s.reads, func(row scanner) (none struct{}, err error) {
 		var name fleet.Certname
 		var id int64
-		var leaf inventory.Leaf
+		var leaf facts.Leaf
 		err = row.Scan(&name, &id, &leaf.Kind, &leaf.Text)
 		leaf.Path = known[id]
 		out[name] = append(out[name], leaf)

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // BenchmarkFactsBurst is nodes that a server sees for the first time, with a usual set of facts each: how many
@@ -25,7 +25,7 @@ func BenchmarkFactsBurst(b *testing.B) {
 
 func benchBurst(b *testing.B, s *Store, queued bool) {
 	b.Helper()
-	facts, err := inventory.ParseFacts(sampleFacts("n.example", 0))
+	facts, err := facts.Parse(sampleFacts("n.example", 0))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // factqueueOf is a service over a store, with one place for sets that are applied at once, so
@@ -49,8 +49,8 @@ func submitFacts(ctx context.Context, service *factqueue.Service, out *sync.Mute
 		if base == nil || n%2 == 0 {
 			_, err = service.Put(ctx, set)
 		} else {
-			var p inventory.Patch
-			p, err = inventory.Difference(base, set.Values)
+			var p facts.Patch
+			p, err = facts.Difference(base, set.Values)
 			values := set.Values
 			if err == nil {
 				set.Values = nil

@@ -3,7 +3,7 @@ package sql
 import (
 	"sync"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 )
 
 // maxPaths bounds the memory of a pathCache. A fleet has a few thousand.
@@ -16,7 +16,7 @@ type knownPath struct {
 	kinds uint8
 }
 
-func kindBit(k inventory.Kind) uint8 { return 1 << k } // there are seven
+func kindBit(k facts.Kind) uint8 { return 1 << k } // there are seven
 
 // pathCache remembers the fact paths that are committed, and their kinds. Who removes
 // some forgets all in the same transaction. This server is the only one on its database.
@@ -42,7 +42,7 @@ func (c *pathCache) forget() {
 
 // find fills ids for the changes whose paths it knows, and returns the positions
 // of the others, and of all whose kind it does not know.
-func (c *pathCache) find(changes []inventory.Change, ids []int64) (unknown, unseen []int) {
+func (c *pathCache) find(changes []facts.Change, ids []int64) (unknown, unseen []int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for i := range changes {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/pql"
@@ -106,7 +107,7 @@ func (s *Queries) query(ctx context.Context, places chan struct{}, paths bool, a
 func scanPath(row scanner) (p query.Path, err error) {
 	var path string
 	err = row.Scan(&p.ID, &path)
-	p.Steps = inventory.PathSteps(path)
+	p.Steps = facts.PathSteps(path)
 	return p, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
@@ -171,7 +172,7 @@ func (o *oracle) addLeaves(node, env, fact string, path []any, v any) {
 	}
 	o.add("fact_contents", node, map[string]any{"environment": env, "name": fact, "path": path, "value": jsonValue{v, true}})
 	for _, r := range o.rows["fact_paths"] {
-		if r.fields["type"] == kind && inventory.PathText(r.fields["path"].([]any)...) == inventory.PathText(path...) {
+		if r.fields["type"] == kind && facts.PathText(r.fields["path"].([]any)...) == facts.PathText(path...) {
 			return
 		}
 	}

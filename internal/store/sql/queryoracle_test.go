@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/pql"
 	"github.com/tutti-project/tutti/internal/store/sql/query"
 )
@@ -136,7 +136,7 @@ func sortable(v any) string {
 	case time.Time:
 		return v.Format(time.RFC3339Nano)
 	case []any:
-		return inventory.PathText(v...)
+		return facts.PathText(v...)
 	}
 	return fmt.Sprint(v)
 }

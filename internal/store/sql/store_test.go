@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -396,22 +397,22 @@ func sameRows(t interface {
 }, s *Store, f inventory.FactSet,
 ) {
 	t.Helper()
-	leaves, err := inventory.Flatten(f.Values)
+	leaves, err := facts.Flatten(f.Values)
 	if err != nil {
 		t.Errorf("%v", err)
 	}
-	want := map[string]inventory.Leaf{}
+	want := map[string]facts.Leaf{}
 	for _, leaf := range leaves {
 		want[leaf.Path] = leaf
 	}
-	rows, err := collect(t.Context(), s.reads, func(row scanner) (l inventory.Leaf, err error) {
+	rows, err := collect(t.Context(), s.reads, func(row scanner) (l facts.Leaf, err error) {
 		err = row.Scan(&l.Path, &l.Kind, &l.Text)
 		return l, err
 	}, `SELECT p.path, f.kind, f.value FROM nodes n JOIN facts f ON f.node_id = n.id JOIN fact_paths p ON p.id = f.path_id WHERE n.certname = $1`, f.Certname)
 	if err != nil {
 		t.Errorf("%v", err)
 	}
-	got := map[string]inventory.Leaf{}
+	got := map[string]facts.Leaf{}
 	for _, leaf := range rows {
 		got[leaf.Path] = leaf
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
@@ -32,7 +32,7 @@ func pathText(v pql.Value) string {
 			steps[i] = int64(n)
 		}
 	}
-	return inventory.PathText(steps...)
+	return facts.PathText(steps...)
 }
 
 // pathMatcher tells paths whose steps match one by one; a number only an index.
@@ -115,7 +115,7 @@ func leafPath(f pql.Field) string {
 		}
 		steps = append(steps, s.Text)
 	}
-	return Clean(inventory.PathText(steps...))
+	return Clean(facts.PathText(steps...))
 }
 
 // followed is how many steps of a path the field accounts for; 0 if it leads

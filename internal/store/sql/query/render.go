@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/facts"
 )
 
 // Renderer writes rows as JSON objects. Its buffers are used again for each row.
@@ -129,7 +129,7 @@ func (r *Renderer) value(o output) error {
 	case asList, asJSON:
 		r.out = append(r.out, c.text()...)
 	case asPath:
-		return r.marshal(inventory.PathSteps(c.text()))
+		return r.marshal(facts.PathSteps(c.text()))
 	case asLeaf:
 		r.out = appendLeaf(r.out, c.integer(), r.cells[o.cols[1]].text())
 	case asLeafValue:
@@ -191,7 +191,7 @@ func appendFloat(dst []byte, c cell) []byte {
 
 // appendLeaf writes a stored leaf; numbers and words are stored as JSON has them.
 func appendLeaf(dst []byte, kind int64, text string) []byte {
-	if inventory.Kind(kind) == inventory.String { //nolint:gosec // there are seven
+	if facts.Kind(kind) == facts.String { //nolint:gosec // there are seven
 		return appendString(dst, text)
 	}
 	return append(dst, text...)
@@ -210,11 +210,11 @@ func (r *Renderer) leaves(list, prefix string) error {
 	}
 	skip := 1
 	if prefix != "" {
-		skip = len(inventory.PathSteps(prefix))
+		skip = len(facts.PathSteps(prefix))
 	}
 	var root any
 	for _, row := range rows {
-		steps := inventory.PathSteps(row.path)[skip:]
+		steps := facts.PathSteps(row.path)[skip:]
 		if len(rows) == 1 && len(steps) == 0 {
 			r.out = appendLeaf(r.out, row.kind, row.text)
 			return nil

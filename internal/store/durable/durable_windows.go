@@ -1,0 +1,4 @@
+package durable
+
+// SyncDir does nothing: the file system keeps names by itself.
+func SyncDir(string) error { return nil }
