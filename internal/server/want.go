@@ -11,7 +11,8 @@ import (
 // that may matter hints to it.
 func (p *parts) newWanter() (err error) {
 	p.wanter, err = compile.NewWanter(compile.WanterParts{
-		Store: p.store.Wants, Reuser: p.reuser, Environments: p.versions(), Grouping: checkin.Grouping{Groups: p.groups, Environments: p.places}, Modes: p.deliver, Wake: p.dispatch.Wake, Log: p.log.Logger,
+		Store: p.store.Wants, Standings: p.store.Wants, Readings: p.store.Reusables, Reuser: p.reuser, Environments: p.versions(),
+		Grouping: checkin.Grouping{Groups: p.groups, Environments: p.places}, Modes: p.deliver, Wake: p.dispatch.Wake, Log: p.log.Logger,
 		Ahead:        func() bool { return p.config.Load().CompileAhead && p.config.Load().ReuseCatalogs },
 		Follow:       func() bool { return p.config.Load().FollowExports },
 		OnSign:       func() bool { return p.config.Load().CompileOnSign },
