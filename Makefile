@@ -51,6 +51,9 @@ soak: test-deps build ## random changes: 200 of them, each with everything compi
 soak-truth: test-deps build ## COUNT (100) random control repositories from SEED (1), each changed STEPS (4) times, beside plain Puppet
 	TUTTI_SEED=$(or $(SEED),1) TUTTI_COUNT=$(or $(COUNT),100) TUTTI_STEPS=$(or $(STEPS),4) $(GO) test -timeout 24h -count=1 -v -run TestCatalogsArePlainPuppets ./internal/server
 
+soak-stories: test-deps build ## stories that are too long for the suite: chaos of catalogs over 200 nodes, with the race detector
+	CGO_ENABLED=1 $(GO) test $(RACE) -tags soak -timeout 60m -count=$(or $(COUNT),1) -v -run TestChaosOfCatalogs ./e2e
+
 quick: ## the tests without the race detector and without real agents
 	$(GO) test -timeout 5m . ./api/... ./internal/...
 
@@ -135,4 +138,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-go lint fmt generate verify check
+.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-go lint fmt generate verify check

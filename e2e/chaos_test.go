@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -255,4 +256,17 @@ func openDatabase(t *testing.T, s *server) *sql.DB {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
+}
+
+// chaosSeedOf is the seed of a chaos test; it is logged, so that it can be given again.
+func chaosSeedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(chaosSeed); text != "" {
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%s=%d repeats this schedule", chaosSeed, seed)
+	return seed
 }

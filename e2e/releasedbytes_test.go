@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"crypto/tls"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -350,4 +351,14 @@ func (r *releasing) quietRows(t *testing.T) {
 	if err := columns.Err(); err != nil || looked < 100 {
 		t.Errorf("%d columns, %v", looked, err)
 	}
+}
+
+// count asks a database for a number.
+func count(t *testing.T, db *sql.DB, query string) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
 }

@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e_test
 
 import (
@@ -5,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -286,17 +287,4 @@ func (s *storm) strike(t *testing.T, b blow) {
 		s.killNodes([]sim.Kind{sim.Crash, sim.Reboot}[s.random.IntN(2)], s.random.Perm(stormNodes)[:1+s.random.IntN(stormVictims)])
 	case calm:
 	}
-}
-
-// chaosSeedOf is the seed of a chaos test; it is logged, so that it can be given again.
-func chaosSeedOf(t *testing.T) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv(chaosSeed); text != "" {
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%s=%d repeats this schedule", chaosSeed, seed)
-	return seed
 }

@@ -1,3 +1,5 @@
+//go:build soak
+
 package e2e_test
 
 import (
@@ -40,16 +42,6 @@ func (s *storm) settle(t *testing.T) {
 	if !ok {
 		t.Errorf("the work does not end: %v", left)
 	}
-}
-
-// count asks a database for a number.
-func count(t *testing.T, db *sql.DB, query string) int {
-	t.Helper()
-	var n int
-	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return n
 }
 
 // texts are the texts that a query gives.
