@@ -157,13 +157,10 @@ func (d Doctor) servers(ctx context.Context, id *Identity) []Finding {
 	return all
 }
 
-// examiner is the type of client that tries a server: it does not supersede the agent.
-const examiner = "doctor"
-
 func (d Doctor) broker(ctx context.Context, id *Identity, address string) Finding {
 	check := "server " + address
 	link, err := connection.New(connection.Config{
-		URLs: []string{address}, Version: wire.Version(d.Config.PCPVersion), URI: wire.NewURI(string(id.Name()), examiner),
+		URLs: []string{address}, Version: wire.Version(d.Config.PCPVersion), URI: wire.NewURI(string(id.Name()), wire.ExaminerType),
 		TLS: id.TLS, UserAgent: userAgent(d.Version), ConnectTimeout: d.Config.ConnectTimeout, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

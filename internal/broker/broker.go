@@ -170,7 +170,7 @@ func (b *Broker) enter(s *Session) (old *Session, err error) {
 		return nil, NotRunning
 	case old == nil && b.cfg.MaxConnections > 0 && len(b.sessions) >= b.cfg.MaxConnections:
 		return nil, LimitExceeded
-	case old == nil && s.who.Party == Node && b.cfg.NodeConnections > 0 && b.names[s.who.Certname] >= b.cfg.NodeConnections:
+	case old == nil && s.who.Party == Node && !s.examines() && b.cfg.NodeConnections > 0 && b.names[s.who.Certname] >= b.cfg.NodeConnections:
 		return nil, OneEach
 	}
 	if old != nil {
@@ -178,7 +178,9 @@ func (b *Broker) enter(s *Session) (old *Session, err error) {
 		s.who.Rivals = old.who.Rivals.again(old.who.Remote, s.who.Since)
 	}
 	b.sessions[s.who.URI] = s
-	b.names[s.who.Certname]++
+	if !s.examines() {
+		b.names[s.who.Certname]++
+	}
 	b.note(s.who.URI, 1)
 	return old, nil
 }
@@ -198,11 +200,16 @@ func (b *Broker) leave(s *Session) bool {
 func (b *Broker) remove(s *Session) {
 	delete(b.sessions, s.who.URI)
 	delete(b.subscribers, s.who.URI)
-	if b.names[s.who.Certname]--; b.names[s.who.Certname] <= 0 {
-		delete(b.names, s.who.Certname)
+	if !s.examines() {
+		if b.names[s.who.Certname]--; b.names[s.who.Certname] <= 0 {
+			delete(b.names, s.who.Certname)
+		}
 	}
 	b.note(s.who.URI, -1)
 }
+
+// examines says that this is a look at whether a connection is to be had (tutti agent doctor): it counts as none.
+func (s *Session) examines() bool { return s.who.URI.Type() == wire.ExaminerType }
 
 // Send queues a message of the server for its target. An empty sender is the
 // broker; an empty ID becomes a new one.

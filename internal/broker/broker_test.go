@@ -318,6 +318,7 @@ func TestOneConnectionForEachNode(t *testing.T) {
 	_, err := tryJoin(b, "pcp://web1/other", wire.V2)
 	want(t, err, error(broker.OneEach))
 	want(t, len(broker.OneEach.Reason) <= broker.MaxReasonBytes, true)
+	join(t, b, "pcp://web1/doctor")         // a look takes nobody's place
 	later := join(t, b, "pcp://web1/agent") // in the place of the first
 	want(t, first.conn.Dropped(), true)
 	first.Leave(broker.Farewell{Code: 1006}) // its end comes late, and counts once

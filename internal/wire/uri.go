@@ -20,6 +20,9 @@ const Broker URI = "pcp:///server"
 // BrokerType is the client type that only brokers may use.
 const BrokerType = "server"
 
+// ExaminerType is the client type of a look at whether a broker can be reached: it takes nobody's place.
+const ExaminerType = "doctor"
+
 const scheme = "pcp://"
 
 // NewURI joins a name and a type, which the caller has checked.
