@@ -51,8 +51,13 @@ func newWorld() *world {
 func (w *world) service() checkin.Service {
 	return checkin.Service{
 		Trust:        checkin.Trust{Authority: w, External: func(context.Context, fleet.Certname) (json.RawMessage, error) { return nil, nil }}, //nolint:nilnil // there is no program
-		Environments: checkin.Environments{Standings: w, Groups: w, Versions: w, Nodes: w}, Facts: w, Delivery: w, Catalogs: w, Documents: w,
-		Server: "tutti.example", Now: func() time.Time { return noon },
+		Environments: checkin.Environments{Standings: w, Groups: w, Versions: w, Nodes: w},
+		Facts:        w,
+		Delivery:     w,
+		Catalogs:     w,
+		Documents:    w,
+		Server:       "tutti.example",
+		Now:          func() time.Time { return noon },
 	}
 }
 
@@ -124,7 +129,13 @@ func TestAVisitIsResolvedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service()
-	visit, err := s.Resolve(t.Context(), checkin.Request{Node: web, Requested: "testing", Facts: told(`{"a":1}`), Transaction: "tx", Static: true})
+	visit, err := s.Resolve(t.Context(), checkin.Request{
+		Node:        web,
+		Requested:   "testing",
+		Facts:       told(`{"a":1}`),
+		Transaction: "tx",
+		Static:      true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +154,15 @@ func TestAVisitIsResolvedOnce(t *testing.T) {
 	if w.held != 1 {
 		t.Errorf("the standing was asked for %d times", w.held)
 	}
-	asked := compile.Ask{Node: web, Environment: "testing", Version: "2", FactsSeq: 1, Transaction: "tx", Trusted: visit.Trusted, Static: true}
+	asked := compile.Ask{
+		Node:        web,
+		Environment: "testing",
+		Version:     "2",
+		FactsSeq:    1,
+		Transaction: "tx",
+		Trusted:     visit.Trusted,
+		Static:      true,
+	}
 	if diff := cmp.Diff([]compile.Ask{asked}, w.asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
@@ -212,7 +231,12 @@ func TestOtherQuestionsAboutTheEnvironment(t *testing.T) {
 	is("of one that nobody knows", env, err, checkin.DefaultEnvironment)
 	env, err = places.OfFacts(t.Context(), web, "testing")
 	is("facts of one that nobody knows", env, err, "released")
-	if _, _, err := w.SaveFacts(t.Context(), inventory.FactSet{Certname: web, Environment: "testing", Values: json.RawMessage(`{}`), ReceivedAt: noon}); err != nil {
+	if _, _, err := w.SaveFacts(t.Context(), inventory.FactSet{
+		Certname:    web,
+		Environment: "testing",
+		Values:      json.RawMessage(`{}`),
+		ReceivedAt:  noon,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	env, err = places.LiveOfKnown(t.Context(), web)
@@ -242,7 +266,11 @@ func TestElsewhere(t *testing.T) {
 	} {
 		w := newWorld()
 		w.kept = c.kept
-		visit := checkin.Visit{Request: checkin.Request{Node: web, Requested: "production", CheckEnvironment: c.check}, Place: checkin.Place{Environment: "testing", Released: c.released}}
+		visit := checkin.Visit{Request: checkin.Request{
+			Node:             web,
+			Requested:        "production",
+			CheckEnvironment: c.check,
+		}, Place: checkin.Place{Environment: "testing", Released: c.released}}
 		if got, err := w.service().Elsewhere(t.Context(), visit); got != c.want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

@@ -34,7 +34,6 @@ type Parts struct {
 	Promoter Promoter
 	Setting  func() Mode                            // of nodes for which nothing is set
 	Limits   func() Limits                          // of the brake; nil: nothing is held
-	Keep     func() int                             // how many generations of each node are kept
 	Changed  func(node fleet.Certname, apply Apply) // a pointer is another now; must not block. Nil: nobody listens
 	// FactsRead names the list of facts that a pointer's catalog read; nil: it is not told.
 	FactsRead func(ctx context.Context, node fleet.Certname, p Pointer) (fleet.Digest, error)

@@ -68,8 +68,14 @@ type front struct {
 // front is what is before routes.
 func (p *parts) front(routes http.Handler, access *atomic.Bool) front {
 	return front{
-		next: routes, log: p.log.Logger, metrics: p.metrics, access: access, refused: p.refused, bodies: p.bodies, bodyTime: p.config.Load().BodyTimeout,
-		hsts: func() time.Duration { return p.config.Load().HSTSMaxAge },
+		next:     routes,
+		log:      p.log.Logger,
+		metrics:  p.metrics,
+		access:   access,
+		refused:  p.refused,
+		bodies:   p.bodies,
+		bodyTime: p.config.Load().BodyTimeout,
+		hsts:     func() time.Duration { return p.config.Load().HSTSMaxAge },
 	}
 }
 
@@ -82,7 +88,14 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer req.body.release()
 	}
 	f.forBrowsers(w.Header(), r.URL.Path)
-	seen := &answer{ResponseWriter: w, r: r, body: req.body, id: req.id, status: http.StatusOK, comesBack: puppet.ComesBack(r.Header.Get("X-Puppet-Version"))}
+	seen := &answer{
+		ResponseWriter: w,
+		r:              r,
+		body:           req.body,
+		id:             req.id,
+		status:         http.StatusOK,
+		comesBack:      puppet.ComesBack(r.Header.Get("X-Puppet-Version")),
+	}
 	if f.refused != nil {
 		seen.refused = func() { f.refused(r.Context(), req, r.Method+" "+r.Pattern, r.URL.Path) } //nolint:contextcheck // the request carries its context
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/tutti-project/tutti/internal/store/sql"
 	"net"
 	"os"
 
@@ -210,20 +209,3 @@ func outwardAddress() string {
 	}
 	return "127.0.0.1"
 }
-
-// What some ports ask lies in more than one area of the store.
-type (
-	wantsAndStandings struct {
-		*sql.Queue
-		*sql.Wants
-	}
-	wantsAndReadings struct {
-		*sql.Queue
-		*sql.Reusables
-	}
-	givenAndReported struct {
-		*sql.Deliveries
-		*sql.Releases
-		*sql.Reports
-	}
-)

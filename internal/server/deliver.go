@@ -20,14 +20,26 @@ func (p *parts) openDeliver() {
 	})
 	p.results.Brake = p.deliver
 	p.places = checkin.Environments{Standings: p.deliver, Groups: p.groups, Versions: p.library, Nodes: p.store.Nodes}
-	p.wants = checkin.Wants{Queue: wantsAndStandings{p.store.Queue, p.store.Wants}, Environments: p.places, Trust: p.trust, Wake: func() { p.dispatch.Wake() }}
+	p.wants = checkin.Wants{
+		Queue:        wantsAndStandings{p.store.Queue, p.store.Wants},
+		Environments: p.places,
+		Trust:        p.trust,
+		Wake:         func() { p.dispatch.Wake() },
+	}
 	p.openBrake()
 }
 
 // openCheckin makes what answers nodes that ask for their catalogs.
 func (p *parts) openCheckin() {
 	p.checkin = checkin.Service{
-		Trust: p.trust, Environments: p.places, Facts: p.store.Facts, Delivery: p.deliver, Catalogs: p.catalogs, Documents: documents{p.blobs},
-		Packs: p.packs, Server: serverName(), Now: time.Now,
+		Trust:        p.trust,
+		Environments: p.places,
+		Facts:        p.store.Facts,
+		Delivery:     p.deliver,
+		Catalogs:     p.catalogs,
+		Documents:    documents{p.blobs},
+		Packs:        p.packs,
+		Server:       serverName(),
+		Now:          time.Now,
 	}
 }

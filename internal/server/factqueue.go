@@ -17,7 +17,10 @@ import (
 // openIntake wires what takes facts apart from runs.
 func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
-		Store: p.store.FactQueue, Inventory: factShelf{p.places, p.trust, p.store.Facts, p.log.Logger}, Watch: p.store.Reusables, Log: p.log.Logger,
+		Store:     p.store.FactQueue,
+		Inventory: factShelf{p.places, p.trust, p.store.Facts, p.log.Logger},
+		Watch:     p.store.Reusables,
+		Log:       p.log.Logger,
 	}, factqueue.Config{QueueBytes: c.FactsQueueBytes})
 	return err
 }
@@ -77,7 +80,13 @@ func (s factShelf) Facts(ctx context.Context, node fleet.Certname) (factqueue.St
 func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
 	values, err := facts.WithoutTrusted(f.Values)
 	return factqueue.Stored{Seq: f.Seq, Set: factqueue.Set{
-		Node: f.Certname, Environment: f.Environment, Number: f.Number, Timestamp: f.Timestamp, AcceptedAt: f.ProducedAt, Values: values, Digest: fleet.DigestOf(values),
+		Node:        f.Certname,
+		Environment: f.Environment,
+		Number:      f.Number,
+		Timestamp:   f.Timestamp,
+		AcceptedAt:  f.ProducedAt,
+		Values:      values,
+		Digest:      fleet.DigestOf(values),
 	}}, err
 }
 

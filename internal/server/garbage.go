@@ -107,7 +107,10 @@ func (p *parts) tell(ctx context.Context, what string, forget func() (int, error
 
 // referred names every blob that something but code refers to.
 func (p *parts) referred(ctx context.Context, keep func(fleet.Digest)) error {
-	for _, list := range []func(context.Context) ([]fleet.Digest, error){p.store.Catalogs.CatalogDigests, p.store.Deliveries.GenerationCatalogs, p.store.Backups.Blobs, p.store.Jobs.JobFiles, p.store.Previews.PreviewDigests, p.store.Releases.ReleaseDigests} {
+	for _, list := range []func(context.Context) ([]fleet.Digest, error){
+		p.store.Catalogs.CatalogDigests, p.store.Deliveries.GenerationCatalogs, p.store.Backups.Blobs,
+		p.store.Jobs.JobFiles, p.store.Previews.PreviewDigests, p.store.Releases.ReleaseDigests,
+	} {
 		digests, err := list(ctx)
 		if err != nil {
 			return err

@@ -27,8 +27,16 @@ func (p *parts) openJobs(c Config) error {
 	settings.Timeout, settings.Poll, settings.Reconnect = c.JobTimeout, c.JobPollInterval, c.JobReconnect
 	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
-		Store: p.store.Jobs, Sender: sender{p}, Resolver: p.resolver, Graph: appgraph.Service{Store: p.store.Catalogs}, Gate: jobGate{p}, Sealer: key, Reports: runReports{p},
-		NewID: uuid.NewString, Now: time.Now, Log: p.log.Logger,
+		Store:    p.store.Jobs,
+		Sender:   sender{p},
+		Resolver: p.resolver,
+		Graph:    appgraph.Service{Store: p.store.Catalogs},
+		Gate:     jobGate{p},
+		Sealer:   key,
+		Reports:  runReports{p},
+		NewID:    uuid.NewString,
+		Now:      time.Now,
+		Log:      p.log.Logger,
 	}, settings)
 	if err == nil {
 		p.ca.OnLeave(func(ctx context.Context, node fleet.Certname) {
@@ -42,7 +50,13 @@ func (p *parts) openJobs(c Config) error {
 // openTargets makes what says who is meant.
 func (p *parts) openTargets() {
 	p.resolver = target.Resolver{
-		Stored: p.store.Groups, Standings: p.store.Wants, Groups: p.members, Inventory: p.store.Queries, Applications: appgraph.Service{Store: p.store.Catalogs}, Certificates: p.store.Authority, Connected: p.connected,
+		Stored:       p.store.Groups,
+		Standings:    p.store.Wants,
+		Groups:       p.members,
+		Inventory:    p.store.Queries,
+		Applications: appgraph.Service{Store: p.store.Catalogs},
+		Certificates: p.store.Authority,
+		Connected:    p.connected,
 	}
 }
 
@@ -121,7 +135,12 @@ func (p *parts) failure(ctx context.Context, from broker.Presence, m wire.Messag
 	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
 		return err
 	}
-	return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Failure, Transaction: said.Transaction, Description: said.Description})
+	return p.jobs.Observe(ctx, job.Answer{
+		Node:        from.Certname,
+		Kind:        job.Failure,
+		Transaction: said.Transaction,
+		Description: said.Description,
+	})
 }
 
 // jobFigures registers what the jobs can be asked for.

@@ -229,7 +229,10 @@ func (p *parts) openCompiler(c Config) (err error) {
 	}
 	p.ruby = ruby.New(limits, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
 	orders := compile.Orders{
-		Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts(), Trust: checkin.Issued{Trust: p.trust},
+		Inputs:      asTold{p.store.Facts},
+		Classifier:  checkin.Classes{Groups: p.groups},
+		ServerFacts: serverFacts(),
+		Trust:       checkin.Issued{Trust: p.trust},
 	}
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
@@ -243,9 +246,19 @@ func (p *parts) openCompiler(c Config) (err error) {
 	settings.Timeout = c.CompileTimeout + time.Minute // the compiler's own limit comes first, with a better word
 	settings.Most, settings.Slice = most, c.CompileSlice
 	p.dispatch, err = compile.NewDispatcher(compile.DispatcherParts{
-		Queue: p.store.Queue, Compiler: p.ruby, Orders: orders, Documents: documents{p.blobs}, Finisher: inliner{p.library}, Results: p.results, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad},
-		Reuser: reuser, Verifier: p.verifier, History: p.store.Queue, Turns: p.store.Queue,
-		Finished: p.compiled, Log: p.log.Logger,
+		Queue:     p.store.Queue,
+		Compiler:  p.ruby,
+		Orders:    orders,
+		Documents: documents{p.blobs},
+		Finisher:  inliner{p.library},
+		Results:   p.results,
+		Gate:      loadGate{most: c.MaxLoad, idle: c.IdleLoad},
+		Reuser:    reuser,
+		Verifier:  p.verifier,
+		History:   p.store.Queue,
+		Turns:     p.store.Queue,
+		Finished:  p.compiled,
+		Log:       p.log.Logger,
 	}, settings)
 	if err != nil {
 		return err
@@ -257,7 +270,15 @@ func (p *parts) openCompiler(c Config) (err error) {
 	service.Patience = c.CompilePatience
 	p.packs = compile.NewPacks(documents{p.blobs}, packedBytes)
 	p.catalogs, err = compile.NewService(compile.ServiceParts{
-		Queue: p.store.Queue, Versions: p.versions(), Documents: documents{p.blobs}, Packs: p.packs, Reuser: reuser, Pauses: p.store.Queue, Wake: p.dispatch.Wake, Kept: p.kept, Log: p.log.Logger,
+		Queue:     p.store.Queue,
+		Versions:  p.versions(),
+		Documents: documents{p.blobs},
+		Packs:     p.packs,
+		Reuser:    reuser,
+		Pauses:    p.store.Queue,
+		Wake:      p.dispatch.Wake,
+		Kept:      p.kept,
+		Log:       p.log.Logger,
 	}, service)
 	if err != nil {
 		return err

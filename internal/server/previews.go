@@ -22,11 +22,19 @@ func (p *parts) openPreviews() error {
 		return err
 	}
 	compilations := preview.Compilations{
-		Queue: wantsAndReadings{p.store.Queue, p.store.Reusables}, Reuser: p.reuser, Reuse: func() bool { return p.config.Load().ReuseCatalogs }, Wake: p.dispatch.Wake,
+		Queue:  wantsAndReadings{p.store.Queue, p.store.Reusables},
+		Reuser: p.reuser,
+		Reuse:  func() bool { return p.config.Load().ReuseCatalogs },
+		Wake:   p.dispatch.Wake,
 	}
 	p.policies = &policy.Service{Store: p.store.Policies, Changed: func() { p.releases.Wake() }}
 	p.previews = preview.NewService(preview.Config{
-		Store: p.store.Previews, Compiler: compilations, Bases: compilations, Resolver: previewTargets{p.resolver}, Reach: rbac.Reach, Log: p.log.Logger,
+		Store:     p.store.Previews,
+		Compiler:  compilations,
+		Bases:     compilations,
+		Resolver:  previewTargets{p.resolver},
+		Reach:     rbac.Reach,
+		Log:       p.log.Logger,
 		Comparing: func() (preview.Comparing, error) { return preview.NewComparing(p.blobs, secret, p.limits()) },
 	})
 	p.judge = preview.Judge{Previews: p.previews, Policies: p.policies}

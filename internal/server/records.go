@@ -16,3 +16,22 @@ type checkedFleet struct {
 	*sql.Queue
 	*sql.CodeChecks
 }
+
+// wantsAndStandings is checkin.Queue.
+type wantsAndStandings struct {
+	*sql.Queue
+	*sql.Wants
+}
+
+// wantsAndReadings is preview.Queue.
+type wantsAndReadings struct {
+	*sql.Queue
+	*sql.Reusables
+}
+
+// givenAndReported is release.Given.
+type givenAndReported struct {
+	*sql.Deliveries
+	*sql.Releases
+	*sql.Reports
+}

@@ -22,7 +22,14 @@ import (
 // openReleases wires the release core to its neighbours.
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
-		Store: p.store.Releases, Previews: releasePreviews{p}, Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver}, Runs: release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey}, Resolver: releaseTargets{p.resolver}, Gate: release.Policies{Previews: p.judge, Policies: p.policies}, HasRole: p.hasRole, Log: p.log.Logger,
+		Store:    p.store.Releases,
+		Previews: releasePreviews{p},
+		Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver},
+		Runs:     release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey},
+		Resolver: releaseTargets{p.resolver},
+		Gate:     release.Policies{Previews: p.judge, Policies: p.policies},
+		HasRole:  p.hasRole,
+		Log:      p.log.Logger,
 	})
 }
 
@@ -44,7 +51,14 @@ type releasePreviews struct{ *parts }
 // Preview implements release.Previews.
 func (d releasePreviews) Preview(ctx context.Context, id int64) (release.Preview, error) {
 	p, err := d.previews.Preview(ctx, id)
-	return release.Preview{ID: p.ID, Environment: p.Environment, Version: p.Version, Commit: p.Commit, State: string(p.State), Ready: p.State == preview.Ready}, err
+	return release.Preview{
+		ID:          p.ID,
+		Environment: p.Environment,
+		Version:     p.Version,
+		Commit:      p.Commit,
+		State:       string(p.State),
+		Ready:       p.State == preview.Ready,
+	}, err
 }
 
 // Shares implements release.Previews.
@@ -53,7 +67,12 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 	shares := make([]release.Share, len(rows))
 	for i, row := range rows {
 		shares[i] = release.Share{
-			Place: int(row.Number) + 1, Node: row.Node, Same: row.State == preview.Same, Base: row.Base, Fresh: row.Fresh, Compilation: row.Compilation,
+			Place:       int(row.Number) + 1,
+			Node:        row.Node,
+			Same:        row.State == preview.Same,
+			Base:        row.Base,
+			Fresh:       row.Fresh,
+			Compilation: row.Compilation,
 		}
 		if row.State == preview.Failed || row.State == preview.Unable {
 			shares[i].Failure = cmp.Or(row.Failure.Message, string(row.State))
@@ -76,7 +95,14 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 	if c.Version != p.Version || c.Environment != p.Environment {
 		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
 	}
-	return deliver.Catalog{Digest: s.Fresh, Environment: p.Environment, Version: p.Version, UUID: named, Compilation: c.ID, CompiledAt: c.FinishedAt}, nil
+	return deliver.Catalog{
+		Digest:      s.Fresh,
+		Environment: p.Environment,
+		Version:     p.Version,
+		UUID:        named,
+		Compilation: c.ID,
+		CompiledAt:  c.FinishedAt,
+	}, nil
 }
 
 // Stands implements release.Previews.
@@ -92,7 +118,13 @@ func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deli
 	if err != nil {
 		return "", err
 	}
-	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{Node: node, Environment: c.Environment, Version: c.Version, Trusted: trusted, Staged: true})
+	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{
+		Node:        node,
+		Environment: c.Environment,
+		Version:     c.Version,
+		Trusted:     trusted,
+		Staged:      true,
+	})
 	if err != nil || verdict.Holds {
 		return "", err
 	}
@@ -106,7 +138,11 @@ func (d releasePreviews) Again(ctx context.Context, actor fleet.Actor, p release
 		names[i] = string(node)
 	}
 	made, err := d.previews.Create(ctx, actor, preview.Order{
-		Environment: p.Environment, Version: p.Version, Commit: p.Commit, Targets: api.JobTargets{Nodes: names}, InWords: "what is superseded of another preview",
+		Environment: p.Environment,
+		Version:     p.Version,
+		Commit:      p.Commit,
+		Targets:     api.JobTargets{Nodes: names},
+		InWords:     "what is superseded of another preview",
 	})
 	return made.ID, err
 }

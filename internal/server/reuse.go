@@ -16,8 +16,16 @@ import (
 // newReuser wires what decides whether a stored catalog stands.
 func (p *parts) newReuser(orders compile.Orders) *compile.Reuser {
 	return compile.NewReuser(compile.ReuserParts{
-		Store: p.store.Reusables, Queue: p.store.Queue, Orders: orders, Inventory: checkin.Questions{Asker: p.store.Queries}, Documents: documents{p.blobs}, Results: p.results, Log: p.log.Logger,
-		Versions: &differ{library: p.library}, Engine: p.ruby.Engine, Wake: func() { p.dispatch.Wake() },
+		Store:       p.store.Reusables,
+		Queue:       p.store.Queue,
+		Orders:      orders,
+		Inventory:   checkin.Questions{Asker: p.store.Queries},
+		Documents:   documents{p.blobs},
+		Results:     p.results,
+		Log:         p.log.Logger,
+		Versions:    &differ{library: p.library},
+		Engine:      p.ruby.Engine,
+		Wake:        func() { p.dispatch.Wake() },
 		VolatileTTL: func() time.Duration { return p.config.Load().VolatileTTL },
 		CheckOneIn:  func() int { return p.config.Load().ReuseCheck },
 	})

@@ -24,7 +24,12 @@ func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
 		return tree.Manifest().ModulePath, nil
 	})
 	return compile.NewVerifier(compile.VerifierParts{
-		Plain: plain, Store: p.store.Verifications, History: p.store.Queue, Reuser: p.reuser, Gate: loadGate{most: c.MaxLoad, idle: c.IdleLoad}, Log: p.log.Logger,
+		Plain:   plain,
+		Store:   p.store.Verifications,
+		History: p.store.Queue,
+		Reuser:  p.reuser,
+		Gate:    loadGate{most: c.MaxLoad, idle: c.IdleLoad},
+		Log:     p.log.Logger,
 		Share: func() float64 {
 			share, _ := shareOf(p.config.Load().VerifyShare) // Check has looked at it
 			return share
@@ -136,7 +141,12 @@ func (d codeDoor) verified(ctx context.Context, env fleet.Environment, version f
 	if s.Verified, err = d.store.Verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
 		return err
 	}
-	rows, err := d.store.Verifications.Verifications(ctx, compile.VerificationFilter{Environment: env, Version: version, Outcome: compile.Differs, Limit: maxWrong})
+	rows, err := d.store.Verifications.Verifications(ctx, compile.VerificationFilter{
+		Environment: env,
+		Version:     version,
+		Outcome:     compile.Differs,
+		Limit:       maxWrong,
+	})
 	for _, v := range rows {
 		s.Wrong = append(s.Wrong, v.Node)
 	}

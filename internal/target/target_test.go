@@ -85,8 +85,13 @@ func (apps) Nodes(context.Context, string) ([]fleet.Certname, error) {
 
 func newResolver() target.Resolver {
 	return target.Resolver{
-		Stored: fleetOf{}, Standings: fleetOf{}, Groups: target.Groups{Classifier: fleetOf{}, Nodes: fleetOf{}}, Inventory: fleetOf{}, Applications: apps{}, Certificates: fleetOf{},
-		Connected: func() []fleet.Certname { return []fleet.Certname{"c"} },
+		Stored:       fleetOf{},
+		Standings:    fleetOf{},
+		Groups:       target.Groups{Classifier: fleetOf{}, Nodes: fleetOf{}},
+		Inventory:    fleetOf{},
+		Applications: apps{},
+		Certificates: fleetOf{},
+		Connected:    func() []fleet.Certname { return []fleet.Certname{"c"} },
 	}
 }
 
