@@ -35,11 +35,9 @@ run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
 test: test-deps build $(BIN)/gotestsum ## every test; prints the ten slowest
-	@failed=0; \
-	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) \
-		$$($(GO) list ./... | grep -vE '$(WAITING)') || failed=1; \
-	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) \
-		$$($(GO) list ./... | grep -E '$(WAITING)') || failed=1; \
+	@all=$$($(GO) list ./...) && waiting=$$(grep -E '$(WAITING)' <<< "$$all") && watched=$$(grep -vE '$(WAITING)' <<< "$$all") || exit 1; failed=0; \
+	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) $$watched || failed=1; \
+	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) $$waiting || failed=1; \
 	cat $(BIN)/raced.json $(BIN)/waiting.json > $(BIN)/test.json; \
 	echo "The ten slowest:"; \
 	$(BIN)/gotestsum tool slowest --num 10 --jsonfile $(BIN)/test.json; \

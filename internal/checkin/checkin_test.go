@@ -48,9 +48,14 @@ func newWorld() *world {
 	return &world{Fake: inventorytest.New(), deployed: map[fleet.Environment]string{"production": "1", "testing": "2"}}
 }
 
+// noProgram is a server without a program for trusted data.
+func noProgram(context.Context, fleet.Certname) (json.RawMessage, error) {
+	return nil, nil //nolint:nilnil // there is no program
+}
+
 func (w *world) service() checkin.Service {
 	return checkin.Service{
-		Trust:        checkin.Trust{Authority: w, External: func(context.Context, fleet.Certname) (json.RawMessage, error) { return nil, nil }}, //nolint:nilnil // there is no program
+		Trust:        checkin.Trust{Authority: w, External: noProgram},
 		Environments: checkin.Environments{Standings: w, Groups: w, Versions: w, Nodes: w},
 		Facts:        w,
 		Delivery:     w,

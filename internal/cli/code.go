@@ -20,7 +20,8 @@ import (
 )
 
 func (a *app) codeCommand() *cobra.Command {
-	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(), a.codeVersions(), a.codeStatus(), a.codeRemove()))
+	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(),
+		a.codeVersions(), a.codeStatus(), a.codeRemove()))
 }
 
 func (a *app) codeDeploy() *cobra.Command {
@@ -74,7 +75,8 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if version.Check != nil {
 				a.printCheck(*version.Check)
 			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID), count(version.Files, "file"), print.Bytes(version.Bytes))
+			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID),
+				count(version.Files, "file"), print.Bytes(version.Bytes))
 			return err
 		},
 	}
@@ -85,7 +87,8 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 }
 
 func baseModuleFlag(cmd *cobra.Command, options *code.BuildOptions) {
-	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil, "directories of modules that $basemodulepath stands for; they become part of the version")
+	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil,
+		"directories of modules that $basemodulepath stands for; they become part of the version")
 }
 
 // store reads the code of a directory or git ref, and has the server keep its files. Close the source.

@@ -73,7 +73,8 @@ func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node]
 	return print.Table[api.Node]{
 		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
 		Row: func(n api.Node) []string {
-			return []string{n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now), short(n.CatalogDigest), clientOf(n.Connected)}
+			return []string{n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now),
+				short(n.CatalogDigest), clientOf(n.Connected)}
 		},
 		Name:  func(n api.Node) string { return n.Name },
 		Empty: empty,
@@ -156,7 +157,8 @@ func agentOf(c *api.Connected, now time.Time) string {
 	if c == nil {
 		return "not connected"
 	}
-	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, print.Ago(c.Since, now), strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
+	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, print.Ago(c.Since, now),
+		strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))
 	if c.Shared != "" {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}

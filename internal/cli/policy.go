@@ -244,7 +244,8 @@ func (a *app) printVerdict(v api.PolicyVerdict) error {
 	if v.Frozen == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","), v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
+	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","),
+		v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
 	return err
 }
 

@@ -85,7 +85,8 @@ func (s Staging) Version(ctx context.Context, env fleet.Environment, name string
 	case len(found) == 0:
 		return "", fault.New(fault.NotFound, "environment %s has no version %.80s", env, name)
 	case len(found) > 1 && found[0].ID != found[1].ID:
-		return "", fault.New(fault.Invalid, "more than one version of %s begins with %.80s: %s, %s; give more digits", env, name, found[0].ID.Short(), found[1].ID.Short())
+		return "", fault.New(fault.Invalid, "more than one version of %s begins with %.80s: %s, %s; give more digits", env, name,
+			found[0].ID.Short(), found[1].ID.Short())
 	}
 	return found[0].ID, nil
 }

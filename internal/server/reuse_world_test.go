@@ -153,7 +153,8 @@ func (w *reuseWorld) deploy() {
 	w.must(err)
 	_, err = bundle.Upload(w.t.Context(), w.p.blobs)
 	w.must(err)
-	v, err := w.p.library.Deploy(w.t.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest, At: time.Now(), Actor: "test", Origin: "test"})
+	v, err := w.p.library.Deploy(w.t.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest,
+		At: time.Now(), Actor: "test", Origin: "test"})
 	w.must(err)
 	w.version = v.ID
 }
@@ -234,7 +235,8 @@ func (w *reuseWorld) check(what string) bool {
 	for _, node := range slices.Sorted(maps.Keys(want)) {
 		if got[node] != want[node] {
 			old, err := documents{w.p.blobs}.Document(w.t.Context(), fleet.Digest(got[node]))
-			w.t.Errorf("after %s: %s is given %.12s, a fresh compilation gives %.12s; (%v) ours:\n%.4000s\nfresh:\n%.4000s", what, node, got[node], want[node], err, old, texts[node])
+			w.t.Errorf("after %s: %s is given %.12s, a fresh compilation gives %.12s; (%v) ours:\n%.4000s\nfresh:\n%.4000s", what,
+				node, got[node], want[node], err, old, texts[node])
 		}
 	}
 	return false

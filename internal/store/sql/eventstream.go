@@ -24,7 +24,8 @@ type Events struct{ *base }
 const eventRunColumns = `node, run, job_id, environment, first, last, began_at, ended_at, status, missing, report, reported_at, settled`
 
 func scanEventRun(row scanner) (r event.Run, err error) {
-	err = row.Scan(&r.Node, &r.ID, &r.Job, &r.Environment, &r.First, &r.Last, at(&r.Began), at(&r.Ended), &r.Status, &r.Missing, &r.Report, at(&r.ReportedAt), &r.Settled)
+	err = row.Scan(&r.Node, &r.ID, &r.Job, &r.Environment, &r.First, &r.Last, at(&r.Began), at(&r.Ended), &r.Status, &r.Missing,
+		&r.Report, at(&r.ReportedAt), &r.Settled)
 	return r, err
 }
 

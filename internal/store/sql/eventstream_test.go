@@ -78,7 +78,8 @@ func TestEventsOfAPurgedNode(t *testing.T) {
 		if err != nil || len(runs) != 2 {
 			t.Fatalf("%+v, %v", runs, err)
 		}
-		if settled, err := s.Events.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0]), event.Settle(runs[1])}, eventtest.At(9)); err != nil || len(settled) != 2 {
+		if settled, err := s.Events.SettleRuns(t.Context(), []event.Settlement{event.Settle(runs[0]), event.Settle(runs[1])},
+			eventtest.At(9)); err != nil || len(settled) != 2 {
 			t.Fatalf("%d runs, %v", len(settled), err)
 		}
 		if err := s.Nodes.PurgeNode(t.Context(), "a"); err != nil {

@@ -110,7 +110,8 @@ func TestGoneNodes(t *testing.T) {
 			{`nodes[count()]{facts{node_state = "inactive"}}`, false, 2},
 		} {
 			var row struct{ Count int }
-			err := s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, c.text), Gone: c.gone}, func(text json.RawMessage) error { return json.Unmarshal(text, &row) })
+			err := s.Queries.Ask(t.Context(), inventory.Question{Query: checked(t, c.text), Gone: c.gone},
+				func(text json.RawMessage) error { return json.Unmarshal(text, &row) })
 			if err != nil || row.Count != c.want {
 				t.Errorf("%s, gone %v: %d, %v", c.text, c.gone, row.Count, err)
 			}

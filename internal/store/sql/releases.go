@@ -86,7 +86,8 @@ func (s *Releases) CreateRelease(ctx context.Context, r release.Release, targets
 
 func putEntries(ctx context.Context, q querier, id int64, entries []release.Entry) error {
 	for _, e := range entries {
-		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id, micros(e.At), query.Clean(e.By), query.Clean(e.Text)); err != nil {
+		if _, err := q.exec(ctx, "INSERT INTO release_entries (release_id, noted_at, who, text) VALUES ($1, $2, $3, $4)", id,
+			micros(e.At), query.Clean(e.By), query.Clean(e.Text)); err != nil {
 			return err
 		}
 	}
@@ -197,7 +198,8 @@ func (s *Releases) PruneReleases(ctx context.Context, before time.Time) (count i
 			return err
 		}
 		for _, id := range ids {
-			for _, table := range []string{"release_targets WHERE release_id", "release_entries WHERE release_id", "release_approvals WHERE release_id", "releases WHERE id"} {
+			for _, table := range []string{"release_targets WHERE release_id", "release_entries WHERE release_id",
+				"release_approvals WHERE release_id", "releases WHERE id"} {
 				if _, err := q.exec(ctx, "DELETE FROM "+table+" = $1", id); err != nil {
 					return err
 				}
