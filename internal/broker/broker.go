@@ -22,8 +22,8 @@ type Conn interface {
 	Wake()
 	// Close writes what Next still gives, says farewell, and ends the connection.
 	Close(f Farewell)
-	// Drop ends the connection without a word.
-	Drop()
+	// Oust ends the connection without a farewell. Whether the client is still there is asked first: alive is called if it is, once.
+	Oust(alive func())
 }
 
 // Handler takes a message that was sent to the broker itself. It is called in the
@@ -149,11 +149,7 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 	if old != nil {
 		b.stats.superseded.Add(1)
 		b.cfg.Log.Info("node connected again, the earlier connection is dropped", "uri", who.URI, "earlier", old.who.Remote, "remote", who.Remote)
-		old.drop(supersededWord)
-		if s.who.Rivals.Count == rivalCount {
-			b.cfg.Log.Warn("two agents share one certificate, each takes the other one's place",
-				"node", who.Certname, "uri", who.URI, "remote", who.Remote, "other", old.who.Remote)
-		}
+		old.oust(supersededWord)
 	}
 	b.cfg.Log.Info("node connected", "uri", who.URI, "remote", who.Remote, "pcp", int(who.Version), "agent", who.Agent)
 	b.cfg.Joined(s.who)
@@ -175,7 +171,7 @@ func (b *Broker) enter(s *Session) (old *Session, err error) {
 	}
 	if old != nil {
 		b.remove(old)
-		s.who.Rivals = old.who.Rivals.again(old.who.Remote, s.who.Since)
+		s.who.Superseded, s.rivals = s.who.Since, old.rivals
 	}
 	b.sessions[s.who.URI] = s
 	if !s.examines() {

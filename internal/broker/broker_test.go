@@ -299,7 +299,7 @@ func TestNewcomersThatAreRefused(t *testing.T) {
 	_, err := tryJoin(b, "pcp://web2/agent", wire.V2)
 	want(t, err, error(broker.LimitExceeded))
 	join(t, b, "pcp://web1/agent") // in the place of the first
-	want(t, first.conn.Dropped(), true)
+	want(t, first.conn.Ousted(), true)
 	first.says(t, wire.Message{Type: "x"})
 	want(t, b.Stats().Received, int64(0)) // it speaks for nobody any more
 	b.Stop()
@@ -320,7 +320,7 @@ func TestOneConnectionForEachNode(t *testing.T) {
 	want(t, len(broker.OneEach.Reason) <= broker.MaxReasonBytes, true)
 	join(t, b, "pcp://web1/doctor")         // a look takes nobody's place
 	later := join(t, b, "pcp://web1/agent") // in the place of the first
-	want(t, first.conn.Dropped(), true)
+	want(t, first.conn.Ousted(), true)
 	first.Leave(broker.Farewell{Code: 1006}) // its end comes late, and counts once
 	_, err = tryJoin(b, "pcp://web1/other", wire.V2)
 	want(t, err, error(broker.OneEach))

@@ -17,7 +17,8 @@
 //	             Leave, superseded, cut off
 //
 // Only an open session is in the inventory. The later connection of the same URI supersedes the earlier one in
-// one step: the URI never has two sessions, and is never without one in between.
+// one step: the URI never has two sessions, and is never without one in between. The earlier one's client is asked
+// whether it is still there. One that answers, again and again, is another agent with the same certificate (Rivals).
 //
 // # Who may send what
 //

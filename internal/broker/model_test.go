@@ -22,7 +22,7 @@ type silent struct{ ended bool }
 
 func (c *silent) Wake()          {}
 func (c *silent) Close(Farewell) { c.ended = true }
-func (c *silent) Drop()          { c.ended = true }
+func (c *silent) Oust(func())    { c.ended = true }
 
 // world is a broker beside what must be true of it.
 type world struct {

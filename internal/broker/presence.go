@@ -18,7 +18,9 @@ type Presence struct {
 	Agent    string       // how the client calls itself, with its version; may be empty
 	Remote   string       // address and port
 	Since    time.Time
-	Rivals   Rivals
+	// Superseded is when a connection of this client last took the place of another one; zero: none did, as far as is known.
+	Superseded time.Time
+	Rivals     Rivals // told by Broker.Presence only
 }
 
 // Presence tells whether a client is connected.
@@ -26,7 +28,9 @@ func (b *Broker) Presence(uri wire.URI) (Presence, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.sessions[uri]; s != nil {
-		return s.who, true
+		who := s.who
+		who.Rivals = s.rivals
+		return who, true
 	}
 	return Presence{}, false
 }

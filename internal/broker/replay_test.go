@@ -92,10 +92,10 @@ func (r *replay) line(line string) {
 		farewell, said := p.conn.Farewell()
 		if what == "gone" {
 			p.Leave(broker.Farewell{Code: 1006})
-		} else if what == "1000" && !said && !p.conn.Dropped() {
+		} else if what == "1000" && !said && !p.conn.Ousted() {
 			p.Leave(broker.Farewell{Code: 1000}) // the client's own wish
-		} else if (what == "1006") != p.conn.Dropped() || said && strconv.Itoa(farewell.Code) != what {
-			r.t.Errorf("%s ends with %v (dropped: %v), want %s", name, farewell, p.conn.Dropped(), what)
+		} else if (what == "1006") != p.conn.Ousted() || said && strconv.Itoa(farewell.Code) != what {
+			r.t.Errorf("%s ends with %v (dropped: %v), want %s", name, farewell, p.conn.Ousted(), what)
 		}
 	default:
 		r.t.Fatalf("what is %q?", line)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Rivals is what is known of connections of one client that take each other's place. One agent does so after its
-// connection broke, once; two agents with one certificate do so again and again, since each connects again when it was superseded.
+// Rivals is what is known of agents that take each other's place: of connections whose client was still there when a later one
+// came in its name. One agent leaves its connection before it makes another one, however bad its network is; two agents with
+// one certificate do so again and again, since each connects again when it was superseded.
 type Rivals struct {
 	Count int       // how often, with less than rivalTime between
 	Last  time.Time // when it happened last; zero: it did not
@@ -19,7 +20,24 @@ const (
 	rivalCount = 3
 )
 
-// again is what is known when a connection from other was superseded now.
+// rivalry notes that a client whose place was taken is still there.
+func (b *Broker) rivalry(ousted Presence) {
+	b.mu.Lock()
+	s := b.sessions[ousted.URI]
+	if s == nil { // who took its place has left meanwhile
+		b.mu.Unlock()
+		return
+	}
+	s.rivals = s.rivals.again(ousted.Remote, time.Now())
+	count, remote := s.rivals.Count, s.who.Remote
+	b.mu.Unlock()
+	if count == rivalCount {
+		b.cfg.Log.Warn("two agents share one certificate, each takes the other one's place",
+			"node", ousted.Certname, "uri", ousted.URI, "remote", remote, "other", ousted.Remote)
+	}
+}
+
+// again is what is known when one from other was found still there.
 func (r Rivals) again(other string, now time.Time) Rivals {
 	if now.Sub(r.Last) >= rivalTime {
 		r.Count = 0

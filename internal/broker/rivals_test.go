@@ -13,24 +13,33 @@ import (
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
-// Two agents with one certificate take each other's place again and again, which is told. One agent whose connection broke does so once.
+// Two agents with one certificate take each other's place again and again, which is told. One agent on a bad network takes its own
+// place as often, and is not there any more where it was.
 func TestAgentsThatShareACertificateAreNoticed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		b := open(t, func(c *broker.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-		shared := func(pause time.Duration, remote string) string {
+		join := func(pause time.Duration, remote string, gone bool) string {
 			t.Helper()
 			<-time.After(pause)
-			_, err := b.Join(broker.Presence{URI: "pcp://web1/agent", Certname: "web1", Version: wire.V2, Remote: remote}, false, &brokertest.Conn{})
+			_, err := b.Join(broker.Presence{URI: "pcp://web1/agent", Certname: "web1", Version: wire.V2, Remote: remote}, false, &brokertest.Conn{Gone: gone})
 			must(t, err)
 			who, _ := b.Presence("pcp://web1/agent")
 			return who.Shared(time.Now())
 		}
 		const one, two, words = "192.0.2.1:1", "[2001:db8::2]:2", "two agents share its certificate, at 192.0.2.1 and 2001:db8::2"
+		shared := func(pause time.Duration, remote string) string { return join(pause, remote, false) }
+		for range 9 {
+			if got := join(time.Second, one, true); got != "" {
+				t.Errorf("one agent that connects again and again: %q", got)
+			}
+		}
+		before, _ := b.Presence("pcp://web1/agent")
+		want(t, before.Superseded, time.Now())
 		for range 9 {
 			if got := shared(6*time.Minute, one); got != "" {
-				t.Errorf("one agent that connects again now and then: %q", got)
+				t.Errorf("agents that take each other's place now and then: %q", got)
 			}
 		}
 		want(t, []string{shared(6*time.Minute, two), shared(time.Second, one), shared(time.Second, two), shared(time.Second, one)}, []string{"", "", words, words})

@@ -20,6 +20,7 @@ type Session struct {
 	conn   Conn
 	out    outbox
 	over   atomic.Bool // nothing more is accepted
+	rivals Rivals      // the broker's mu is held
 }
 
 // Presence is who this is.
@@ -190,12 +191,12 @@ func (s *Session) cut(f Farewell) {
 	s.conn.Close(f)
 }
 
-// drop ends a session that is out of the inventory already.
-func (s *Session) drop(f Farewell) {
+// oust ends a session that is out of the inventory already. If its client is still there it is not the one that took its place.
+func (s *Session) oust(f Farewell) {
 	s.over.Store(true)
 	s.out.drop()
 	s.log(f)
-	s.conn.Drop()
+	s.conn.Oust(func() { s.broker.rivalry(s.who) })
 }
 
 // goodbye takes the session out of the inventory, once.

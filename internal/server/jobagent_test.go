@@ -59,10 +59,12 @@ func (l *line) Wake() {
 }
 
 // Close implements broker.Conn.
-func (l *line) Close(broker.Farewell) { l.Drop() }
+func (l *line) Close(broker.Farewell) { l.drop() }
 
-// Drop implements broker.Conn.
-func (l *line) Drop() { l.once.Do(func() { close(l.gone) }) }
+// Oust implements broker.Conn. Who sees its connection go leaves.
+func (l *line) Oust(func()) { l.drop() }
+
+func (l *line) drop() { l.once.Do(func() { close(l.gone) }) }
 
 // join connects an agent; it serves until the connection or the test ends.
 func (a *agent) join(tb testing.TB, b *broker.Broker, serving *sync.WaitGroup) *line {

@@ -92,7 +92,7 @@ func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
 	if !connected {
 		return job.Link{}, false
 	}
-	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Rivals.Last, Shared: who.Shared(time.Now())}, true
+	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Shared: who.Shared(time.Now())}, true
 }
 
 // joined hints that an agent is there.

@@ -121,7 +121,7 @@ func TestARunSaysThatItsNodeIsAway(t *testing.T) {
 		})
 	}
 	l.session.Leave(broker.Farewell{Code: 1006})
-	l.Drop()
+	l.drop()
 	reason(func(r string) bool { return strings.HasPrefix(r, "its node is not connected since 20") })
 	a.join(t, s.broker, &s.serving)
 	reason(func(r string) bool { return r == "" })

@@ -16,7 +16,10 @@ type Conn struct {
 	mu       sync.Mutex
 	woken    int
 	farewell *broker.Farewell
-	dropped  bool
+	ousted   bool
+
+	// Gone says that nobody is there any more who would notice being ousted. It is set before the connection is used.
+	Gone bool
 }
 
 var _ broker.Conn = (*Conn)(nil)
@@ -32,16 +35,19 @@ func (c *Conn) Wake() {
 func (c *Conn) Close(f broker.Farewell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.farewell == nil && !c.dropped {
+	if c.farewell == nil && !c.ousted {
 		c.farewell = &f
 	}
 }
 
-// Drop remembers.
-func (c *Conn) Drop() {
+// Oust remembers, and says at once whether somebody is there.
+func (c *Conn) Oust(alive func()) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dropped = true
+	c.ousted = true
+	c.mu.Unlock()
+	if !c.Gone {
+		alive()
+	}
 }
 
 // Woken is how often there was something to write after there was nothing.
@@ -61,11 +67,11 @@ func (c *Conn) Farewell() (broker.Farewell, bool) {
 	return *c.farewell, true
 }
 
-// Dropped tells that the connection was ended without a word.
-func (c *Conn) Dropped() bool {
+// Ousted tells that the connection was ended without a farewell.
+func (c *Conn) Ousted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.dropped
+	return c.ousted
 }
 
 // Drain reads all that a session has to say.

@@ -31,6 +31,8 @@ type conn struct {
 	writing  bool            // a turn of writing is queued or under way
 	again    bool            // something came meanwhile
 	pong     []byte          // to send; nil: none
+	alive    func()          // to call when the peer answers a ping: its place was taken; nil: it was not
+	pinged   bool            // that ping is out
 	word     *broker.Farewell
 	said     bool // the close frame is out
 	answered bool // the peer's close frame is here
@@ -106,12 +108,45 @@ func (c *conn) Close(f broker.Farewell) {
 		return
 	}
 	c.word = &f
-	c.limit = time.AfterFunc(c.server.cfg.CloseTimeout, c.Drop)
+	c.limit = time.AfterFunc(c.server.cfg.CloseTimeout, c.drop)
 	c.wake()
 }
 
-// Drop closes the connection without a word.
-func (c *conn) Drop() {
+// Oust ends the connection as soon as its peer has answered a ping, or has not in CloseTimeout. Nothing else that comes counts: it
+// may have been on its way when a client that went left its connection.
+func (c *conn) Oust(alive func()) {
+	c.mu.Lock()
+	closing := c.word != nil || c.ended
+	if !closing && c.alive == nil {
+		c.alive = alive
+		c.limit = time.AfterFunc(c.server.cfg.CloseTimeout, c.drop)
+		c.wake()
+	}
+	c.mu.Unlock()
+	if closing {
+		c.drop()
+	}
+}
+
+// ousted is what the ping of who is ousted says: a pong to something else is no answer to it.
+const ousted = "are you there?"
+
+// stillThere takes the answer to that ping.
+func (c *conn) stillThere() {
+	c.mu.Lock()
+	alive := c.alive
+	if c.ended {
+		alive = nil
+	}
+	c.mu.Unlock()
+	if alive != nil {
+		alive()
+		c.drop()
+	}
+}
+
+// drop closes the connection without a word.
+func (c *conn) drop() {
 	c.end(broker.Farewell{Code: 1006, Reason: "Dropped."})
 	if n, ok := below(c.raw).(net.Conn); ok {
 		_ = n.Close()
@@ -227,6 +262,10 @@ func (c *conn) control(f ws.Frame) {
 		defer c.mu.Unlock()
 		c.pong = append([]byte{}, f.Payload...)
 		c.wake()
+	case ws.OpPong:
+		if string(f.Payload) == ousted {
+			c.stillThere()
+		}
 	case ws.OpClose:
 		c.partingWord(f.Payload)
 	}

@@ -270,6 +270,16 @@ func (c *client) gone() {
 	}
 }
 
+// ousted answers that it is there, and waits for the end without a close frame.
+func (c *client) ousted() {
+	c.t.Helper()
+	f, err := c.frame()
+	must(c.t, err)
+	want(c.t, f.Header.OpCode, gobwas.OpPing)
+	c.write(frame(gobwas.OpPong, true, f.Payload))
+	c.gone()
+}
+
 func isTimeout(err error) bool {
 	n, ok := errors.AsType[net.Error](err)
 	return ok && n.Timeout()

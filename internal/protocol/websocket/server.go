@@ -121,7 +121,7 @@ func (s *Server) drain() {
 	case <-s.empty:
 	case <-limit.C:
 		for _, c := range s.all() {
-			c.Drop()
+			c.drop()
 		}
 	}
 }

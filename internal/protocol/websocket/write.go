@@ -22,7 +22,7 @@ const keptBytes = 2 * turnBytes
 
 var writeBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// writeTurn writes some of what there is to write: first a pong, then messages, then the
+// writeTurn writes some of what there is to write: first a pong and a ping, then messages, then the
 // farewell. It queues the next turn if there may be more.
 func (c *conn) writeTurn(context.Context) {
 	out := writeBuffers.Get().(*bytes.Buffer)
@@ -62,13 +62,17 @@ func (c *conn) writeTurn(context.Context) {
 func (c *conn) collect(out *bytes.Buffer) (idle, last bool) {
 	c.mu.Lock()
 	pong, session, said := c.pong, c.session, c.said
-	c.pong = nil
+	ping := c.alive != nil && !c.pinged
+	c.pong, c.pinged = nil, c.pinged || ping
 	c.mu.Unlock()
 	if said {
 		return true, false // nothing follows a close frame
 	}
 	if pong != nil {
 		putFrame(out, ws.OpPong, pong)
+	}
+	if ping {
+		putFrame(out, ws.OpPing, []byte(ousted))
 	}
 	for session != nil && out.Len() < turnBytes {
 		m, ok := session.Next()
@@ -129,7 +133,7 @@ func (c *conn) write(p []byte) bool {
 			_, err = c.raw.Write(piece)
 		}
 		if err != nil {
-			c.Drop()
+			c.drop()
 			return false
 		}
 		p = p[len(piece):]

@@ -264,13 +264,37 @@ func TestALaterConnectionSupersedes(t *testing.T) {
 		for range 5 {
 			next := h.dial(t, "/pcp2", cert)
 			if last != nil {
-				last.gone()
+				last.ousted()
 			}
 			next.say(wire.Message{Type: wire.AssociateRequest})
 			want(t, next.hear().Type, wire.AssociateResponse)
 			last = next
 		}
 		want(t, h.broker.Stats().Connected, 1)
+		who, _ := h.broker.Presence("pcp://web1/agent")
+		want(t, []any{who.Rivals.Count, who.Shared(time.Now())}, []any{4, "two agents share its certificate, both at 127.0.0.1"})
+	})
+}
+
+// Of a client that left its connection, and of one that says anything but the answer, it cannot be known that it was there.
+func TestWhoLeftIsNoRival(t *testing.T) {
+	everyWay(t, func(w way) {
+		t := w.T
+		h := w.open(func(s *settings) { s.ws.CloseTimeout = 200 * time.Millisecond })
+		cert := h.enrol(t, "web1")
+		h.dial(t, "/pcp2", cert).conn.Close()
+		gone := h.dial(t, "/pcp2", cert)
+		mute := h.dial(t, "/pcp2", cert)
+		gone.conn.Close()
+		h.dial(t, "/pcp2", cert)
+		mute.write(frame(gobwas.OpPong, true, []byte("x")))
+		mute.say(wire.Message{Type: wire.AssociateRequest})
+		_, err := io.Copy(io.Discard, mute.in)
+		want(t, isTimeout(err), false)
+		await(t, "one connection", func() bool { return h.broker.Stats().Connected == 1 })
+		who, _ := h.broker.Presence("pcp://web1/agent")
+		want(t, who.Rivals, broker.Rivals{})
+		want(t, who.Superseded.IsZero(), false)
 	})
 }
 
