@@ -118,6 +118,7 @@ func (c *chaos) order(t *testing.T) {
 
 // ordering is an order that can be given again.
 func ordering[Request any](t *testing.T, client *api.Client, op api.Op[Request, api.JobStarted], request Request) func() (api.JobStarted, error) {
+	t.Helper()
 	return func() (api.JobStarted, error) { return op.Call(t.Context(), client, request) }
 }
 

@@ -96,11 +96,11 @@ func serve(script *testscript.TestScript, not bool, flags []string) {
 
 // halt stops the story's server, and resume starts it again.
 func halt(script *testscript.TestScript, _ bool, _ []string) {
-	script.Check(script.Value(storyKey{}).(*storyServer).server.stop())
+	script.Check(script.Value(storyKey{}).(*storyServer).stop())
 }
 
 func resume(script *testscript.TestScript, _ bool, _ []string) {
-	script.Check(script.Value(storyKey{}).(*storyServer).server.start())
+	script.Check(script.Value(storyKey{}).(*storyServer).start())
 }
 
 // reap ends a process that a command of the story leaves behind, whatever becomes of the story.

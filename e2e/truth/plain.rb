@@ -17,6 +17,15 @@ require 'puppet/indirector/catalog/compiler'
 require 'puppet/indirector/node/exec'
 require 'puppet/indirector/facts/memory'
 require 'puppet/indirector/code'
+require 'puppet/indirector/catalog/store_configs'
+require 'puppet/indirector/facts/store_configs'
+require 'puppet/indirector/resource/store_configs'
+require 'puppet/indirector/file_metadata/file_server'
+require 'puppet/file_serving/configuration'
+require 'puppet/file_serving/mount/file'
+require 'puppet/parser/e4_parser_adapter'
+require 'puppet/datatypes/impl/error'
+require 'digest/sha2'
 require 'json'
 require 'tmpdir'
 require 'facter'
@@ -167,6 +176,11 @@ class Plain
         .gsub("#{@dir}/environments", '/etc/puppetlabs/code/environments')
         .gsub("#{@dir}/conf", '/etc/puppetlabs/puppet').gsub("#{@dir}/var", '/opt/puppetlabs/server/data/puppetserver')
   end
+end
+
+# Puppet's own types, with what provides them: a Puppet Server, too, loads each once, for all environments.
+Puppet.override({ current_environment: Puppet::Node::Environment.create(:none, []) }, 'types') do
+  Dir.glob('type/*.rb', base: File.dirname($LOADED_FEATURES.grep(%r{/puppet/type\.rb\z}).first)).sort.each { |file| require "puppet/#{file}" }
 end
 
 3.times { GC.start } # what is old is left alone by the children

@@ -120,7 +120,7 @@ func (s Service) Resolve(ctx context.Context, r Request) (Visit, error) {
 		if v.FactsSeq, err = s.save(ctx, r, v.Trusted); err != nil {
 			return v, err
 		}
-		v.Request.Facts = nil // they are stored; thousands may wait here
+		v.Facts = nil // they are stored; thousands may wait here
 	}
 	if unknown != nil {
 		return v, unknown

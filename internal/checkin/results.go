@@ -91,7 +91,7 @@ func CatalogOf(c compile.Compilation) deliver.Catalog {
 func (s Results) Promote(ctx context.Context, g deliver.Generation) error {
 	row, err := s.Rows.Reinstate(ctx, g, time.Now())
 	if fault.Is(err, fault.NotFound) {
-		return nil //nolint:nilerr // another one was released meanwhile
+		return nil // another one was released meanwhile
 	}
 	if err != nil {
 		return err

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 // catalogRows are what the status says of the node's catalog, and of when it is applied.

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
 	"github.com/tutti-project/tutti/internal/store/backup"

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 // deliveryStates is the states of delivery, as they are counted for people.

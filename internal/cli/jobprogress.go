@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 // progress is lines that are written over on a terminal, and plain lines elsewhere.

@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 // report prints a job that is over: with -o json all that is known of it, else its runs,
@@ -27,7 +26,7 @@ func (w *watcher) report(ctx context.Context) error {
 	case "json":
 		return w.reportJSON(ctx, runs)
 	case "csv", "name":
-		return print.List(w.app.printer(), runs, runTable())
+		return print.List(w.printer(), runs, runTable())
 	}
 	return w.printGroups(ctx, w.client, w.job.ID, runs)
 }

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -153,7 +152,7 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 		n.hint("You may not touch: %s", denied)
 	}
 	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
-	return print.List(n.app.printer(), plan.Targets, print.Table[api.JobTarget]{
+	return print.List(n.printer(), plan.Targets, print.Table[api.JobTarget]{
 		Columns: []string{"node", "agent"},
 		Row: func(t api.JobTarget) []string {
 			if t.Connected == nil {

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -73,8 +72,10 @@ func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node]
 	return print.Table[api.Node]{
 		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
 		Row: func(n api.Node) []string {
-			return []string{n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now),
-				short(n.CatalogDigest), clientOf(n.Connected)}
+			return []string{
+				n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now),
+				short(n.CatalogDigest), clientOf(n.Connected),
+			}
 		},
 		Name:  func(n api.Node) string { return n.Name },
 		Empty: empty,

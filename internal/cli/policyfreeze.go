@@ -3,11 +3,10 @@ package cli
 import (
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 func TestAnswersArePrintedForPeopleAndPrograms(t *testing.T) {

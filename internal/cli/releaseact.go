@@ -104,7 +104,7 @@ func (a *app) awaitRelease(ctx context.Context, r api.Release) error {
 	ended, err := w.followed(ctx)
 	if fault.Is(err, fault.Denied) {
 		a.hint("Release %s: %s", r.ID, releaseSummary(r))
-		return nil //nolint:nilerr // it is aborted, which is what was asked for
+		return nil // it is aborted, which is what was asked for
 	}
 	if err != nil {
 		return err

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 func (a *app) taskCommand() *cobra.Command {

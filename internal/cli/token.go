@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/cli/print"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -60,8 +59,10 @@ func (a *app) tokenList() *cobra.Command {
 			return list(cmd.Context(), a, api.TokenList, next, print.Table[api.AccessToken]{
 				Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
 				Row: func(t api.AccessToken) []string {
-					return []string{t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
-						print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now)}
+					return []string{
+						t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
+						print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
+					}
 				},
 				Name:  func(t api.AccessToken) string { return t.ID },
 				Empty: "No tokens.",

@@ -19,7 +19,7 @@ const defaultManifest = "manifests"
 func (l *Library) StartManifest(ctx context.Context, t *Tree) (string, error) {
 	conf, err := l.conf(ctx, t)
 	if fault.Is(err, fault.Invalid) {
-		return "", nil //nolint:nilerr // what cannot be read does not name anything
+		return "", nil // what cannot be read does not name anything
 	}
 	if err != nil {
 		return "", err

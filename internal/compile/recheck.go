@@ -2,8 +2,9 @@ package compile
 
 import (
 	"context"
-	"github.com/tutti-project/tutti/internal/catalog"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/catalog"
 )
 
 // maxDiffers is how many resources evidence names.

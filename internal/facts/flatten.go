@@ -2,10 +2,11 @@ package facts
 
 import (
 	"encoding/json"
-	"github.com/tutti-project/tutti/internal/facts/scan"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tutti-project/tutti/internal/facts/scan"
 )
 
 // Kind is the type of a leaf.

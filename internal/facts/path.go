@@ -1,8 +1,9 @@
 package facts
 
 import (
-	"github.com/tutti-project/tutti/internal/facts/scan"
 	"strconv"
+
+	"github.com/tutti-project/tutti/internal/facts/scan"
 )
 
 // PathText writes keys (string) and positions (int64) as the path of a leaf.

@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 	"encoding/json"
+
 	"github.com/tutti-project/tutti/internal/facts/scan"
 )
 

@@ -4,7 +4,7 @@
 package parallel
 
 import (
-	"context"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -12,14 +12,19 @@ import (
 // Each calls act for 0 to n-1, at most atOnce of them at the same time, waits for all that began, and returns the first error.
 // After an error it begins nothing more.
 func Each(n, atOnce int, act func(i int) error) error {
-	group, ctx := errgroup.WithContext(context.Background())
+	var group errgroup.Group
+	var failed atomic.Bool
 	group.SetLimit(max(1, atOnce))
 	for i := range n {
 		group.Go(func() error {
-			if ctx.Err() != nil {
+			if failed.Load() {
 				return nil
 			}
-			return act(i)
+			err := act(i)
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
 		})
 	}
 	return group.Wait()

@@ -97,7 +97,7 @@ func (a *Access) Certificate(ctx context.Context, node fleet.Actor) (fleet.Actor
 	}
 	user, err := a.Store.User(ctx, node.Name)
 	if fault.Is(err, fault.NotFound) || err == nil && (user.Kind != Node || user.Disabled) {
-		return node, nil //nolint:nilerr // a name without roles is the rule
+		return node, nil // a name without roles is the rule
 	}
 	if err != nil {
 		return node, err

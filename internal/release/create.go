@@ -235,7 +235,7 @@ func (s *Service) shareTarget(ctx context.Context, p Preview, share Share) (Targ
 	}
 	catalog, err := s.Previews.Catalog(ctx, p, share)
 	if fault.Is(err, fault.NotFound) {
-		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil //nolint:nilerr // that is the answer
+		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil // that is the answer
 	}
 	if err != nil {
 		return t, err

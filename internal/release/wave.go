@@ -213,7 +213,7 @@ func (s *Service) follow(ctx context.Context, r Release) (Release, error) {
 func (s *Service) lookUp(ctx context.Context, r Release, w Wave) (next Release, found bool, err error) {
 	id, err := s.Runs.Find(ctx, r.key(w))
 	if fault.Is(err, fault.NotFound) {
-		return r, false, nil //nolint:nilerr // it was not
+		return r, false, nil // it was not
 	}
 	if err != nil {
 		return r, false, err

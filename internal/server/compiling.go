@@ -17,6 +17,6 @@ type compileDoor struct {
 // Resume wakes the dispatcher of this server; others see it within a poll.
 func (d compileDoor) Resume(ctx context.Context, env fleet.Environment) error {
 	err := d.Queue.Resume(ctx, env)
-	d.Wants.Wake()
+	d.Wake()
 	return err
 }

@@ -40,7 +40,7 @@ func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bo
 	}
 	user, err := p.store.Access.User(ctx, actor.Name)
 	if fault.Is(err, fault.NotFound) {
-		return false, nil //nolint:nilerr // nobody that has roles
+		return false, nil // nobody that has roles
 	}
 	return slices.Contains(user.Roles, role) && !actor.Narrowed, err
 }
@@ -109,7 +109,7 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
 	from, err := d.store.Reusables.WithInputs(ctx, c.Compilation)
 	if fault.Is(err, fault.NotFound) {
-		return "what it was compiled with is not kept any more", nil //nolint:nilerr // that is the answer
+		return "what it was compiled with is not kept any more", nil // that is the answer
 	}
 	if err != nil {
 		return "", err

@@ -153,8 +153,10 @@ func (w *reuseWorld) deploy() {
 	w.must(err)
 	_, err = bundle.Upload(w.t.Context(), w.p.blobs)
 	w.must(err)
-	v, err := w.p.library.Deploy(w.t.Context(), code.Deployment{Environment: "production", Manifest: bundle.Manifest,
-		At: time.Now(), Actor: "test", Origin: "test"})
+	v, err := w.p.library.Deploy(w.t.Context(), code.Deployment{
+		Environment: "production", Manifest: bundle.Manifest,
+		At: time.Now(), Actor: "test", Origin: "test",
+	})
 	w.must(err)
 	w.version = v.ID
 }

@@ -25,7 +25,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	report, err := r.store.Reports.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return known, nil //nolint:nilerr // there is no report of that run
+		return known, nil // there is no report of that run
 	case err != nil:
 		return known, err
 	}

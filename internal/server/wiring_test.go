@@ -26,9 +26,7 @@ func TestNoPortIsLeftOut(t *testing.T) {
 	p := openParts(t, func(*Config) {})
 	var empty []string
 	seen := 0
-	parts := reflect.ValueOf(p).Elem()
-	for i := range parts.NumField() {
-		v := parts.Field(i)
+	for _, v := range reflect.ValueOf(p).Elem().Fields() {
 		if v.Kind() == reflect.Pointer && !v.IsNil() {
 			v = v.Elem()
 		}

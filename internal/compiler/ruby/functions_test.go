@@ -31,7 +31,7 @@ func knownFunctions(t *testing.T) (names map[string]bool, beginnings []string) {
 			t.Fatalf("%s:%d: no reason is above it", functionsFile, number+1)
 		}
 		owner := ""
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			if before, found := strings.CutSuffix(word, ":"); found && owner == "" {
 				owner = before
 				continue

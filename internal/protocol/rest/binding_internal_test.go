@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestEveryOperationHasOneHandler(t *testing.T) {
 	for want, bindings := range map[string][]binding{
 		"has 0 handlers":   bound[1:],
 		"has 2 handlers":   append(bound[:1:1], bound...),
-		"has no operation": append(bound[:len(bound):len(bound)], binding{op: api.Operation{Name: "tea.pour"}}),
+		"has no operation": append(slices.Clip(bound), binding{op: api.Operation{Name: "tea.pour"}}),
 	} {
 		if err := complete(api.Operations(), bindings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want one that %s", err, want)

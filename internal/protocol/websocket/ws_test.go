@@ -282,10 +282,10 @@ func TestWhoLeftIsNoRival(t *testing.T) {
 		t := w.T
 		h := w.open(func(s *settings) { s.ws.CloseTimeout = 200 * time.Millisecond })
 		cert := h.enrol(t, "web1")
-		h.dial(t, "/pcp2", cert).conn.Close()
+		must(t, h.dial(t, "/pcp2", cert).conn.Close())
 		gone := h.dial(t, "/pcp2", cert)
 		mute := h.dial(t, "/pcp2", cert)
-		gone.conn.Close()
+		_ = gone.conn.Close() // the server may have closed it by now
 		h.dial(t, "/pcp2", cert)
 		mute.write(frame(gobwas.OpPong, true, []byte("x")))
 		mute.say(wire.Message{Type: wire.AssociateRequest})

@@ -20,15 +20,19 @@ func TestManyNodesAtOnce(t *testing.T) {
 		setFacts(t, s, "a.example", 7)
 		setFacts(t, s, "b.example", 9)
 		for node, received := range map[fleet.Certname]bool{"b.example": false, "c.example": true} {
-			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{Certname: node, Environment: "production",
-				Digest: fleet.DigestOf([]byte(node)), Received: received})
+			err := s.Catalogs.SaveCatalog(t.Context(), inventory.Catalog{
+				Certname: node, Environment: "production",
+				Digest: fleet.DigestOf([]byte(node)), Received: received,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		got, err := s.Reusables.Holdings(t.Context(), []fleet.Certname{"a.example", "b.example", "c.example", "d.example"})
-		want := map[fleet.Certname]compile.Holding{"a.example": {FactsSeq: 7}, "b.example": {FactsSeq: 9,
-			Catalog: fleet.DigestOf([]byte("b.example"))}, "c.example": {}}
+		want := map[fleet.Certname]compile.Holding{"a.example": {FactsSeq: 7}, "b.example": {
+			FactsSeq: 9,
+			Catalog:  fleet.DigestOf([]byte("b.example")),
+		}, "c.example": {}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("what nodes have: %v (-want +got):\n%s", err, diff)
 		}

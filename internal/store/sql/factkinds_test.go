@@ -18,8 +18,10 @@ func TestFactPathsFollowTheFacts(t *testing.T) {
 		s := open(t)
 		save := func(node fleet.Certname, values string) {
 			t.Helper()
-			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production",
-				Values: json.RawMessage(values), ReceivedAt: time.Now()}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{
+				Certname: node, Environment: "production",
+				Values: json.RawMessage(values), ReceivedAt: time.Now(),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

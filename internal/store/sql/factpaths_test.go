@@ -125,8 +125,10 @@ func TestFactPathsThatNobodyHasAreForgotten(t *testing.T) {
 		s := open(t)
 		save := func(node fleet.Certname, values string) {
 			t.Helper()
-			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production",
-				Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+			if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{
+				Certname: node, Environment: "production",
+				Values: []byte(values), ReceivedAt: time.Now(),
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -175,8 +177,10 @@ func TestFactPathsArePrunedBesideWriters(t *testing.T) {
 					if i%2 == 0 {
 						values = fmt.Sprintf(`{"name":"x","comes":%d,"and":{"goes":"%d"}}`, i, i)
 					}
-					if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{Certname: node, Environment: "production",
-						Values: []byte(values), ReceivedAt: time.Now()}); err != nil {
+					if _, _, err := s.Facts.SaveFacts(t.Context(), inventory.FactSet{
+						Certname: node, Environment: "production",
+						Values: []byte(values), ReceivedAt: time.Now(),
+					}); err != nil {
 						return err
 					}
 				}

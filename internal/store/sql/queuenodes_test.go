@@ -79,7 +79,7 @@ func leavesNoWork(t *testing.T, s *Store, now time.Time, leave func() error) {
 				t.Errorf("%s of %s: %v", what, c.Node, err)
 			}
 		}
-		if _, err := s.Queue.Compilation(t.Context(), wanted[i].ID); (fault.Is(err, fault.NotFound)) == (wanted[i].Node == "stays") {
+		if _, err := s.Queue.Compilation(t.Context(), wanted[i].ID); fault.Is(err, fault.NotFound) == (wanted[i].Node == "stays") {
 			t.Errorf("what is wanted of %s: %v", wanted[i].Node, err)
 		}
 	}

@@ -198,8 +198,10 @@ func (s *Releases) PruneReleases(ctx context.Context, before time.Time) (count i
 			return err
 		}
 		for _, id := range ids {
-			for _, table := range []string{"release_targets WHERE release_id", "release_entries WHERE release_id",
-				"release_approvals WHERE release_id", "releases WHERE id"} {
+			for _, table := range []string{
+				"release_targets WHERE release_id", "release_entries WHERE release_id",
+				"release_approvals WHERE release_id", "releases WHERE id",
+			} {
 				if _, err := q.exec(ctx, "DELETE FROM "+table+" = $1", id); err != nil {
 					return err
 				}

@@ -24,8 +24,10 @@ func TestPreviewsOfOpenReleasesStay(t *testing.T) {
 			}
 		}
 		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-		p, err := s.Previews.CreatePreview(ctx, preview.Preview{Environment: "production", Version: fleet.DigestOf(nil),
-			State: preview.Compiling, CreatedAt: now}, nil)
+		p, err := s.Previews.CreatePreview(ctx, preview.Preview{
+			Environment: "production", Version: fleet.DigestOf(nil),
+			State: preview.Compiling, CreatedAt: now,
+		}, nil)
 		ok(err)
 		_, err = s.Previews.FinishPreview(ctx, preview.Preview{ID: p.ID, EndedAt: now}, previewtest.Groups())
 		ok(err)
