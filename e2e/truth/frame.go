@@ -23,7 +23,7 @@ func (b *builder) frame() {
 	top = "$site_var = ['of the site', $facts['role']]\n" + top
 	role := "class role {\n" + body + "}\n"
 	conf, site := "", "manifests/site.pp"
-	switch b.r.IntN(8) {
+	switch b.r.IntN(10) {
 	case 0: // everything at the top
 		w.Files[site] = top + body
 	case 1:
@@ -48,6 +48,13 @@ func (b *builder) frame() {
 		w.class("role")
 	case 6: // a class beside the nodes
 		w.Files[site] = top + role + "node default { contain role }\n"
+	case 7, 8: // directories of modules that a pattern names, the first of which has the module that counts; and what is of the environment only
+		conf = "modulepath = sites/*/modules:modules:$basemodulepath\nmanifest = manifests\nenvironment_timeout = unlimited\n"
+		w.Files[site] = top + "include role\n"
+		w.Files["sites/a/modules/role/manifests/init.pp"] = role
+		w.Files["sites/b/modules/role/manifests/init.pp"] = "class role { fail('the second directory') }\n"
+		w.Files["modules/role/manifests/init.pp"] = "class role { fail('the last directory') }\n"
+		w.comes["sites/c/modules/other/manifests/init.pp"] = "class other { }\n"
 	default: // another directory
 		conf, site = "manifest = nodes\n", "nodes/a.pp"
 		w.Files[site] = top

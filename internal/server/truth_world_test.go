@@ -37,7 +37,7 @@ type truthServer struct {
 	serial  int
 	earlier []uint64 // seeds of worlds before this one
 
-	sorts bool // a mistake: facts lose their order
+	sorts sorting // a mistake
 
 	report func(format string, args ...any) // is told a difference
 
@@ -47,6 +47,9 @@ type truthServer struct {
 	failed   int                         // compilations that gave no catalog
 	equal    int                         // comparisons
 }
+
+// sorting is whether what comes from a node loses its order.
+type sorting struct{ facts, extensions bool }
 
 // plainDone is what plain Puppet was asked last, and what it said.
 type plainDone struct {
@@ -151,7 +154,7 @@ func (s *truthServer) around() {
 		now := time.Now()
 		values, arrangement, err := facts.Canonical(encoded(s.t, node.Facts))
 		s.must(err)
-		if s.sorts {
+		if s.sorts.facts {
 			arrangement = ""
 		}
 		_, _, err = s.p.store.Facts.SaveFacts(s.t.Context(), inventory.FactSet{
@@ -199,6 +202,18 @@ func encoded(t *testing.T, value any) json.RawMessage {
 	return text
 }
 
+// trusted is what a node's certificate says, as the server's door makes it.
+func (s *truthServer) trusted(node *truth.Node) json.RawMessage {
+	s.t.Helper()
+	text := encoded(s.t, node.Trusted)
+	if !s.sorts.extensions {
+		return text
+	}
+	var values map[string]any
+	s.must(json.Unmarshal(text, &values))
+	return encoded(s.t, values)
+}
+
 // served is what each node is given. Nodes ask until nobody's catalog changes any more:
 // some collect what others export.
 func (s *truthServer) served() map[string]truth.Result {
@@ -209,7 +224,7 @@ func (s *truthServer) served() map[string]truth.Result {
 		for _, node := range s.w.Nodes {
 			s.serial++
 			answer, err := s.p.catalogs.Catalog(s.t.Context(), compile.Ask{
-				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: encoded(s.t, node.Trusted),
+				Node: fleet.Certname(node.Name), Environment: "production", Version: s.version, Trusted: s.trusted(node),
 				Transaction: fmt.Sprintf("t-%d", s.serial), Patience: 10 * time.Minute, Static: true,
 			})
 			if failed, ok := errors.AsType[*compile.Error](err); ok {

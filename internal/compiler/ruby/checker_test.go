@@ -70,6 +70,8 @@ func TestChecker(t *testing.T) {
 		{"metadata.json", code.JSONSource, `{"name": "a-m"}`, nil},
 		{"modules/m/metadata.json", code.JSONSource, "{\"a\": 1,\n \"b\": }\n", []string{"mistake:0 "}}, // its line is found by who asks
 		{"environment.conf", code.ConfSource, "# x\nmodulepath = modules\n\nconfig_version = 'x.sh'\n", []string{"note:4 config_version is not run"}},
+		{"static/environment.conf", code.ConfSource, "static_catalogs = false\n", []string{"note:1 static_catalogs stays on"}},
+		{"usual/environment.conf", code.ConfSource, "static_catalogs = true\nenvironment_timeout = 0\n", nil},
 		{"other/environment.conf", code.ConfSource, "modulepath = modules\nwhat is this\n", []string{"mistake:2 Could not match line"}},
 	}
 	got := map[string][]string{}

@@ -34,7 +34,11 @@ module Tutti
   class Files
     # What Ruby says of a template that is fine where Puppet puts it.
     FINE = /Invalid yield/.freeze
-    CONFIG_VERSION = /^\s*config_version\s*=/.freeze
+    # What environment.conf may say that is not done.
+    NOT_DONE = {
+      /^\s*config_version\s*=/ => 'config_version is not run: the version that agents see is the digest of the code',
+      /^\s*static_catalogs\s*=\s*["']?(?:false|no)\b/i => 'static_catalogs stays on: the content of files is a part of what is previewed and released'
+    }.freeze
 
     def initialize(head)
       Puppet.initialize_settings(%w[confdir vardir codedir logdir rundir].flat_map { |name| ["--#{name}", head['dir']] })
@@ -137,10 +141,10 @@ module Tutti
 
     def conf(path, text)
       Puppet::Settings::ConfigFile.new(->(value, *) { value }).parse_file(path, text)
-      line = text.lines.index { |l| l.match?(CONFIG_VERSION) }
-      return [] unless line
-
-      [{ 'level' => 'note', 'line' => line + 1, 'column' => 0, 'message' => 'config_version is not run: the version that agents see is the digest of the code' }]
+      NOT_DONE.filter_map do |setting, message|
+        line = text.lines.index { |l| l.match?(setting) }
+        { 'level' => 'note', 'line' => line + 1, 'column' => 0, 'message' => message } if line
+      end
     rescue Puppet::Error => e
       mistake(e.message.sub(/ \(file: .*/m, ''), e.respond_to?(:line) ? e.line : 0)
     end
