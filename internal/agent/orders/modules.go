@@ -23,6 +23,7 @@ type Node struct {
 	PowerShell string   // empty: powershell.exe on Windows, pwsh elsewhere
 	PuppetRun  []string // a program that does a Puppet run: see package puppetrun
 	Plugins    string   // see pxp.PuppetConfiguration; so are the next
+	Settings   string
 	Reports    string
 	Events     string
 	Cache      Cache
@@ -105,7 +106,7 @@ func (n *Node) puppet(ctx context.Context, o Order) (Command, error) {
 		return Command{}, fault.New(fault.Unavailable, "this agent does no Puppet runs")
 	}
 	c := program(n.PuppetRun)
-	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Reports: n.Reports, Events: n.Events, Transaction: o.Transaction}
+	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Settings: n.Settings, Reports: n.Reports, Events: n.Events, Transaction: o.Transaction}
 	if p, err := pxp.ParsePuppet(o.Params); err == nil {
 		configuration.Catalog = n.catalog(ctx, p.Flags)
 	}

@@ -16,6 +16,11 @@
 // the plugins of its version are synced unless they are there, the catalog is written where Puppet keeps
 // its cached one, and the report is held against what was to be applied. Nothing of this needs a server.
 //
+// # Settings
+//
+// What Puppet says of its settings is kept in a file (pxp.PuppetConfiguration), for an hour at most, and while puppet.conf, Puppet's
+// executable and what names the machine are as they were.
+//
 // # Reports that no server took
 //
 // They are kept in a directory (pxp.PuppetConfiguration), as JSON, under names that sort by time.

@@ -121,6 +121,8 @@ func newStub(t *testing.T, body string) *stub {
 	text := fmt.Sprintf(`#!/bin/sh
 cd %s
 if [ "$2" = --configprint ]; then
+  echo "$3" >> asks
+  echo "config = $PWD/puppet.conf"
   echo "agent_catalog_run_lockfile = $PWD/lock"
   echo "agent_disabled_lockfile = $PWD/disabled"
   echo "lastrunreport = $PWD/report.yaml"

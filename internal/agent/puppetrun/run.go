@@ -1,15 +1,12 @@
 package puppetrun
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -108,9 +105,6 @@ type files struct {
 	lock     string
 }
 
-// settings are Puppet's, by name.
-type settings map[string]string
-
 func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
 	s, err := p.settings(ctx)
 	if err != nil {
@@ -135,30 +129,6 @@ func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
 	end := p.attempt(ctx, cachedArguments(args, c.PuppetCatalog), at, c.put)
 	c.judge(&end.results, end.report)
 	return end.results
-}
-
-// settings asks Puppet for its settings.
-func (p *puppet) settings(ctx context.Context) (settings, error) {
-	names := []string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile"}
-	if p.Catalog != nil {
-		names = append(append(names, "node_name_value", "client_datadir"), pluginSettings()...)
-	}
-	var out bytes.Buffer
-	cmd := p.command(ctx, []string{"agent", "--configprint", strings.Join(names, ",")})
-	cmd.Stdout = &out
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("puppet agent --configprint: %w", err)
-	}
-	found := settings{}
-	for line := range strings.Lines(out.String()) {
-		if name, value, ok := strings.Cut(line, "="); ok {
-			found[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
-	if found["lastrunreport"] == "" {
-		return nil, errors.New("puppet agent --configprint names no lastrunreport")
-	}
-	return found, nil
 }
 
 // run is one `puppet agent`, and its exit code.

@@ -159,7 +159,9 @@ type PuppetConfiguration struct {
 	Puppet  string         `json:"puppet_bin,omitzero"`
 	Catalog *PuppetCatalog `json:"catalog,omitzero"` // to be applied; nil: puppet finds one
 	Plugins string         `json:"plugins,omitzero"` // path of the file that says which plugins were synced last
-	Reports string         `json:"reports,omitzero"` // directory for reports that no server took; empty: they are lost
+	// Settings is the path of the file that keeps what Puppet says of its settings; empty: it is asked each time.
+	Settings string `json:"settings,omitzero"`
+	Reports  string `json:"reports,omitzero"` // directory for reports that no server took; empty: they are lost
 
 	Events      string `json:"events,omitzero"`         // directory in which the run writes its events; empty: it does not
 	Transaction string `json:"transaction_id,omitzero"` // that ordered the run
