@@ -7,9 +7,9 @@ import (
 	"github.com/tutti-project/tutti/bench/rivals/measure"
 )
 
-// AsFastAsItCan is arguments for `tutti server`: what is compiled to check a reuse is not what is measured, and a busy machine
-// is no reason to wait.
-var AsFastAsItCan = []string{"--reuse-check=0", "--max-load=0", "--verify-share=off", "--verify-after-deploy=0"}
+// AsFastAsItCan is arguments for `tutti server`: what is compiled to check a reuse is not what is measured, a busy machine
+// is no reason to wait, and one node asks as often as it can.
+var AsFastAsItCan = []string{"--reuse-check=0", "--max-load=0", "--verify-share=off", "--verify-after-deploy=0", "--facts-per-minute=0"}
 
 // Alone compiles Tutti, starts it below dir with more arguments for `tutti server`, has rows measured, and stops it.
 func Alone(ctx context.Context, dir string, args []string, rows func(tutti *Tutti, binary string) ([]measure.Row, error)) (measured []measure.Row, err error) {
