@@ -40,6 +40,8 @@ type InputQuestion struct {
 	Kind string `json:"kind"` // collect or query
 	Text string `json:"text"`
 	Rows int    `json:"rows"`
+	// Refused says that the question had no answer; the code may have gone on without one.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // InputSources is what was read of the environment's files, by how it was read.

@@ -84,7 +84,11 @@ func inputRows(in api.CatalogInputs) (rows []inputRow) {
 		rows = append(rows, row)
 	}
 	for _, q := range in.Questions {
-		rows = append(rows, inputRow{q.Kind, fmt.Sprintf("%s (%d rows)", q.Text, q.Rows)})
+		answer := fmt.Sprintf("%d rows", q.Rows)
+		if q.Refused {
+			answer = "refused"
+		}
+		rows = append(rows, inputRow{q.Kind, q.Text + " (" + answer + ")"})
 	}
 	for _, kind := range []struct {
 		name  string

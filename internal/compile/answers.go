@@ -31,7 +31,7 @@ func again(ctx context.Context, inv Inventory, node fleet.Certname, asked []Ques
 	for i, q := range asked {
 		rows, count, err := answer(ctx, inv, node, q)
 		if fault.Is(err, fault.Invalid) {
-			now[i] = q.Refused(err)
+			now[i] = q.RefusedFor(err)
 			continue
 		}
 		if err != nil {

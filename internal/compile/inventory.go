@@ -60,12 +60,14 @@ type Question struct {
 	Text   string       // of a query; of a collector a JSON object with type and filter
 	Rows   int          // how many the answer had
 	Answer fleet.Digest // of the answer's JSON
+	// Refused says that there was no answer: Answer is of the refusal's words.
+	Refused bool `json:",omitempty"`
 }
 
-// Refused is a question that the inventory refused, with the words of the refusal as its answer: code may go on without rows, and
+// RefusedFor is a question that the inventory refused, with the words of the refusal as its answer: code may go on without rows, and
 // gives another catalog where it is answered.
-func (q Question) Refused(err error) Question {
-	q.Rows, q.Answer = 0, fleet.DigestOf([]byte("refused: "+fault.Detail(err)))
+func (q Question) RefusedFor(err error) Question {
+	q.Rows, q.Refused, q.Answer = 0, true, fleet.DigestOf([]byte("refused: "+fault.Detail(err)))
 	if len(q.Text) > maxRefusedBytes {
 		q.Text = strings.ToValidUTF8(q.Text[:maxRefusedBytes], "") // another question: its refusal differs, and the catalog is compiled again
 	}

@@ -190,7 +190,7 @@ func (w *Wanter) ask(ctx context.Context, q Question, askers []asker) (differ, s
 func (w *Wanter) answer(ctx context.Context, q Question, node fleet.Certname) (Question, map[fleet.Certname]bool, error) {
 	rows, count, err := answer(ctx, w.Reuser.Inventory, node, q)
 	if fault.Is(err, fault.Invalid) {
-		return q.Refused(err), nil, nil
+		return q.RefusedFor(err), nil, nil
 	}
 	if err != nil {
 		return q, nil, err

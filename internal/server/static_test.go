@@ -21,6 +21,9 @@ const debianModules = "/usr/share/puppet/modules"
 // moduleNodes are the nodes of internal/compiler/ruby/testdata/modules, each of which is named after a module.
 var moduleNodes = regexp.MustCompile(`(?m)^node /\^(\w+)\\\.`)
 
+// leastOfAModule is how many resources of each module's own code are compared at least.
+const leastOfAModule = 1
+
 // Catalogs of real modules are those of plain Puppet when an agent asks for static ones, too, with the metadata of each file.
 // Modules are the environment's own: Puppet leaves files of others to the agent.
 func TestModulesAreStaticAsPuppets(t *testing.T) {
@@ -50,12 +53,23 @@ func TestModulesAreStaticAsPuppets(t *testing.T) {
 	for name, result := range s.fresh() {
 		var c struct {
 			Metadata, RecursiveMetadata map[string]json.RawMessage
+			Resources                   []struct{ File, Type string }
 		}
 		if err := json.Unmarshal(bytes.ReplaceAll(result.Catalog, []byte("recursive_metadata"), []byte("recursivemetadata")), &c); err != nil {
 			t.Fatal(err)
 		}
 		files += len(c.Metadata) + len(c.RecursiveMetadata)
-		t.Logf("%-16s %d files, %d directories with metadata", name, len(c.Metadata), len(c.RecursiveMetadata))
+		own := 0
+		module, _, _ := strings.Cut(name, ".")
+		for _, resource := range c.Resources {
+			if strings.Contains(resource.File, "/modules/"+module+"/") || strings.EqualFold(resource.Type, module) { // some have types only
+				own++
+			}
+		}
+		t.Logf("%-16s %d files, %d directories with metadata, %d resources of the module's own code", name, len(c.Metadata), len(c.RecursiveMetadata), own)
+		if module != "files" && own < leastOfAModule {
+			t.Errorf("%s: %d resources come of the module's own code: that compares nothing of it", name, own)
+		}
 	}
 	if files < 10 {
 		t.Errorf("only %d files and directories of modules were compared", files)

@@ -92,7 +92,7 @@ func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err
 	q := compile.Question{Kind: compile.QuestionKind(m.Ask), Text: m.Query}
 	if a.count++; a.count > a.most {
 		err := fault.New(fault.Invalid, "%s", a.tooMany())
-		a.note(q.Refused(err))
+		a.note(q.RefusedFor(err))
 		return nil, err
 	}
 	reach, compiled := a.nodes[m.Node]
@@ -118,7 +118,7 @@ func (a *asking) ask(ctx context.Context, m *message) (rows json.RawMessage, err
 	}
 	switch {
 	case fault.Is(err, fault.Invalid):
-		a.note(q.Refused(err)) // code can catch the refusal, and go on
+		a.note(q.RefusedFor(err)) // code can catch the refusal, and go on
 		return nil, err
 	case err != nil:
 		return nil, err

@@ -135,7 +135,7 @@ func refusalIsAnswer(t *testing.T, pool *Pool, _ *compiletest.Inventory) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := compile.Question{Kind: compile.AskedQuery, Text: "resources[title]{"}
+	want := compile.Question{Kind: compile.AskedQuery, Text: "resources[title]{", Refused: true}
 	if len(outcome.Asked) != 1 || outcome.Asked[0].Answer == "" {
 		t.Fatalf("it asked %+v", outcome.Asked)
 	}

@@ -46,7 +46,7 @@ func (h *nodes) showInputs(ctx context.Context, request api.NameRequest) (api.Ca
 		answer.Values = append(answer.Values, api.InputValue{Pointer: v.Pointer, Seen: v.Seen, There: v.Digest != ""})
 	}
 	for _, q := range in.Asked {
-		answer.Questions = append(answer.Questions, api.InputQuestion{Kind: string(q.Kind), Text: q.Text, Rows: q.Rows})
+		answer.Questions = append(answer.Questions, api.InputQuestion{Kind: string(q.Kind), Text: q.Text, Rows: q.Rows, Refused: q.Refused})
 	}
 	for _, s := range stops {
 		answer.Stops = append(answer.Stops, api.ReuseStop{
