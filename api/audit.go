@@ -7,7 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// What was done and refused.
+// Operations on the audit log.
 var (
 	AuditList = Op[AuditRequest, List[AuditEntry]]{
 		Name: "audit.list", Method: http.MethodGet, Path: "/audit", Permission: fleet.AuditRead, Kind: Question,

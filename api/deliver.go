@@ -7,7 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// What nodes may have.
+// Operations on the catalogs that nodes may have.
 var (
 	NodeDelivery = Op[NameRequest, Delivery]{
 		Name: "node.delivery", Method: http.MethodGet, Path: "/nodes/{name}/delivery",
@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// What the brake does.
+// Operations on catalogs that the brake holds.
 var (
 	CatalogLosses = Op[CatalogLossRequest, List[CatalogLoss]]{
 		Name: "catalog.losses", Method: http.MethodGet, Path: "/catalogs/losses", Permission: fleet.CatalogRead, Kind: Question,

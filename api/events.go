@@ -10,7 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// What happens in Puppet runs.
+// Operations on the events of Puppet runs.
 var (
 	EventStream = Stream[EventStreamRequest, Event]{
 		Name: "event.stream", Method: http.MethodGet, Path: "/events", Permission: fleet.ReportRead, Kind: Question,

@@ -194,7 +194,7 @@ type JobTarget struct {
 	Expected  string     `json:"expected,omitempty"`  // of a Puppet run: what is known of it, one of the texts below
 }
 
-// What is known of a node's next Puppet run, from its newest catalog and its latest report.
+// A node's next Puppet run, as known from its newest catalog and its latest report.
 const (
 	ExpectNothing = "nothing new"      // no catalog was compiled since the latest run, which did not fail
 	ExpectCatalog = "new catalog"      // that no run has reported yet

@@ -20,7 +20,7 @@ import (
 	"github.com/tutti-project/tutti/internal/program/cell"
 )
 
-// What a cell may cost: CPU of a compilation, and of the time until a zygote is there.
+// The aims for a cell's cost: CPU of a compilation, and of the time until a zygote is there.
 const (
 	cellAim       = 0.03
 	cellStartAim  = 50 * time.Millisecond

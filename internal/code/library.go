@@ -146,7 +146,7 @@ func (l *Library) demand(ctx context.Context, env fleet.Environment, m Manifest)
 }
 
 // sized refuses a manifest that says another size of a file than its content has: agents are told what it says.
-// What the environment's present version says was looked at already, as far as it is remembered.
+// Files that the environment's present version names were looked at already, as far as it is remembered.
 func (l *Library) sized(ctx context.Context, env fleet.Environment, m Manifest) error {
 	known := map[fleet.Digest]int64{}
 	if v, there := l.currents.of(env); there {
@@ -205,7 +205,7 @@ func (l *Library) Tree(ctx context.Context, env fleet.Environment, id VersionID)
 		return tree, nil
 	}
 	loaded := l.loading.DoChan(string(env)+" "+string(id), func() (any, error) {
-		// Whoever asked first may leave; the others still want the answer.
+		// The first caller may leave; the others still want the answer.
 		return l.load(context.WithoutCancel(ctx), key)
 	})
 	select {

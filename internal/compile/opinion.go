@@ -39,7 +39,7 @@ type Opinion struct {
 }
 
 // Plain compiles orders with plain Puppet: no code of the compiler's workers has a part in it.
-// What code asks of the inventory is answered from answers. An error that is no *Error says that it could not be tried.
+// Questions of the code to the inventory are answered from answers. An error that is no *Error says that it could not be tried.
 type Plain interface {
 	Opinion(ctx context.Context, order Order, answers []Recorded) (Opinion, error)
 }

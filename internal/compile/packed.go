@@ -18,7 +18,7 @@ import (
 // is packed once for each stored document and remembered: a check-in costs a copy.
 // It may be used concurrently.
 //
-// What is put together is one gzip member of two parts, as agents read no second member:
+// The result is one gzip member of two parts, as agents read no second member:
 // the head as it is (a stored block), and the packed rest.
 type Packs struct {
 	documents Documents

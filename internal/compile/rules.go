@@ -14,7 +14,7 @@ import (
 // Act is what a queue does with a want.
 type Act uint8
 
-// What a queue does with the row that answers a want.
+// What becomes of the row that answers a want.
 const (
 	AddRow   Act = iota // the row is new, and gets the highest ID
 	GiveRow             // the row has finished: it stays as it is

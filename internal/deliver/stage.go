@@ -34,7 +34,7 @@ type Staged struct {
 // Readiness is what can be released to a node.
 type Readiness string
 
-// What can be released.
+// The states of readiness.
 const (
 	Ready     Readiness = "ready"     // a catalog that is not what the node has
 	Unchanged Readiness = "unchanged" // the node has it

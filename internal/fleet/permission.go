@@ -50,7 +50,7 @@ const (
 	AuditRead        Permission = "audit:read"
 )
 
-// What is no role's to give.
+// Permissions that no role can give.
 const (
 	Everything Permission = "*"    // in a grant: every permission
 	Open       Permission = "open" // of an operation: anybody may, also without a token

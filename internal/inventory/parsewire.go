@@ -9,7 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// What PuppetDB's commands carry is called its wire formats: facts, catalogs and
+// PuppetDB calls the content of its commands wire formats: facts, catalogs and
 // reports as a Puppet Server sends them on. They say who sends them and when.
 
 // envelope is what every payload has.

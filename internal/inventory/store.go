@@ -12,7 +12,7 @@ import (
 
 // Origin says through which server a thing came, and when by that server's clock.
 //
-// What this server takes from nodes itself is the newest there is: ProducedAt is
+// Data that this server takes from nodes itself is the newest there is: ProducedAt is
 // zero, and becomes the time of arrival. What another server sends says when it was
 // produced; it may come late, and changes nothing if something newer is stored. It
 // makes a node active again that was deactivated or expired before it was produced.

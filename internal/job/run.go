@@ -65,7 +65,7 @@ type PuppetResult struct {
 	Metrics     map[string]int `json:"metrics,omitempty"`
 	ErrorType   string         `json:"error_type,omitempty"`
 
-	// What its report says; see PuppetReport.
+	// The content of its report; see PuppetReport.
 	Report  string `json:"report,omitempty"`
 	Failed  int    `json:"failed,omitempty"`
 	Pending int    `json:"pending,omitempty"`

@@ -128,7 +128,7 @@ func (a *Audit) Begin(ctx context.Context, e Entry) (finish func(error), err err
 		case result != nil:
 			outcome = Failed
 		}
-		// Whoever asked may be gone; the outcome is to be known all the same.
+		// The caller may be gone; the outcome is to be known all the same.
 		if err := a.store.FinishAct(context.WithoutCancel(ctx), id, outcome, detailOf(result), time.Now()); err != nil {
 			a.log.ErrorContext(ctx, "outcome not recorded in the audit log", "entry", id, "outcome", outcome, "request_id", e.RequestID, "err", err)
 		}

@@ -73,7 +73,7 @@ func (a *Access) proven(ctx context.Context, name, password string, now time.Tim
 	if !known {
 		return refused
 	}
-	// What was read may be old: a lock is looked at where failures are counted.
+	// The counters that were read may be old: a lock is looked at where failures are counted.
 	_, err = a.Store.ChangeUser(ctx, name, func(u *User) error {
 		locked := now.Before(u.LockedUntil)
 		if right && !locked && !u.Disabled && u.Kind == Person && u.Password == user.Password {

@@ -74,7 +74,7 @@ func (n *node) effect(transaction string, c orders.Command) effect {
 	}
 }
 
-// What a simulated node takes for a shell, and for the program that runs Puppet.
+// Names of a simulated node's shell, and of the program that runs Puppet.
 const (
 	shellPath  = "/simulated/sh"
 	puppetPath = "/simulated/puppet-run"

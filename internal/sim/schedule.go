@@ -10,7 +10,7 @@ import (
 // Kind is what goes wrong in one step.
 type Kind int
 
-// What can go wrong. The first three happen to processes, which whoever plays a
+// Kinds of faults. The first three happen to processes, which whoever plays a
 // schedule has to kill; a Fleet does the others.
 const (
 	KillServer Kind = iota

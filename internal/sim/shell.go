@@ -16,7 +16,7 @@ type effect struct {
 
 // shell is a small made-up shell: commands apart by semicolons and lines, their words
 // apart by spaces. Redirections are passed over: a simulated node has no files.
-// What it does not know is not found, as in any shell.
+// A program that it does not know is not found, as in any shell.
 func shell(host, line string) effect {
 	var sum effect
 	for command := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ';' || r == '\n' }) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What questions are asked of: a fact set of three hundred leaves with several
+// The data that is queried: a fact set of three hundred leaves with several
 // operating systems, roles and places.
 
 // system is an operating system of the fleet.

@@ -1,7 +1,7 @@
 // Package events brings the events of a node's Puppet runs to the server: at once, in small batches, each
 // until it is acknowledged.
 //
-// What a run writes is in a Log, which outlives the agent. A Sender reads each run's events in order, sends what is new, and
+// A run writes into a Log, which outlives the agent. A Sender reads each run's events in order, sends what is new, and
 // keeps what was sent until the server says that it is stored. Nothing is kept of how far a run was sent: after a
 // restart, of either side, the server's first answer says it. A run whose writer is gone without a word is ended here.
 //
@@ -21,7 +21,7 @@
 //
 // # Errors
 //
-// What cannot be read is logged and tried again; Run returns nil when ctx is done.
+// A read that fails is logged and tried again; Run returns nil when ctx is done.
 //
 // # Concurrency
 //

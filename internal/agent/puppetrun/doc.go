@@ -18,7 +18,7 @@
 //
 // # Settings
 //
-// What Puppet says of its settings is kept in a file (pxp.PuppetConfiguration), for an hour at most, and while puppet.conf, Puppet's
+// Puppet's settings are kept in a file (pxp.PuppetConfiguration), for an hour at most, and while puppet.conf, Puppet's
 // executable and what names the machine are as they were.
 //
 // # Reports that no server took

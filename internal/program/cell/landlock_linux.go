@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a rule of Landlock may allow; each version of it brought some.
+// The rights that a rule of Landlock may allow; each version of it brought some.
 const (
 	readRights  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	runRights   = readRights | unix.LANDLOCK_ACCESS_FS_EXECUTE

@@ -1,7 +1,7 @@
 // Package puppetdb stands in for a PuppetDB: it answers the questions of tools that
 // read from one (/pdb/query/v4, /pdb/meta/v1) and takes the commands of servers that
 // write to one (/pdb/cmd/v1), with the shapes, types and error texts of PuppetDB 7.12.
-// What differs, and why, stands in docs/puppetdb-compatibility.md.
+// docs/puppetdb-compatibility.md names the differences and their reasons.
 //
 // A path names an entity and often narrows it: nodes/web-1/facts/kernel is the
 // entity facts where certname is web-1 and name is kernel. One table (paths.go)

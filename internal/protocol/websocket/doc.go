@@ -31,7 +31,7 @@
 //
 // # Errors
 //
-// What a client does wrong becomes a close frame. Run returns what the system refused.
+// A client's mistake becomes a close frame. Run returns what the system refused.
 //
 // # Concurrency
 //

@@ -158,7 +158,7 @@ func (s *Store) receiveSource(ctx context.Context, source cas.Source) (*pending,
 }
 
 // committer makes pending content into blobs, everything that waits at once.
-// Whoever finds nobody at work does the work for all who are waiting.
+// The first caller that finds nobody at work does the work for all who are waiting.
 type committer struct {
 	store *Store
 

@@ -68,7 +68,7 @@ func (s *Store) open(d fleet.Digest) (*os.File, fs.FileInfo, error) {
 // the file that was read is the one that the caller has open.
 func (s *Store) verify(ctx context.Context, d fleet.Digest, opened fs.FileInfo) (same bool, err error) {
 	result := s.verifying.DoChan(string(d), func() (any, error) {
-		// Whoever asked first may leave; the others still want to know.
+		// The first caller may leave; the others still want to know.
 		return s.verifyNow(context.WithoutCancel(ctx), d)
 	})
 	select {

@@ -19,7 +19,7 @@ type Deliveries struct {
 	inputs *Reusables
 }
 
-// What a mode is set for.
+// Kinds of owners of a mode.
 const (
 	modeOfGroup = "group"
 	modeOfNode  = "node"

@@ -19,7 +19,7 @@
 // PostgreSQL batches commits itself: each act is an ordinary transaction there,
 // repeated when it lost against another.
 //
-// What is costly happens before an act joins the queue: reading what is stored,
+// Costly work happens before an act joins the queue: reading what is stored,
 // comparing, compressing. The act then checks that what was read still holds.
 //
 // # Units

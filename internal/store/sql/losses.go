@@ -97,7 +97,7 @@ func (s *Deliveries) Losses(ctx context.Context, f deliver.LossFilter) ([]delive
 	return list, explain(err, "list catalogs that lost resources")
 }
 
-// What is let go.
+// Kinds of what an operator lets go: the catalogs of a node, or of a version.
 const (
 	letNode    = "node"
 	letVersion = "version"

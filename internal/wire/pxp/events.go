@@ -51,7 +51,7 @@ type RunEvent struct {
 	Version     string    `json:"version,omitzero"`        // of end: config_version
 	Pending     int       `json:"pending,omitzero"`        // of end: resources that noop kept from changing
 
-	// What happened; Status is also that of a run that ended: changed, unchanged, failed, interrupted.
+	// The outcome; Status is also that of a run that ended: changed, unchanged, failed, interrupted.
 	Status      string         `json:"status,omitzero"` // success, failure, noop, audit, skipped
 	Type        string         `json:"type,omitzero"`
 	Title       string         `json:"title,omitzero"`
