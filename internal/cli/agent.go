@@ -24,7 +24,7 @@ func agentSettings() settings {
 }
 
 // agentDir is where a node's settings and certificates are.
-func (a *app) agentDir(flags *pflag.FlagSet) string {
+func agentDir(a *app, flags *pflag.FlagSet) string {
 	dir, _ := flags.GetString("dir")
 	if flags.Changed("dir") {
 		return dir
@@ -34,10 +34,10 @@ func (a *app) agentDir(flags *pflag.FlagSet) string {
 
 // agentConfig reads the agent's settings: the file that was named, else agent.yaml in the directory if
 // it is there.
-func (a *app) agentConfig(named string, flags *pflag.FlagSet) (agent.Config, error) {
+func agentConfig(a *app, named string, flags *pflag.FlagSet) (agent.Config, error) {
 	config := agent.Default()
 	path := first(named, a.system.Getenv("TUTTI_AGENT_CONFIG"))
-	if usual := filepath.Join(a.agentDir(flags), agent.ConfigFile); path == "" && isFile(usual) {
+	if usual := filepath.Join(agentDir(a, flags), agent.ConfigFile); path == "" && isFile(usual) {
 		path = usual
 	}
 	if err := agentSettings().load(a, path, flags, &config); err != nil {
@@ -47,19 +47,19 @@ func (a *app) agentConfig(named string, flags *pflag.FlagSet) (agent.Config, err
 	return config, config.Check()
 }
 
-// dirFlag is on every command that reads the agent's settings, or writes them.
-func (a *app) dirFlag(cmd *cobra.Command) {
+// addDirFlag is on every command that reads the agent's settings, or writes them.
+func addDirFlag(a *app, cmd *cobra.Command) {
 	cmd.Flags().String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
 }
 
-// configFlags let a command find the settings without changing them.
-func (a *app) configFlags(cmd *cobra.Command, path *string) {
-	a.dirFlag(cmd)
+// addConfigFlags let a command find the settings without changing them.
+func addConfigFlags(a *app, cmd *cobra.Command, path *string) {
+	addDirFlag(a, cmd)
 	cmd.Flags().StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
 }
 
-// textOrJSON is the --output of commands that have two forms.
-func (a *app) textOrJSON(cmd *cobra.Command) {
+// addTextOrJSON is the --output of commands that have two forms.
+func addTextOrJSON(a *app, cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&a.output, "output", "o", "table", "how to print: table or json")
 }
 

@@ -24,10 +24,10 @@ them, and when they are submitted next. With --now they are resolved and submitt
 has taken them, or with exit code 8 when none has in the time of --wait. It must be asked by the user that the agent runs as.`,
 		Example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
+			if err := checkTextOrJSON(a); err != nil {
 				return err
 			}
-			config, err := a.agentConfig(path, cmd.Flags())
+			config, err := agentConfig(a, path, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -44,11 +44,11 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 			return a.printer().Rows(nil, factsRows(status.Facts, time.Now()))
 		},
 	}
-	a.configFlags(cmd, &path)
+	addConfigFlags(a, cmd, &path)
 	cmd.Flags().BoolVar(&now, "now", false, "submit the facts now, and wait until a server has taken them")
 	cmd.Flags().DurationVar(&wait, "wait", 5*time.Minute, "how long to wait for that")
 	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
+	addTextOrJSON(a, cmd)
 	return cmd
 }
 

@@ -41,10 +41,10 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
   tutti agent join tutti.example.test --certname web-1 --ca-file ca.pem --wait 1h
   tutti agent join tutti.example.test --use-puppet-certificates --runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
+			if err := checkTextOrJSON(a); err != nil {
 				return err
 			}
-			result, err := a.join(cmd, args[0], f)
+			result, err := joinNode(a, cmd, args[0], f)
 			if err != nil {
 				return err
 			}
@@ -75,12 +75,12 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 	for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
 		cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
 	}
-	a.dirFlag(cmd)
-	a.textOrJSON(cmd)
+	addDirFlag(a, cmd)
+	addTextOrJSON(a, cmd)
 	return cmd
 }
 
-func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {
+func joinNode(a *app, cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {
 	address, err := agent.ParseServer(server)
 	if err != nil {
 		return agent.Joined{}, usageError{err}
@@ -92,7 +92,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 	if f.ssldir != "" && !f.puppet {
 		return agent.Joined{}, usageError{fault.New(fault.Invalid, "--puppet-ssldir says where the certificates are that --use-puppet-certificates uses; give both")}
 	}
-	dir := a.agentDir(cmd.Flags())
+	dir := agentDir(a, cmd.Flags())
 	if f.puppet {
 		return agent.PuppetJoin{Server: address, SSLDir: f.ssldir, Name: name, Dir: dir, Runs: f.runs, Say: a.hint}.Run(cmd.Context())
 	}
@@ -101,7 +101,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 			return agent.Joined{}, err
 		}
 	}
-	token, err := a.joinToken(f)
+	token, err := joinToken(a, f)
 	if err != nil {
 		return agent.Joined{}, err
 	}
@@ -129,7 +129,7 @@ func (f joinFlags) certname() (fleet.Certname, error) {
 const maxTokenBytes = 4096
 
 // joinToken is the one that was given, in one of three ways; empty: none.
-func (a *app) joinToken(f joinFlags) (string, error) {
+func joinToken(a *app, f joinFlags) (string, error) {
 	switch f.tokenFile {
 	case "":
 		return first(f.token, a.system.Getenv("TUTTI_AGENT_TOKEN")), nil
@@ -155,7 +155,7 @@ func isFile(path string) bool {
 }
 
 // checkTextOrJSON is checkOutput for commands that have two forms.
-func (a *app) checkTextOrJSON() error {
+func checkTextOrJSON(a *app) error {
 	if a.output != "table" && a.output != "json" {
 		return usageError{fault.New(fault.Invalid, "--output %q is none of table, json", a.output)}
 	}

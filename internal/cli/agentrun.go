@@ -28,7 +28,7 @@ SIGTERM ends the agent. Programs that it started go on, and the next one deliver
   tutti agent run --dir ~/agent --log-level debug
   tutti agent run --config /etc/puppetlabs/pxp-agent/pxp-agent.conf --data /var/lib/tutti-agent`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := a.agentConfig(path, cmd.Flags())
+			config, err := agentConfig(a, path, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 			if err != nil {
 				return err
 			}
-			dir := a.agentDir(cmd.Flags())
+			dir := agentDir(a, cmd.Flags())
 			if show {
 				_, err := fmt.Fprint(a.system.Out, agent.Unit(binary, dir))
 				return err
@@ -80,6 +80,6 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the unit and write nothing")
 	cmd.Flags().StringVar(&path, "unit", agent.UnitFile, "file to write")
-	a.dirFlag(cmd)
+	addDirFlag(a, cmd)
 	return cmd
 }

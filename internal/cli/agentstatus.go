@@ -22,10 +22,10 @@ func (a *app) agentStatus() *cobra.Command {
 user that the agent runs as. With --wait it waits until the agent is connected; exit code 8 says that it is not by then.`,
 		Example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
+			if err := checkTextOrJSON(a); err != nil {
 				return err
 			}
-			config, err := a.agentConfig(path, cmd.Flags())
+			config, err := agentConfig(a, path, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -44,10 +44,10 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 			return err
 		},
 	}
-	a.configFlags(cmd, &path)
+	addConfigFlags(a, cmd, &path)
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the agent is connected")
 	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
+	addTextOrJSON(a, cmd)
 	return cmd
 }
 
@@ -107,10 +107,10 @@ directory and its room, the policy, puppet, and the agent itself, and say how to
 Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a server cannot be reached.`,
 		Example: "  tutti agent doctor\n  tutti agent doctor -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
+			if err := checkTextOrJSON(a); err != nil {
 				return err
 			}
-			config, err := a.agentConfig(path, cmd.Flags())
+			config, err := agentConfig(a, path, cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 			if a.printer().AsJSON() {
 				err = a.printer().JSON(map[string]any{"checks": findings})
 			} else {
-				err = a.printFindings(findings)
+				err = printFindings(a, findings)
 			}
 			if err != nil {
 				return err
@@ -126,14 +126,14 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 			return verdict(findings)
 		},
 	}
-	a.configFlags(cmd, &path)
+	addConfigFlags(a, cmd, &path)
 	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
+	addTextOrJSON(a, cmd)
 	return cmd
 }
 
 // printFindings prints a line for each, and below it how to mend what is not good.
-func (a *app) printFindings(findings []agent.Finding) error {
+func printFindings(a *app, findings []agent.Finding) error {
 	for _, f := range findings {
 		text := fmt.Sprintf("%-8s %s: %s\n", f.State, f.Check, f.Found)
 		if f.Mend != "" {

@@ -32,7 +32,7 @@ func (a *app) appList() *cobra.Command {
 		Long:    "List the applications that catalogs declare with the module tutti; see `tutti app module`.",
 		Example: "  tutti app list\n  tutti app list --environment production -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			apps, err := a.apps(cmd.Context(), request)
+			apps, err := allApps(a, cmd.Context(), request)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func (a *app) appList() *cobra.Command {
 	return cmd
 }
 
-func (a *app) apps(ctx context.Context, request api.AppListRequest) ([]api.App, error) {
+func allApps(a *app, ctx context.Context, request api.AppListRequest) ([]api.App, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ those that it needs, with what it produces (+) and consumes (-).`,
 			if len(args) > 0 {
 				request.App = args[0]
 			}
-			apps, err := a.apps(cmd.Context(), request)
+			apps, err := allApps(a, cmd.Context(), request)
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ func (a *app) auditList() *cobra.Command {
 			if limit < 0 {
 				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
 			}
-			entries, err := a.auditPages(cmd, request, limit)
+			entries, err := auditPages(a, cmd, request, limit)
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func (a *app) auditList() *cobra.Command {
 }
 
 // auditPages reads pages until there are enough entries.
-func (a *app) auditPages(cmd *cobra.Command, request api.AuditRequest, limit int) (entries []api.AuditEntry, err error) {
+func auditPages(a *app, cmd *cobra.Command, request api.AuditRequest, limit int) (entries []api.AuditEntry, err error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err

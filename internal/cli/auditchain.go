@@ -36,7 +36,7 @@ whether the log still has that line.`,
 					return usageError{errors.New("--known is for the log of the server, not for a file")}
 				}
 				var err error
-				if found, err = a.verifyExport(args[0]); err != nil {
+				if found, err = verifyExport(a, args[0]); err != nil {
 					return err
 				}
 			} else {
@@ -48,14 +48,14 @@ whether the log still has that line.`,
 					return err
 				}
 			}
-			return a.printVerification(found)
+			return printVerification(a, found)
 		},
 	}
 	cmd.Flags().StringVar(&known, "known", "", "LINE:DIGEST that the chain must have")
 	return cmd
 }
 
-func (a *app) printVerification(found api.AuditVerification) error {
+func printVerification(a *app, found api.AuditVerification) error {
 	if a.printer().AsJSON() {
 		if err := a.printer().JSON(found); err != nil {
 			return err
@@ -163,7 +163,7 @@ func writeExport(to io.Writer, part bool, next func(*api.AuditChainPage) error) 
 // maxExportLine is more than a line can have: each of its texts is bounded.
 const maxExportLine = 64 << 10
 
-func (a *app) verifyExport(path string) (found api.AuditVerification, err error) {
+func verifyExport(a *app, path string) (found api.AuditVerification, err error) {
 	if err := a.checkOutput(); err != nil {
 		return found, err
 	}

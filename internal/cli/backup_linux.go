@@ -29,11 +29,11 @@ func serverFlags(cmd *cobra.Command) (config *string) {
 	return cmd.Flags().String("config", "", "the server's configuration file (TUTTI_CONFIG)")
 }
 
-func (a *app) localServer(cmd *cobra.Command, path string) (server.Config, error) {
+func localServer(a *app, cmd *cobra.Command, path string) (server.Config, error) {
 	if err := a.checkOutput(); err != nil {
 		return server.Config{}, err
 	}
-	return a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+	return loadConfig(a, first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
 }
 
 func (a *app) backupCreate() *cobra.Command {
@@ -51,7 +51,7 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 	config := serverFlags(cmd)
 	key.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.localServer(cmd, *config)
+		c, err := localServer(a, cmd, *config)
 		if err != nil {
 			return err
 		}
@@ -61,19 +61,19 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 				return fault.Wrap(fault.Invalid, err, "the configuration file cannot be read: %v", err)
 			}
 		}
-		lock, err := a.lock(key)
+		lock, err := makeLock(a, key)
 		if err != nil {
 			return err
 		}
 		giveWay()
-		r, err := server.Backup(cmd.Context(), c, settings, args[0], lock, a.backupProgress())
+		r, err := server.Backup(cmd.Context(), c, settings, args[0], lock, backupProgress(a))
 		if err != nil {
 			return err
 		}
 		for _, d := range r.Damaged {
 			a.hint("left out: blob %s is damaged in the server's store", d)
 		}
-		return a.printBackup(r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
+		return printBackup(a, r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
 	}
 	return cmd
 }
@@ -83,7 +83,7 @@ func contents(r backup.Result) string {
 	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, print.Bytes(r.BlobBytes))
 }
 
-func (a *app) printBackup(value any, lines ...string) error {
+func printBackup(a *app, value any, lines ...string) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(value)
 	}
@@ -92,7 +92,7 @@ func (a *app) printBackup(value any, lines ...string) error {
 }
 
 // backupProgress says on standard error how far a long work is, every few seconds.
-func (a *app) backupProgress() server.Progress {
+func backupProgress(a *app) server.Progress {
 	said := time.Now()
 	return func(what string, done, total int64) {
 		if time.Since(said) < 5*time.Second {
@@ -147,15 +147,15 @@ directory that is the newest one, or the one that --backup names. The server is 
 		if err := a.checkOutput(); err != nil {
 			return err
 		}
-		k, err := a.key(key)
+		k, err := readKey(a, key)
 		if err != nil {
 			return err
 		}
-		r, err := backup.Verify(cmd.Context(), args[0], id, k, a.backupProgress())
+		r, err := backup.Verify(cmd.Context(), args[0], id, k, backupProgress(a))
 		if err != nil {
 			return err
 		}
-		return a.printBackup(r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
+		return printBackup(a, r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
 			fmt.Sprintf("made %s by tutti %s on %s, schema %d", r.Made.Format(time.RFC3339), cmp.Or(r.Tutti, "(unknown)"), r.Schema.Engine, r.Schema.Number))
 	}
 	return cmd
@@ -187,16 +187,16 @@ With --only one part is restored, when the rest is there: ca, records or blobs. 
 		if err := checkShare(share); err != nil {
 			return err
 		}
-		c, err := a.localServer(cmd, *config)
+		c, err := localServer(a, cmd, *config)
 		if err != nil {
 			return err
 		}
-		k, err := a.key(key)
+		k, err := readKey(a, key)
 		if err != nil {
 			return err
 		}
 		r, err := server.Restore(cmd.Context(), c, server.RestoreOptions{
-			Source: args[0], ID: id, Key: k, Share: share, Progress: a.backupProgress(), Err: a.system.Err,
+			Source: args[0], ID: id, Key: k, Share: share, Progress: backupProgress(a), Err: a.system.Err,
 		})
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ With --only one part is restored, when the rest is there: ca, records or blobs. 
 				lines = append(lines, fmt.Sprintf("%s %d, which was under way", what, id))
 			}
 		}
-		return a.printBackup(r, lines...)
+		return printBackup(a, r, lines...)
 	}
 	return cmd
 }
@@ -237,7 +237,7 @@ it. What was written last is lost; see docs/disaster.md. The server must not run
 	}
 	config := serverFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := a.localServer(cmd, *config)
+		c, err := localServer(a, cmd, *config)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ it. What was written last is lost; see docs/disaster.md. The server must not run
 		if err != nil {
 			return err
 		}
-		return a.printBackup(map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
+		return printBackup(a, map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
 	}
 	return cmd
 }
@@ -264,7 +264,7 @@ public key alone. Keep the private key where the server is not: who has it and a
 			if err != nil {
 				return err
 			}
-			return a.printBackup(map[string]string{"public_key": public, "file": args[0]}, public)
+			return printBackup(a, map[string]string{"public_key": public, "file": args[0]}, public)
 		},
 	}
 }

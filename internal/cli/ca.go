@@ -24,7 +24,7 @@ func (a *app) caCommand() *cobra.Command {
 		a.caClean(),
 		a.caToken(), a.caRotateServer(),
 	}
-	return a.withAccess(noun("ca", "Sign, revoke and see certificates", append(verbs, a.localCA()...)...))
+	return a.withAccess(noun("ca", "Sign, revoke and see certificates", append(verbs, localCA(a)...)...))
 }
 
 func (a *app) caList() *cobra.Command {
@@ -139,7 +139,7 @@ func (a *app) caSign() *cobra.Command {
 		if !all {
 			return byName(cmd, args)
 		}
-		return a.signAll(cmd.Context())
+		return signAll(a, cmd.Context())
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "sign every request that waits")
 	return cmd
@@ -159,7 +159,7 @@ func namesUnless(flag *bool, named cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // signAll signs what waits now. What may not be signed is named, and keeps nobody else waiting.
-func (a *app) signAll(ctx context.Context) error {
+func signAll(a *app, ctx context.Context) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 				return a.printer().JSON(token)
 			}
 			a.say(token.Token)
-			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), a.joinCommand(token, request.Name))
+			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(a, token, request.Name))
 			return nil
 		},
 	}
@@ -274,7 +274,7 @@ Nodes trust the CA and not one certificate: their connections stay, and new ones
 }
 
 // joinCommand is what a person types on the node.
-func (a *app) joinCommand(token api.JoinToken, name string) string {
+func joinCommand(a *app, token api.JoinToken, name string) string {
 	server := "https://HOST:8140"
 	if config, err := a.serverConfig(); err == nil {
 		server = fromOutside(config.Server)

@@ -20,7 +20,7 @@ database holds some that were used up. Restoring both from one backup is better 
 than the CA's (reports, jobs, users) come back only with that.`,
 		Example: "  tutti ca adopt --data /var/lib/tutti",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+			config, err := loadConfig(a, first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ their certificates. DIR is the CA's directory, for example /etc/puppetlabs/puppe
 variables needs the same here: they say where its records are.`,
 		Example: "  tutti ca import /etc/puppetlabs/puppetserver/ca --data /var/lib/tutti",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			config, err := a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+			config, err := loadConfig(a, first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
 			if err != nil {
 				return err
 			}

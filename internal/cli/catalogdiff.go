@@ -33,11 +33,11 @@ in order only (before, require, notify, subscribe, tag, tags, edges) is counted;
   tutti catalog diff web-1.example.test --with catalog.json --exit-code
   tutti catalog diff web-1.example.test web-2.example.test -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := a.diffRequest(args, flags.with)
+			request, err := diffRequest(a, args, flags.with)
 			if err != nil {
 				return err
 			}
-			return a.showDiff(cmd.Context(), request, flags)
+			return showDiff(a, cmd.Context(), request, flags)
 		},
 	}
 	cmd.Flags().StringVar(&flags.with, "with", "", "compare with a catalog in a `FILE`, as agents have it (- is standard input), or with a stored one of this digest")
@@ -47,7 +47,7 @@ in order only (before, require, notify, subscribe, tag, tags, edges) is counted;
 	return cmd
 }
 
-func (a *app) diffRequest(args []string, with string) (api.CatalogDiffRequest, error) {
+func diffRequest(a *app, args []string, with string) (api.CatalogDiffRequest, error) {
 	request := api.CatalogDiffRequest{Name: args[0]}
 	switch {
 	case (len(args) == 2) == (with != ""):
@@ -60,13 +60,13 @@ func (a *app) diffRequest(args []string, with string) (api.CatalogDiffRequest, e
 		request.Digest = string(digest)
 		return request, nil
 	}
-	text, err := a.readCatalog(with)
+	text, err := readCatalog(a, with)
 	request.Document = text
 	return request, err
 }
 
 // readCatalog reads a file, or standard input.
-func (a *app) readCatalog(path string) (json.RawMessage, error) {
+func readCatalog(a *app, path string) (json.RawMessage, error) {
 	from := a.system.In
 	if path != "-" {
 		file, err := os.Open(path)
@@ -88,7 +88,7 @@ func (a *app) readCatalog(path string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (a *app) showDiff(ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
+func showDiff(a *app, ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
 	answer, err := ask(ctx, a, api.CatalogDiff, request)
 	if err != nil {
 		return err

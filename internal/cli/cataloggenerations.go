@@ -29,14 +29,14 @@ released to it and are kept, newest first.
 			if a.printer().AsJSON() {
 				return a.printer().JSON(d)
 			}
-			a.hintDelivery(d)
+			hintDelivery(a, d)
 			return print.List(a.printer(), d.Generations, generationTable(d, time.Now()))
 		},
 	}
 }
 
 // hintDelivery says what a node may have and what it applied.
-func (a *app) hintDelivery(d api.Delivery) {
+func hintDelivery(a *app, d api.Delivery) {
 	if p := d.Pointer; p == nil {
 		a.hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
 	} else {

@@ -40,17 +40,17 @@ Without NODE and --group the modes that are set are listed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case group == "" && len(args) == 0, group != "" && len(args) == 0:
-				return a.listModes(cmd.Context(), group)
+				return listModes(a, cmd.Context(), group)
 			case group != "":
 				return setMode(cmd.Context(), a, api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
 			case len(args) == 1:
-				return a.showMode(cmd.Context(), args[0])
+				return showMode(a, cmd.Context(), args[0])
 			}
 			return setMode(cmd.Context(), a, api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
 		},
 	}
 	cmd.Flags().StringVar(&group, "group", "", "of the nodes of this group (name or id)")
-	a.completes(cmd, "group", a.completeGroup)
+	completes(cmd, "group", completeGroup(a))
 	return cmd
 }
 
@@ -86,7 +86,7 @@ func areOrIs(n int) string {
 	return fmt.Sprintf("%d nodes are", n)
 }
 
-func (a *app) showMode(ctx context.Context, node string) error {
+func showMode(a *app, ctx context.Context, node string) error {
 	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func modeFrom(from, group string) string {
 }
 
 // listModes lists what is set; of one group, if that is given.
-func (a *app) listModes(ctx context.Context, group string) error {
+func listModes(a *app, ctx context.Context, group string) error {
 	answer, err := ask(ctx, a, api.ModeList, api.Nothing{})
 	if err != nil {
 		return err

@@ -38,13 +38,13 @@ mode, or pinned), 6 it was not compiled in time.`,
 		Example: `  tutti catalog release web-1.example.test --version 3f9c2a7d41e0
   tutti catalog release --group 'Web servers' --version 3f9c2a7d41e0 --dry-run
   tutti catalog release --where 'facts.role = "web"' --version 3f9c2a7d41e0 --why 'ticket 4711' --apply now`,
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction: completeNodes(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.names = append(f.names, args...)
-			return a.release(cmd.Context(), f)
+			return releaseCatalogs(a, cmd.Context(), f)
 		},
 	}
-	a.targetFlags(cmd, &f.targetFlags)
+	addTargetFlags(a, cmd, &f.targetFlags)
 	flags := cmd.Flags()
 	flags.StringVar(&f.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
 	flags.StringVar(&f.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
@@ -53,16 +53,16 @@ mode, or pinned), 6 it was not compiled in time.`,
 	flags.StringVar(&f.request.Why, "why", "", "why, for those who look at the generations later")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask, however many nodes there are")
-	a.completes(cmd, "apply", cobra.FixedCompletions([]string{"now", "scheduled"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "apply", cobra.FixedCompletions([]string{"now", "scheduled"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// release waits until all that can be is prepared, and releases that.
-func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
+// releaseCatalogs waits until all that can be is prepared, and releases that.
+func releaseCatalogs(a *app, ctx context.Context, f releaseFlags) (err error) {
 	if f.request.Version == "" {
 		return usageError{fault.New(fault.Invalid, "which version? give --version: an id or commit that `tutti code versions` shows")}
 	}
-	if f.request.Targets, err = a.readTargets(f.targetFlags); err != nil {
+	if f.request.Targets, err = readTargets(a, f.targetFlags); err != nil {
 		return err
 	}
 	client, err := a.client()
@@ -70,12 +70,12 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 		return err
 	}
 	dry := f.request.DryRun
-	plan, err := a.prepareRelease(ctx, client, &f)
+	plan, err := prepareRelease(a, ctx, client, &f)
 	if err != nil {
 		return err
 	}
 	if dry {
-		if err := a.printRelease(plan, "Nothing was released."); err != nil {
+		if err := printRelease(a, plan, "Nothing was released."); err != nil {
 			return err
 		}
 		return releaseOutcome(plan)
@@ -90,7 +90,7 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 	if err != nil {
 		return wrongInput(err)
 	}
-	if err := a.printRelease(done, ""); err != nil {
+	if err := printRelease(a, done, ""); err != nil {
 		return err
 	}
 	return releaseOutcome(done)
@@ -103,7 +103,7 @@ const (
 )
 
 // prepareRelease has compiled what is missing and waits for it.
-func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
+func prepareRelease(a *app, ctx context.Context, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
 	f.request.DryRun = true
 	late := time.NewTimer(f.timeout)
 	defer late.Stop()
@@ -132,7 +132,7 @@ func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *release
 	}
 }
 
-func (a *app) printRelease(r api.CatalogReleased, after string) error {
+func printRelease(a *app, r api.CatalogReleased, after string) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(r)
 	}

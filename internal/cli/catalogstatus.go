@@ -28,7 +28,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 			if _, err := readCondition(request.Where); err != nil {
 				return err
 			}
-			nodes, err := a.deliveries(cmd.Context(), request)
+			nodes, err := deliveries(a, cmd.Context(), request)
 			if err != nil {
 				return err
 			}
@@ -49,13 +49,13 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
 	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
 	flags.BoolVar(&exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
-	a.completes(cmd, "where", completeCondition)
-	a.completes(cmd, "group", a.completeGroup)
+	completes(cmd, "where", completeCondition)
+	completes(cmd, "group", completeGroup(a))
 	return cmd
 }
 
 // deliveries reads how the nodes of a request stand to what they may have, without those that are deactivated.
-func (a *app) deliveries(ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
+func deliveries(a *app, ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
 	request.Delivery, request.Limit = true, 1000
 	for {
 		page, err := ask(ctx, a, api.NodeList, request)

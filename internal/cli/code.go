@@ -56,14 +56,14 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			if err != nil {
 				return err
 			}
-			source, bundle, err := a.store(cmd.Context(), client, args[1], options)
+			source, bundle, err := storeCode(a, cmd.Context(), client, args[1], options)
 			if err != nil {
 				return err
 			}
 			defer source.close()
 			version, err := deploy(cmd.Context(), client, args[0], source, bundle, checkMode(force, noCheck))
 			if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
-				return a.refusedCode(args[0], refused.Check)
+				return refusedCode(a, args[0], refused.Check)
 			}
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 				return a.printer().JSON(version)
 			}
 			if version.Check != nil {
-				a.printCheck(*version.Check)
+				printCheck(a, *version.Check)
 			}
 			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID),
 				count(version.Files, "file"), print.Bytes(version.Bytes))
@@ -90,20 +90,20 @@ func baseModuleFlag(cmd *cobra.Command, options *code.BuildOptions) {
 		"directories of modules that $basemodulepath stands for; they become part of the version")
 }
 
-// store reads the code of a directory or git ref, and has the server keep its files. Close the source.
-func (a *app) store(ctx context.Context, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
+// storeCode reads the code of a directory or git ref, and has the server keep its files. Close the source.
+func storeCode(a *app, ctx context.Context, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
 	source, err := openSource(ctx, from)
 	if err != nil {
 		return source, nil, err
 	}
-	bundle, err := a.storeFiles(ctx, client, source, options)
+	bundle, err := storeFiles(a, ctx, client, source, options)
 	if err != nil {
 		source.close()
 	}
 	return source, bundle, err
 }
 
-func (a *app) storeFiles(ctx context.Context, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
+func storeFiles(a *app, ctx context.Context, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
 	began := time.Now()
 	bundle, err := code.Build(ctx, source.dir, options)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *app) storeFiles(ctx context.Context, client *api.Client, source source,
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
 	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
-	sent, err := a.upload(ctx, client, bundle)
+	sent, err := upload(a, ctx, client, bundle)
 	if err == nil && sent > 0 {
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
 	}

@@ -43,7 +43,7 @@ with a warning, count for nothing.`,
 				}
 				return codeOutcome(s, exit)
 			}
-			if err := a.printCodeStatus(s); err != nil {
+			if err := printCodeStatus(a, s); err != nil {
 				return err
 			}
 			return codeOutcome(s, exit)
@@ -54,12 +54,12 @@ with a warning, count for nothing.`,
 }
 
 // printCodeStatus is for people.
-func (a *app) printCodeStatus(s api.CodeStatus) error {
+func printCodeStatus(a *app, s api.CodeStatus) error {
 	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
 		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
 		return err
 	}
-	if err := a.printVerified(s); err != nil {
+	if err := printVerified(a, s); err != nil {
 		return err
 	}
 	if s.Slowed != nil {

@@ -29,7 +29,7 @@ not put secrets into it. A task takes secrets as sensitive parameters.
   tutti command run 'systemctl is-active nginx' --group 'Web servers' --concurrency 50
   tutti command run 'df -h /' --all -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.launch(cmd, o, newJob{
+			return launch(a, cmd, o, newJob{
 				does: "command " + print.Shortened(print.OneLine(args[0]), 60),
 				send: ordered(api.JobCommand, func(order api.JobOrder) api.JobCommandRequest {
 					return api.JobCommandRequest{JobOrder: order, Command: args[0]}
@@ -37,7 +37,7 @@ not put secrets into it. A task takes secrets as sensitive parameters.
 			})
 		},
 	}
-	a.orderFlags(cmd, &o)
+	addOrderFlags(a, cmd, &o)
 	return cmd
 }
 

@@ -47,7 +47,7 @@ waiting stops nothing: what is wanted stays wanted.`,
 			if _, err := readCondition(order.Where); err != nil {
 				return err
 			}
-			return a.compileAll(cmd.Context(), order)
+			return compileAll(a, cmd.Context(), order)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,7 +55,7 @@ waiting stops nothing: what is wanted stays wanted.`,
 	flags.StringVar(&order.Where, "where", "", "all nodes that this PQL condition holds for")
 	flags.BoolVar(&order.noWait, "no-wait", false, "only say what is wanted; do not wait for it")
 	flags.DurationVar(&order.timeout, "timeout", 30*time.Minute, "how long to wait")
-	a.completes(cmd, "where", completeCondition)
+	completes(cmd, "where", completeCondition)
 	return cmd
 }
 
@@ -69,7 +69,7 @@ type awaited struct {
 	pauses  []api.CompilePaused
 }
 
-func (a *app) compileAll(ctx context.Context, order compileOrder) error {
+func compileAll(a *app, ctx context.Context, order compileOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (w *awaited) waitFor(ctx context.Context, limit time.Duration) error {
 
 // wait looks until all have ended.
 func (w *awaited) wait(ctx context.Context) error {
-	view := w.compileView()
+	view := newCompileView(w.app)
 	defer view.close()
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -245,7 +245,7 @@ type compileView struct {
 	drawn time.Time
 }
 
-func (a *app) compileView() *compileView {
+func newCompileView(a *app) *compileView {
 	if a.quiet {
 		return &compileView{out: io.Discard, drawn: time.Now()}
 	}

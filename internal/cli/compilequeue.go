@@ -32,9 +32,9 @@ could not be tried rests, and says why and when it is tried again.`,
 				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
 			}
 			if request == (api.CompileListRequest{}) {
-				return a.showQueue(cmd)
+				return showQueue(a, cmd)
 			}
-			rows, err := a.compilations(cmd, request, limit)
+			rows, err := compilations(a, cmd, request, limit)
 			if err != nil {
 				return err
 			}
@@ -46,12 +46,12 @@ could not be tried rests, and says why and when it is tried again.`,
 	flags.StringVar(&request.Environment, "environment", "", "only compilations of this environment")
 	flags.StringVar(&request.State, "state", "", "only those in this state: wanted, running, done, failed")
 	flags.IntVar(&limit, "limit", 100, "at most so many; 0 means all")
-	a.completes(cmd, "state", cobra.FixedCompletions([]string{"wanted", "running", "done", "failed"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "state", cobra.FixedCompletions([]string{"wanted", "running", "done", "failed"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // compilations reads pages until there are enough rows.
-func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, limit int) (rows []api.Compilation, err error) {
+func compilations(a *app, cmd *cobra.Command, request api.CompileListRequest, limit int) (rows []api.Compilation, err error) {
 	for {
 		request.Limit = 1000
 		if limit > 0 {
@@ -69,7 +69,7 @@ func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, l
 	}
 }
 
-func (a *app) showQueue(cmd *cobra.Command) error {
+func showQueue(a *app, cmd *cobra.Command) error {
 	queue, err := ask(cmd.Context(), a, api.CompileQueue, api.Nothing{})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (a *app) showQueue(cmd *cobra.Command) error {
 		return a.printer().JSON(queue)
 	}
 	now := time.Now()
-	a.hintQueue(queue, now)
+	hintQueue(a, queue, now)
 	if err := print.List(a.printer(), queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func slowedText(s api.CompileSlowed, now time.Time) string {
 }
 
 // hintQueue says in words how the queue stands.
-func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
+func hintQueue(a *app, q api.CompileQueueStatus, now time.Time) {
 	for _, p := range q.Pauses {
 		a.hint("%s", pauseText(p))
 	}

@@ -20,7 +20,7 @@ func (a *app) compileShow() *cobra.Command {
 		Long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
 		Example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.compilationNamed(cmd, args[0])
+			id, err := compilationNamed(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func (a *app) compileShow() *cobra.Command {
 
 // compilationNamed is the number of a compilation: name itself, or that of a node's
 // newest one.
-func (a *app) compilationNamed(cmd *cobra.Command, name string) (string, error) {
+func compilationNamed(a *app, cmd *cobra.Command, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return name, nil
 	}

@@ -55,7 +55,7 @@ verified, 5 when one could not be compared.`,
 			if ways != 1 || order.sample < 0 {
 				return usageError{fmt.Errorf("name nodes, or give --sample or --all; usage: %s", cmd.UseLine())}
 			}
-			return a.verifyAll(cmd.Context(), order)
+			return verifyAll(a, cmd.Context(), order)
 		},
 	}
 	flags := cmd.Flags()
@@ -66,7 +66,7 @@ verified, 5 when one could not be compared.`,
 	return cmd
 }
 
-func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
+func verifyAll(a *app, ctx context.Context, order verifyOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 	if err := print.List(a.printer(), found, verificationTable(time.Now())); err != nil {
 		return err
 	}
-	if err := a.printDifferences(found); err != nil {
+	if err := printDifferences(a, found); err != nil {
 		return err
 	}
 	return verifyVerdict(found)
@@ -160,7 +160,7 @@ func verificationTable(now time.Time) print.Table[api.Verification] {
 }
 
 // printDifferences shows people what differs.
-func (a *app) printDifferences(found []api.Verification) error {
+func printDifferences(a *app, found []api.Verification) error {
 	if a.printer().AsJSON() || a.quiet {
 		return nil
 	}
@@ -208,7 +208,7 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 }
 
 // printVerified says how a version's catalogs stand to plain Puppet.
-func (a *app) printVerified(s api.CodeStatus) error {
+func printVerified(a *app, s api.CodeStatus) error {
 	v := s.Verified
 	if v == nil {
 		return nil

@@ -92,7 +92,7 @@ With --after 0 everything that is kept comes first; the number of each event is 
 			}
 			left := count
 			err = client.FollowEvents(cmd.Context(), request, func(e api.Event) error {
-				if err := a.printEvent(e); err != nil {
+				if err := printEvent(a, e); err != nil {
 					return err
 				}
 				if left--; count > 0 && left == 0 {
@@ -154,7 +154,7 @@ func (a *app) eventList() *cobra.Command {
 }
 
 // printEvent prints an event as it comes.
-func (a *app) printEvent(e api.Event) error {
+func printEvent(a *app, e api.Event) error {
 	switch a.output {
 	case "json", "jsonl":
 		return print.Line(a.system.Out, e)

@@ -27,9 +27,9 @@ func (a *app) factList() *cobra.Command {
 		Example: "  tutti fact list\n  tutti fact list --paths | grep '^os'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !paths {
-				return a.ask(cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
+				return askRows(a, cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
 			}
-			return a.listPaths(cmd)
+			return listPaths(a, cmd)
 		},
 	}
 	cmd.Flags().BoolVar(&paths, "paths", false, "list the path of every value, as queries and rules name it, with its type")
@@ -37,7 +37,7 @@ func (a *app) factList() *cobra.Command {
 }
 
 // listPaths shows paths as people write them; -o json has the lists of steps.
-func (a *app) listPaths(cmd *cobra.Command) error {
+func listPaths(a *app, cmd *cobra.Command) error {
 	q := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path"), column("type")}, OrderBy: []pql.Order{{Field: column("path")}}}
 	t := rowTable([]string{"path", "type"}, "No facts yet.", false)
 	plain := t.Row
@@ -47,7 +47,7 @@ func (a *app) listPaths(cmd *cobra.Command) error {
 		return cells
 	}
 	t.Name = func(row json.RawMessage) string { return t.Row(row)[0] }
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
+	return printRows(a, cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
 }
 
 // dotted is a JSON list of steps as a path.
@@ -84,10 +84,10 @@ func (a *app) factValues() *cobra.Command {
 			if err := onNodes(q, where); err != nil {
 				return err
 			}
-			return a.ask(cmd, q, []string{"value", "nodes"}, "No node has the value "+args[0]+"; `tutti fact list --paths` shows what there is.")
+			return askRows(a, cmd, q, []string{"value", "nodes"}, "No node has the value "+args[0]+"; `tutti fact list --paths` shows what there is.")
 		},
 	}
-	a.whereFlag(cmd, &where)
+	addWhereFlag(a, cmd, &where)
 	return cmd
 }
 
@@ -105,10 +105,10 @@ func pathValue(steps []any) pql.Value {
 	return list
 }
 
-// whereFlag adds --where, which narrows the nodes that are asked about.
-func (a *app) whereFlag(cmd *cobra.Command, where *string) {
+// addWhereFlag adds --where, which narrows the nodes that are asked about.
+func addWhereFlag(a *app, cmd *cobra.Command, where *string) {
 	cmd.Flags().StringVar(where, "where", "", "only nodes that this PQL condition holds for, as for tutti node list")
-	a.completes(cmd, "where", completeCondition)
+	completes(cmd, "where", completeCondition)
 }
 
 // onNodes narrows q to the nodes that a condition holds for.
@@ -125,9 +125,9 @@ func onNodes(q *pql.Query, condition string) error {
 	return nil
 }
 
-// ask asks a query that is made here and prints its rows as a list under headings.
-func (a *app) ask(cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
+// askRows asks a query that is made here and prints its rows as a list under headings.
+func askRows(a *app, cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
+	return printRows(a, cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
 		t := rowTable(columns, empty, false)
 		t.Columns = headings
 		return t

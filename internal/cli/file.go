@@ -30,12 +30,12 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 			if !absolute(args[1]) {
 				return usageError{fault.New(fault.Invalid, "the destination must be an absolute path on the node, such as /etc/motd, not %.200q", args[1])}
 			}
-			upload, err := a.localFile(args[0])
+			upload, err := openLocalFile(a, args[0])
 			if err != nil {
 				return err
 			}
 			entries := sentFile(upload, args[1])
-			return a.launch(cmd, o, newJob{
+			return launch(a, cmd, o, newJob{
 				does: "file " + upload.name, client: upload.client, prepare: upload.send,
 				send: ordered(api.JobFile, func(order api.JobOrder) api.JobFileRequest {
 					return api.JobFileRequest{JobOrder: order, Files: entries}
@@ -43,7 +43,7 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 			})
 		},
 	}
-	a.orderFlags(cmd, &o)
+	addOrderFlags(a, cmd, &o)
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (a *app) groupList() *cobra.Command {
 		Use: "list", Short: "List groups as a tree", Args: exactly(0),
 		Example: "  tutti group list\n  tutti group list -o json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := a.groups(cmd)
+			groups, err := allGroups(a, cmd)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ func (a *app) groupList() *cobra.Command {
 	}
 }
 
-func (a *app) groups(cmd *cobra.Command) ([]api.Group, error) {
+func allGroups(a *app, cmd *cobra.Command) ([]api.Group, error) {
 	list, err := ask(cmd.Context(), a, api.GroupList, api.Nothing{})
 	return list.Items, err
 }
@@ -79,16 +79,16 @@ func (a *app) groupShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show GROUP", Short: "Show a group: what it matches and what it gives, or which nodes are in it", Args: exactly(1),
 		Example:           "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
-		ValidArgsFunction: a.completeGroup,
+		ValidArgsFunction: completeGroup(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if nodes {
-				return a.groupNodes(cmd, args[0])
+				return groupNodes(a, cmd, args[0])
 			}
 			group, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
 			if err != nil {
 				return err
 			}
-			return a.printGroup(group)
+			return printGroup(a, group)
 		},
 	}
 	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
@@ -96,7 +96,7 @@ func (a *app) groupShow() *cobra.Command {
 }
 
 // groupNodes lists a group's nodes as the server finds them.
-func (a *app) groupNodes(cmd *cobra.Command, group string) error {
+func groupNodes(a *app, cmd *cobra.Command, group string) error {
 	next := func(after string) api.GroupNodesRequest {
 		return api.GroupNodesRequest{Group: group, After: after, Limit: 1000}
 	}
@@ -114,24 +114,26 @@ func (a *app) groupNodes(cmd *cobra.Command, group string) error {
 }
 
 // completeGroup offers the names of groups, if the server answers.
-func (a *app) completeGroup(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	groups, err := a.groups(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, g := range groups {
-		if strings.HasPrefix(g.Name, toComplete) {
-			names = append(names, g.Name)
+func completeGroup(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		groups, err := allGroups(a, cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, g := range groups {
+			if strings.HasPrefix(g.Name, toComplete) {
+				names = append(names, g.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) printGroup(g api.Group) error {
+func printGroup(a *app, g api.Group) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(g)
 	}
@@ -185,7 +187,7 @@ func sorted[V any](values map[string]V) []string {
 func (a *app) groupDelete() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete GROUP", Short: "Delete a group that has no others below it", Args: exactly(1), Example: "  tutti group delete 'Web servers'",
-		ValidArgsFunction: a.completeGroup,
+		ValidArgsFunction: completeGroup(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {

@@ -170,7 +170,7 @@ not and parentheses. Keys with other characters than letters, digits, _ and - ar
 			if err != nil {
 				return err
 			}
-			return a.printGroup(group)
+			return printGroup(a, group)
 		},
 	}
 	flags.add(cmd)
@@ -198,7 +198,7 @@ func (a *app) groupEdit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printGroup(group)
+			return printGroup(a, group)
 		},
 	}
 	flags.add(cmd)

@@ -26,14 +26,14 @@ the condition that keeps it out.`,
 			if a.printer().AsJSON() {
 				return a.printer().JSON(e)
 			}
-			return a.printExplanation(e, all)
+			return printExplanation(a, e, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "show the groups that the node is not in, too")
 	return cmd
 }
 
-func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
+func printExplanation(a *app, e api.GroupExplanation, all bool) error {
 	if !e.FactsKnown {
 		a.hint("No facts of %s are known: rules over facts do not match", e.Node)
 	}
@@ -63,11 +63,11 @@ func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
 			return err
 		}
 	}
-	a.printConflicts(e)
+	printConflicts(a, e)
 	return nil
 }
 
-func (a *app) printConflicts(e api.GroupExplanation) {
+func printConflicts(a *app, e api.GroupExplanation) {
 	for _, c := range e.Conflicts {
 		var sides []string
 		for _, o := range c.Origins {

@@ -48,11 +48,11 @@ its identity by its name; to rename one, give its id beside the new name.
 			if path == "" {
 				return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
 			}
-			file, err := a.readGroups(path)
+			file, err := readGroups(a, path)
 			if err != nil {
 				return err
 			}
-			return a.applyGroups(cmd, file, dryRun)
+			return applyGroups(a, cmd, file, dryRun)
 		},
 	}
 	cmd.Flags().StringVarP(&path, "file", "f", "", "file with the groups; - for standard input")
@@ -61,13 +61,13 @@ its identity by its name; to rename one, give its id beside the new name.
 }
 
 // applyGroups shows, then makes exactly what was shown.
-func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error {
+func applyGroups(a *app, cmd *cobra.Command, file groupFile, dryRun bool) error {
 	plan, err := ask(cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
 	if err != nil {
 		return err
 	}
 	if !a.printer().AsJSON() {
-		a.printChanges(plan.Changes)
+		printChanges(a, plan.Changes)
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
@@ -87,7 +87,7 @@ func sign(kind string) string {
 	return map[string]string{"create": "+", "update": "~", "delete": "-"}[kind]
 }
 
-func (a *app) printChanges(changes []api.GroupChange) {
+func printChanges(a *app, changes []api.GroupChange) {
 	count := map[string]int{}
 	for _, c := range changes {
 		count[c.Kind]++
@@ -118,7 +118,7 @@ func difference(d api.GroupDifference) string {
 }
 
 // readGroups reads a YAML or JSON file of groups.
-func (a *app) readGroups(path string) (file groupFile, err error) {
+func readGroups(a *app, path string) (file groupFile, err error) {
 	source := a.system.In
 	if path != "-" {
 		opened, err := os.Open(path)
@@ -165,7 +165,7 @@ func (a *app) groupExport() *cobra.Command {
 		Long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
 		Example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := a.groups(cmd)
+			groups, err := allGroups(a, cmd)
 			if err != nil {
 				return err
 			}

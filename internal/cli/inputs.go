@@ -27,7 +27,7 @@ func (a *app) catalogInputs() *cobra.Command {
 			}
 			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
 				print.Ago(in.CompiledAt, time.Now()))
-			a.hintStanding(in)
+			hintStanding(a, in)
 			return print.List(a.printer(), inputRows(in), print.Table[inputRow]{
 				Columns: []string{"kind", "what"},
 				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
@@ -40,7 +40,7 @@ func (a *app) catalogInputs() *cobra.Command {
 
 // hintStanding says whether the catalog is used again, and what was wrong with
 // others.
-func (a *app) hintStanding(in api.CatalogInputs) {
+func hintStanding(a *app, in api.CatalogInputs) {
 	if in.Stands {
 		a.hint("It stands: a node that asks now is given it")
 	} else {

@@ -73,9 +73,9 @@ func (a *app) jobList() *cobra.Command {
 	flags.StringVar(&request.Node, "node", "", "only jobs with a run on this node")
 	flags.StringVar(&request.Task, "task", "", "only jobs of this task")
 	flags.IntVar(&limit, "limit", 50, "how many")
-	a.completes(cmd, "state", cobra.FixedCompletions([]string{"active", "queued", "running", "stopping", "finished", "failed", "stopped"}, cobra.ShellCompDirectiveNoFileComp))
-	a.completes(cmd, "kind", cobra.FixedCompletions([]string{"puppet", "task", "command", "script", "file"}, cobra.ShellCompDirectiveNoFileComp))
-	a.completes(cmd, "node", a.completeNodes)
+	completes(cmd, "state", cobra.FixedCompletions([]string{"active", "queued", "running", "stopping", "finished", "failed", "stopped"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "kind", cobra.FixedCompletions([]string{"puppet", "task", "command", "script", "file"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "node", completeNodes(a))
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func (a *app) jobShow() *cobra.Command {
 		Long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
 		Example:           "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
-		ValidArgsFunction: a.completeJob(false),
+		ValidArgsFunction: completeJob(a, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -130,7 +130,7 @@ others: a state, final, failing (over, without success) or all.`,
 				return wrongInput(err)
 			}
 			if a.output == "table" {
-				if err := a.printJob(job); err != nil {
+				if err := printJob(a, job); err != nil {
 					return err
 				}
 			}
@@ -138,7 +138,7 @@ others: a state, final, failing (over, without success) or all.`,
 		},
 	}
 	cmd.Flags().StringVar(&state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
-	a.completes(cmd, "runs", cobra.FixedCompletions(append([]string{"all", "final", "failing"}, stateOrder...), cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "runs", cobra.FixedCompletions(append([]string{"all", "final", "failing"}, stateOrder...), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -166,7 +166,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 	return runs, nil
 }
 
-func (a *app) printJob(j api.Job) error {
+func printJob(a *app, j api.Job) error {
 	now := time.Now()
 	rows := [][]string{
 		{"Job", j.ID + ", " + jobText(j)},

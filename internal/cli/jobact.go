@@ -22,7 +22,7 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 
 ` + exitHelp,
 		Example:           "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
-		ValidArgsFunction: a.completeJob(true),
+		ValidArgsFunction: completeJob(a, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -32,7 +32,7 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 			if err != nil {
 				return err
 			}
-			return a.watchWith(cmd.Context(), client, job, events && job.Kind == "puppet")
+			return watchWith(a, cmd.Context(), client, job, events && job.Kind == "puppet")
 		},
 	}
 	cmd.Flags().BoolVar(&events, "events", true, "show what happens in Puppet runs while it happens")
@@ -46,7 +46,7 @@ func (a *app) jobStop() *cobra.Command {
 		Long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
 agent can do that. A job that is over stays as it is.`,
 		Example:           "  tutti job stop 12\n  tutti job stop 12 --kill",
-		ValidArgsFunction: a.completeJob(true),
+		ValidArgsFunction: completeJob(a, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := ask(cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
 			if err != nil {
@@ -70,7 +70,7 @@ func (a *app) jobOutput() *cobra.Command {
 		Long: `Print what the runs of a job wrote: once for all nodes with the same result. With --node it is the output of that
 node as it was, standard output and error each to its own.`,
 		Example:           "  tutti job output 12\n  tutti job output 12 --node web-1.example.test\n  tutti job output 12 -o jsonl",
-		ValidArgsFunction: a.completeJob(false),
+		ValidArgsFunction: completeJob(a, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {
@@ -78,24 +78,24 @@ node as it was, standard output and error each to its own.`,
 			}
 			switch {
 			case a.output != "table":
-				return a.listOutput(cmd.Context(), client, args[0], node)
+				return listOutput(a, cmd.Context(), client, args[0], node)
 			case node != "":
-				return a.rawOutput(cmd.Context(), client, args[0], node)
+				return rawOutput(a, cmd.Context(), client, args[0], node)
 			}
 			runs, err := runsOf(cmd.Context(), client, api.Job{ID: args[0]}, "all")
 			if err != nil {
 				return err
 			}
-			return a.printGroups(cmd.Context(), client, args[0], runs)
+			return printGroups(a, cmd.Context(), client, args[0], runs)
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "only of this node")
-	a.completes(cmd, "node", a.completeNodes)
+	completes(cmd, "node", completeNodes(a))
 	return cmd
 }
 
 // rawOutput prints the output of a node as it was.
-func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node string) error {
+func rawOutput(a *app, ctx context.Context, client *api.Client, job, node string) error {
 	return outputOf(ctx, client, job, node, func(line api.JobLine) error {
 		to := a.system.Out
 		if line.Stream == "stderr" {
@@ -115,7 +115,7 @@ func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node strin
 }
 
 // listOutput prints lines of output for programs.
-func (a *app) listOutput(ctx context.Context, client *api.Client, job, node string) error {
+func listOutput(a *app, ctx context.Context, client *api.Client, job, node string) error {
 	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
 		Columns: []string{"node", "stream", "number", "text"},
 		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
@@ -144,12 +144,12 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 
 ` + exitHelp,
 		Example:           "  tutti job rerun 12\n  tutti job rerun 12 --all --concurrency 5\n  tutti job rerun 12 --ask password --wait-offline 1h",
-		ValidArgsFunction: a.completeJob(false),
+		ValidArgsFunction: completeJob(a, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			n, request, err := a.rerun(cmd.Context(), args[0], args[1:], p)
+			n, request, err := rerun(a, cmd.Context(), args[0], args[1:], p)
 			if err != nil {
 				return err
 			}
@@ -179,8 +179,8 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 			return n.run(cmd.Context())
 		},
 	}
-	a.paceFlags(cmd, &o)
-	a.startFlags(cmd, &o)
+	addPaceFlags(a, cmd, &o)
+	addStartFlags(a, cmd, &o)
 	p.add(cmd)
 	cmd.Flags().StringVar(&o.description, "description", "", "why, for those who look at the job later; empty: as it was")
 	cmd.Flags().BoolVar(&all, "all", false, "for all of its nodes, not only those without success")
@@ -189,7 +189,7 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 }
 
 // rerun looks at the job that is ordered again.
-func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
+func rerun(a *app, ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
 	n = newJob{app: a}
 	request.Job = id
 	if n.client, err = a.client(); err != nil {
@@ -210,7 +210,7 @@ func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags
 	if err != nil {
 		return n, request, wrongTask(err)
 	}
-	given, err := a.readParams(words, p, t)
+	given, err := readParams(a, words, p, t)
 	if err != nil {
 		return n, request, err
 	}

@@ -26,17 +26,17 @@ type orderFlags struct {
 	noWait      bool
 }
 
-func (a *app) orderFlags(cmd *cobra.Command, o *orderFlags) {
-	a.targetFlags(cmd, &o.targetFlags)
-	a.paceFlags(cmd, o)
+func addOrderFlags(a *app, cmd *cobra.Command, o *orderFlags) {
+	addTargetFlags(a, cmd, &o.targetFlags)
+	addPaceFlags(a, cmd, o)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
 	flags.StringVar(&o.description, "description", "", "why, for those who look at the job later")
-	a.startFlags(cmd, o)
+	addStartFlags(a, cmd, o)
 }
 
-// paceFlags say how fast and how long.
-func (a *app) paceFlags(cmd *cobra.Command, o *orderFlags) {
+// addPaceFlags say how fast and how long.
+func addPaceFlags(a *app, cmd *cobra.Command, o *orderFlags) {
 	flags := cmd.Flags()
 	flags.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
 	flags.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
@@ -44,8 +44,8 @@ func (a *app) paceFlags(cmd *cobra.Command, o *orderFlags) {
 	flags.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
 }
 
-// startFlags say what happens before and after the start.
-func (a *app) startFlags(cmd *cobra.Command, o *orderFlags) {
+// addStartFlags say what happens before and after the start.
+func addStartFlags(a *app, cmd *cobra.Command, o *orderFlags) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the nodes and start nothing")
 	flags.BoolVar(&o.skipDenied, "skip-denied", false, "leave out nodes that you may not touch, instead of starting nothing")
@@ -53,8 +53,8 @@ func (a *app) startFlags(cmd *cobra.Command, o *orderFlags) {
 	flags.BoolVar(&o.noWait, "no-wait", false, "print the job's id and return at once")
 }
 
-// order makes the common part of a request of flags.
-func (a *app) order(o orderFlags) (order api.JobOrder, err error) {
+// readOrder makes the common part of a request of flags.
+func readOrder(a *app, o orderFlags) (order api.JobOrder, err error) {
 	if err := o.check(); err != nil {
 		return order, err
 	}
@@ -62,7 +62,7 @@ func (a *app) order(o orderFlags) (order api.JobOrder, err error) {
 		Ordered: o.ordered, Concurrency: o.concurrency, MaxFailures: o.maxFailures.limit, Timeout: api.WholeSeconds(o.timeout),
 		WaitOffline: api.WholeSeconds(o.waitOffline), Description: o.description, SkipDenied: o.skipDenied,
 	}
-	order.Targets, err = a.readTargets(o.targetFlags)
+	order.Targets, err = readTargets(a, o.targetFlags)
 	return order, err
 }
 

@@ -24,7 +24,7 @@ from the catalogs that nodes applied last to those that they have now. Nothing r
 
 ` + targetHelp,
 		Example:           "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction: completeNodes(a),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.names = append(o.names, args...)
 			if p.noop && p.noNoop {
@@ -32,7 +32,7 @@ from the catalogs that nodes applied last to those that they have now. Nothing r
 			}
 			o.ordered, o.dryRun = true, true
 			n := newJob{app: a, flags: o, send: ordered(api.JobPuppet, p.make)}
-			if n.order, err = a.order(o); err != nil {
+			if n.order, err = readOrder(a, o); err != nil {
 				return err
 			}
 			if n.client, err = a.client(); err != nil {
@@ -41,8 +41,8 @@ from the catalogs that nodes applied last to those that they have now. Nothing r
 			return n.showOrder(cmd.Context(), p.request.Environment)
 		},
 	}
-	a.targetFlags(cmd, &o.targetFlags)
-	a.paceFlags(cmd, &o)
+	addTargetFlags(a, cmd, &o.targetFlags)
+	addPaceFlags(a, cmd, &o)
 	p.add(cmd.Flags())
 	return cmd
 }

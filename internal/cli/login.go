@@ -91,7 +91,7 @@ read, and the other commands show it until it expires. --role narrows the token:
 				return err
 			}
 			if show {
-				return a.printToken(issued)
+				return printToken(a, issued)
 			}
 			path, err := a.saveLogin(config.Server, issued.Token)
 			if err != nil {
@@ -124,7 +124,7 @@ func stampOf(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-func (a *app) printToken(issued api.IssuedToken) error {
+func printToken(a *app, issued api.IssuedToken) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(issued)
 	}

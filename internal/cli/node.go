@@ -51,14 +51,14 @@ leaves them out.`,
 	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
 	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
 	flags.StringVar(&request.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
-	a.completes(cmd, "where", completeCondition)
-	a.completes(cmd, "group", a.completeGroup)
-	a.completes(cmd, "status", cobra.FixedCompletions([]string{"failed", "changed", "unchanged", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "where", completeCondition)
+	completes(cmd, "group", completeGroup(a))
+	completes(cmd, "status", cobra.FixedCompletions([]string{"failed", "changed", "unchanged", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // completes says what a flag's value may be.
-func (a *app) completes(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
+func completes(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
 		panic(err) // there is no such flag
 	}

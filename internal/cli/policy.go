@@ -204,7 +204,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 			if err != nil {
 				return err
 			}
-			if err := a.printVerdict(verdict); err != nil {
+			if err := printVerdict(a, verdict); err != nil {
 				return err
 			}
 			return verdictError(verdict)
@@ -217,7 +217,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 	return cmd
 }
 
-func (a *app) printVerdict(v api.PolicyVerdict) error {
+func printVerdict(a *app, v api.PolicyVerdict) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(v)
 	}

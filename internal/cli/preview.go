@@ -52,7 +52,7 @@ version. The nodes are those of the environment, or those that are named by flag
 				return err
 			}
 			if !targets.none() {
-				if request.Targets, err = a.readTargets(targets); err != nil {
+				if request.Targets, err = readTargets(a, targets); err != nil {
 					return err
 				}
 			}
@@ -61,7 +61,7 @@ version. The nodes are those of the environment, or those that are named by flag
 				return err
 			}
 			if ref != "" {
-				from, bundle, err := a.store(cmd.Context(), client, ref, options)
+				from, bundle, err := storeCode(a, cmd.Context(), client, ref, options)
 				if err != nil {
 					return err
 				}
@@ -83,12 +83,12 @@ version. The nodes are those of the environment, or those that are named by flag
 			}
 			if noWait {
 				a.hint("See it with: tutti preview show %s", p.ID)
-				return a.printPreviewID(p)
+				return printPreviewID(a, p)
 			}
-			if err := a.awaitPreview(cmd.Context(), client, p.ID); err != nil {
+			if err := awaitPreview(a, cmd.Context(), client, p.ID); err != nil {
 				return err
 			}
-			return a.printPreview(cmd.Context(), client, p.ID, printing)
+			return printPreview(a, cmd.Context(), client, p.ID, printing)
 		},
 	}
 	cmd.Flags().StringVar(&ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
@@ -96,7 +96,7 @@ version. The nodes are those of the environment, or those that are named by flag
 	cmd.Flags().StringVar(&request.Description, "description", "", "what it is about, for people")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the preview's number and do not wait for it")
 	cmd.MarkFlagsMutuallyExclusive("ref", "version")
-	a.targetFlags(cmd, &targets)
+	addTargetFlags(a, cmd, &targets)
 	baseModuleFlag(cmd, &options)
 	printing.flags(cmd)
 	return cmd
@@ -107,7 +107,7 @@ func (t targetFlags) none() bool {
 	return len(t.names)+len(t.nodes)+len(t.exclude) == 0 && t.group == "" && t.where == "" && t.query == "" && !t.all
 }
 
-func (a *app) printPreviewID(p api.Preview) error {
+func printPreviewID(a *app, p api.Preview) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(p)
 	}
@@ -132,7 +132,7 @@ at the beginning name changes for preview ack, comment and nodes. While a previe
 			if err != nil {
 				return err
 			}
-			return a.printPreview(cmd.Context(), client, args[0], printing)
+			return printPreview(a, cmd.Context(), client, args[0], printing)
 		},
 	}
 	printing.flags(cmd)
@@ -252,7 +252,7 @@ func (a *app) previewAck() *cobra.Command {
 				return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
 			}
 			request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[withdraw]
-			return a.sayOnPreview(cmd, args, &request)
+			return sayOnPreview(a, cmd, args, &request)
 		},
 	}
 	cmd.Flags().BoolVar(&request.All, "all", false, "every change")
@@ -267,7 +267,7 @@ func (a *app) previewComment() *cobra.Command {
 		Use: "comment PREVIEW [CHANGE...] --text TEXT", Short: "Comment on a preview, or on changes of it", Args: atLeastOne("which preview?"),
 		Example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.sayOnPreview(cmd, args, &request)
+			return sayOnPreview(a, cmd, args, &request)
 		},
 	}
 	cmd.Flags().StringVar(&request.Text, "text", "", "the comment")
@@ -276,7 +276,7 @@ func (a *app) previewComment() *cobra.Command {
 }
 
 // sayOnPreview sends what somebody says of the changes that args name behind the preview.
-func (a *app) sayOnPreview(cmd *cobra.Command, args []string, request *api.PreviewSayRequest) error {
+func sayOnPreview(a *app, cmd *cobra.Command, args []string, request *api.PreviewSayRequest) error {
 	client, err := a.client()
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ hidden changes, too.`,
 			if err != nil {
 				return err
 			}
-			return a.printNoise(rule)
+			return printNoise(a, rule)
 		},
 	}
 	flags := cmd.Flags()
@@ -103,11 +103,11 @@ hidden changes, too.`,
 	flags.StringVar(&n.Nodes, "nodes", "", "PQL: the nodes that have the change are all among those that this condition holds for")
 	flags.StringSliceVar(&n.Environments, "environment", nil, "only previews of these environments; may be repeated")
 	flags.StringVar(&n.Why, "why", "", "the reason, for people")
-	a.completes(cmd, "nodes", completeCondition)
+	completes(cmd, "nodes", completeCondition)
 	return cmd
 }
 
-func (a *app) printNoise(r api.NoiseRule) error {
+func printNoise(a *app, r api.NoiseRule) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(r)
 	}
@@ -127,7 +127,7 @@ func (a *app) noiseRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printNoise(rule)
+			return printNoise(a, rule)
 		},
 	}
 }

@@ -64,7 +64,7 @@ func standingText(p api.Preview) string {
 }
 
 // printPreview prints a preview as it is now. Its errors decide the exit code.
-func (a *app) printPreview(ctx context.Context, client *api.Client, id string, how previewPrinting) error {
+func printPreview(a *app, ctx context.Context, client *api.Client, id string, how previewPrinting) error {
 	report, err := wholePreview(ctx, client, id)
 	if err != nil {
 		return err
@@ -76,11 +76,11 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 	case a.printer().AsJSON():
 		err = a.printer().JSON(report)
 	case how.markdown:
-		err = a.previewMarkdown(report, how)
+		err = previewMarkdown(a, report, how)
 	case how.junit:
-		err = a.previewJUnit(ctx, client, report, how)
+		err = previewJUnit(a, ctx, client, report, how)
 	default:
-		err = a.previewText(report, how)
+		err = previewText(a, report, how)
 	}
 	changes := report.Counts["changed"] - report.Quiet
 	if how.order {
@@ -113,7 +113,7 @@ func wholePreview(ctx context.Context, client *api.Client, id string) (whole api
 	}
 }
 
-func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
+func previewText(a *app, r api.PreviewReport, how previewPrinting) error {
 	out := a.system.Out
 	if _, err := fmt.Fprintf(out, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview)); err != nil {
 		return err
@@ -198,7 +198,7 @@ func printRemarks(a *app, remarks []api.PreviewRemark) error {
 	return nil
 }
 
-func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
+func previewMarkdown(a *app, r api.PreviewReport, how previewPrinting) error {
 	if _, err := fmt.Fprintf(a.system.Out, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version)); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ type (
 )
 
 // previewJUnit prints a test for each node.
-func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.PreviewReport, how previewPrinting) error {
+func previewJUnit(a *app, ctx context.Context, client *api.Client, r api.PreviewReport, how previewPrinting) error {
 	suite := junitSuite{Name: "preview " + r.ID + " of " + r.Environment}
 	if len(r.Hidden) > 0 && !how.noise {
 		suite.Output = "hidden: " + hiddenText(r.Hidden)

@@ -26,12 +26,12 @@ are found, the first of them before all nodes are known. Ctrl-C leaves the previ
 				err = printing.check(a)
 			}
 			if err == nil {
-				err = a.awaitPreview(cmd.Context(), client, args[0])
+				err = awaitPreview(a, cmd.Context(), client, args[0])
 			}
 			if err != nil {
 				return err
 			}
-			return a.printPreview(cmd.Context(), client, args[0], printing)
+			return printPreview(a, cmd.Context(), client, args[0], printing)
 		},
 	}
 	printing.flags(cmd)
@@ -45,7 +45,7 @@ const (
 )
 
 // awaitPreview follows a preview until it has ended, and tells how it goes.
-func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) error {
+func awaitPreview(a *app, ctx context.Context, client *api.Client, id string) error {
 	w := previewWaiter{app: a, told: time.Now(), named: map[string]bool{}}
 	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() { a.hint("connected again") })
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

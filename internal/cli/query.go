@@ -39,7 +39,7 @@ others), reports, events, environments, packages and package_inventory.
   tutti query --explain 'nodes{certname != "a"}'`,
 		ValidArgsFunction: completeQuery,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := a.queryText(args[0])
+			text, err := queryText(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,9 +48,9 @@ others), reports, events, environments, packages and package_inventory.
 				return err
 			}
 			if explain {
-				return a.explainQuery(q)
+				return explainQuery(a, q)
 			}
-			return a.rows(cmd.Context(), api.QueryRequest{Query: text, Total: total}, "No rows.", true)
+			return queryRows(a, cmd.Context(), api.QueryRequest{Query: text, Total: total}, "No rows.", true)
 		},
 	})
 	cmd.Flags().BoolVar(&explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
@@ -70,7 +70,7 @@ func oneQuery(cmd *cobra.Command, args []string) error {
 }
 
 // queryText is the query that an argument stands for.
-func (a *app) queryText(argument string) (string, error) {
+func queryText(a *app, argument string) (string, error) {
 	name, isFile := strings.CutPrefix(argument, "@")
 	from := a.system.In
 	switch {
@@ -135,7 +135,7 @@ func caretIn(text string, e *pql.Error) string {
 	return e.Caret()
 }
 
-func (a *app) explainQuery(q *pql.Query) error {
+func explainQuery(a *app, q *pql.Query) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
 	}
@@ -169,13 +169,13 @@ func completed(text string, suggestions []pql.Suggestion) []string {
 	return out
 }
 
-// rows asks and prints what comes. As JSON, bare is an array.
-func (a *app) rows(ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
-	return a.print(ctx, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
+// queryRows asks and prints what comes. As JSON, bare is an array.
+func queryRows(a *app, ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
+	return printRows(a, ctx, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
 }
 
-// print asks and prints what comes as a table that depends on the columns.
-func (a *app) print(ctx context.Context, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
+// printRows asks and prints what comes as a table that depends on the columns.
+func printRows(a *app, ctx context.Context, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
 	client, err := a.client()
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func (f *waveFlags) add(a *app, cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
 	flags.DurationVar(&f.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
 	flags.StringVar(&f.ApproveBy, "approve-by", "", "somebody with this `ROLE`, not the author, has to approve it before it begins")
-	a.completes(cmd, "promote", cobra.FixedCompletions([]string{"auto", "manual", "soak"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "promote", cobra.FixedCompletions([]string{"auto", "manual", "soak"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // options is what the flags say.
@@ -89,7 +89,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 				return err
 			}
 			if !targets.none() {
-				if request.Targets, err = a.readTargets(targets); err != nil {
+				if request.Targets, err = readTargets(a, targets); err != nil {
 					return err
 				}
 			}
@@ -100,7 +100,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 				return err
 			}
 			if dry {
-				return a.showPlan(plan)
+				return showPlan(a, plan)
 			}
 			request.DryRun = false
 			return makeRelease(cmd.Context(), a, client, api.ReleaseCreate, request, plan, noWait, yes)
@@ -114,7 +114,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 	flags.BoolVar(&noWait, "no-wait", false, "print the release's number and do not watch it")
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask, however many nodes there are")
 	waves.add(a, cmd)
-	a.targetFlags(cmd, &targets)
+	addTargetFlags(a, cmd, &targets)
 	return cmd
 }
 
@@ -130,18 +130,18 @@ func planRelease[Request any](
 }
 
 // showPlan prints what a release would be.
-func (a *app) showPlan(plan api.ReleaseReport) error {
+func showPlan(a *app, plan api.ReleaseReport) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(plan)
 	}
-	return a.printPlan(plan, a.sayf)
+	return printPlan(a, plan, a.sayf)
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
 func makeRelease[Request any](
 	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
 ) error {
-	if err := a.printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
+	if err := printPlan(a, plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
 	if n := plan.Counts["waiting"]; n > 0 {
@@ -164,7 +164,7 @@ func makeRelease[Request any](
 		}
 		return a.sayf("%s", made.ID)
 	}
-	return a.watchRelease(ctx, client, made.ID)
+	return watchRelease(a, ctx, client, made.ID)
 }
 
 func (a *app) sayf(format string, args ...any) error {
@@ -173,7 +173,7 @@ func (a *app) sayf(format string, args ...any) error {
 }
 
 // printPlan says what a release would be.
-func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
+func printPlan(a *app, p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
 		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))
@@ -273,12 +273,12 @@ func (a *app) releaseShow() *cobra.Command {
 			if a.printer().AsJSON() {
 				return a.printer().JSON(r)
 			}
-			return a.printReleaseReport(r)
+			return printReleaseReport(a, r)
 		},
 	}
 }
 
-func (a *app) printReleaseReport(r api.ReleaseReport) error {
+func printReleaseReport(a *app, r api.ReleaseReport) error {
 	if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ until the release has ended; Ctrl-C leaves it ending.`,
 			if err != nil {
 				return err
 			}
-			return a.awaitRelease(cmd.Context(), r)
+			return awaitRelease(a, cmd.Context(), r)
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it has ended")
@@ -94,12 +94,12 @@ until the release has ended; Ctrl-C leaves it ending.`,
 
 // awaitRelease tells what happens to a release that was aborted, and returns when it has ended: it can be rolled back then. Who may abort
 // it and not see it is told how it stood.
-func (a *app) awaitRelease(ctx context.Context, r api.Release) error {
+func awaitRelease(a *app, ctx context.Context, r api.Release) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	w := a.watcherOfRelease(client, r.ID)
+	w := watcherOfRelease(a, client, r.ID)
 	w.seen, w.told = r.Revision, fromNow
 	ended, err := w.followed(ctx)
 	if fault.Is(err, fault.Denied) {

@@ -25,7 +25,7 @@ func (a *app) releaseWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.watchRelease(cmd.Context(), client, args[0])
+			return watchRelease(a, cmd.Context(), client, args[0])
 		},
 	}
 }
@@ -46,8 +46,8 @@ const fromNow = -1
 
 // watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
 // all went well.
-func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) error {
-	w := a.watcherOfRelease(client, id)
+func watchRelease(a *app, ctx context.Context, client *api.Client, id string) error {
+	w := watcherOfRelease(a, client, id)
 	r, err := w.followed(ctx)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) e
 	return releaseVerdict(r.Release)
 }
 
-func (a *app) watcherOfRelease(client *api.Client, id string) *releaseWatcher {
+func watcherOfRelease(a *app, client *api.Client, id string) *releaseWatcher {
 	return &releaseWatcher{app: a, client: client, id: id, view: &releaseView{app: a}, final: map[string]bool{}}
 }
 

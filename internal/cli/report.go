@@ -83,14 +83,14 @@ func (a *app) reportShow() *cobra.Command {
 			if a.printer().AsJSON() {
 				return a.printer().JSON(report)
 			}
-			return a.printReport(report, all)
+			return printReport(a, report, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
 	return cmd
 }
 
-func (a *app) printReport(r api.Report, all bool) error {
+func printReport(a *app, r api.Report, all bool) error {
 	counts := r.Counts
 	if err := a.printer().Rows(nil, [][]string{
 		{"Report", r.ID},
@@ -121,11 +121,11 @@ func (a *app) printReport(r api.Report, all bool) error {
 			return err
 		}
 	}
-	return a.printLog(r.Logs, all)
+	return printLog(a, r.Logs, all)
 }
 
 // printLog prints warnings and errors, or every line.
-func (a *app) printLog(lines []api.ReportLog, all bool) error {
+func printLog(a *app, lines []api.ReportLog, all bool) error {
 	var rows [][]string
 	for _, line := range lines {
 		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {

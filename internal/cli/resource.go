@@ -37,11 +37,11 @@ func (a *app) resourceList() *cobra.Command {
 			if err := onNodes(q, where); err != nil {
 				return err
 			}
-			return a.ask(cmd, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
+			return askRows(a, cmd, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
 		},
 	}
 	cmd.Flags().BoolVar(&parameters, "parameters", false, "show the parameters, too")
-	a.whereFlag(cmd, &where)
+	addWhereFlag(a, cmd, &where)
 	return cmd
 }
 
@@ -117,7 +117,7 @@ of the type is listed with the number of its variants.`,
 			return print.List(a.printer(), one.Variants, variantTable(one.Differing))
 		},
 	}
-	a.whereFlag(cmd, &request.Where)
+	addWhereFlag(a, cmd, &request.Where)
 	return cmd
 }
 

@@ -103,12 +103,12 @@ func (a *app) roleShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRole(role)
+			return printRole(a, role)
 		},
 	}
 }
 
-func (a *app) printRole(r api.Role) error {
+func printRole(a *app, r api.Role) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(r)
 	}
@@ -137,7 +137,7 @@ func (a *app) roleCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRole(role)
+			return printRole(a, role)
 		},
 	}
 	cmd.Flags().StringVar(&description, "description", "", "what it is for")
@@ -169,7 +169,7 @@ func (a *app) roleEdit() *cobra.Command {
 			if role, err = ask(cmd.Context(), a, api.RoleEdit, request); err != nil {
 				return err
 			}
-			return a.printRole(role)
+			return printRole(a, role)
 		},
 	}
 	cmd.Flags().StringVar(&description, "description", "", "what it is for")

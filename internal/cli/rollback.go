@@ -27,7 +27,7 @@ catalog, but stay on the node as they are. They are counted.
 		Example: `  tutti rollback --release 7
   tutti rollback --release 7 --dry-run
   tutti rollback web-1.example.test --to 41`,
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction: completeNodes(a),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			request.Nodes = args
 			if (of == "") == (len(args) == 0) {
@@ -50,11 +50,11 @@ catalog, but stay on the node as they are. They are counted.
 			if dry && a.printer().AsJSON() {
 				return a.printer().JSON(plan)
 			}
-			if err := a.printWayBack(plan, dry, order); err != nil {
+			if err := printWayBack(a, plan, dry, order); err != nil {
 				return err
 			}
 			if dry {
-				return a.printPlan(plan, a.sayf)
+				return printPlan(a, plan, a.sayf)
 			}
 			request.DryRun = false
 			return makeRelease(cmd.Context(), a, client, api.ReleaseRollback, request, plan, noWait, yes)
@@ -73,7 +73,7 @@ catalog, but stay on the node as they are. They are counted.
 }
 
 // printWayBack prints what a roll back changes, and warns of what it cannot undo.
-func (a *app) printWayBack(p api.ReleaseReport, dry, order bool) error {
+func printWayBack(a *app, p api.ReleaseReport, dry, order bool) error {
 	out := a.system.Err
 	if dry {
 		out = a.system.Out

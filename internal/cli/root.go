@@ -103,7 +103,7 @@ From another machine, give the address and the CA's certificate, and log in:
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
-	root.AddCommand(a.hostCommands()...)
+	root.AddCommand(hostCommands(a)...)
 	root.AddCommand(a.compileCommand())
 	root.AddCommand(a.agentCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(), a.previewCommand(), a.appCommand(), a.releaseCommand(), a.rollbackCommand(), a.policyCommand(),
 		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.eventCommand(), a.queryCommand(),

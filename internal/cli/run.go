@@ -54,18 +54,18 @@ on a node at a time: a second one waits for the first. Ctrl-C leaves the job to 
   tutti run --group 'Web servers' --concurrency 20 --max-failures 3
   tutti run --all --exclude db-1.example.test --tags ntp,ssh --yes
   tutti run @nodes.txt --environment canary --wait-offline 30m --no-wait`,
-		ValidArgsFunction: a.completeNodes,
+		ValidArgsFunction: completeNodes(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = append(o.names, args...)
 			if p.noop && p.noNoop {
 				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
 			}
-			return a.launch(cmd, o, newJob{
+			return launch(a, cmd, o, newJob{
 				does: p.does(), send: ordered(api.JobPuppet, p.make),
 			})
 		},
 	})
-	a.orderFlags(cmd, &o)
+	addOrderFlags(a, cmd, &o)
 	p.add(cmd.Flags())
 	return cmd
 }
@@ -82,9 +82,9 @@ const exitHelp = `Exit code: 0 all succeeded, 4 some failed, 5 refused by the se
 long, 7 no right, 8 server not reachable, 130 interrupted (the job goes on).`
 
 // launch completes a job with what its flags say, and runs it.
-func (a *app) launch(cmd *cobra.Command, o orderFlags, n newJob) (err error) {
+func launch(a *app, cmd *cobra.Command, o orderFlags, n newJob) (err error) {
 	n.app, n.flags = a, o
-	if n.order, err = a.order(o); err != nil {
+	if n.order, err = readOrder(a, o); err != nil {
 		return err
 	}
 	if n.client == nil {

@@ -30,11 +30,11 @@ func (a *app) scriptRun() *cobra.Command {
 		Example: `  tutti script run ./mend.sh --targets web-1.example.test
   tutti script run ./rotate.rb --where 'facts.role = "log"' -- --keep 7`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			upload, err := a.localFile(args[0])
+			upload, err := openLocalFile(a, args[0])
 			if err != nil {
 				return err
 			}
-			return a.launch(cmd, o, newJob{
+			return launch(a, cmd, o, newJob{
 				does: "script " + upload.name, client: upload.client, prepare: upload.send,
 				send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {
 					return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: args[1:]}
@@ -42,7 +42,7 @@ func (a *app) scriptRun() *cobra.Command {
 			})
 		},
 	}
-	a.orderFlags(cmd, &o)
+	addOrderFlags(a, cmd, &o)
 	return cmd
 }
 
@@ -63,8 +63,8 @@ type localFile struct {
 	digest     string
 }
 
-// localFile reads a file's digest.
-func (a *app) localFile(path string) (*localFile, error) {
+// openLocalFile reads a file's digest.
+func openLocalFile(a *app, path string) (*localFile, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ running (autosign, names in the certificate, retention, log level).`,
   tutti server --config /etc/tutti/server.yaml --check-config`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			load := func() (server.Config, error) {
-				return a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+				return loadConfig(a, first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
 			}
 			config, err := load()
 			if err != nil {

@@ -58,7 +58,7 @@ func taskSummary(t api.Task) string {
 func (a *app) taskShow() *cobra.Command {
 	var environment string
 	cmd := &cobra.Command{
-		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: a.completeTask,
+		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: completeTask(a),
 		Example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
@@ -68,14 +68,14 @@ func (a *app) taskShow() *cobra.Command {
 			if a.printer().AsJSON() {
 				return a.printer().JSON(t)
 			}
-			return a.printTask(t)
+			return printTask(a, t)
 		},
 	}
 	cmd.Flags().StringVarP(&environment, "environment", "e", "production", taskEnvironment)
 	return cmd
 }
 
-func (a *app) printTask(t api.Task) error {
+func printTask(a *app, t api.Task) error {
 	noop := "no"
 	if t.SupportsNoop {
 		noop = "yes"

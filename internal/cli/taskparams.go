@@ -46,10 +46,10 @@ type taskParams struct {
 }
 
 // readParams reads all that was given for task t.
-func (a *app) readParams(words []string, p paramFlags, t api.Task) (g taskParams, err error) {
+func readParams(a *app, words []string, p paramFlags, t api.Task) (g taskParams, err error) {
 	g = taskParams{texts: map[string]string{}, values: map[string]json.RawMessage{}, shown: map[string]bool{}}
 	for _, word := range slices.Concat(words, p.params) {
-		if err := a.readParam(g, word); err != nil {
+		if err := readParam(a, g, word); err != nil {
 			return g, err
 		}
 	}
@@ -85,7 +85,7 @@ func (a *app) readParams(words []string, p paramFlags, t api.Task) (g taskParams
 }
 
 // readParam reads one word of the command line.
-func (a *app) readParam(g taskParams, word string) error {
+func readParam(a *app, g taskParams, word string) error {
 	file, isFile := strings.CutPrefix(word, "@")
 	name, value, isPair := strings.Cut(word, "=")
 	switch {

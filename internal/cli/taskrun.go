@@ -29,7 +29,7 @@ anything is sent.
   tutti task run service --params @restart.json --group 'Web servers' --concurrency 10
   tutti task run db::passwd user=app --ask password --targets db-1.example.test
   echo '{"user": "app", "password": "s"}' | tutti task run db::passwd --params - --all`,
-		ValidArgsFunction: a.completeTaskRun,
+		ValidArgsFunction: completeTaskRun(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if stdinTwice(o, p) {
 				return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the parameters, not both: put one of them into a file")}
@@ -38,7 +38,7 @@ anything is sent.
 			if err != nil {
 				return wrongTask(err)
 			}
-			given, err := a.readParams(args[1:], p, t)
+			given, err := readParams(a, args[1:], p, t)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ anything is sent.
 			if request.Params, err = given.json(); err != nil {
 				return err
 			}
-			return a.launch(cmd, o, newJob{
+			return launch(a, cmd, o, newJob{
 				does: "task " + t.Name,
 				send: ordered(api.JobTask, func(order api.JobOrder) api.JobTaskRequest {
 					request.JobOrder = order
@@ -55,7 +55,7 @@ anything is sent.
 			})
 		},
 	}
-	a.orderFlags(cmd, &o)
+	addOrderFlags(a, cmd, &o)
 	p.add(cmd)
 	cmd.Flags().StringVarP(&environment, "environment", "e", "production", "environment whose code has the task")
 	cmd.Flags().BoolVar(&noop, "noop", false, "let the task change nothing; not every task can")
@@ -82,23 +82,25 @@ func stdinTwice(o orderFlags, p paramFlags) bool {
 }
 
 // completeTaskRun completes the task, then the names of its parameters.
-func (a *app) completeTaskRun(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	environment, _ := cmd.Flags().GetString("environment")
-	if len(args) == 0 {
-		return a.completeTask(cmd, args, begun)
-	}
-	t, err := ask(completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, p := range t.Parameters {
-		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
-		if strings.HasPrefix(p.Name, begun) && !given && !p.Sensitive {
-			names = append(names, p.Name+"=\t"+p.Type)
+func completeTaskRun(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		environment, _ := cmd.Flags().GetString("environment")
+		if len(args) == 0 {
+			return completeTask(a)(cmd, args, begun)
 		}
+		t, err := ask(completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, p := range t.Parameters {
+			given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
+			if strings.HasPrefix(p.Name, begun) && !given && !p.Sensitive {
+				names = append(names, p.Name+"=\t"+p.Type)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completing is the context of a completion, which cobra may not have set.

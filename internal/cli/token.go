@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	commands := append([]*cobra.Command{a.tokenCreate(), a.tokenList(), a.tokenRevoke()}, a.localTokens()...)
+	commands := append([]*cobra.Command{a.tokenCreate(), a.tokenList(), a.tokenRevoke()}, localTokens(a)...)
 	return a.withAccess(noun("token", "Make, see and revoke tokens", commands...))
 }
 
@@ -33,7 +33,7 @@ may more than you at the moment that it is used.`,
 			if err != nil {
 				return err
 			}
-			return a.printToken(issued)
+			return printToken(a, issued)
 		},
 	}
 	cmd.Flags().DurationVar(&lifetime, "lifetime", 0, "how long it is good; as the server says if not given")

@@ -18,7 +18,7 @@ its settings again, too); another one when it starts. The token is good for admi
 marked in the audit log.`,
 		Example: "  tutti token rotate-admin --data /var/lib/tutti",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+			config, err := loadConfig(a, first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
 			if err != nil {
 				return err
 			}

@@ -43,12 +43,12 @@ func (a *app) userShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printUser(user)
+			return printUser(a, user)
 		},
 	}
 }
 
-func (a *app) printUser(u api.User) error {
+func printUser(a *app, u api.User) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(u)
 	}
@@ -93,7 +93,7 @@ certname: who shows that node's certificate has the roles, and there is no passw
 			if err != nil {
 				return err
 			}
-			return a.printUser(user)
+			return printUser(a, user)
 		},
 	}
 	flags := cmd.Flags()
@@ -117,7 +117,7 @@ func (a *app) userEdit() *cobra.Command {
 				request.Disabled = &disable
 			}
 			if len(add)+len(remove) > 0 {
-				roles, err := a.changedRoles(cmd.Context(), args[0], add, remove)
+				roles, err := changedRoles(a, cmd.Context(), args[0], add, remove)
 				if err != nil {
 					return err
 				}
@@ -127,7 +127,7 @@ func (a *app) userEdit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printUser(user)
+			return printUser(a, user)
 		},
 	}
 	flags := cmd.Flags()
@@ -142,7 +142,7 @@ func (a *app) userEdit() *cobra.Command {
 }
 
 // changedRoles is what the user's roles will be.
-func (a *app) changedRoles(ctx context.Context, name string, add, remove []string) ([]string, error) {
+func changedRoles(a *app, ctx context.Context, name string, add, remove []string) ([]string, error) {
 	user, err := ask(ctx, a, api.UserShow, api.UserRequest{User: name})
 	if err != nil {
 		return nil, err
