@@ -4,15 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/internal/agent"
 )
 
-func (a *app) agentCommand() *cobra.Command {
-	return noun("agent", "Join a node to a server, and run its agent",
-		a.agentJoin(), a.agentRun(), a.agentStatus(), a.agentFacts(), a.agentDoctor(), a.agentInstall())
+var agentCommand = noun{
+	use: "agent", short: "Join a node to a server, and run its agent",
+	verbs: []declared{agentJoin, agentRun, agentStatus, agentFacts, agentDoctor, agentInstall},
 }
 
 // agentSettings are those of the agent.
@@ -48,19 +47,19 @@ func agentConfig(a *app, named string, flags *pflag.FlagSet) (agent.Config, erro
 }
 
 // addDirFlag is on every command that reads the agent's settings, or writes them.
-func addDirFlag(a *app, cmd *cobra.Command) {
-	cmd.Flags().String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
+func addDirFlag(f flagSet) {
+	f.String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
 }
 
 // addConfigFlags let a command find the settings without changing them.
-func addConfigFlags(a *app, cmd *cobra.Command, path *string) {
-	addDirFlag(a, cmd)
-	cmd.Flags().StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
+func addConfigFlags(f flagSet, path *string) {
+	addDirFlag(f)
+	f.StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
 }
 
 // addTextOrJSON is the --output of commands that have two forms.
-func addTextOrJSON(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.output, "output", "o", "table", "how to print: table or json")
+func addTextOrJSON(f flagSet) {
+	f.StringVarP(&f.app.output, "output", "o", "table", "how to print: table or json")
 }
 
 // joined is a list in one line.

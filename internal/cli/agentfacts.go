@@ -5,51 +5,51 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) agentFacts() *cobra.Command {
-	var path string
-	var now bool
-	var wait time.Duration
-	cmd := &cobra.Command{
-		Use: "facts", Short: "Show how the agent of this node submits facts, or have it done now", Args: exactly(0),
-		Long: `Show when a server took facts of this node the last time, how many facts are watched because the node's catalog read
+type agentFactsInput struct {
+	path string
+	now  bool
+	wait time.Duration
+}
+
+var agentFacts = verb[agentFactsInput]{
+	use: "facts", short: "Show how the agent of this node submits facts, or have it done now",
+	long: `Show when a server took facts of this node the last time, how many facts are watched because the node's catalog read
 them, and when they are submitted next. With --now they are resolved and submitted at once; the command returns when a server
 has taken them, or with exit code 8 when none has in the time of --wait. It must be asked by the user that the agent runs as.`,
-		Example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkTextOrJSON(a); err != nil {
-				return err
-			}
-			config, err := agentConfig(a, path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			status, err := agent.AskStatus(cmd.Context(), config.Data)
-			if err == nil && now {
-				status, err = submitNow(cmd.Context(), config.Data, wait)
-			}
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(status.Facts)
-			}
-			return a.printer().Rows(nil, factsRows(status.Facts, time.Now()))
-		},
-	}
-	addConfigFlags(a, cmd, &path)
-	cmd.Flags().BoolVar(&now, "now", false, "submit the facts now, and wait until a server has taken them")
-	cmd.Flags().DurationVar(&wait, "wait", 5*time.Minute, "how long to wait for that")
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	addTextOrJSON(a, cmd)
-	return cmd
+	example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
+	flags: func(f flagSet, in *agentFactsInput) {
+		addConfigFlags(f, &in.path)
+		f.BoolVar(&in.now, "now", false, "submit the facts now, and wait until a server has taken them")
+		f.DurationVar(&in.wait, "wait", 5*time.Minute, "how long to wait for that")
+		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+		addTextOrJSON(f)
+	},
+	run: func(ctx context.Context, c *call, in *agentFactsInput) error {
+		if err := checkTextOrJSON(c.app); err != nil {
+			return err
+		}
+		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		if err != nil {
+			return err
+		}
+		status, err := agent.AskStatus(ctx, config.Data)
+		if err == nil && in.now {
+			status, err = submitNow(ctx, config.Data, in.wait)
+		}
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(status.Facts)
+		}
+		return c.printer().Rows(nil, factsRows(status.Facts, time.Now()))
+	},
 }
 
 // submitNow orders a submission and waits until a server has taken it.

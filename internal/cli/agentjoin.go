@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -22,11 +23,9 @@ type joinFlags struct {
 	runs                                        bool
 }
 
-func (a *app) agentJoin() *cobra.Command {
-	var f joinFlags
-	cmd := &cobra.Command{
-		Use: "join URL", Short: "Join this node to a server: get its certificate and write agent.yaml", Args: exactly(1),
-		Long: `Join this node to a server. ` + "`tutti ca token`" + ` on the server prints the whole command: with the token the certificate is signed
+var agentJoin = verb[joinFlags]{
+	use: "join URL", short: "Join this node to a server: get its certificate and write agent.yaml",
+	long: `Join this node to a server. ` + "`tutti ca token`" + ` on the server prints the whole command: with the token the certificate is signed
 at once, and by the fingerprint of the CA the node knows that it speaks to the right server. Without a token somebody has to sign
 the request on the server.
 
@@ -37,47 +36,46 @@ With --runs the agent also applies the node's catalog every half hour (run_inter
 Without it Puppet runs only when it is ordered to, or by a service of its own: two schedules would be one too many.
 
 With --use-puppet-certificates the node takes the certificate that its puppet agent has, and nothing is asked for.`,
-		Example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
+	example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
   tutti agent join tutti.example.test --certname web-1 --ca-file ca.pem --wait 1h
   tutti agent join tutti.example.test --use-puppet-certificates --runs`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTextOrJSON(a); err != nil {
-				return err
-			}
-			result, err := joinNode(a, cmd, args[0], f)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(result)
-			}
-			if result.Before {
-				a.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))
-			} else {
-				a.say(string(result.Name) + " has joined " + result.Server + "; its certificate is good until " + result.Expires.Format(time.DateOnly))
-			}
-			a.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", result.Dir), withDir("tutti agent install", result.Dir))
-			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.name, "certname", "", "name of this node; its host name if not given")
-	flags.StringVar(&f.token, "token", "", "one-time password, as tutti ca token prints it (TUTTI_AGENT_TOKEN)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the token; - is standard input")
-	flags.StringVar(&f.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
-	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
-	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
-	flags.BoolVar(&f.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
-	flags.StringVar(&f.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
-	flags.BoolVar(&f.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
-	cmd.MarkFlagsMutuallyExclusive("token", "token-file")
-	cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
-	for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
-		cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
-	}
-	addDirFlag(a, cmd)
-	addTextOrJSON(a, cmd)
-	return cmd
+	flags: func(f flagSet, in *joinFlags) {
+		f.StringVar(&in.name, "certname", "", "name of this node; its host name if not given")
+		f.StringVar(&in.token, "token", "", "one-time password, as tutti ca token prints it (TUTTI_AGENT_TOKEN)")
+		f.StringVar(&in.tokenFile, "token-file", "", "file that holds the token; - is standard input")
+		f.StringVar(&in.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
+		f.StringVar(&in.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
+		f.DurationVar(&in.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
+		f.BoolVar(&in.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
+		f.StringVar(&in.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
+		f.BoolVar(&in.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
+		f.cmd.MarkFlagsMutuallyExclusive("token", "token-file")
+		f.cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
+		for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
+			f.cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
+		}
+		addDirFlag(f)
+		addTextOrJSON(f)
+	},
+	run: func(_ context.Context, c *call, in *joinFlags) error {
+		if err := checkTextOrJSON(c.app); err != nil {
+			return err
+		}
+		result, err := joinNode(c.app, c.cmd, c.args[0], *in)
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(result)
+		}
+		if result.Before {
+			c.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))
+		} else {
+			c.say(string(result.Name) + " has joined " + result.Server + "; its certificate is good until " + result.Expires.Format(time.DateOnly))
+		}
+		c.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", result.Dir), withDir("tutti agent install", result.Dir))
+		return nil
+	},
 }
 
 func joinNode(a *app, cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {

@@ -5,50 +5,50 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) agentStatus() *cobra.Command {
-	var path string
-	var wait time.Duration
-	cmd := &cobra.Command{
-		Use: "status", Short: "Show how the agent of this node stands", Args: exactly(0),
-		Long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
+type agentStatusInput struct {
+	path string
+	wait time.Duration
+}
+
+var agentStatus = verb[agentStatusInput]{
+	use: "status", short: "Show how the agent of this node stands",
+	long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
 user that the agent runs as. With --wait it waits until the agent is connected; exit code 8 says that it is not by then.`,
-		Example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkTextOrJSON(a); err != nil {
-				return err
-			}
-			config, err := agentConfig(a, path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			status, err := awaitAgent(cmd.Context(), config.Data, wait)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				err = a.printer().JSON(status)
-			} else {
-				err = a.printer().Rows(nil, statusRows(status, time.Now()))
-			}
-			if err == nil && wait > 0 && !status.Connection.Connected {
-				err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", wait), Err: api.ErrUnreachable}
-			}
+	example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
+	flags: func(f flagSet, in *agentStatusInput) {
+		addConfigFlags(f, &in.path)
+		f.DurationVar(&in.wait, "wait", 0, "how long to wait until the agent is connected")
+		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+		addTextOrJSON(f)
+	},
+	run: func(ctx context.Context, c *call, in *agentStatusInput) error {
+		if err := checkTextOrJSON(c.app); err != nil {
 			return err
-		},
-	}
-	addConfigFlags(a, cmd, &path)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the agent is connected")
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	addTextOrJSON(a, cmd)
-	return cmd
+		}
+		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		if err != nil {
+			return err
+		}
+		status, err := awaitAgent(ctx, config.Data, in.wait)
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			err = c.printer().JSON(status)
+		} else {
+			err = c.printer().Rows(nil, statusRows(status, time.Now()))
+		}
+		if err == nil && in.wait > 0 && !status.Connection.Connected {
+			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", in.wait), Err: api.ErrUnreachable}
+		}
+		return err
+	},
 }
 
 // awaitAgent asks until the agent is connected, or the time is over; then the last answer counts.
@@ -97,39 +97,39 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
 }
 
-func (a *app) agentDoctor() *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what keeps the agent of this node from its work", Args: exactly(0),
-		Long: `Check the certificate and its key, the revocation list, every server (it has to let this node in), the clock, the data
+type agentDoctorInput struct{ path string }
+
+var agentDoctor = verb[agentDoctorInput]{
+	use: "doctor", short: "Look for what keeps the agent of this node from its work",
+	long: `Check the certificate and its key, the revocation list, every server (it has to let this node in), the clock, the data
 directory and its room, the policy, puppet, and the agent itself, and say how to mend what is broken. Nothing is changed.
 
 Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a server cannot be reached.`,
-		Example: "  tutti agent doctor\n  tutti agent doctor -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkTextOrJSON(a); err != nil {
-				return err
-			}
-			config, err := agentConfig(a, path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(cmd.Context())
-			if a.printer().AsJSON() {
-				err = a.printer().JSON(map[string]any{"checks": findings})
-			} else {
-				err = printFindings(a, findings)
-			}
-			if err != nil {
-				return err
-			}
-			return verdict(findings)
-		},
-	}
-	addConfigFlags(a, cmd, &path)
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	addTextOrJSON(a, cmd)
-	return cmd
+	example: "  tutti agent doctor\n  tutti agent doctor -o json",
+	flags: func(f flagSet, in *agentDoctorInput) {
+		addConfigFlags(f, &in.path)
+		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+		addTextOrJSON(f)
+	},
+	run: func(ctx context.Context, c *call, in *agentDoctorInput) error {
+		if err := checkTextOrJSON(c.app); err != nil {
+			return err
+		}
+		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		if err != nil {
+			return err
+		}
+		findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(ctx)
+		if c.printer().AsJSON() {
+			err = c.printer().JSON(map[string]any{"checks": findings})
+		} else {
+			err = printFindings(c.app, findings)
+		}
+		if err != nil {
+			return err
+		}
+		return verdict(findings)
+	},
 }
 
 // printFindings prints a line for each, and below it how to mend what is not good.

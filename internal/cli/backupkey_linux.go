@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -22,9 +21,9 @@ type passphraseFlags struct {
 	fd   int
 }
 
-func (f *passphraseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "passphrase-file", "", "file whose first line is the passphrase")
-	cmd.Flags().IntVar(&f.fd, "passphrase-fd", -1, "file descriptor whose first line is the passphrase")
+func (in *passphraseFlags) add(f flagSet) {
+	f.StringVar(&in.file, "passphrase-file", "", "file whose first line is the passphrase")
+	f.IntVar(&in.fd, "passphrase-fd", -1, "file descriptor whose first line is the passphrase")
 }
 
 // read reads the passphrase; empty: none was named.
@@ -59,10 +58,10 @@ type lockFlags struct {
 	file       string
 }
 
-func (f *lockFlags) add(cmd *cobra.Command) {
-	f.passphraseFlags.add(cmd)
-	cmd.Flags().StringArrayVar(&f.recipients, "recipient", nil, "age public key (age1...) that opens the backup; may be given again")
-	cmd.Flags().StringVar(&f.file, "recipients-file", "", "file with age public keys, one a line")
+func (in *lockFlags) add(f flagSet) {
+	in.passphraseFlags.add(f)
+	f.StringArrayVar(&in.recipients, "recipient", nil, "age public key (age1...) that opens the backup; may be given again")
+	f.StringVar(&in.file, "recipients-file", "", "file with age public keys, one a line")
 }
 
 // makeLock asks for a passphrase when nothing else is said.
@@ -111,9 +110,9 @@ type keyFlags struct {
 	file string
 }
 
-func (f *keyFlags) add(cmd *cobra.Command) {
-	f.passphraseFlags.add(cmd)
-	cmd.Flags().StringVar(&f.file, "identity-file", "", "file with the age private key (AGE-SECRET-KEY-1...)")
+func (in *keyFlags) add(f flagSet) {
+	in.passphraseFlags.add(f)
+	f.StringVar(&in.file, "identity-file", "", "file with the age private key (AGE-SECRET-KEY-1...)")
 }
 
 func readKey(a *app, f keyFlags) (backup.Key, error) {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -21,30 +19,28 @@ type diffFlags struct {
 	order, markdown, exitCode bool
 }
 
-func (a *app) catalogDiff() *cobra.Command {
-	var flags diffFlags
-	cmd := &cobra.Command{
-		Use: "diff NODE [OTHER]", Short: "Say how a node's newest catalog differs from another one", Args: oneOrTwo("NODE", "OTHER"),
-		Long: `Say how a node's newest catalog differs from that of OTHER, or from the one given by --with:
+var catalogDiff = verb[diffFlags]{
+	use: "diff NODE [OTHER]", short: "Say how a node's newest catalog differs from another one", args: oneOrTwo("NODE", "OTHER"),
+	long: `Say how a node's newest catalog differs from that of OTHER, or from the one given by --with:
 resources that are added, removed and changed, parameter by parameter, text and the
 content of files as a diff. Secrets are never shown: of them it says "(hidden)". What differs
 in order only (before, require, notify, subscribe, tag, tags, edges) is counted; --order shows it.`,
-		Example: `  tutti catalog diff web-1.example.test web-2.example.test
+	example: `  tutti catalog diff web-1.example.test web-2.example.test
   tutti catalog diff web-1.example.test --with catalog.json --exit-code
   tutti catalog diff web-1.example.test web-2.example.test -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := diffRequest(a, args, flags.with)
-			if err != nil {
-				return err
-			}
-			return showDiff(a, cmd.Context(), request, flags)
-		},
-	}
-	cmd.Flags().StringVar(&flags.with, "with", "", "compare with a catalog in a `FILE`, as agents have it (- is standard input), or with a stored one of this digest")
-	cmd.Flags().BoolVar(&flags.order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&flags.markdown, "markdown", false, "print Markdown, for a merge request")
-	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with exit code 3 if there is a difference (with --order, also if it is of order only)")
-	return cmd
+	flags: func(f flagSet, in *diffFlags) {
+		f.StringVar(&in.with, "with", "", "compare with a catalog in a `FILE`, as agents have it (- is standard input), or with a stored one of this digest")
+		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
+		f.BoolVar(&in.markdown, "markdown", false, "print Markdown, for a merge request")
+		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if there is a difference (with --order, also if it is of order only)")
+	},
+	run: func(ctx context.Context, c *call, in *diffFlags) error {
+		request, err := diffRequest(c.app, c.args, in.with)
+		if err != nil {
+			return err
+		}
+		return showDiff(c.app, ctx, request, *in)
+	},
 }
 
 func diffRequest(a *app, args []string, with string) (api.CatalogDiffRequest, error) {

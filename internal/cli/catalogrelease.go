@@ -23,11 +23,9 @@ type releaseFlags struct {
 	yes     bool
 }
 
-func (a *app) catalogRelease() *cobra.Command {
-	var f releaseFlags
-	cmd := &cobra.Command{
-		Use: "release [NODE...] --version VERSION", Short: "Release the catalogs of a version of the code to nodes in released mode",
-		Long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
+var catalogRelease = verb[releaseFlags]{
+	use: "release [NODE...] --version VERSION", short: "Release the catalogs of a version of the code to nodes in released mode", args: cobra.ArbitraryArgs,
+	long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
 not compiled yet are compiled first; nobody is given them meanwhile. Then exactly what was prepared is released to
 every node that has a catalog; the others are named, with the reason, and keep what they have.
 
@@ -35,26 +33,25 @@ every node that has a catalog; the others are named, with the reason, and keep w
 
 Exit codes: 0 all nodes have it, 4 some have no such catalog (it does not compile), 5 some refused (they are in live
 mode, or pinned), 6 it was not compiled in time.`,
-		Example: `  tutti catalog release web-1.example.test --version 3f9c2a7d41e0
+	example: `  tutti catalog release web-1.example.test --version 3f9c2a7d41e0
   tutti catalog release --group 'Web servers' --version 3f9c2a7d41e0 --dry-run
   tutti catalog release --where 'facts.role = "web"' --version 3f9c2a7d41e0 --why 'ticket 4711' --apply now`,
-		ValidArgsFunction: completeNodes(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.names = append(f.names, args...)
-			return releaseCatalogs(a, cmd.Context(), f)
-		},
-	}
-	addTargetFlags(a, cmd, &f.targetFlags)
-	flags := cmd.Flags()
-	flags.StringVar(&f.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
-	flags.StringVar(&f.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
-	flags.BoolVar(&f.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
-	flags.StringVar(&f.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
-	flags.StringVar(&f.request.Why, "why", "", "why, for those who look at the generations later")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask, however many nodes there are")
-	completes(cmd, "apply", cobra.FixedCompletions([]string{"now", "scheduled"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	complete: completeNodes,
+	flags: func(f flagSet, in *releaseFlags) {
+		addTargetFlags(f, &in.targetFlags)
+		f.StringVar(&in.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
+		f.StringVar(&in.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
+		f.BoolVar(&in.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
+		f.StringVar(&in.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
+		f.StringVar(&in.request.Why, "why", "", "why, for those who look at the generations later")
+		f.DurationVar(&in.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
+		f.BoolVarP(&in.yes, "yes", "y", false, "do not ask, however many nodes there are")
+		f.offers("apply", "now", "scheduled")
+	},
+	run: func(ctx context.Context, c *call, in *releaseFlags) error {
+		in.names = append(in.names, c.args...)
+		return releaseCatalogs(c.app, ctx, *in)
+	},
 }
 
 // releaseCatalogs waits until all that can be is prepared, and releases that.

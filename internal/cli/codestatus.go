@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,11 +12,11 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) codeStatus() *cobra.Command {
-	var exit bool
-	cmd := &cobra.Command{
-		Use: "status [ENVIRONMENT]", Short: "Show how many nodes have a catalog of the current version, and what is wrong with the others", Args: cobra.MaximumNArgs(1),
-		Long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
+type codeStatusInput struct{ exit bool }
+
+var codeStatus = verb[codeStatusInput]{
+	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others", args: cobra.MaximumNArgs(1),
+	long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then
 it is told the error, and applies the catalog that it has cached, as agents do.
@@ -25,32 +26,32 @@ What the check of the deploy found is said again, when the version was deployed 
 With --exit-code: 0 all is well, 4 catalogs do not compile or are held (see tutti catalog held), or the version was deployed
 with mistakes, 6 catalogs are still waiting to be compiled. Nodes of which no facts are known, and those that were given a catalog
 with a warning, count for nothing.`,
-		Example: `  tutti code status
+	example: `  tutti code status
   tutti code status testing -o json
   tutti code status --exit-code --quiet && tutti run --all --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			env := "production"
-			if len(args) > 0 {
-				env = args[0]
-			}
-			s, err := ask(cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
-			if err != nil {
+	flags: func(f flagSet, in *codeStatusInput) {
+		f.BoolVar(&in.exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
+	},
+	run: func(ctx context.Context, c *call, in *codeStatusInput) error {
+		env := "production"
+		if len(c.args) > 0 {
+			env = c.args[0]
+		}
+		s, err := ask(ctx, c.app, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			if err := c.printer().JSON(s); err != nil {
 				return err
 			}
-			if a.printer().AsJSON() {
-				if err := a.printer().JSON(s); err != nil {
-					return err
-				}
-				return codeOutcome(s, exit)
-			}
-			if err := printCodeStatus(a, s); err != nil {
-				return err
-			}
-			return codeOutcome(s, exit)
-		},
-	}
-	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
-	return cmd
+			return codeOutcome(s, in.exit)
+		}
+		if err := printCodeStatus(c.app, s); err != nil {
+			return err
+		}
+		return codeOutcome(s, in.exit)
+	},
 }
 
 // printCodeStatus is for people.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,12 +12,14 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) compileQueue() *cobra.Command {
-	var request api.CompileListRequest
-	var limit int
-	cmd := &cobra.Command{
-		Use: "queue", Short: "Show what is to be compiled, what runs, what is paused, and how fast it goes", Args: exactly(0),
-		Long: `Show how many compilations are wanted and run, by priority and environment. The
+type compileQueueInput struct {
+	request api.CompileListRequest
+	limit   int
+}
+
+var compileQueue = verb[compileQueueInput]{
+	use: "queue", short: "Show what is to be compiled, what runs, what is paused, and how fast it goes",
+	long: `Show how many compilations are wanted and run, by priority and environment. The
 priorities, best first: waited (somebody waits), signed, new facts, new exports, new
 code, previewing, background. Within one, environments take turns. An environment whose
 compilations take too long again and again is slowed, and said to be.
@@ -24,30 +27,29 @@ compilations take too long again and again is slowed, and said to be.
 With --node, --environment or --state: single compilations, the newest first, also
 those that have ended. --state is wanted, running, done or failed; a compilation that
 could not be tried rests, and says why and when it is tried again.`,
-		Example: `  tutti compile queue
+	example: `  tutti compile queue
   tutti compile queue --state failed --environment production
   tutti compile queue --node web-1.example.test --limit 5 -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
-			}
-			if request == (api.CompileListRequest{}) {
-				return showQueue(a, cmd)
-			}
-			rows, err := compilations(a, cmd, request, limit)
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), rows, compilationTable("No such compilations.", time.Now()))
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Node, "node", "", "only compilations of this node")
-	flags.StringVar(&request.Environment, "environment", "", "only compilations of this environment")
-	flags.StringVar(&request.State, "state", "", "only those in this state: wanted, running, done, failed")
-	flags.IntVar(&limit, "limit", 100, "at most so many; 0 means all")
-	completes(cmd, "state", cobra.FixedCompletions([]string{"wanted", "running", "done", "failed"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	flags: func(f flagSet, in *compileQueueInput) {
+		f.StringVar(&in.request.Node, "node", "", "only compilations of this node")
+		f.StringVar(&in.request.Environment, "environment", "", "only compilations of this environment")
+		f.StringVar(&in.request.State, "state", "", "only those in this state: wanted, running, done, failed")
+		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
+		f.offers("state", "wanted", "running", "done", "failed")
+	},
+	run: func(_ context.Context, c *call, in *compileQueueInput) error {
+		if in.limit < 0 {
+			return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", in.limit)}
+		}
+		if in.request == (api.CompileListRequest{}) {
+			return showQueue(c.app, c.cmd)
+		}
+		rows, err := compilations(c.app, c.cmd, in.request, in.limit)
+		if err != nil {
+			return err
+		}
+		return print.List(c.printer(), rows, compilationTable("No such compilations.", time.Now()))
+	},
 }
 
 // compilations reads pages until there are enough rows.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,26 +15,24 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) compileShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show ID|NODE", Short: "Show a compilation: what it read, its cost, its error and its logs", Args: exactly(1),
-		Long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
-		Example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := compilationNamed(a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			record, err := ask(cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(record)
-			}
-			return a.printer().Rows(nil, recordRows(record, time.Now()))
-		},
-	}
+var compileShow = verb[api.Nothing]{
+	use: "show ID|NODE", short: "Show a compilation: what it read, its cost, its error and its logs",
+	long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
+	example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		id, err := compilationNamed(c.app, c.cmd, c.args[0])
+		if err != nil {
+			return err
+		}
+		record, err := ask(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(record)
+		}
+		return c.printer().Rows(nil, recordRows(record, time.Now()))
+	},
 }
 
 // compilationNamed is the number of a compilation: name itself, or that of a node's

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,33 +14,31 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) groupCommand() *cobra.Command {
-	return a.withAccess(noun("group", "Decide by groups which environment, classes and values nodes get",
-		a.groupList(), a.groupShow(), a.groupCreate(), a.groupEdit(), a.groupDelete(), a.groupExplain(), a.groupApply(), a.groupExport()))
-}
+var groupCommand = asking{noun{
+	use: "group", short: "Decide by groups which environment, classes and values nodes get",
+	verbs: []declared{groupList, groupShow, groupCreate, groupEdit, groupDelete, groupExplain, groupApply, groupExport},
+}}
 
-func (a *app) groupList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List groups as a tree", Args: exactly(0),
-		Example: "  tutti group list\n  tutti group list -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := allGroups(a, cmd)
-			if err != nil {
-				return err
-			}
-			depths := depthsOf(groups)
-			return print.List(a.printer(), groups, print.Table[api.Group]{
-				Columns: []string{"group", "environment", "classes", "pinned", "rule"},
-				Row: func(g api.Group) []string {
-					return []string{
-						indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
-						print.Shortened(first(defective(g), g.RuleText), 100),
-					}
-				},
-				Name: func(g api.Group) string { return g.Name },
-			})
-		},
-	}
+var groupList = verb[api.Nothing]{
+	use: "list", short: "List groups as a tree",
+	example: "  tutti group list\n  tutti group list -o json",
+	run: func(_ context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(c.app, c.cmd)
+		if err != nil {
+			return err
+		}
+		depths := depthsOf(groups)
+		return print.List(c.printer(), groups, print.Table[api.Group]{
+			Columns: []string{"group", "environment", "classes", "pinned", "rule"},
+			Row: func(g api.Group) []string {
+				return []string{
+					indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
+					print.Shortened(first(defective(g), g.RuleText), 100),
+				}
+			},
+			Name: func(g api.Group) string { return g.Name },
+		})
+	},
 }
 
 func allGroups(a *app, cmd *cobra.Command) ([]api.Group, error) {
@@ -74,25 +73,25 @@ func groupEnvironment(g api.Group) string {
 	return g.Environment
 }
 
-func (a *app) groupShow() *cobra.Command {
-	var nodes bool
-	cmd := &cobra.Command{
-		Use: "show GROUP", Short: "Show a group: what it matches and what it gives, or which nodes are in it", Args: exactly(1),
-		Example:           "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
-		ValidArgsFunction: completeGroup(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if nodes {
-				return groupNodes(a, cmd, args[0])
-			}
-			group, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
-			if err != nil {
-				return err
-			}
-			return printGroup(a, group)
-		},
-	}
-	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
-	return cmd
+type groupShowInput struct{ nodes bool }
+
+var groupShow = verb[groupShowInput]{
+	use: "show GROUP", short: "Show a group: what it matches and what it gives, or which nodes are in it",
+	example:  "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
+	complete: completeGroup,
+	flags: func(f flagSet, in *groupShowInput) {
+		f.BoolVar(&in.nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
+	},
+	run: func(ctx context.Context, c *call, in *groupShowInput) error {
+		if in.nodes {
+			return groupNodes(c.app, c.cmd, c.args[0])
+		}
+		group, err := ask(ctx, c.app, api.GroupShow, api.GroupRequest{Group: c.args[0]})
+		if err != nil {
+			return err
+		}
+		return printGroup(c.app, group)
+	},
 }
 
 // groupNodes lists a group's nodes as the server finds them.
@@ -184,20 +183,19 @@ func sorted[V any](values map[string]V) []string {
 	return names
 }
 
-func (a *app) groupDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete GROUP", Short: "Delete a group that has no others below it", Args: exactly(1), Example: "  tutti group delete 'Web servers'",
-		ValidArgsFunction: completeGroup(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.GroupDelete.Call(cmd.Context(), client, api.GroupDeleteRequest{Group: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Group %q is deleted", args[0])
-			return nil
-		},
-	}
+var groupDelete = verb[api.Nothing]{
+	use: "delete GROUP", short: "Delete a group that has no others below it",
+	example:  "  tutti group delete 'Web servers'",
+	complete: completeGroup,
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if _, err := api.GroupDelete.Call(ctx, client, api.GroupDeleteRequest{Group: c.args[0]}); err != nil {
+			return err
+		}
+		c.hint("Group %q is deleted", c.args[0])
+		return nil
+	},
 }

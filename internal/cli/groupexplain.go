@@ -1,36 +1,35 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) groupExplain() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use: "explain NODE", Short: "Say what groups give a node, which group gave what, and why", Args: exactly(1),
-		Long: `Say what groups give a node: the groups it is in with the conditions that matched, each value with the group it is written
+type groupExplainInput struct{ all bool }
+
+var groupExplain = verb[groupExplainInput]{
+	use: "explain NODE", short: "Say what groups give a node, which group gave what, and why",
+	long: `Say what groups give a node: the groups it is in with the conditions that matched, each value with the group it is written
 in, what a group below overrides, and what groups disagree about. With --all also the groups that the node is not in, with
 the condition that keeps it out.`,
-		Example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := ask(cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(e)
-			}
-			return printExplanation(a, e, all)
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "show the groups that the node is not in, too")
-	return cmd
+	example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
+	flags: func(f flagSet, in *groupExplainInput) {
+		f.BoolVar(&in.all, "all", false, "show the groups that the node is not in, too")
+	},
+	run: func(ctx context.Context, c *call, in *groupExplainInput) error {
+		e, err := ask(ctx, c.app, api.GroupExplain, api.NameRequest{Name: c.args[0]})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(e)
+		}
+		return printExplanation(c.app, e, in.all)
+	},
 }
 
 func printExplanation(a *app, e api.GroupExplanation, all bool) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,12 +24,14 @@ type groupFile struct {
 // maxGroupFile is the largest file of groups, in bytes.
 const maxGroupFile = 32 << 20
 
-func (a *app) groupApply() *cobra.Command {
-	var path string
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make the groups what a file says, after showing the difference", Args: exactly(0),
-		Long: `Make the groups what a YAML or JSON file says, all of it or nothing. The difference is shown first; with --dry-run that is all.
+type groupApplyInput struct {
+	path   string
+	dryRun bool
+}
+
+var groupApply = verb[groupApplyInput]{
+	use: "apply -f FILE", short: "Make the groups what a file says, after showing the difference", args: exactly(0),
+	long: `Make the groups what a YAML or JSON file says, all of it or nothing. The difference is shown first; with --dry-run that is all.
 Groups that the file does not describe are deleted. All Nodes stays as it is unless the file describes it. A group keeps
 its identity by its name; to rename one, give its id beside the new name.
 
@@ -43,21 +46,21 @@ its identity by its name; to rename one, give its id beside the new name.
       variables: {tier: gold}
       data:
         ssh::server: {ciphers: [aes256-gcm@openssh.com]}`,
-		Example: "  tutti group export > groups.yaml\n  tutti group apply -f groups.yaml --dry-run\n  tutti group apply -f groups.yaml",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if path == "" {
-				return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
-			}
-			file, err := readGroups(a, path)
-			if err != nil {
-				return err
-			}
-			return applyGroups(a, cmd, file, dryRun)
-		},
-	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "file with the groups; - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
-	return cmd
+	example: "  tutti group export > groups.yaml\n  tutti group apply -f groups.yaml --dry-run\n  tutti group apply -f groups.yaml",
+	flags: func(f flagSet, in *groupApplyInput) {
+		f.StringVarP(&in.path, "file", "f", "", "file with the groups; - for standard input")
+		f.BoolVar(&in.dryRun, "dry-run", false, "show what would change and change nothing")
+	},
+	run: func(_ context.Context, c *call, in *groupApplyInput) error {
+		if in.path == "" {
+			return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
+		}
+		file, err := readGroups(c.app, in.path)
+		if err != nil {
+			return err
+		}
+		return applyGroups(c.app, c.cmd, file, in.dryRun)
+	},
 }
 
 // applyGroups shows, then makes exactly what was shown.
@@ -159,34 +162,32 @@ func formatGroups(file groupFile) ([]byte, error) {
 	return yamljson.FromJSON(text)
 }
 
-func (a *app) groupExport() *cobra.Command {
-	return &cobra.Command{
-		Use: "export", Short: "Write all groups as a file that `group apply` takes", Args: exactly(0),
-		Long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
-		Example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := allGroups(a, cmd)
-			if err != nil {
-				return err
-			}
-			var file groupFile
-			for _, g := range groups {
-				if g.Defect != "" {
-					return fault.New(fault.Conflict, "the group %q cannot be used as it is stored: %s; mend or delete it first", g.Name, g.Defect)
-				}
-				file.Groups = append(file.Groups, exported(g))
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(file)
-			}
-			text, err := formatGroups(file)
-			if err != nil {
-				return err
-			}
-			_, err = a.system.Out.Write(text)
+var groupExport = verb[api.Nothing]{
+	use: "export", short: "Write all groups as a file that `group apply` takes",
+	long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
+	example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
+	run: func(_ context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(c.app, c.cmd)
+		if err != nil {
 			return err
-		},
-	}
+		}
+		var file groupFile
+		for _, g := range groups {
+			if g.Defect != "" {
+				return fault.New(fault.Conflict, "the group %q cannot be used as it is stored: %s; mend or delete it first", g.Name, g.Defect)
+			}
+			file.Groups = append(file.Groups, exported(g))
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(file)
+		}
+		text, err := formatGroups(file)
+		if err != nil {
+			return err
+		}
+		_, err = c.system.Out.Write(text)
+		return err
+	},
 }
 
 // maxRuleWords is how long a rule may be to be written for people: what is longer

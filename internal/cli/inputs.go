@@ -1,41 +1,38 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) catalogInputs() *cobra.Command {
-	return &cobra.Command{
-		Use: "inputs NODE", Short: "Show what a node's newest catalog was made of, and whether it still stands", Args: exactly(1),
-		Long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
-			"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
-		Example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := ask(cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(in)
-			}
-			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
-				print.Ago(in.CompiledAt, time.Now()))
-			hintStanding(a, in)
-			return print.List(a.printer(), inputRows(in), print.Table[inputRow]{
-				Columns: []string{"kind", "what"},
-				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
-				Name:    func(r inputRow) string { return r.what },
-				Empty:   "Nothing was read.",
-			})
-		},
-	}
+var catalogInputs = verb[api.Nothing]{
+	use: "inputs NODE", short: "Show what a node's newest catalog was made of, and whether it still stands",
+	long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
+		"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
+	example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		in, err := ask(ctx, c.app, api.NodeInputs, api.NameRequest{Name: c.args[0]})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(in)
+		}
+		c.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
+			print.Ago(in.CompiledAt, time.Now()))
+		hintStanding(c.app, in)
+		return print.List(c.printer(), inputRows(in), print.Table[inputRow]{
+			Columns: []string{"kind", "what"},
+			Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
+			Name:    func(r inputRow) string { return r.what },
+			Empty:   "Nothing was read.",
+		})
+	},
 }
 
 // hintStanding says whether the catalog is used again, and what was wrong with

@@ -60,25 +60,27 @@ func completeTask(a *app) cobra.CompletionFunc {
 }
 
 // completeJob completes ids of jobs: of those that go on, if active is set, else of the newest.
-func completeJob(a *app, active bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		request := api.JobListRequest{Limit: 50}
-		if active {
-			request.State = "active"
-		}
-		list, err := ask(completing(cmd), a, api.JobList, request)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var ids []string
-		for _, j := range list.Items {
-			if strings.HasPrefix(j.ID, begun) {
-				ids = append(ids, j.ID+"\t"+jobText(j)+", "+j.State)
+func completeJob(active bool) func(*app) cobra.CompletionFunc {
+	return func(a *app) cobra.CompletionFunc {
+		return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
+			request := api.JobListRequest{Limit: 50}
+			if active {
+				request.State = "active"
+			}
+			list, err := ask(completing(cmd), a, api.JobList, request)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var ids []string
+			for _, j := range list.Items {
+				if strings.HasPrefix(j.ID, begun) {
+					ids = append(ids, j.ID+"\t"+jobText(j)+", "+j.State)
+				}
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		}
-		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

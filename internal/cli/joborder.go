@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/api"
@@ -26,31 +25,28 @@ type orderFlags struct {
 	noWait      bool
 }
 
-func addOrderFlags(a *app, cmd *cobra.Command, o *orderFlags) {
-	addTargetFlags(a, cmd, &o.targetFlags)
-	addPaceFlags(a, cmd, o)
-	flags := cmd.Flags()
-	flags.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
-	flags.StringVar(&o.description, "description", "", "why, for those who look at the job later")
-	addStartFlags(a, cmd, o)
+func addOrderFlags(f flagSet, o *orderFlags) {
+	addTargetFlags(f, &o.targetFlags)
+	addPaceFlags(f, o)
+	f.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
+	f.StringVar(&o.description, "description", "", "why, for those who look at the job later")
+	addStartFlags(f, o)
 }
 
 // addPaceFlags say how fast and how long.
-func addPaceFlags(a *app, cmd *cobra.Command, o *orderFlags) {
-	flags := cmd.Flags()
-	flags.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
-	flags.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
-	flags.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
+func addPaceFlags(f flagSet, o *orderFlags) {
+	f.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
+	f.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
+	f.DurationVar(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
+	f.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
 }
 
 // addStartFlags say what happens before and after the start.
-func addStartFlags(a *app, cmd *cobra.Command, o *orderFlags) {
-	flags := cmd.Flags()
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the nodes and start nothing")
-	flags.BoolVar(&o.skipDenied, "skip-denied", false, "leave out nodes that you may not touch, instead of starting nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask, however many nodes there are")
-	flags.BoolVar(&o.noWait, "no-wait", false, "print the job's id and return at once")
+func addStartFlags(f flagSet, o *orderFlags) {
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the nodes and start nothing")
+	f.BoolVar(&o.skipDenied, "skip-denied", false, "leave out nodes that you may not touch, instead of starting nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask, however many nodes there are")
+	f.BoolVar(&o.noWait, "no-wait", false, "print the job's id and return at once")
 }
 
 // readOrder makes the common part of a request of flags.

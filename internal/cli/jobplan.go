@@ -14,37 +14,40 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) jobPlan() *cobra.Command {
-	o, p := orderFlags{}, puppetFlags{}
-	cmd := &cobra.Command{
-		Use: "plan [NODE|@FILE|-]...", Short: "Show what an ordered Puppet run would do, and run nothing",
-		Long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
+type jobPlanInput struct {
+	o orderFlags
+	p puppetFlags
+}
+
+var jobPlan = verb[jobPlanInput]{
+	use: "plan [NODE|@FILE|-]...", short: "Show what an ordered Puppet run would do, and run nothing", args: cobra.ArbitraryArgs,
+	long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
 waits, whether it is connected, what is known of its next run from its newest catalog and its latest report, and, like a preview, what leads
 from the catalogs that nodes applied last to those that they have now. Nothing runs.
 
 ` + targetHelp,
-		Example:           "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
-		ValidArgsFunction: completeNodes(a),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o.names = append(o.names, args...)
-			if p.noop && p.noNoop {
-				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
-			}
-			o.ordered, o.dryRun = true, true
-			n := newJob{app: a, flags: o, send: ordered(api.JobPuppet, p.make)}
-			if n.order, err = readOrder(a, o); err != nil {
-				return err
-			}
-			if n.client, err = a.client(); err != nil {
-				return err
-			}
-			return n.showOrder(cmd.Context(), p.request.Environment)
-		},
-	}
-	addTargetFlags(a, cmd, &o.targetFlags)
-	addPaceFlags(a, cmd, &o)
-	p.add(cmd.Flags())
-	return cmd
+	example:  "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
+	complete: completeNodes,
+	flags: func(f flagSet, in *jobPlanInput) {
+		addTargetFlags(f, &in.o.targetFlags)
+		addPaceFlags(f, &in.o)
+		in.p.add(f.FlagSet)
+	},
+	run: func(ctx context.Context, c *call, in *jobPlanInput) (err error) {
+		in.o.names = append(in.o.names, c.args...)
+		if in.p.noop && in.p.noNoop {
+			return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+		}
+		in.o.ordered, in.o.dryRun = true, true
+		n := newJob{app: c.app, flags: in.o, send: ordered(api.JobPuppet, in.p.make)}
+		if n.order, err = readOrder(c.app, in.o); err != nil {
+			return err
+		}
+		if n.client, err = c.client(); err != nil {
+			return err
+		}
+		return n.showOrder(ctx, in.p.request.Environment)
+	},
 }
 
 // showOrder prints what the job would do.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -32,21 +30,20 @@ const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), sta
 a condition or query in PQL, or --all; what is given adds up, --exclude takes away.
 The nodes are shown before anything starts, and --dry-run starts nothing.`
 
-func addTargetFlags(a *app, cmd *cobra.Command, t *targetFlags) {
-	flags := cmd.Flags()
-	flags.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
-	flags.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
-	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
-	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
-	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
-	flags.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
-	flags.BoolVar(&t.all, "all", false, "every active node")
-	flags.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
-	completes(cmd, "targets", completeNodes(a))
-	completes(cmd, "nodes", completeNodes(a))
-	completes(cmd, "exclude", completeNodes(a))
-	completes(cmd, "group", completeGroup(a))
-	completes(cmd, "where", completeCondition)
+func addTargetFlags(f flagSet, t *targetFlags) {
+	f.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
+	f.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
+	f.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
+	f.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
+	f.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
+	f.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
+	f.BoolVar(&t.all, "all", false, "every active node")
+	f.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
+	f.completes("targets", completeNodes)
+	f.completes("nodes", completeNodes)
+	f.completes("exclude", completeNodes)
+	f.completes("group", completeGroup)
+	f.completes("where", completeCondition)
 }
 
 // read makes the targets of a request of flags.

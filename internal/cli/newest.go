@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -16,16 +18,17 @@ type newest[Request, T any] struct {
 	table          print.Table[T]
 }
 
-// newestList is the command that prints it.
-func newestList[Request, T any](a *app, l newest[Request, T]) *cobra.Command {
-	var environment, state string
-	cmd := &cobra.Command{
-		Use: "list", Short: l.short, Args: exactly(0), Example: l.example,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(cmd.Context(), a, l.op, func(after string) Request { return l.request(environment, state, after) }, l.table)
+type newestInput struct{ environment, state string }
+
+func (l newest[Request, T]) command(a *app) *cobra.Command {
+	return verb[newestInput]{
+		use: "list", short: l.short, example: l.example,
+		flags: func(f flagSet, in *newestInput) {
+			f.StringVar(&in.environment, "environment", "", "those of this environment")
+			f.StringVar(&in.state, "state", "", l.states)
 		},
-	}
-	cmd.Flags().StringVar(&environment, "environment", "", "those of this environment")
-	cmd.Flags().StringVar(&state, "state", "", l.states)
-	return cmd
+		run: func(ctx context.Context, c *call, in *newestInput) error {
+			return list(ctx, c.app, l.op, func(after string) Request { return l.request(in.environment, in.state, after) }, l.table)
+		},
+	}.command(a)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,90 +17,92 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) previewCommand() *cobra.Command {
-	return a.withAccess(noun("preview", "See what code would change on every node before it is theirs",
-		a.previewCreate(), a.previewShow(), a.previewWatch(), a.previewDiff(), a.previewNodes(), a.previewList(), a.previewAck(), a.previewComment(), a.previewCancel(), a.previewNoise()))
-}
+var previewCommand = asking{noun{
+	use: "preview", short: "See what code would change on every node before it is theirs",
+	verbs: []declared{previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewList, previewAck, previewComment, previewCancel, previewNoise},
+}}
 
 // previewExits is what the help of the commands that print a preview says of exit codes.
 const previewExits = `Exit codes: 0 done; 3 with --exit-code, if something changes; 4 if it does not compile for some of the nodes.`
 
-func (a *app) previewCreate() *cobra.Command {
-	var targets targetFlags
-	var options code.BuildOptions
-	var printing previewPrinting
-	var request api.PreviewCreateRequest
-	var ref string
-	var noWait bool
-	cmd := &cobra.Command{
-		Use: "create ENVIRONMENT", Short: "Compile code for nodes beside what they have, and print what it would change", Args: exactly(1),
-		Long: `Compile code for nodes beside what they have, and print what it would change, grouped: each change once, with how many nodes
+type previewCreateInput struct {
+	targets  targetFlags
+	options  code.BuildOptions
+	printing previewPrinting
+	request  api.PreviewCreateRequest
+	ref      string
+	noWait   bool
+}
+
+var previewCreate = verb[previewCreateInput]{
+	use: "create ENVIRONMENT", short: "Compile code for nodes beside what they have, and print what it would change",
+	long: `Compile code for nodes beside what they have, and print what it would change, grouped: each change once, with how many nodes
 have it. Nothing is deployed or released. Only nodes that read something that differs cost a compilation.
 
 The code is a directory or a git ref (--ref), a version that was deployed (--version), or else the environment's current
 version. The nodes are those of the environment, or those that are named by flags. Ctrl-C leaves the preview working.
 
 ` + previewExits,
-		Example: `  tutti preview create production --ref ./control-repo
+	example: `  tutti preview create production --ref ./control-repo
   tutti preview create production --ref https://git.example.test/control.git@feature_tls --where 'facts.role = "web"'
   tutti preview create production --ref . --markdown --exit-code > comment.md`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			request.Environment = args[0]
-			if _, err := fleet.ParseEnvironment(args[0]); err != nil {
-				return err // before anything is read and uploaded
-			}
-			if err := printing.check(a); err != nil {
+	flags: func(f flagSet, in *previewCreateInput) {
+		f.StringVar(&in.ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
+		f.StringVar(&in.request.Version, "version", "", "instead, a version that was deployed to the environment, or its first digits")
+		f.StringVar(&in.request.Description, "description", "", "what it is about, for people")
+		f.BoolVar(&in.noWait, "no-wait", false, "print the preview's number and do not wait for it")
+		f.cmd.MarkFlagsMutuallyExclusive("ref", "version")
+		addTargetFlags(f, &in.targets)
+		baseModuleFlag(f, &in.options)
+		in.printing.flags(f)
+	},
+	run: func(ctx context.Context, c *call, in *previewCreateInput) (err error) {
+		in.request.Environment = c.args[0]
+		if _, err := fleet.ParseEnvironment(c.args[0]); err != nil {
+			return err // before anything is read and uploaded
+		}
+		if err := in.printing.check(c.app); err != nil {
+			return err
+		}
+		if !in.targets.none() {
+			if in.request.Targets, err = readTargets(c.app, in.targets); err != nil {
 				return err
 			}
-			if !targets.none() {
-				if request.Targets, err = readTargets(a, targets); err != nil {
-					return err
-				}
-			}
-			client, err := a.client()
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if in.ref != "" {
+			from, bundle, err := storeCode(c.app, ctx, client, in.ref, in.options)
 			if err != nil {
 				return err
 			}
-			if ref != "" {
-				from, bundle, err := storeCode(a, cmd.Context(), client, ref, options)
-				if err != nil {
-					return err
-				}
-				defer from.close()
-				if request.Manifest, err = bundle.Manifest.Encode(); err != nil {
-					return err
-				}
-				request.Commit, request.Origin = from.commit, from.origin
-			}
-			p, err := api.PreviewCreate.Call(cmd.Context(), client, request)
-			if err != nil {
+			defer from.close()
+			if in.request.Manifest, err = bundle.Manifest.Encode(); err != nil {
 				return err
 			}
-			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
-			if p.Check != nil {
-				for _, f := range p.Check.Findings {
-					a.hint("%s", print.OneLine(findingLine(f)))
-				}
+			in.request.Commit, in.request.Origin = from.commit, from.origin
+		}
+		p, err := api.PreviewCreate.Call(ctx, client, in.request)
+		if err != nil {
+			return err
+		}
+		c.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
+		if p.Check != nil {
+			for _, f := range p.Check.Findings {
+				c.hint("%s", print.OneLine(findingLine(f)))
 			}
-			if noWait {
-				a.hint("See it with: tutti preview show %s", p.ID)
-				return printPreviewID(a, p)
-			}
-			if err := awaitPreview(a, cmd.Context(), client, p.ID); err != nil {
-				return err
-			}
-			return printPreview(a, cmd.Context(), client, p.ID, printing)
-		},
-	}
-	cmd.Flags().StringVar(&ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
-	cmd.Flags().StringVar(&request.Version, "version", "", "instead, a version that was deployed to the environment, or its first digits")
-	cmd.Flags().StringVar(&request.Description, "description", "", "what it is about, for people")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the preview's number and do not wait for it")
-	cmd.MarkFlagsMutuallyExclusive("ref", "version")
-	addTargetFlags(a, cmd, &targets)
-	baseModuleFlag(cmd, &options)
-	printing.flags(cmd)
-	return cmd
+		}
+		if in.noWait {
+			c.hint("See it with: tutti preview show %s", p.ID)
+			return printPreviewID(c.app, p)
+		}
+		if err := awaitPreview(c.app, ctx, client, p.ID); err != nil {
+			return err
+		}
+		return printPreview(c.app, ctx, client, p.ID, in.printing)
+	},
 }
 
 // none says whether no node is named.
@@ -115,94 +118,92 @@ func printPreviewID(a *app, p api.Preview) error {
 	return err
 }
 
-func (a *app) previewShow() *cobra.Command {
-	var printing previewPrinting
-	cmd := &cobra.Command{
-		Use: "show PREVIEW", Short: "Print what a preview would change, the largest change first", Args: exactly(1),
-		Long: `Print what a preview would change: errors first, then one line for each change with the number of nodes that have it. The numbers
+var previewShow = verb[previewPrinting]{
+	use: "show PREVIEW", short: "Print what a preview would change, the largest change first",
+	long: `Print what a preview would change: errors first, then one line for each change with the number of nodes that have it. The numbers
 at the beginning name changes for preview ack, comment and nodes. While a preview compiles, what is known so far is shown.
 
 ` + previewExits,
-		Example: "  tutti preview show 3\n  tutti preview show 3 --details\n  tutti preview show 3 --junit > preview.xml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err == nil {
-				err = printing.check(a)
-			}
-			if err != nil {
-				return err
-			}
-			return printPreview(a, cmd.Context(), client, args[0], printing)
-		},
-	}
-	printing.flags(cmd)
-	return cmd
-}
-
-func (a *app) previewDiff() *cobra.Command {
-	var order, noise bool
-	cmd := &cobra.Command{
-		Use: "diff PREVIEW NODE", Short: "Print all that a preview changes for one node", Args: exactly(2),
-		Example: "  tutti preview diff 3 web-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := ask(cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(answer)
-			}
-			if noise {
-				return diff.WriteText(a.system.Out, answer, order)
-			}
-			hidden := withoutNoise(&answer)
-			err = diff.WriteText(a.system.Out, answer, order)
-			if err == nil && hidden > 0 {
-				_, err = fmt.Fprintf(a.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
-			}
+	example: "  tutti preview show 3\n  tutti preview show 3 --details\n  tutti preview show 3 --junit > preview.xml",
+	flags: func(f flagSet, in *previewPrinting) {
+		in.flags(f)
+	},
+	run: func(ctx context.Context, c *call, in *previewPrinting) error {
+		client, err := c.client()
+		if err == nil {
+			err = in.check(c.app)
+		}
+		if err != nil {
 			return err
-		},
-	}
-	cmd.Flags().BoolVar(&order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&noise, "noise", false, "show what noise rules hide, too")
-	return cmd
+		}
+		return printPreview(c.app, ctx, client, c.args[0], *in)
+	},
 }
 
-func (a *app) previewNodes() *cobra.Command {
-	var state, change string
-	cmd := &cobra.Command{
-		Use: "nodes PREVIEW", Short: "List the nodes of a preview, and how each stands", Args: exactly(1),
-		Long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
+type previewDiffInput struct{ order, noise bool }
+
+var previewDiff = verb[previewDiffInput]{
+	use: "diff PREVIEW NODE", short: "Print all that a preview changes for one node",
+	example: "  tutti preview diff 3 web-1.example.test",
+	flags: func(f flagSet, in *previewDiffInput) {
+		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
+		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
+	},
+	run: func(ctx context.Context, c *call, in *previewDiffInput) error {
+		answer, err := ask(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(answer)
+		}
+		if in.noise {
+			return diff.WriteText(c.system.Out, answer, in.order)
+		}
+		hidden := withoutNoise(&answer)
+		err = diff.WriteText(c.system.Out, answer, in.order)
+		if err == nil && hidden > 0 {
+			_, err = fmt.Fprintf(c.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+		}
+		return err
+	},
+}
+
+type previewNodesInput struct{ state, change string }
+
+var previewNodes = verb[previewNodesInput]{
+	use: "nodes PREVIEW", short: "List the nodes of a preview, and how each stands",
+	long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
 no catalog to compare with), unable (nothing is known to compile with) or waiting.`,
-		Example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
+	example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
+	flags: func(f flagSet, in *previewNodesInput) {
+		f.StringVar(&in.state, "state", "", "those that stand like this")
+		f.StringVar(&in.change, "change", "", "those with this change: its number in preview show, or its key")
+		f.cmd.MarkFlagsMutuallyExclusive("state", "change")
+	},
+	run: func(ctx context.Context, c *call, in *previewNodesInput) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if in.change != "" {
+			keys, err := changeKeys(ctx, client, c.args[0], []string{in.change})
 			if err != nil {
 				return err
 			}
-			if change != "" {
-				keys, err := changeKeys(cmd.Context(), client, args[0], []string{change})
-				if err != nil {
-					return err
-				}
-				change = strings.Join(keys, ",")
-			}
-			return list(cmd.Context(), a, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
-				return api.PreviewNodesRequest{Preview: args[0], State: state, Change: change, After: after, Limit: 1000}
-			}, print.Table[api.PreviewNode]{
-				Columns: []string{"node", "state", "catalog", "had", "note"},
-				Row: func(n api.PreviewNode) []string {
-					return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
-				},
-				Name:  func(n api.PreviewNode) string { return n.Name },
-				Empty: "No such nodes.",
-			})
-		},
-	}
-	cmd.Flags().StringVar(&state, "state", "", "those that stand like this")
-	cmd.Flags().StringVar(&change, "change", "", "those with this change: its number in preview show, or its key")
-	cmd.MarkFlagsMutuallyExclusive("state", "change")
-	return cmd
+			in.change = strings.Join(keys, ",")
+		}
+		return list(ctx, c.app, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
+			return api.PreviewNodesRequest{Preview: c.args[0], State: in.state, Change: in.change, After: after, Limit: 1000}
+		}, print.Table[api.PreviewNode]{
+			Columns: []string{"node", "state", "catalog", "had", "note"},
+			Row: func(n api.PreviewNode) []string {
+				return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
+			},
+			Name:  func(n api.PreviewNode) string { return n.Name },
+			Empty: "No such nodes.",
+		})
+	},
 }
 
 func shareNote(n api.PreviewNode) string {
@@ -220,59 +221,58 @@ func shareNote(n api.PreviewNode) string {
 	}
 }
 
-func (a *app) previewList() *cobra.Command {
-	return newestList(a, newest[api.PreviewListRequest, api.Preview]{
-		op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
-		request: func(environment, state, after string) api.PreviewListRequest {
-			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
-		},
-		table: print.Table[api.Preview]{
-			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-			Row: func(p api.Preview) []string {
-				return []string{
-					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-					p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
-				}
-			},
-			Name:  func(p api.Preview) string { return p.ID },
-			Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
-		},
-	})
-}
-
-func (a *app) previewAck() *cobra.Command {
-	var request api.PreviewSayRequest
-	var withdraw bool
-	cmd := &cobra.Command{
-		Use: "ack PREVIEW CHANGE...|--all", Short: "Say that changes of a preview were seen and are wanted", Args: atLeastOne("which preview?"),
-		Long:    "Say that changes of a preview were seen and are wanted; --withdraw takes that back. A change is named by its number in preview show, several by 2-5, or by its key.",
-		Example: "  tutti preview ack 3 1 4-6 --text 'as in ticket 81'\n  tutti preview ack 3 --all\n  tutti preview ack 3 2 --withdraw",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if request.All == (len(args) > 1) {
-				return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
+var previewList = newest[api.PreviewListRequest, api.Preview]{
+	op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
+	request: func(environment, state, after string) api.PreviewListRequest {
+		return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
+	},
+	table: print.Table[api.Preview]{
+		Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
+		Row: func(p api.Preview) []string {
+			return []string{
+				p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
+				p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
 			}
-			request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[withdraw]
-			return sayOnPreview(a, cmd, args, &request)
 		},
-	}
-	cmd.Flags().BoolVar(&request.All, "all", false, "every change")
-	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "take it back")
-	cmd.Flags().StringVar(&request.Text, "text", "", "why")
-	return cmd
+		Name:  func(p api.Preview) string { return p.ID },
+		Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
+	},
 }
 
-func (a *app) previewComment() *cobra.Command {
-	request := api.PreviewSayRequest{Kind: "comment"}
-	cmd := &cobra.Command{
-		Use: "comment PREVIEW [CHANGE...] --text TEXT", Short: "Comment on a preview, or on changes of it", Args: atLeastOne("which preview?"),
-		Example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return sayOnPreview(a, cmd, args, &request)
-		},
-	}
-	cmd.Flags().StringVar(&request.Text, "text", "", "the comment")
-	_ = cmd.MarkFlagRequired("text")
-	return cmd
+type previewAckInput struct {
+	request  api.PreviewSayRequest
+	withdraw bool
+}
+
+var previewAck = verb[previewAckInput]{
+	use: "ack PREVIEW CHANGE...|--all", short: "Say that changes of a preview were seen and are wanted", args: atLeastOne("which preview?"),
+	long:    "Say that changes of a preview were seen and are wanted; --withdraw takes that back. A change is named by its number in preview show, several by 2-5, or by its key.",
+	example: "  tutti preview ack 3 1 4-6 --text 'as in ticket 81'\n  tutti preview ack 3 --all\n  tutti preview ack 3 2 --withdraw",
+	flags: func(f flagSet, in *previewAckInput) {
+		f.BoolVar(&in.request.All, "all", false, "every change")
+		f.BoolVar(&in.withdraw, "withdraw", false, "take it back")
+		f.StringVar(&in.request.Text, "text", "", "why")
+	},
+	run: func(_ context.Context, c *call, in *previewAckInput) error {
+		if in.request.All == (len(c.args) > 1) {
+			return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
+		}
+		in.request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[in.withdraw]
+		return sayOnPreview(c.app, c.cmd, c.args, &in.request)
+	},
+}
+
+var previewComment = verb[api.PreviewSayRequest]{
+	use: "comment PREVIEW [CHANGE...] --text TEXT", short: "Comment on a preview, or on changes of it", args: atLeastOne("which preview?"),
+	example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
+	flags: func(f flagSet, in *api.PreviewSayRequest) {
+		in.Kind = "comment"
+		f.StringVar(&in.Text, "text", "", "the comment")
+		_ = f.cmd.MarkFlagRequired("text")
+	},
+	run: func(_ context.Context, c *call, in *api.PreviewSayRequest) error {
+		return sayOnPreview(c.app, c.cmd, c.args, in)
+	},
 }
 
 // sayOnPreview sends what somebody says of the changes that args name behind the preview.
@@ -301,19 +301,18 @@ func sayOnPreview(a *app, cmd *cobra.Command, args []string, request *api.Previe
 	return nil
 }
 
-func (a *app) previewCancel() *cobra.Command {
-	return &cobra.Command{
-		Use: "cancel PREVIEW", Short: "Stop working on a preview", Args: exactly(1), Example: "  tutti preview cancel 3",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask(cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(p)
-			}
-			a.hint("Preview %s is %s", p.ID, p.State)
-			return nil
-		},
-	}
+var previewCancel = verb[api.Nothing]{
+	use: "cancel PREVIEW", short: "Stop working on a preview",
+	example: "  tutti preview cancel 3",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		p, err := ask(ctx, c.app, api.PreviewCancel, api.PreviewRequest{Preview: c.args[0]})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(p)
+		}
+		c.hint("Preview %s is %s", p.ID, p.State)
+		return nil
+	},
 }

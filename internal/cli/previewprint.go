@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/diff"
@@ -24,14 +22,14 @@ type previewPrinting struct {
 	details, order, noise, markdown, junit, exitCode bool
 }
 
-func (p *previewPrinting) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
-	cmd.Flags().BoolVar(&p.order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&p.noise, "noise", false, "show what noise rules hide, too, and count it")
-	cmd.Flags().BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
-	cmd.Flags().BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
-	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order and --noise, also if it is that only)")
-	cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
+func (p *previewPrinting) flags(f flagSet) {
+	f.BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
+	f.BoolVar(&p.order, "order", false, "show what differs in order only, too")
+	f.BoolVar(&p.noise, "noise", false, "show what noise rules hide, too, and count it")
+	f.BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
+	f.BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
+	f.BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order and --noise, also if it is that only)")
+	f.cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
 }
 
 func (p *previewPrinting) check(a *app) error {

@@ -5,37 +5,33 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
 )
 
-func (a *app) previewWatch() *cobra.Command {
-	var printing previewPrinting
-	cmd := &cobra.Command{
-		Use: "watch PREVIEW", Short: "Follow a preview until it is ready, then print what it would change", Args: exactly(1),
-		Long: `Follow a preview until it is ready, then print what it would change, as preview show does. Changes are named on standard error as they
+var previewWatch = verb[previewPrinting]{
+	use: "watch PREVIEW", short: "Follow a preview until it is ready, then print what it would change",
+	long: `Follow a preview until it is ready, then print what it would change, as preview show does. Changes are named on standard error as they
 are found, the first of them before all nodes are known. Ctrl-C leaves the preview working.
 
 ` + previewExits,
-		Example: "  tutti preview watch 3",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err == nil {
-				err = printing.check(a)
-			}
-			if err == nil {
-				err = awaitPreview(a, cmd.Context(), client, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			return printPreview(a, cmd.Context(), client, args[0], printing)
-		},
-	}
-	printing.flags(cmd)
-	return cmd
+	example: "  tutti preview watch 3",
+	flags: func(f flagSet, in *previewPrinting) {
+		in.flags(f)
+	},
+	run: func(ctx context.Context, c *call, in *previewPrinting) error {
+		client, err := c.client()
+		if err == nil {
+			err = in.check(c.app)
+		}
+		if err == nil {
+			err = awaitPreview(c.app, ctx, client, c.args[0])
+		}
+		if err != nil {
+			return err
+		}
+		return printPreview(c.app, ctx, client, c.args[0], *in)
+	},
 }
 
 // What is said of a preview that somebody waits for.

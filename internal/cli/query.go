@@ -18,12 +18,11 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-func (a *app) queryCommand() *cobra.Command {
-	var explain bool
-	var total bool
-	cmd := a.withAccess(&cobra.Command{
-		Use: "query PQL|@FILE|-", Short: "Ask the inventory a question", Args: oneQuery,
-		Long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
+type queryCommandInput struct{ explain, total bool }
+
+var queryCommand = asking{verb[queryCommandInput]{
+	use: "query PQL|@FILE|-", short: "Ask the inventory a question", args: oneQuery,
+	long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
 argument, from a file (@FILE), or from standard input (-).
 
 A query names an entity, the columns to show (all if there are none), and which
@@ -32,31 +31,31 @@ inventory, catalogs, resources, edges, collected (what nodes collected from
 others), reports, events, environments, packages and package_inventory.
 
 -o json prints an array, as ` + "`puppet query`" + ` does; -o jsonl one row a line.`,
-		Example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
+	example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
   tutti query 'inventory[certname]{facts.os.family = "Debian" and resources{type = "Class" and title = "Role::Web"}}'
   tutti query 'facts[value, count()]{name = "kernel" group by value}' -o csv
   tutti query @failed.pql -o json
   tutti query --explain 'nodes{certname != "a"}'`,
-		ValidArgsFunction: completeQuery,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := queryText(a, args[0])
-			if err != nil {
-				return err
-			}
-			q, err := readQuery(text)
-			if err != nil {
-				return err
-			}
-			if explain {
-				return explainQuery(a, q)
-			}
-			return queryRows(a, cmd.Context(), api.QueryRequest{Query: text, Total: total}, "No rows.", true)
-		},
-	})
-	cmd.Flags().BoolVar(&explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
-	cmd.Flags().BoolVar(&total, "total", false, "say how many rows there are without limit and offset")
-	return cmd
-}
+	complete: completeQuery,
+	flags: func(f flagSet, in *queryCommandInput) {
+		f.BoolVar(&in.explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
+		f.BoolVar(&in.total, "total", false, "say how many rows there are without limit and offset")
+	},
+	run: func(ctx context.Context, c *call, in *queryCommandInput) error {
+		text, err := queryText(c.app, c.args[0])
+		if err != nil {
+			return err
+		}
+		q, err := readQuery(text)
+		if err != nil {
+			return err
+		}
+		if in.explain {
+			return explainQuery(c.app, q)
+		}
+		return queryRows(c.app, ctx, api.QueryRequest{Query: text, Total: in.total}, "No rows.", true)
+	},
+}}
 
 // oneQuery says how to give what is missing.
 func oneQuery(cmd *cobra.Command, args []string) error {
@@ -143,16 +142,20 @@ func explainQuery(a *app, q *pql.Query) error {
 }
 
 // completeQuery offers what may follow the query as it is written so far.
-func completeQuery(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, pqlDirective
+func completeQuery(*app) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, pqlDirective
+		}
+		return completed(toComplete, pql.Complete(toComplete)), pqlDirective
 	}
-	return completed(toComplete, pql.Complete(toComplete)), pqlDirective
 }
 
 // completeCondition does the same for a condition on nodes.
-func completeCondition(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	return completed(toComplete, pql.CompleteCondition(toComplete)), pqlDirective
+func completeCondition(*app) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return completed(toComplete, pql.CompleteCondition(toComplete)), pqlDirective
+	}
 }
 
 const pqlDirective = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

@@ -8,26 +8,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) releaseWatch() *cobra.Command {
-	return &cobra.Command{
-		Use: "watch RELEASE", Short: "Follow a release until it has ended, or waits for somebody", Args: exactly(1),
-		Long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
-		Example: "  tutti release watch 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			return watchRelease(a, cmd.Context(), client, args[0])
-		},
-	}
+var releaseWatch = verb[api.Nothing]{
+	use: "watch RELEASE", short: "Follow a release until it has ended, or waits for somebody",
+	long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
+	example: "  tutti release watch 7",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		return watchRelease(c.app, ctx, client, c.args[0])
+	},
 }
 
 // releaseWatcher follows a release.
