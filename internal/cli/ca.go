@@ -21,28 +21,22 @@ var caCommand = asking{noun{
 	verbs: append([]declared{caList, caShow, caSign, caRevoke, caClean, caToken, caRotateServer}, localCA...),
 }}
 
-type caListInput struct{ state string }
-
-var caList = verb[caListInput]{
+var caList = verb[api.CertificateListRequest]{
 	use: "list", short: "List certificates and requests",
 	example: "  tutti ca list\n  tutti ca list --state requested",
-	flags: func(f flagSet, in *caListInput) {
-		f.StringVar(&in.state, "state", "", "only those that are requested, signed or revoked")
+	flags: func(f flagSet, in *api.CertificateListRequest) {
+		f.StringVar(&in.State, "state", "", "only those that are requested, signed or revoked")
 	},
-	run: func(ctx context.Context, c *call, in *caListInput) error {
-		list, err := ask(ctx, c.app, api.CertificateList, api.CertificateListRequest{State: in.state})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), list.Items, print.Table[api.Certificate]{
+	run: lists(api.CertificateList, func(*api.CertificateListRequest) print.Table[api.Certificate] {
+		return print.Table[api.Certificate]{
 			Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
 			Row: func(c api.Certificate) []string {
 				return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
 			},
 			Name:  func(c api.Certificate) string { return c.Name },
 			Empty: "No certificates and no requests.",
-		})
-	},
+		}
+	}),
 }
 
 func dateOf(t *time.Time) string {
@@ -52,17 +46,11 @@ func dateOf(t *time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-var caShow = verb[api.Nothing]{
+var caShow = verb[api.NameRequest]{
 	use: "show NAME", short: "Show one certificate or request",
 	example: "  tutti ca show web-1.example.test",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		cert, err := ask(ctx, c.app, api.CertificateShow, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(cert)
-		}
+	into:    byName,
+	run: shows(api.CertificateShow, func(a *app, cert api.Certificate) error {
 		rows := [][]string{
 			{"Name", cert.Name},
 			{"State", cert.State},
@@ -80,12 +68,12 @@ var caShow = verb[api.Nothing]{
 		for _, row := range flatten("", toAny(cert.Extensions), nil) {
 			rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
 		}
-		if err := c.printer().Rows(nil, rows); err != nil {
+		if err := a.printer().Rows(nil, rows); err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(c.system.Out, cert.PEM)
+		_, err := fmt.Fprint(a.system.Out, cert.PEM)
 		return err
-	},
+	}),
 }
 
 func toAny(texts map[string]string) map[string]any {
@@ -250,17 +238,10 @@ var caRotateServer = verb[api.Nothing]{
 	long: `Give the server a new key and certificate for its names, and revoke its former ones: for when the key may be known to others.
 Nodes trust the CA and not one certificate: their connections stay, and new ones see the new certificate at once.`,
 	example: "  tutti ca rotate-server",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		made, err := ask(ctx, c.app, api.ServerRotate, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(made)
-		}
-		c.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
+	run: shows(api.ServerRotate, func(a *app, made api.Certificate) error {
+		a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
 		return nil
-	},
+	}),
 }
 
 // joinCommand is what a person types on the node.

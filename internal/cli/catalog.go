@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -15,21 +14,15 @@ var catalogCommand = asking{noun{
 	verbs: []declared{catalogShow, catalogInputs, catalogDiff, catalogStatus, catalogRelease, catalogMode, catalogGenerations, catalogPin, catalogUnpin, catalogHeld, catalogLet},
 }}
 
-var catalogShow = verb[api.Nothing]{
+var catalogShow = verb[api.NameRequest]{
 	use: "show NODE", short: "Show the resources of a node's newest catalog",
 	long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
 	example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		catalog, err := ask(ctx, c.app, api.NodeCatalog, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(catalog)
-		}
-		c.hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
+	into:    byName,
+	run: shows(api.NodeCatalog, func(a *app, catalog api.Catalog) error {
+		a.hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
 			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
-		return print.List(c.printer(), catalog.Resources, print.Table[api.Resource]{
+		return print.List(a.printer(), catalog.Resources, print.Table[api.Resource]{
 			Columns: []string{"resource", "where"},
 			Row: func(r api.Resource) []string {
 				return []string{resourceName(r), fleet.Place(r.File, r.Line)}
@@ -37,7 +30,7 @@ var catalogShow = verb[api.Nothing]{
 			Name:  resourceName,
 			Empty: "The catalog has no resources.",
 		})
-	},
+	}),
 }
 
 // origin says how a catalog came about.

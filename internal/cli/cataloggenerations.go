@@ -9,7 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-var catalogGenerations = verb[api.Nothing]{
+var catalogGenerations = verb[api.NameRequest]{
 	use: "generations NODE", short: "Show what a node may have, what it applied, and what was released to it",
 	long: `Show what a node may have now (its pointer), how what it applied last stands to that, and the catalogs that were
 released to it and are kept, newest first.
@@ -19,17 +19,11 @@ released to it and are kept, newest first.
   foreign   it applied a catalog that it was not given here
   unknown   it did not say yet; a run in noop mode applies nothing`,
 	example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		d, err := ask(ctx, c.app, api.NodeDelivery, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(d)
-		}
-		hintDelivery(c.app, d)
-		return print.List(c.printer(), d.Generations, generationTable(d, time.Now()))
-	},
+	into:    byName,
+	run: shows(api.NodeDelivery, func(a *app, d api.Delivery) error {
+		hintDelivery(a, d)
+		return print.List(a.printer(), d.Generations, generationTable(d, time.Now()))
+	}),
 }
 
 // hintDelivery says what a node may have and what it applied.

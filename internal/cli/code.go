@@ -123,25 +123,18 @@ func storeFiles(a *app, ctx context.Context, client *api.Client, source source, 
 var codeList = verb[api.Nothing]{
 	use: "list", short: "List environments and their versions",
 	example: "  tutti code list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		list, err := ask(ctx, c.app, api.EnvironmentList, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), list.Items, versionTable("No environments. `tutti code deploy production DIR` makes one."))
-	},
+	run: lists(api.EnvironmentList, func(*api.Nothing) print.Table[api.Version] {
+		return versionTable("No environments. `tutti code deploy production DIR` makes one.")
+	}),
 }
 
-var codeVersions = verb[api.Nothing]{
+var codeVersions = verb[api.EnvironmentRequest]{
 	use: "versions ENVIRONMENT", short: "List what was deployed to an environment, newest first",
 	example: "  tutti code versions production",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		list, err := ask(ctx, c.app, api.VersionList, api.EnvironmentRequest{Environment: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), list.Items, versionTable("Nothing was deployed to "+c.args[0]+"."))
-	},
+	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
+	run: lists(api.VersionList, func(in *api.EnvironmentRequest) print.Table[api.Version] {
+		return versionTable("Nothing was deployed to " + in.Environment + ".")
+	}),
 }
 
 func versionTable(empty string) print.Table[api.Version] {
@@ -156,20 +149,13 @@ func versionTable(empty string) print.Table[api.Version] {
 	}
 }
 
-var codeRemove = verb[api.Nothing]{
+var codeRemove = verb[api.EnvironmentRequest]{
 	use: "remove ENVIRONMENT", short: "Remove an environment; agents that ask for it are told it is unknown",
 	example: "  tutti code remove feature_tls",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.EnvironmentDelete.Call(ctx, client, api.EnvironmentRequest{Environment: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("Environment %s is removed. Deploying to it makes it again.", c.args[0])
-		return nil
-	},
+	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
+	run: does(api.EnvironmentDelete, func(in *api.EnvironmentRequest) string {
+		return fmt.Sprintf("Environment %s is removed. Deploying to it makes it again.", in.Environment)
+	}),
 }
 
 // usesBaseModules says whether modules from outside are part of a version.

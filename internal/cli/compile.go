@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -103,13 +102,9 @@ var compilePause = verb[api.CompilePauseRequest]{
 		f.StringVar(&in.Environment, "environment", "", "only this environment")
 		f.StringVar(&in.Reason, "reason", "", "why; whoever waits is told")
 	},
-	run: func(ctx context.Context, c *call, in *api.CompilePauseRequest) error {
-		if _, err := ask(ctx, c.app, api.CompilePause, *in); err != nil {
-			return err
-		}
-		c.hint("%s is paused. To go on: tutti compile resume%s", pausedWhat(in.Environment), flagOf(in.Environment))
-		return nil
-	},
+	run: does(api.CompilePause, func(in *api.CompilePauseRequest) string {
+		return fmt.Sprintf("%s is paused. To go on: tutti compile resume%s", pausedWhat(in.Environment), flagOf(in.Environment))
+	}),
 }
 
 var compileResume = verb[api.CompileResumeRequest]{
@@ -119,13 +114,9 @@ var compileResume = verb[api.CompileResumeRequest]{
 	flags: func(f flagSet, in *api.CompileResumeRequest) {
 		f.StringVar(&in.Environment, "environment", "", "the pause of this environment")
 	},
-	run: func(ctx context.Context, c *call, in *api.CompileResumeRequest) error {
-		if _, err := ask(ctx, c.app, api.CompileResume, *in); err != nil {
-			return err
-		}
-		c.hint("%s goes on", pausedWhat(in.Environment))
-		return nil
-	},
+	run: does(api.CompileResume, func(in *api.CompileResumeRequest) string {
+		return fmt.Sprintf("%s goes on", pausedWhat(in.Environment))
+	}),
 }
 
 func pausedWhat(environment string) string {

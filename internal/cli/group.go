@@ -90,7 +90,7 @@ var groupShow = verb[groupShowInput]{
 		if err != nil {
 			return err
 		}
-		return printGroup(c.app, group)
+		return show(c.app, group, printGroup)
 	},
 }
 
@@ -133,9 +133,6 @@ func completeGroup(a *app) cobra.CompletionFunc {
 }
 
 func printGroup(a *app, g api.Group) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(g)
-	}
 	rows := [][]string{
 		{"Group", g.Name},
 		{"Id", g.ID},
@@ -183,19 +180,12 @@ func sorted[V any](values map[string]V) []string {
 	return names
 }
 
-var groupDelete = verb[api.Nothing]{
+var groupDelete = verb[api.GroupDeleteRequest]{
 	use: "delete GROUP", short: "Delete a group that has no others below it",
 	example:  "  tutti group delete 'Web servers'",
 	complete: completeGroup,
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.GroupDelete.Call(ctx, client, api.GroupDeleteRequest{Group: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("Group %q is deleted", c.args[0])
-		return nil
-	},
+	into:     func(in *api.GroupDeleteRequest, args []string) { in.Group = args[0] },
+	run: does(api.GroupDelete, func(in *api.GroupDeleteRequest) string {
+		return fmt.Sprintf("Group %q is deleted", in.Group)
+	}),
 }

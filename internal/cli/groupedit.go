@@ -168,7 +168,7 @@ not and parentheses. Keys with other characters than letters, digits, _ and - ar
 		if err != nil {
 			return err
 		}
-		return printGroup(c.app, group)
+		return show(c.app, group, printGroup)
 	},
 }
 
@@ -195,7 +195,7 @@ var groupEdit = verb[groupFlags]{
 		if err != nil {
 			return err
 		}
-		return printGroup(c.app, group)
+		return show(c.app, group, printGroup)
 	},
 }
 

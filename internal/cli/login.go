@@ -100,7 +100,7 @@ read, and the other commands show it until it expires. --role narrows the token:
 			return err
 		}
 		if in.show {
-			return printToken(c.app, issued)
+			return show(c.app, issued, printToken)
 		}
 		path, err := c.saveLogin(config.Server, issued.Token)
 		if err != nil {
@@ -127,9 +127,6 @@ func stampOf(t *time.Time) string {
 }
 
 func printToken(a *app, issued api.IssuedToken) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(issued)
-	}
 	a.say(issued.Token)
 	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
 	return nil

@@ -114,19 +114,13 @@ func compileErrorOf(n api.Node) string {
 	return fleet.Placed(n.CompileError.File, n.CompileError.Line, n.CompileError.Message)
 }
 
-var nodeShow = verb[api.Nothing]{
+var nodeShow = verb[api.NameRequest]{
 	use: "show NODE", short: "Show one node",
 	example: "  tutti node show web-1.example.test",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		node, err := ask(ctx, c.app, api.NodeShow, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(node)
-		}
+	into:    byName,
+	run: shows(api.NodeShow, inRows(func(node api.Node) [][]string {
 		now := time.Now()
-		return c.printer().Rows(nil, [][]string{
+		return [][]string{
 			{"Node", node.Name},
 			{"Environment", node.Environment},
 			{"Agent", agentOf(node.Connected, now)},
@@ -137,8 +131,8 @@ var nodeShow = verb[api.Nothing]{
 			{"Delivery", deliveryOf(node.Delivery)},
 			{"Lost", lossText(node.Delivery)},
 			{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
-		})
-	},
+		}
+	})),
 }
 
 // agentOf tells of the agent's connection.
@@ -182,36 +176,22 @@ func reference(id, how string) string {
 	return "  (" + how + short(id) + ")"
 }
 
-var nodeDeactivate = verb[api.Nothing]{
+var nodeDeactivate = verb[api.NameRequest]{
 	use: "deactivate NODE", short: "Say that a node is gone: queries leave it out, and it is purged later (node_purge_ttl) unless it comes back",
 	example: "  tutti node deactivate old-1.example.test",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.NodeDeactivate.Call(ctx, client, api.NameRequest{Name: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", c.args[0], c.args[0])
-		return nil
-	},
+	into:    byName,
+	run: does(api.NodeDeactivate, func(in *api.NameRequest) string {
+		return fmt.Sprintf("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", in.Name, in.Name)
+	}),
 }
 
-var nodePurge = verb[api.Nothing]{
+var nodePurge = verb[api.NameRequest]{
 	use: "purge NODE", short: "Forget a node: its facts, catalog and reports (its certificate stays: see `tutti ca clean`)",
 	example: "  tutti node purge old-1.example.test",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.NodePurge.Call(ctx, client, api.NameRequest{Name: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("Node %s is forgotten. If it is gone for good: tutti ca clean %s", c.args[0], c.args[0])
-		return nil
-	},
+	into:    byName,
+	run: does(api.NodePurge, func(in *api.NameRequest) string {
+		return fmt.Sprintf("Node %s is forgotten. If it is gone for good: tutti ca clean %s", in.Name, in.Name)
+	}),
 }
 
 // ask calls an operation that answers with one thing.

@@ -47,27 +47,17 @@ func effectText(effect, role string, authorMay bool) string {
 var policyList = verb[api.Nothing]{
 	use: "list", short: "List the policies",
 	example: "  tutti policy list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		policies, err := ask(ctx, c.app, api.PolicyList, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), policies.Items, policyTable("No policies: every change may be released by who has the permission.", time.Now()))
-	},
+	run: lists(api.PolicyList, func(*api.Nothing) print.Table[api.Policy] {
+		return policyTable("No policies: every change may be released by who has the permission.", time.Now())
+	}),
 }
 
-var policyShow = verb[api.Nothing]{
+var policyShow = verb[api.PolicyNameRequest]{
 	use: "show POLICY", short: "Show a policy",
 	example: "  tutti policy show no-user-removal",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		p, err := ask(ctx, c.app, api.PolicyShow, api.PolicyNameRequest{Policy: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(p)
-		}
-		return c.printer().Rows(nil, [][]string{
+	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run: shows(api.PolicyShow, inRows(func(p api.Policy) [][]string {
+		return [][]string{
 			{"Policy", p.Name},
 			{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, print.Ago(p.At, time.Now()), p.Author)},
 			{"Environments", listText(p.Environments)},
@@ -75,8 +65,8 @@ var policyShow = verb[api.Nothing]{
 			{"When", p.When},
 			{"Zone", first(p.Zone, "UTC")},
 			{"Message", p.Message},
-		})
-	},
+		}
+	})),
 }
 
 // definitionFlags are what a policy says.
@@ -132,32 +122,22 @@ var policySet = verb[api.PolicyDefinition]{
 	},
 }
 
-var policyRemove = verb[api.Nothing]{
+var policyRemove = verb[api.PolicyNameRequest]{
 	use: "remove POLICY", short: "Remove a policy; its versions stay",
 	example: "  tutti policy remove no-user-removal",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		p, err := ask(ctx, c.app, api.PolicyRemove, api.PolicyNameRequest{Policy: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(p)
-		}
-		c.hint("Policy %s does not hold any more", p.Name)
-		return nil
-	},
+	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run: shows(api.PolicyRemove, inHint(func(p api.Policy) string {
+		return fmt.Sprintf("Policy %s does not hold any more", p.Name)
+	})),
 }
 
-var policyHistory = verb[api.Nothing]{
+var policyHistory = verb[api.PolicyNameRequest]{
 	use: "history POLICY", short: "List every version of a policy, newest first",
 	example: "  tutti policy history no-user-removal",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		policies, err := ask(ctx, c.app, api.PolicyHistory, api.PolicyNameRequest{Policy: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), policies.Items, policyTable("", time.Now()))
-	},
+	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run: lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] {
+		return policyTable("", time.Now())
+	}),
 }
 
 type policyTestInput struct {
@@ -206,7 +186,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 		if err != nil {
 			return err
 		}
-		if err := printVerdict(c.app, verdict); err != nil {
+		if err := show(c.app, verdict, printVerdict); err != nil {
 			return err
 		}
 		return verdictError(verdict)
@@ -214,9 +194,6 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 }
 
 func printVerdict(a *app, v api.PolicyVerdict) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(v)
-	}
 	out := a.system.Out
 	if len(v.Findings) == 0 && v.Frozen == nil {
 		_, err := fmt.Fprintln(out, "No policy has anything to say.")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -53,13 +54,9 @@ func timeIn(t time.Time, zone string) string {
 var freezeList = verb[api.Nothing]{
 	use: "list", short: "List the freezes, and which hold now",
 	example: "  tutti policy freeze list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		freezes, err := ask(ctx, c.app, api.FreezeList, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
-	},
+	run: lists(api.FreezeList, func(*api.Nothing) print.Table[api.Freeze] {
+		return freezeTable("No freezes: releases begin at any time.", time.Now())
+	}),
 }
 
 type freezeSetInput struct {
@@ -126,30 +123,20 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 	return &at, nil
 }
 
-var freezeRemove = verb[api.Nothing]{
+var freezeRemove = verb[api.FreezeNameRequest]{
 	use: "remove FREEZE", short: "End a freeze; its versions stay",
 	example: "  tutti policy freeze remove christmas",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		f, err := ask(ctx, c.app, api.FreezeRemove, api.FreezeNameRequest{Freeze: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(f)
-		}
-		c.hint("Freeze %s does not hold any more", f.Name)
-		return nil
-	},
+	into:    func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run: shows(api.FreezeRemove, inHint(func(f api.Freeze) string {
+		return fmt.Sprintf("Freeze %s does not hold any more", f.Name)
+	})),
 }
 
-var freezeHistory = verb[api.Nothing]{
+var freezeHistory = verb[api.FreezeNameRequest]{
 	use: "history FREEZE", short: "List every version of a freeze, newest first",
 	example: "  tutti policy freeze history christmas",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		freezes, err := ask(ctx, c.app, api.FreezeHistory, api.FreezeNameRequest{Freeze: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), freezes.Items, freezeTable("", time.Now()))
-	},
+	into:    func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run: lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] {
+		return freezeTable("", time.Now())
+	}),
 }

@@ -96,7 +96,7 @@ version. The nodes are those of the environment, or those that are named by flag
 		}
 		if in.noWait {
 			c.hint("See it with: tutti preview show %s", p.ID)
-			return printPreviewID(c.app, p)
+			return show(c.app, p, printPreviewID)
 		}
 		if err := awaitPreview(c.app, ctx, client, p.ID); err != nil {
 			return err
@@ -111,9 +111,6 @@ func (t targetFlags) none() bool {
 }
 
 func printPreviewID(a *app, p api.Preview) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(p)
-	}
 	_, err := fmt.Fprintln(a.system.Out, p.ID)
 	return err
 }
@@ -301,18 +298,11 @@ func sayOnPreview(a *app, cmd *cobra.Command, args []string, request *api.Previe
 	return nil
 }
 
-var previewCancel = verb[api.Nothing]{
+var previewCancel = verb[api.PreviewRequest]{
 	use: "cancel PREVIEW", short: "Stop working on a preview",
 	example: "  tutti preview cancel 3",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		p, err := ask(ctx, c.app, api.PreviewCancel, api.PreviewRequest{Preview: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(p)
-		}
-		c.hint("Preview %s is %s", p.ID, p.State)
-		return nil
-	},
+	into:    func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
+	run: shows(api.PreviewCancel, inHint(func(p api.Preview) string {
+		return fmt.Sprintf("Preview %s is %s", p.ID, p.State)
+	})),
 }

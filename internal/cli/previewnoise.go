@@ -67,13 +67,9 @@ func resourceText(n api.Noise) string {
 var noiseList = verb[api.Nothing]{
 	use: "list", short: "List the rules that hide changes",
 	example: "  tutti preview noise list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		rules, err := ask(ctx, c.app, api.NoiseList, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
-	},
+	run: lists(api.NoiseList, func(*api.Nothing) print.Table[api.NoiseRule] {
+		return noiseTable("No noise rules: previews show every change.", time.Now())
+	}),
 }
 
 var noiseSet = verb[api.Noise]{
@@ -98,14 +94,11 @@ hidden changes, too.`,
 		if err != nil {
 			return err
 		}
-		return printNoise(c.app, rule)
+		return show(c.app, rule, printNoise)
 	},
 }
 
 func printNoise(a *app, r api.NoiseRule) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
-	}
 	if r.Removed {
 		a.hint("Noise rule %s hides nothing any more", r.Name)
 		return nil
@@ -114,28 +107,20 @@ func printNoise(a *app, r api.NoiseRule) error {
 	return nil
 }
 
-var noiseRemove = verb[api.Nothing]{
+var noiseRemove = verb[api.NoiseRequest]{
 	use: "remove RULE", short: "Show again what a rule hides",
 	example: "  tutti preview noise remove motd",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		rule, err := ask(ctx, c.app, api.NoiseRemove, api.NoiseRequest{Rule: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return printNoise(c.app, rule)
-	},
+	into:    func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run:     shows(api.NoiseRemove, printNoise),
 }
 
-var noiseHistory = verb[api.Nothing]{
+var noiseHistory = verb[api.NoiseRequest]{
 	use: "history RULE", short: "List every version of a rule, newest first",
 	example: "  tutti preview noise history motd",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		rules, err := ask(ctx, c.app, api.NoiseHistory, api.NoiseRequest{Rule: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), rules.Items, noiseTable("", time.Now()))
-	},
+	into:    func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run: lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] {
+		return noiseTable("", time.Now())
+	}),
 }
 
 var noiseSuggest = verb[api.NoiseSuggestRequest]{

@@ -257,19 +257,11 @@ func releaseCounts(counts map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-var releaseShow = verb[api.Nothing]{
+var releaseShow = verb[api.ReleaseShowRequest]{
 	use: "show RELEASE", short: "Show a release, its waves, and what happened in it",
 	example: "  tutti release show 7",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		r, err := ask(ctx, c.app, api.ReleaseShow, api.ReleaseShowRequest{Release: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(r)
-		}
-		return printReleaseReport(c.app, r)
-	},
+	into:    func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] },
+	run:     shows(api.ReleaseShow, printReleaseReport),
 }
 
 func printReleaseReport(a *app, r api.ReleaseReport) error {

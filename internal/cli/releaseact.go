@@ -129,18 +129,12 @@ a release of their own, unless the rule that asks for it says so.`,
 	},
 }
 
-var releaseRefresh = verb[api.Nothing]{
+var releaseRefresh = verb[api.ReleaseRequest]{
 	use: "refresh RELEASE", short: "Preview the superseded nodes of a release again, and print the preview's number",
 	example: "  tutti release refresh 7",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		made, err := ask(ctx, c.app, api.ReleaseRefresh, api.ReleaseRequest{Release: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(made)
-		}
-		c.hint("See it with: tutti preview watch %s", made.Preview)
-		return c.sayf("%s", made.Preview)
-	},
+	into:    func(in *api.ReleaseRequest, args []string) { in.Release = args[0] },
+	run: shows(api.ReleaseRefresh, func(a *app, made api.ReleaseRefreshed) error {
+		a.hint("See it with: tutti preview watch %s", made.Preview)
+		return a.sayf("%s", made.Preview)
+	}),
 }

@@ -75,12 +75,8 @@ func grantText(g fleet.Grant) string {
 var roleList = verb[api.Nothing]{
 	use: "list", short: "List roles",
 	example: "  tutti role list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		roles, err := ask(ctx, c.app, api.RoleList, api.Nothing{})
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), roles.Items, print.Table[api.Role]{
+	run: lists(api.RoleList, func(*api.Nothing) print.Table[api.Role] {
+		return print.Table[api.Role]{
 			Columns: []string{"role", "made by", "grants", "description"},
 			Row: func(r api.Role) []string {
 				maker := r.ChangedBy
@@ -90,26 +86,18 @@ var roleList = verb[api.Nothing]{
 				return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
 			},
 			Name: func(r api.Role) string { return r.Name },
-		})
-	},
+		}
+	}),
 }
 
-var roleShow = verb[api.Nothing]{
+var roleShow = verb[api.RoleRequest]{
 	use: "show ROLE", short: "Show what a role allows",
 	example: "  tutti role show operator",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		role, err := ask(ctx, c.app, api.RoleShow, api.RoleRequest{Role: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return printRole(c.app, role)
-	},
+	into:    func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run:     shows(api.RoleShow, printRole),
 }
 
 func printRole(a *app, r api.Role) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
-	}
 	rows := [][]string{{"Role", r.Name}, {"Description", r.Description}}
 	if !r.BuiltIn {
 		rows = append(rows, []string{"Changed", print.AgoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
@@ -142,7 +130,7 @@ var roleCreate = verb[roleCreateInput]{
 		if err != nil {
 			return err
 		}
-		return printRole(c.app, role)
+		return show(c.app, role, printRole)
 	},
 }
 
@@ -177,22 +165,15 @@ var roleEdit = verb[roleEditInput]{
 		if role, err = ask(ctx, c.app, api.RoleEdit, request); err != nil {
 			return err
 		}
-		return printRole(c.app, role)
+		return show(c.app, role, printRole)
 	},
 }
 
-var roleDelete = verb[api.Nothing]{
+var roleDelete = verb[api.RoleRequest]{
 	use: "delete ROLE", short: "Delete a role that nobody has",
 	example: "  tutti role delete web-team",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.RoleDelete.Call(ctx, client, api.RoleRequest{Role: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("Role %s is deleted", c.args[0])
-		return nil
-	},
+	into:    func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run: does(api.RoleDelete, func(in *api.RoleRequest) string {
+		return fmt.Sprintf("Role %s is deleted", in.Role)
+	}),
 }

@@ -57,25 +57,15 @@ func taskSummary(t api.Task) string {
 	return t.Description
 }
 
-type taskShowInput struct{ environment string }
-
-var taskShow = verb[taskShowInput]{
+var taskShow = verb[api.TaskRequest]{
 	use: "show TASK", short: "Show what a task does and which parameters it takes",
 	example:  "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
 	complete: completeTask,
-	flags: func(f flagSet, in *taskShowInput) {
-		f.StringVarP(&in.environment, "environment", "e", "production", taskEnvironment)
+	flags: func(f flagSet, in *api.TaskRequest) {
+		f.StringVarP(&in.Environment, "environment", "e", "production", taskEnvironment)
 	},
-	run: func(ctx context.Context, c *call, in *taskShowInput) error {
-		t, err := ask(ctx, c.app, api.TaskShow, api.TaskRequest{Environment: in.environment, Task: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(t)
-		}
-		return printTask(c.app, t)
-	},
+	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] },
+	run:  shows(api.TaskShow, printTask),
 }
 
 func printTask(a *app, t api.Task) error {

@@ -40,7 +40,7 @@ may more than you at the moment that it is used.`,
 		if err != nil {
 			return err
 		}
-		return printToken(c.app, issued)
+		return show(c.app, issued, printToken)
 	},
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,22 +35,14 @@ var userList = verb[api.Nothing]{
 	},
 }
 
-var userShow = verb[api.Nothing]{
+var userShow = verb[api.UserRequest]{
 	use: "show NAME", short: "Show one user",
 	example: "  tutti user show ann",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		user, err := ask(ctx, c.app, api.UserShow, api.UserRequest{User: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return printUser(c.app, user)
-	},
+	into:    func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run:     shows(api.UserShow, printUser),
 }
 
 func printUser(a *app, u api.User) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(u)
-	}
 	now := time.Now()
 	rows := [][]string{
 		{"User", u.Name},
@@ -100,7 +93,7 @@ certname: who shows that node's certificate has the roles, and there is no passw
 		if err != nil {
 			return err
 		}
-		return printUser(c.app, user)
+		return show(c.app, user, printUser)
 	},
 }
 
@@ -137,7 +130,7 @@ var userEdit = verb[userEditInput]{
 		if err != nil {
 			return err
 		}
-		return printUser(c.app, user)
+		return show(c.app, user, printUser)
 	},
 }
 
@@ -156,20 +149,13 @@ func changedRoles(a *app, ctx context.Context, name string, add, remove []string
 	return append(roles, add...), nil
 }
 
-var userDelete = verb[api.Nothing]{
+var userDelete = verb[api.UserRequest]{
 	use: "delete NAME", short: "Delete a user and its tokens",
 	example: "  tutti user delete ann",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		if _, err := api.UserDelete.Call(ctx, client, api.UserRequest{User: c.args[0]}); err != nil {
-			return err
-		}
-		c.hint("User %s is deleted", c.args[0])
-		return nil
-	},
+	into:    func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run: does(api.UserDelete, func(in *api.UserRequest) string {
+		return fmt.Sprintf("User %s is deleted", in.User)
+	}),
 }
 
 type userPasswordInput struct{ stdin bool }
