@@ -32,7 +32,7 @@ var appList = verb[api.AppListRequest]{
 		f.StringVarP(&in.Environment, "environment", "e", "", "only of this environment")
 	},
 	run: func(ctx context.Context, c *call, in *api.AppListRequest) error {
-		apps, err := allApps(c.app, ctx, *in)
+		apps, err := allApps(ctx, c.app, *in)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ var appList = verb[api.AppListRequest]{
 	},
 }
 
-func allApps(a *app, ctx context.Context, request api.AppListRequest) ([]api.App, error) {
+func allApps(ctx context.Context, a *app, request api.AppListRequest) ([]api.App, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ those that it needs, with what it produces (+) and consumes (-).`,
 		if len(c.args) > 0 {
 			in.App = c.args[0]
 		}
-		apps, err := allApps(c.app, ctx, *in)
+		apps, err := allApps(ctx, c.app, *in)
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
@@ -37,7 +35,7 @@ var auditList = verb[auditListInput]{
 		f.BoolVar(&in.failed, "failed", false, "only what failed or was denied")
 		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
 	},
-	run: func(_ context.Context, c *call, in *auditListInput) error {
+	run: func(ctx context.Context, c *call, in *auditListInput) error {
 		var err error
 		now := time.Now()
 		if in.request.Since, err = momentFlag("since", in.since, now); err != nil {
@@ -52,7 +50,7 @@ var auditList = verb[auditListInput]{
 		if in.limit < 0 {
 			return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", in.limit)}
 		}
-		entries, err := auditPages(c.app, c.cmd, in.request, in.limit)
+		entries, err := some(ctx, c.app, api.AuditList, in.request, nextEntries, in.limit)
 		if err != nil {
 			return err
 		}
@@ -67,28 +65,7 @@ var auditList = verb[auditListInput]{
 	},
 }
 
-// auditPages reads pages until there are enough entries.
-func auditPages(a *app, cmd *cobra.Command, request api.AuditRequest, limit int) (entries []api.AuditEntry, err error) {
-	client, err := a.client()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		request.Limit = 1000
-		if limit > 0 {
-			request.Limit = min(limit-len(entries), 1000)
-		}
-		page, err := api.AuditList.Call(cmd.Context(), client, request)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, page.Items...)
-		if page.Next == "" || limit > 0 && len(entries) >= limit {
-			return entries, nil
-		}
-		request.After = page.Next
-	}
-}
+func nextEntries(in *api.AuditRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 // momentFlag reads a time, or how long ago it was.
 func momentFlag(flag, text string, now time.Time) (string, error) {

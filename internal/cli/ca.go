@@ -117,7 +117,7 @@ var caSign = verb[caSignInput]{
 	},
 	run: func(ctx context.Context, c *call, in *caSignInput) error {
 		if in.all {
-			return signAll(c.app, ctx)
+			return signAll(ctx, c.app)
 		}
 		return toEach(ctx, c, api.CertificateSign, "signed")
 	},
@@ -138,7 +138,7 @@ func namesUnless(flag string) cobra.PositionalArgs {
 }
 
 // signAll signs what waits now. What may not be signed is named, and keeps nobody else waiting.
-func signAll(a *app, ctx context.Context) error {
+func signAll(ctx context.Context, a *app) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -184,15 +184,10 @@ var caClean = verb[caCleanInput]{
 		if !in.requested {
 			return toEach(ctx, c, api.CertificateClean, "cleaned")
 		}
-		done, err := ask(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(done)
-		}
-		c.say(fmt.Sprintf("%d requests dropped", done.Dropped))
-		return nil
+		return showAnswer(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from}, func(a *app, done api.RequestCleanResponse) error {
+			a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
+			return nil
+		})
 	},
 }
 
@@ -220,16 +215,11 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 		if len(c.args) == 1 {
 			request.Name = c.args[0]
 		}
-		token, err := ask(ctx, c.app, api.JoinTokenCreate, request)
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(token)
-		}
-		c.say(token.Token)
-		c.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(c.app, token, request.Name))
-		return nil
+		return showAnswer(ctx, c.app, api.JoinTokenCreate, request, func(a *app, token api.JoinToken) error {
+			a.say(token.Token)
+			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(a, token, request.Name))
+			return nil
+		})
 	},
 }
 

@@ -39,7 +39,7 @@ in order only (before, require, notify, subscribe, tag, tags, edges) is counted;
 		if err != nil {
 			return err
 		}
-		return showDiff(c.app, ctx, request, *in)
+		return showDiff(ctx, c.app, request, *in)
 	},
 }
 
@@ -84,7 +84,7 @@ func readCatalog(a *app, path string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func showDiff(a *app, ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
+func showDiff(ctx context.Context, a *app, request api.CatalogDiffRequest, flags diffFlags) error {
 	answer, err := ask(ctx, a, api.CatalogDiff, request)
 	if err != nil {
 		return err

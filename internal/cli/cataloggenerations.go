@@ -108,11 +108,7 @@ var catalogUnpin = verb[api.Nothing]{
 	use: "unpin NODE", short: "Let releases reach a node again",
 	example: "  tutti catalog unpin web-1.example.test",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		_, err = api.NodeUnpin.Call(ctx, client, api.NameRequest{Name: c.args[0]})
+		_, err := ask(ctx, c.app, api.NodeUnpin, api.NameRequest{Name: c.args[0]})
 		return err
 	},
 }

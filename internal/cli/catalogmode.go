@@ -38,11 +38,11 @@ Without NODE and --group the modes that are set are listed.`,
 	run: func(ctx context.Context, c *call, in *catalogModeInput) error {
 		switch {
 		case in.group == "" && len(c.args) == 0, in.group != "" && len(c.args) == 0:
-			return listModes(c.app, ctx, in.group)
+			return listModes(ctx, c.app, in.group)
 		case in.group != "":
 			return setMode(ctx, c.app, api.GroupModeSet, api.GroupModeRequest{Group: in.group, Mode: unset(c.args[0])}, c.args[0])
 		case len(c.args) == 1:
-			return showMode(c.app, ctx, c.args[0])
+			return showMode(ctx, c.app, c.args[0])
 		}
 		return setMode(ctx, c.app, api.NodeModeSet, api.NodeModeRequest{Name: c.args[0], Mode: unset(c.args[1])}, c.args[1])
 	},
@@ -92,7 +92,7 @@ func areOrIs(n int) string {
 	return fmt.Sprintf("%d nodes are", n)
 }
 
-func showMode(a *app, ctx context.Context, node string) error {
+func showMode(ctx context.Context, a *app, node string) error {
 	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func modeFrom(from, group string) string {
 }
 
 // listModes lists what is set; of one group, if that is given.
-func listModes(a *app, ctx context.Context, group string) error {
+func listModes(ctx context.Context, a *app, group string) error {
 	answer, err := ask(ctx, a, api.ModeList, api.Nothing{})
 	if err != nil {
 		return err

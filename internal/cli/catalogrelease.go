@@ -50,12 +50,12 @@ mode, or pinned), 6 it was not compiled in time.`,
 	},
 	run: func(ctx context.Context, c *call, in *releaseFlags) error {
 		in.names = append(in.names, c.args...)
-		return releaseCatalogs(c.app, ctx, *in)
+		return releaseCatalogs(ctx, c.app, *in)
 	},
 }
 
 // releaseCatalogs waits until all that can be is prepared, and releases that.
-func releaseCatalogs(a *app, ctx context.Context, f releaseFlags) (err error) {
+func releaseCatalogs(ctx context.Context, a *app, f releaseFlags) (err error) {
 	if f.request.Version == "" {
 		return usageError{fault.New(fault.Invalid, "which version? give --version: an id or commit that `tutti code versions` shows")}
 	}
@@ -67,7 +67,7 @@ func releaseCatalogs(a *app, ctx context.Context, f releaseFlags) (err error) {
 		return err
 	}
 	dry := f.request.DryRun
-	plan, err := prepareRelease(a, ctx, client, &f)
+	plan, err := prepareRelease(ctx, a, client, &f)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ const (
 )
 
 // prepareRelease has compiled what is missing and waits for it.
-func prepareRelease(a *app, ctx context.Context, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
+func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
 	f.request.DryRun = true
 	late := time.NewTimer(f.timeout)
 	defer late.Stop()

@@ -36,7 +36,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 		if _, err := readCondition(in.request.Where); err != nil {
 			return err
 		}
-		nodes, err := deliveries(c.app, ctx, in.request)
+		nodes, err := deliveries(ctx, c.app, in.request)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 }
 
 // deliveries reads how the nodes of a request stand to what they may have, without those that are deactivated.
-func deliveries(a *app, ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
+func deliveries(ctx context.Context, a *app, request api.NodeListRequest) (nodes []api.Node, err error) {
 	request.Delivery, request.Limit = true, 1000
 	for {
 		page, err := ask(ctx, a, api.NodeList, request)

@@ -61,7 +61,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		if err != nil {
 			return err
 		}
-		source, bundle, err := storeCode(c.app, ctx, client, c.args[1], in.options)
+		source, bundle, err := storeCode(ctx, c.app, client, c.args[1], in.options)
 		if err != nil {
 			return err
 		}
@@ -91,19 +91,19 @@ func baseModuleFlag(f flagSet, options *code.BuildOptions) {
 }
 
 // storeCode reads the code of a directory or git ref, and has the server keep its files. Close the source.
-func storeCode(a *app, ctx context.Context, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
+func storeCode(ctx context.Context, a *app, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
 	source, err := openSource(ctx, from)
 	if err != nil {
 		return source, nil, err
 	}
-	bundle, err := storeFiles(a, ctx, client, source, options)
+	bundle, err := storeFiles(ctx, a, client, source, options)
 	if err != nil {
 		source.close()
 	}
 	return source, bundle, err
 }
 
-func storeFiles(a *app, ctx context.Context, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
+func storeFiles(ctx context.Context, a *app, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
 	began := time.Now()
 	bundle, err := code.Build(ctx, source.dir, options)
 	if err != nil {
@@ -113,7 +113,7 @@ func storeFiles(a *app, ctx context.Context, client *api.Client, source source, 
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
 	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
-	sent, err := upload(a, ctx, client, bundle)
+	sent, err := upload(ctx, a, client, bundle)
 	if err == nil && sent > 0 {
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
 	}

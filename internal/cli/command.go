@@ -32,8 +32,8 @@ not put secrets into it. A task takes secrets as sensitive parameters.
 	flags: func(f flagSet, in *orderFlags) {
 		addOrderFlags(f, in)
 	},
-	run: func(_ context.Context, c *call, in *orderFlags) error {
-		return launch(c.app, c.cmd, *in, newJob{
+	run: func(ctx context.Context, c *call, in *orderFlags) error {
+		return launch(ctx, c.app, *in, newJob{
 			does: "command " + print.Shortened(print.OneLine(c.args[0]), 60),
 			send: ordered(api.JobCommand, func(order api.JobOrder) api.JobCommandRequest {
 				return api.JobCommandRequest{JobOrder: order, Command: c.args[0]}

@@ -52,7 +52,7 @@ waiting stops nothing: what is wanted stays wanted.`,
 		if _, err := readCondition(in.Where); err != nil {
 			return err
 		}
-		return compileAll(c.app, ctx, *in)
+		return compileAll(ctx, c.app, *in)
 	},
 }
 
@@ -66,7 +66,7 @@ type awaited struct {
 	pauses  []api.CompilePaused
 }
 
-func compileAll(a *app, ctx context.Context, order compileOrder) error {
+func compileAll(ctx context.Context, a *app, order compileOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err

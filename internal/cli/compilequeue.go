@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
@@ -37,14 +35,14 @@ could not be tried rests, and says why and when it is tried again.`,
 		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
 		f.offers("state", "wanted", "running", "done", "failed")
 	},
-	run: func(_ context.Context, c *call, in *compileQueueInput) error {
+	run: func(ctx context.Context, c *call, in *compileQueueInput) error {
 		if in.limit < 0 {
 			return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", in.limit)}
 		}
 		if in.request == (api.CompileListRequest{}) {
-			return showQueue(c.app, c.cmd)
+			return showAnswer(ctx, c.app, api.CompileQueue, api.Nothing{}, showQueue)
 		}
-		rows, err := compilations(c.app, c.cmd, in.request, in.limit)
+		rows, err := some(ctx, c.app, api.CompileList, in.request, nextCompilations, in.limit)
 		if err != nil {
 			return err
 		}
@@ -52,33 +50,12 @@ could not be tried rests, and says why and when it is tried again.`,
 	},
 }
 
-// compilations reads pages until there are enough rows.
-func compilations(a *app, cmd *cobra.Command, request api.CompileListRequest, limit int) (rows []api.Compilation, err error) {
-	for {
-		request.Limit = 1000
-		if limit > 0 {
-			request.Limit = min(limit-len(rows), 1000)
-		}
-		page, err := ask(cmd.Context(), a, api.CompileList, request)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, page.Items...)
-		if page.Next == "" || limit > 0 && len(rows) >= limit {
-			return rows, nil
-		}
-		request.After = page.Next
-	}
+func nextCompilations(in *api.CompileListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }
 
-func showQueue(a *app, cmd *cobra.Command) error {
-	queue, err := ask(cmd.Context(), a, api.CompileQueue, api.Nothing{})
-	if err != nil {
-		return err
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(queue)
-	}
+// showQueue says how the queue stands, lists what is to be compiled, and tells what runs.
+func showQueue(a *app, queue api.CompileQueueStatus) error {
 	now := time.Now()
 	hintQueue(a, queue, now)
 	if err := print.List(a.printer(), queue.Lanes, laneTable(queue.Slowed, now)); err != nil {

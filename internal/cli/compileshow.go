@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -20,28 +18,23 @@ var compileShow = verb[api.Nothing]{
 	long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
 	example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		id, err := compilationNamed(c.app, c.cmd, c.args[0])
+		id, err := compilationNamed(ctx, c.app, c.args[0])
 		if err != nil {
 			return err
 		}
-		record, err := ask(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(record)
-		}
-		return c.printer().Rows(nil, recordRows(record, time.Now()))
+		return showAnswer(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id}, func(a *app, record api.CompilationRecord) error {
+			return a.printer().Rows(nil, recordRows(record, time.Now()))
+		})
 	},
 }
 
 // compilationNamed is the number of a compilation: name itself, or that of a node's
 // newest one.
-func compilationNamed(a *app, cmd *cobra.Command, name string) (string, error) {
+func compilationNamed(ctx context.Context, a *app, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return name, nil
 	}
-	page, err := ask(cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
+	page, err := ask(ctx, a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -59,11 +59,11 @@ verified, 5 when one could not be compared.`,
 		if ways != 1 || in.sample < 0 {
 			return usageError{fmt.Errorf("name nodes, or give --sample or --all; usage: %s", c.cmd.UseLine())}
 		}
-		return verifyAll(c.app, ctx, *in)
+		return verifyAll(ctx, c.app, *in)
 	},
 }
 
-func verifyAll(a *app, ctx context.Context, order verifyOrder) error {
+func verifyAll(ctx context.Context, a *app, order verifyOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err

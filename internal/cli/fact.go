@@ -30,16 +30,16 @@ var factList = verb[factListInput]{
 	flags: func(f flagSet, in *factListInput) {
 		f.BoolVar(&in.paths, "paths", false, "list the path of every value, as queries and rules name it, with its type")
 	},
-	run: func(_ context.Context, c *call, in *factListInput) error {
+	run: func(ctx context.Context, c *call, in *factListInput) error {
 		if !in.paths {
-			return askRows(c.app, c.cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
+			return askRows(ctx, c.app, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
 		}
-		return listPaths(c.app, c.cmd)
+		return listPaths(ctx, c.app)
 	},
 }
 
 // listPaths shows paths as people write them; -o json has the lists of steps.
-func listPaths(a *app, cmd *cobra.Command) error {
+func listPaths(ctx context.Context, a *app) error {
 	q := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path"), column("type")}, OrderBy: []pql.Order{{Field: column("path")}}}
 	t := rowTable([]string{"path", "type"}, "No facts yet.", false)
 	plain := t.Row
@@ -49,7 +49,7 @@ func listPaths(a *app, cmd *cobra.Command) error {
 		return cells
 	}
 	t.Name = func(row json.RawMessage) string { return t.Row(row)[0] }
-	return printRows(a, cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
+	return printRows(ctx, a, api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
 }
 
 // dotted is a JSON list of steps as a path.
@@ -76,7 +76,7 @@ var factValues = verb[factValuesInput]{
 	flags: func(f flagSet, in *factValuesInput) {
 		addWhereFlag(f, &in.where)
 	},
-	run: func(_ context.Context, c *call, in *factValuesInput) error {
+	run: func(ctx context.Context, c *call, in *factValuesInput) error {
 		steps := facts.PathSteps(c.args[0])
 		if len(steps) == 0 || facts.PathText(steps...) == "" {
 			return usageError{fault.New(fault.Invalid, "a path like os.family is expected, not %.80q", c.args[0])}
@@ -89,7 +89,7 @@ var factValues = verb[factValuesInput]{
 		if err := onNodes(q, in.where); err != nil {
 			return err
 		}
-		return askRows(c.app, c.cmd, q, []string{"value", "nodes"}, "No node has the value "+c.args[0]+"; `tutti fact list --paths` shows what there is.")
+		return askRows(ctx, c.app, q, []string{"value", "nodes"}, "No node has the value "+c.args[0]+"; `tutti fact list --paths` shows what there is.")
 	},
 }
 
@@ -128,8 +128,8 @@ func onNodes(q *pql.Query, condition string) error {
 }
 
 // askRows asks a query that is made here and prints its rows as a list under headings.
-func askRows(a *app, cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
-	return printRows(a, cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
+func askRows(ctx context.Context, a *app, q *pql.Query, headings []string, empty string) error {
+	return printRows(ctx, a, api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
 		t := rowTable(columns, empty, false)
 		t.Columns = headings
 		return t

@@ -27,7 +27,7 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 	flags: func(f flagSet, in *orderFlags) {
 		addOrderFlags(f, in)
 	},
-	run: func(_ context.Context, c *call, in *orderFlags) error {
+	run: func(ctx context.Context, c *call, in *orderFlags) error {
 		if !absolute(c.args[1]) {
 			return usageError{fault.New(fault.Invalid, "the destination must be an absolute path on the node, such as /etc/motd, not %.200q", c.args[1])}
 		}
@@ -36,7 +36,7 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 			return err
 		}
 		entries := sentFile(upload, c.args[1])
-		return launch(c.app, c.cmd, *in, newJob{
+		return launch(ctx, c.app, *in, newJob{
 			does: "file " + upload.name, client: upload.client, prepare: upload.send,
 			send: ordered(api.JobFile, func(order api.JobOrder) api.JobFileRequest {
 				return api.JobFileRequest{JobOrder: order, Files: entries}

@@ -22,8 +22,8 @@ var groupCommand = asking{noun{
 var groupList = verb[api.Nothing]{
 	use: "list", short: "List groups as a tree",
 	example: "  tutti group list\n  tutti group list -o json",
-	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		groups, err := allGroups(c.app, c.cmd)
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(ctx, c.app)
 		if err != nil {
 			return err
 		}
@@ -41,8 +41,8 @@ var groupList = verb[api.Nothing]{
 	},
 }
 
-func allGroups(a *app, cmd *cobra.Command) ([]api.Group, error) {
-	list, err := ask(cmd.Context(), a, api.GroupList, api.Nothing{})
+func allGroups(ctx context.Context, a *app) ([]api.Group, error) {
+	list, err := ask(ctx, a, api.GroupList, api.Nothing{})
 	return list.Items, err
 }
 
@@ -84,22 +84,19 @@ var groupShow = verb[groupShowInput]{
 	},
 	run: func(ctx context.Context, c *call, in *groupShowInput) error {
 		if in.nodes {
-			return groupNodes(c.app, c.cmd, c.args[0])
+			return pages(api.GroupNodes, nextGroupNodes, groupNodes)(ctx, c, &api.GroupNodesRequest{Group: c.args[0]})
 		}
-		group, err := ask(ctx, c.app, api.GroupShow, api.GroupRequest{Group: c.args[0]})
-		if err != nil {
-			return err
-		}
-		return show(c.app, group, printGroup)
+		return showAnswer(ctx, c.app, api.GroupShow, api.GroupRequest{Group: c.args[0]}, printGroup)
 	},
 }
 
-// groupNodes lists a group's nodes as the server finds them.
-func groupNodes(a *app, cmd *cobra.Command, group string) error {
-	next := func(after string) api.GroupNodesRequest {
-		return api.GroupNodesRequest{Group: group, After: after, Limit: 1000}
-	}
-	return list(cmd.Context(), a, api.GroupNodes, next, print.Table[api.GroupNode]{
+func nextGroupNodes(in *api.GroupNodesRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
+}
+
+// groupNodes are a group's nodes as the server finds them.
+func groupNodes(*api.GroupNodesRequest) print.Table[api.GroupNode] {
+	return print.Table[api.GroupNode]{
 		Columns: []string{"node", "pinned"},
 		Row: func(n api.GroupNode) []string {
 			if n.Pinned {
@@ -109,7 +106,7 @@ func groupNodes(a *app, cmd *cobra.Command, group string) error {
 		},
 		Name:  func(n api.GroupNode) string { return n.Name },
 		Empty: "No known node is in the group. A group without rule and pins has none of its own.",
-	})
+	}
 }
 
 // completeGroup offers the names of groups, if the server answers.
@@ -118,7 +115,7 @@ func completeGroup(a *app) cobra.CompletionFunc {
 		if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		groups, err := allGroups(a, cmd)
+		groups, err := allGroups(completing(cmd), a)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

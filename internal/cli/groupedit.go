@@ -164,11 +164,7 @@ not and parentheses. Keys with other characters than letters, digits, _ and - ar
 		if err := in.change(c.changed, &spec); err != nil {
 			return err
 		}
-		group, err := ask(ctx, c.app, api.GroupCreate, api.GroupCreateRequest{Spec: spec})
-		if err != nil {
-			return err
-		}
-		return show(c.app, group, printGroup)
+		return showAnswer(ctx, c.app, api.GroupCreate, api.GroupCreateRequest{Spec: spec}, printGroup)
 	},
 }
 
@@ -191,11 +187,7 @@ var groupEdit = verb[groupFlags]{
 		if err := in.change(c.changed, &spec); err != nil {
 			return err
 		}
-		group, err := ask(ctx, c.app, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision})
-		if err != nil {
-			return err
-		}
-		return show(c.app, group, printGroup)
+		return showAnswer(ctx, c.app, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision}, printGroup)
 	},
 }
 

@@ -21,14 +21,9 @@ the condition that keeps it out.`,
 		f.BoolVar(&in.all, "all", false, "show the groups that the node is not in, too")
 	},
 	run: func(ctx context.Context, c *call, in *groupExplainInput) error {
-		e, err := ask(ctx, c.app, api.GroupExplain, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(e)
-		}
-		return printExplanation(c.app, e, in.all)
+		return showAnswer(ctx, c.app, api.GroupExplain, api.NameRequest{Name: c.args[0]}, func(a *app, e api.GroupExplanation) error {
+			return printExplanation(a, e, in.all)
+		})
 	},
 }
 

@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -51,7 +49,7 @@ its identity by its name; to rename one, give its id beside the new name.
 		f.StringVarP(&in.path, "file", "f", "", "file with the groups; - for standard input")
 		f.BoolVar(&in.dryRun, "dry-run", false, "show what would change and change nothing")
 	},
-	run: func(_ context.Context, c *call, in *groupApplyInput) error {
+	run: func(ctx context.Context, c *call, in *groupApplyInput) error {
 		if in.path == "" {
 			return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
 		}
@@ -59,13 +57,13 @@ its identity by its name; to rename one, give its id beside the new name.
 		if err != nil {
 			return err
 		}
-		return applyGroups(c.app, c.cmd, file, in.dryRun)
+		return applyGroups(ctx, c.app, file, in.dryRun)
 	},
 }
 
 // applyGroups shows, then makes exactly what was shown.
-func applyGroups(a *app, cmd *cobra.Command, file groupFile, dryRun bool) error {
-	plan, err := ask(cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
+func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error {
+	plan, err := ask(ctx, a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
 	if err != nil {
 		return err
 	}
@@ -74,7 +72,7 @@ func applyGroups(a *app, cmd *cobra.Command, file groupFile, dryRun bool) error 
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
-		if plan, err = ask(cmd.Context(), a, api.GroupApply, request); err != nil {
+		if plan, err = ask(ctx, a, api.GroupApply, request); err != nil {
 			return err
 		}
 		a.hint("Applied")
@@ -166,8 +164,8 @@ var groupExport = verb[api.Nothing]{
 	use: "export", short: "Write all groups as a file that `group apply` takes",
 	long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
 	example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
-	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		groups, err := allGroups(c.app, c.cmd)
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(ctx, c.app)
 		if err != nil {
 			return err
 		}

@@ -16,21 +16,16 @@ var catalogInputs = verb[api.Nothing]{
 		"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
 	example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		in, err := ask(ctx, c.app, api.NodeInputs, api.NameRequest{Name: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(in)
-		}
-		c.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
-			print.Ago(in.CompiledAt, time.Now()))
-		hintStanding(c.app, in)
-		return print.List(c.printer(), inputRows(in), print.Table[inputRow]{
-			Columns: []string{"kind", "what"},
-			Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
-			Name:    func(r inputRow) string { return r.what },
-			Empty:   "Nothing was read.",
+		return showAnswer(ctx, c.app, api.NodeInputs, api.NameRequest{Name: c.args[0]}, func(a *app, in api.CatalogInputs) error {
+			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
+				print.Ago(in.CompiledAt, time.Now()))
+			hintStanding(a, in)
+			return print.List(a.printer(), inputRows(in), print.Table[inputRow]{
+				Columns: []string{"kind", "what"},
+				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
+				Name:    func(r inputRow) string { return r.what },
+				Empty:   "Nothing was read.",
+			})
 		})
 	},
 }

@@ -35,7 +35,7 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 		if err != nil {
 			return err
 		}
-		return watchWith(c.app, ctx, client, job, in.events && job.Kind == "puppet")
+		return watchWith(ctx, c.app, client, job, in.events && job.Kind == "puppet")
 	},
 }
 
@@ -51,15 +51,10 @@ agent can do that. A job that is over stays as it is.`,
 		f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too")
 	},
 	run: func(ctx context.Context, c *call, in *jobStopInput) error {
-		job, err := ask(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill})
-		if err != nil {
+		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(a *app, job api.Job) error {
+			_, err := fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
 			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(job)
-		}
-		_, err = fmt.Fprintf(c.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
-		return err
+		})
 	},
 }
 
@@ -82,20 +77,20 @@ node as it was, standard output and error each to its own.`,
 		}
 		switch {
 		case c.output != "table":
-			return listOutput(c.app, ctx, client, c.args[0], in.node)
+			return listOutput(ctx, c.app, client, c.args[0], in.node)
 		case in.node != "":
-			return rawOutput(c.app, ctx, client, c.args[0], in.node)
+			return rawOutput(ctx, c.app, client, c.args[0], in.node)
 		}
 		runs, err := runsOf(ctx, client, api.Job{ID: c.args[0]}, "all")
 		if err != nil {
 			return err
 		}
-		return printGroups(c.app, ctx, client, c.args[0], runs)
+		return printGroups(ctx, c.app, client, c.args[0], runs)
 	},
 }
 
 // rawOutput prints the output of a node as it was.
-func rawOutput(a *app, ctx context.Context, client *api.Client, job, node string) error {
+func rawOutput(ctx context.Context, a *app, client *api.Client, job, node string) error {
 	return outputOf(ctx, client, job, node, func(line api.JobLine) error {
 		to := a.system.Out
 		if line.Stream == "stderr" {
@@ -115,7 +110,7 @@ func rawOutput(a *app, ctx context.Context, client *api.Client, job, node string
 }
 
 // listOutput prints lines of output for programs.
-func listOutput(a *app, ctx context.Context, client *api.Client, job, node string) error {
+func listOutput(ctx context.Context, a *app, client *api.Client, job, node string) error {
 	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
 		Columns: []string{"node", "stream", "number", "text"},
 		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
@@ -159,7 +154,7 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 		if err := in.o.check(); err != nil {
 			return err
 		}
-		n, request, err := rerun(c.app, ctx, c.args[0], c.args[1:], in.p)
+		n, request, err := rerun(ctx, c.app, c.args[0], c.args[1:], in.p)
 		if err != nil {
 			return err
 		}
@@ -191,7 +186,7 @@ flags and parameters say is changed. Parameters that were hidden must be given a
 }
 
 // rerun looks at the job that is ordered again.
-func rerun(a *app, ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
+func rerun(ctx context.Context, a *app, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
 	n = newJob{app: a}
 	request.Job = id
 	if n.client, err = a.client(); err != nil {

@@ -28,7 +28,7 @@ func (w *watcher) report(ctx context.Context) error {
 	case "csv", "name":
 		return print.List(w.printer(), runs, runTable())
 	}
-	return printGroups(w.app, ctx, w.client, w.job.ID, runs)
+	return printGroups(ctx, w.app, w.client, w.job.ID, runs)
 }
 
 func sortedRuns(runs map[string]api.JobRun) []api.JobRun {
@@ -64,7 +64,7 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := patiently(w.app, ctx, func() (err error) { // events do not have all of it
+	err := patiently(ctx, w.app, func() (err error) { // events do not have all of it
 		w.job, err = api.JobShow.Call(ctx, w.client, api.JobRequest{Job: w.job.ID})
 		return err
 	})
@@ -76,7 +76,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	}
 	begin := ",\n  \"runs\": ["
 	for _, r := range runs {
-		result, err := resultOf(w.app, ctx, w.client, w.job.ID, r)
+		result, err := resultOf(ctx, w.app, w.client, w.job.ID, r)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func grouped(runs []api.JobRun) [][]api.JobRun {
 func stateRank(state string) int { return slices.Index(stateOrder, state) }
 
 // printGroups prints the runs, and what they wrote, once for all that wrote the same.
-func printGroups(a *app, ctx context.Context, client *api.Client, job string, runs []api.JobRun) error {
+func printGroups(ctx context.Context, a *app, client *api.Client, job string, runs []api.JobRun) error {
 	for _, group := range grouped(runs) {
 		if _, err := fmt.Fprintln(a.system.Out, print.OneLine(groupHead(group))); err != nil {
 			return err
@@ -162,7 +162,7 @@ func printGroups(a *app, ctx context.Context, client *api.Client, job string, ru
 		if group[0].Output.Lines == 0 {
 			continue
 		}
-		if err := printOutput(a, ctx, client, job, group[0]); err != nil {
+		if err := printOutput(ctx, a, client, job, group[0]); err != nil {
 			return err
 		}
 	}

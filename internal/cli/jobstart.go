@@ -61,7 +61,7 @@ func (n *newJob) run(ctx context.Context) error {
 		return n.printStarted(job)
 	}
 	n.hint("Job %s: %s on %s", job.ID, n.does, count(job.Nodes, "node"))
-	return watch(n.app, ctx, n.client, job)
+	return watch(ctx, n.app, n.client, job)
 }
 
 // plan asks what the job would do.

@@ -44,18 +44,16 @@ leaves them out.`,
 		if _, err := readCondition(in.Where); err != nil {
 			return err
 		}
-		next := func(after string) api.NodeListRequest {
-			page := *in
-			page.After, page.Limit = after, 1000
-			return page
-		}
-		return list(ctx, c.app, api.NodeList, next, nodeTable(*in, time.Now()))
+		return pages(api.NodeList, nextNodes, nodeTable)(ctx, c, in)
 	},
 }
 
-func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node] {
+func nextNodes(in *api.NodeListRequest, after string, limit int) { in.After, in.Limit = after, limit }
+
+func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
+	now := time.Now()
 	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
-	if request != (api.NodeListRequest{}) {
+	if *in != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
 	return print.Table[api.Node]{

@@ -110,15 +110,10 @@ var policySet = verb[api.PolicyDefinition]{
 		_ = f.cmd.MarkFlagRequired("message")
 	},
 	run: func(ctx context.Context, c *call, in *api.PolicyDefinition) error {
-		p, err := ask(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(p)
-		}
-		c.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
-		return nil
+		return showAnswer(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in}, func(a *app, p api.Policy) error {
+			a.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
+			return nil
+		})
 	},
 }
 

@@ -89,18 +89,13 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 		if in.d.To, err = freezeTime("to", in.to, in.d.Zone); err != nil {
 			return err
 		}
-		f, err := ask(ctx, c.app, api.FreezeSet, api.FreezeSetRequest{Freeze: c.args[0], Definition: in.d})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(f)
-		}
-		c.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
-		if f.Until != nil {
-			c.hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
-		}
-		return nil
+		return showAnswer(ctx, c.app, api.FreezeSet, api.FreezeSetRequest{Freeze: c.args[0], Definition: in.d}, func(a *app, f api.Freeze) error {
+			a.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
+			if f.Until != nil {
+				a.hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
+			}
+			return nil
+		})
 	},
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/code"
@@ -74,7 +72,7 @@ version. The nodes are those of the environment, or those that are named by flag
 			return err
 		}
 		if in.ref != "" {
-			from, bundle, err := storeCode(c.app, ctx, client, in.ref, in.options)
+			from, bundle, err := storeCode(ctx, c.app, client, in.ref, in.options)
 			if err != nil {
 				return err
 			}
@@ -98,10 +96,10 @@ version. The nodes are those of the environment, or those that are named by flag
 			c.hint("See it with: tutti preview show %s", p.ID)
 			return show(c.app, p, printPreviewID)
 		}
-		if err := awaitPreview(c.app, ctx, client, p.ID); err != nil {
+		if err := awaitPreview(ctx, c.app, client, p.ID); err != nil {
 			return err
 		}
-		return printPreview(c.app, ctx, client, p.ID, in.printing)
+		return printPreview(ctx, c.app, client, p.ID, in.printing)
 	},
 }
 
@@ -133,7 +131,7 @@ at the beginning name changes for preview ack, comment and nodes. While a previe
 		if err != nil {
 			return err
 		}
-		return printPreview(c.app, ctx, client, c.args[0], *in)
+		return printPreview(ctx, c.app, client, c.args[0], *in)
 	},
 }
 
@@ -147,22 +145,17 @@ var previewDiff = verb[previewDiffInput]{
 		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
 	},
 	run: func(ctx context.Context, c *call, in *previewDiffInput) error {
-		answer, err := ask(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]})
-		if err != nil {
+		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]}, func(a *app, answer api.CatalogDifference) error {
+			if in.noise {
+				return diff.WriteText(a.system.Out, answer, in.order)
+			}
+			hidden := withoutNoise(&answer)
+			err := diff.WriteText(a.system.Out, answer, in.order)
+			if err == nil && hidden > 0 {
+				_, err = fmt.Fprintf(a.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+			}
 			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(answer)
-		}
-		if in.noise {
-			return diff.WriteText(c.system.Out, answer, in.order)
-		}
-		hidden := withoutNoise(&answer)
-		err = diff.WriteText(c.system.Out, answer, in.order)
-		if err == nil && hidden > 0 {
-			_, err = fmt.Fprintf(c.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
-		}
-		return err
+		})
 	},
 }
 
@@ -218,22 +211,30 @@ func shareNote(n api.PreviewNode) string {
 	}
 }
 
-var previewList = newest[api.PreviewListRequest, api.Preview]{
-	op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
-	request: func(environment, state, after string) api.PreviewListRequest {
-		return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
+var previewList = verb[api.PreviewListRequest]{
+	use: "list", short: "List previews, newest first",
+	example: "  tutti preview list --environment production",
+	flags: func(f flagSet, in *api.PreviewListRequest) {
+		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVar(&in.State, "state", "", "compiling, ready or cancelled")
 	},
-	table: print.Table[api.Preview]{
-		Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-		Row: func(p api.Preview) []string {
-			return []string{
-				p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-				p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
-			}
-		},
-		Name:  func(p api.Preview) string { return p.ID },
-		Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
-	},
+	run: pages(api.PreviewList, nextPreviews, func(*api.PreviewListRequest) print.Table[api.Preview] {
+		return print.Table[api.Preview]{
+			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
+			Row: func(p api.Preview) []string {
+				return []string{
+					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
+					p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
+				}
+			},
+			Name:  func(p api.Preview) string { return p.ID },
+			Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
+		}
+	}),
+}
+
+func nextPreviews(in *api.PreviewListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }
 
 type previewAckInput struct {
@@ -250,12 +251,12 @@ var previewAck = verb[previewAckInput]{
 		f.BoolVar(&in.withdraw, "withdraw", false, "take it back")
 		f.StringVar(&in.request.Text, "text", "", "why")
 	},
-	run: func(_ context.Context, c *call, in *previewAckInput) error {
+	run: func(ctx context.Context, c *call, in *previewAckInput) error {
 		if in.request.All == (len(c.args) > 1) {
 			return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
 		}
 		in.request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[in.withdraw]
-		return sayOnPreview(c.app, c.cmd, c.args, &in.request)
+		return sayOnPreview(ctx, c.app, c.args, &in.request)
 	},
 }
 
@@ -267,22 +268,22 @@ var previewComment = verb[api.PreviewSayRequest]{
 		f.StringVar(&in.Text, "text", "", "the comment")
 		_ = f.cmd.MarkFlagRequired("text")
 	},
-	run: func(_ context.Context, c *call, in *api.PreviewSayRequest) error {
-		return sayOnPreview(c.app, c.cmd, c.args, in)
+	run: func(ctx context.Context, c *call, in *api.PreviewSayRequest) error {
+		return sayOnPreview(ctx, c.app, c.args, in)
 	},
 }
 
 // sayOnPreview sends what somebody says of the changes that args name behind the preview.
-func sayOnPreview(a *app, cmd *cobra.Command, args []string, request *api.PreviewSayRequest) error {
+func sayOnPreview(ctx context.Context, a *app, args []string, request *api.PreviewSayRequest) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	request.Preview = args[0]
-	if request.Changes, err = changeKeys(cmd.Context(), client, args[0], args[1:]); err != nil {
+	if request.Changes, err = changeKeys(ctx, client, args[0], args[1:]); err != nil {
 		return err
 	}
-	said, err := api.PreviewSay.Call(cmd.Context(), client, *request)
+	said, err := api.PreviewSay.Call(ctx, client, *request)
 	if err != nil {
 		return err
 	}

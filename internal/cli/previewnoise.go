@@ -90,11 +90,7 @@ hidden changes, too.`,
 		f.completes("nodes", completeCondition)
 	},
 	run: func(ctx context.Context, c *call, in *api.Noise) error {
-		rule, err := ask(ctx, c.app, api.NoiseSet, api.NoiseSetRequest{Rule: c.args[0], Noise: *in})
-		if err != nil {
-			return err
-		}
-		return show(c.app, rule, printNoise)
+		return showAnswer(ctx, c.app, api.NoiseSet, api.NoiseSetRequest{Rule: c.args[0], Noise: *in}, printNoise)
 	},
 }
 

@@ -62,7 +62,7 @@ func standingText(p api.Preview) string {
 }
 
 // printPreview prints a preview as it is now. Its errors decide the exit code.
-func printPreview(a *app, ctx context.Context, client *api.Client, id string, how previewPrinting) error {
+func printPreview(ctx context.Context, a *app, client *api.Client, id string, how previewPrinting) error {
 	report, err := wholePreview(ctx, client, id)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func printPreview(a *app, ctx context.Context, client *api.Client, id string, ho
 	case how.markdown:
 		err = previewMarkdown(a, report, how)
 	case how.junit:
-		err = previewJUnit(a, ctx, client, report, how)
+		err = previewJUnit(ctx, a, client, report, how)
 	default:
 		err = previewText(a, report, how)
 	}
@@ -244,7 +244,7 @@ type (
 )
 
 // previewJUnit prints a test for each node.
-func previewJUnit(a *app, ctx context.Context, client *api.Client, r api.PreviewReport, how previewPrinting) error {
+func previewJUnit(ctx context.Context, a *app, client *api.Client, r api.PreviewReport, how previewPrinting) error {
 	suite := junitSuite{Name: "preview " + r.ID + " of " + r.Environment}
 	if len(r.Hidden) > 0 && !how.noise {
 		suite.Output = "hidden: " + hiddenText(r.Hidden)

@@ -25,12 +25,12 @@ are found, the first of them before all nodes are known. Ctrl-C leaves the previ
 			err = in.check(c.app)
 		}
 		if err == nil {
-			err = awaitPreview(c.app, ctx, client, c.args[0])
+			err = awaitPreview(ctx, c.app, client, c.args[0])
 		}
 		if err != nil {
 			return err
 		}
-		return printPreview(c.app, ctx, client, c.args[0], *in)
+		return printPreview(ctx, c.app, client, c.args[0], *in)
 	},
 }
 
@@ -41,7 +41,7 @@ const (
 )
 
 // awaitPreview follows a preview until it has ended, and tells how it goes.
-func awaitPreview(a *app, ctx context.Context, client *api.Client, id string) error {
+func awaitPreview(ctx context.Context, a *app, client *api.Client, id string) error {
 	w := previewWaiter{app: a, told: time.Now(), named: map[string]bool{}}
 	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() { a.hint("connected again") })
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

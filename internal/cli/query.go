@@ -53,7 +53,7 @@ others), reports, events, environments, packages and package_inventory.
 		if in.explain {
 			return explainQuery(c.app, q)
 		}
-		return queryRows(c.app, ctx, api.QueryRequest{Query: text, Total: in.total}, "No rows.", true)
+		return queryRows(ctx, c.app, api.QueryRequest{Query: text, Total: in.total}, "No rows.", true)
 	},
 }}
 
@@ -173,12 +173,12 @@ func completed(text string, suggestions []pql.Suggestion) []string {
 }
 
 // queryRows asks and prints what comes. As JSON, bare is an array.
-func queryRows(a *app, ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
-	return printRows(a, ctx, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
+func queryRows(ctx context.Context, a *app, request api.QueryRequest, empty string, bare bool) error {
+	return printRows(ctx, a, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
 }
 
 // printRows asks and prints what comes as a table that depends on the columns.
-func printRows(a *app, ctx context.Context, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
+func printRows(ctx context.Context, a *app, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
 	client, err := a.client()
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func makeRelease[Request any](
 		}
 		return a.sayf("%s", made.ID)
 	}
-	return watchRelease(a, ctx, client, made.ID)
+	return watchRelease(ctx, a, client, made.ID)
 }
 
 func (a *app) sayf(format string, args ...any) error {
@@ -205,23 +205,30 @@ func printPlan(a *app, p api.ReleaseReport, say func(format string, args ...any)
 // namedAtMost is how many nodes are named that a release leaves out.
 const namedAtMost = 10
 
-var releaseList = newest[api.ReleaseListRequest, api.Release]{
-	op: api.ReleaseList, short: "List releases, newest first", example: "  tutti release list --state running",
-	states: "waiting_approval, running, paused, stopping, done, done_with_failures or aborted",
-	request: func(environment, state, after string) api.ReleaseListRequest {
-		return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
+var releaseList = verb[api.ReleaseListRequest]{
+	use: "list", short: "List releases, newest first",
+	example: "  tutti release list --state running",
+	flags: func(f flagSet, in *api.ReleaseListRequest) {
+		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVar(&in.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
 	},
-	table: print.Table[api.Release]{
-		Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
-		Row: func(r api.Release) []string {
-			return []string{
-				r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
-				strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, print.Ago(r.CreatedAt, time.Now()), r.Description,
-			}
-		},
-		Name:  func(r api.Release) string { return r.ID },
-		Empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
-	},
+	run: pages(api.ReleaseList, nextReleases, func(*api.ReleaseListRequest) print.Table[api.Release] {
+		return print.Table[api.Release]{
+			Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
+			Row: func(r api.Release) []string {
+				return []string{
+					r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
+					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, print.Ago(r.CreatedAt, time.Now()), r.Description,
+				}
+			},
+			Name:  func(r api.Release) string { return r.ID },
+			Empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
+		}
+	}),
+}
+
+func nextReleases(in *api.ReleaseListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }
 
 // releaseSource is what a release's catalogs are from.
@@ -310,12 +317,9 @@ var releaseNodes = verb[api.ReleaseTargetsRequest]{
 		f.StringVar(&in.State, "state", "", "those that stand like this, several with commas")
 		f.IntVar(&in.Wave, "wave", 0, "those of this wave")
 	},
-	run: func(ctx context.Context, c *call, in *api.ReleaseTargetsRequest) error {
-		in.Release = c.args[0]
-		return list(ctx, c.app, api.ReleaseTargets, func(after string) api.ReleaseTargetsRequest {
-			in.After, in.Limit = after, 1000
-			return *in
-		}, print.Table[api.ReleaseTarget]{
+	into: func(in *api.ReleaseTargetsRequest, args []string) { in.Release = args[0] },
+	run: pages(api.ReleaseTargets, nextTargets, func(*api.ReleaseTargetsRequest) print.Table[api.ReleaseTarget] {
+		return print.Table[api.ReleaseTarget]{
 			Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
 			Row: func(t api.ReleaseTarget) []string {
 				wave, generation := "", ""
@@ -329,6 +333,10 @@ var releaseNodes = verb[api.ReleaseTargetsRequest]{
 			},
 			Name:  func(t api.ReleaseTarget) string { return t.Name },
 			Empty: "No such nodes.",
-		})
-	},
+		}
+	}),
+}
+
+func nextTargets(in *api.ReleaseTargetsRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }

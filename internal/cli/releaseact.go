@@ -3,44 +3,31 @@ package cli
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// actOnRelease does something to a release and says how it stands then.
-func actOnRelease[Request any](a *app, cmd *cobra.Command, op api.Op[Request, api.Release], request Request) error {
-	r, err := ask(cmd.Context(), a, op, request)
-	if err != nil {
-		return err
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
-	}
+// hintRelease says how a release stands, after something was done to it.
+func hintRelease(a *app, r api.Release) error {
 	a.hint("Release %s: %s", r.ID, releaseSummary(r))
 	return nil
 }
 
-var releasePromote = verb[api.Nothing]{
+var releasePromote = verb[api.ReleaseRequest]{
 	use: "promote RELEASE", short: "Let the next wave of a release begin",
 	example: "  tutti release promote 7",
-	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		return actOnRelease(c.app, c.cmd, api.ReleasePromote, api.ReleaseRequest{Release: c.args[0]})
-	},
+	into:    func(in *api.ReleaseRequest, args []string) { in.Release = args[0] },
+	run:     shows(api.ReleasePromote, hintRelease),
 }
 
-type releasePauseInput struct{ why string }
-
-var releasePause = verb[releasePauseInput]{
+var releasePause = verb[api.ReleaseActRequest]{
 	use: "pause RELEASE", short: "Let nothing more of a release begin; what runs goes on",
 	example: "  tutti release pause 7 --why 'look at web-3 first'",
-	flags: func(f flagSet, in *releasePauseInput) {
-		f.StringVar(&in.why, "why", "", "why, for those who wonder")
+	flags: func(f flagSet, in *api.ReleaseActRequest) {
+		f.StringVar(&in.Why, "why", "", "why, for those who wonder")
 	},
-	run: func(_ context.Context, c *call, in *releasePauseInput) error {
-		return actOnRelease(c.app, c.cmd, api.ReleasePause, api.ReleaseActRequest{Release: c.args[0], Why: in.why})
-	},
+	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
+	run:  shows(api.ReleasePause, hintRelease),
 }
 
 type releaseResumeInput struct{ budget int }
@@ -53,7 +40,7 @@ because of that have their turn then.`,
 	flags: func(f flagSet, in *releaseResumeInput) {
 		f.IntVar(&in.budget, "max-failures", 0, "how many nodes may fail in all")
 	},
-	run: func(_ context.Context, c *call, in *releaseResumeInput) error {
+	run: func(ctx context.Context, c *call, in *releaseResumeInput) error {
 		request := api.ReleaseResumeRequest{Release: c.args[0]}
 		if c.changed("max-failures") {
 			if in.budget < 0 {
@@ -61,7 +48,7 @@ because of that have their turn then.`,
 			}
 			request.MaxFailures = &in.budget
 		}
-		return actOnRelease(c.app, c.cmd, api.ReleaseResume, request)
+		return showAnswer(ctx, c.app, api.ReleaseResume, request, hintRelease)
 	},
 }
 
@@ -84,19 +71,19 @@ until the release has ended; Ctrl-C leaves it ending.`,
 	run: func(ctx context.Context, c *call, in *releaseAbortInput) error {
 		in.request.Release = c.args[0]
 		if in.noWait {
-			return actOnRelease(c.app, c.cmd, api.ReleaseAbort, in.request)
+			return showAnswer(ctx, c.app, api.ReleaseAbort, in.request, hintRelease)
 		}
 		r, err := ask(ctx, c.app, api.ReleaseAbort, in.request)
 		if err != nil {
 			return err
 		}
-		return awaitRelease(c.app, ctx, r)
+		return awaitRelease(ctx, c.app, r)
 	},
 }
 
 // awaitRelease tells what happens to a release that was aborted, and returns when it has ended: it can be rolled back then. Who may abort
 // it and not see it is told how it stood.
-func awaitRelease(a *app, ctx context.Context, r api.Release) error {
+func awaitRelease(ctx context.Context, a *app, r api.Release) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -114,19 +101,16 @@ func awaitRelease(a *app, ctx context.Context, r api.Release) error {
 	return w.conclude(ended)
 }
 
-type releaseApproveInput struct{ why string }
-
-var releaseApprove = verb[releaseApproveInput]{
+var releaseApprove = verb[api.ReleaseActRequest]{
 	use: "approve RELEASE", short: "Approve a release: exactly these catalogs, nodes and waves",
 	long: `Approve a release that waits for it, with the roles that one has. The approval is of exactly these catalogs, nodes and waves. Nobody approves
 a release of their own, unless the rule that asks for it says so.`,
 	example: "  tutti release approve 7 --why 'seen with the team'",
-	flags: func(f flagSet, in *releaseApproveInput) {
-		f.StringVar(&in.why, "why", "", "for the record")
+	flags: func(f flagSet, in *api.ReleaseActRequest) {
+		f.StringVar(&in.Why, "why", "", "for the record")
 	},
-	run: func(_ context.Context, c *call, in *releaseApproveInput) error {
-		return actOnRelease(c.app, c.cmd, api.ReleaseApprove, api.ReleaseActRequest{Release: c.args[0], Why: in.why})
-	},
+	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
+	run:  shows(api.ReleaseApprove, hintRelease),
 }
 
 var releaseRefresh = verb[api.ReleaseRequest]{

@@ -22,7 +22,7 @@ var releaseWatch = verb[api.Nothing]{
 		if err != nil {
 			return err
 		}
-		return watchRelease(c.app, ctx, client, c.args[0])
+		return watchRelease(ctx, c.app, client, c.args[0])
 	},
 }
 
@@ -42,7 +42,7 @@ const fromNow = -1
 
 // watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
 // all went well.
-func watchRelease(a *app, ctx context.Context, client *api.Client, id string) error {
+func watchRelease(ctx context.Context, a *app, client *api.Client, id string) error {
 	w := watcherOfRelease(a, client, id)
 	r, err := w.followed(ctx)
 	if err != nil {

@@ -77,14 +77,9 @@ var reportShow = verb[reportShowInput]{
 		f.BoolVar(&in.all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
 	},
 	run: func(ctx context.Context, c *call, in *reportShowInput) error {
-		report, err := ask(ctx, c.app, api.ReportShow, api.ReportRequest{ID: c.args[0]})
-		if err != nil {
-			return err
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(report)
-		}
-		return printReport(c.app, report, in.all)
+		return showAnswer(ctx, c.app, api.ReportShow, api.ReportRequest{ID: c.args[0]}, func(a *app, report api.Report) error {
+			return printReport(a, report, in.all)
+		})
 	},
 }
 

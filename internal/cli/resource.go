@@ -31,7 +31,7 @@ var resourceList = verb[resourceListInput]{
 		f.BoolVar(&in.parameters, "parameters", false, "show the parameters, too")
 		addWhereFlag(f, &in.where)
 	},
-	run: func(_ context.Context, c *call, in *resourceListInput) error {
+	run: func(ctx context.Context, c *call, in *resourceListInput) error {
 		kind, title := spelled(c.args)
 		q := &pql.Query{Entity: "resources", Where: named(kind, title)}
 		columns := []string{"certname", "title", "exported", "file", "line"}
@@ -45,7 +45,7 @@ var resourceList = verb[resourceListInput]{
 		if err := onNodes(q, in.where); err != nil {
 			return err
 		}
-		return askRows(c.app, c.cmd, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
+		return askRows(ctx, c.app, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
 	},
 }
 

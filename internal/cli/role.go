@@ -126,11 +126,7 @@ var roleCreate = verb[roleCreateInput]{
 		if err != nil {
 			return err
 		}
-		role, err := ask(ctx, c.app, api.RoleCreate, api.RoleCreateRequest{Name: c.args[0], Description: in.description, Grants: grants})
-		if err != nil {
-			return err
-		}
-		return show(c.app, role, printRole)
+		return showAnswer(ctx, c.app, api.RoleCreate, api.RoleCreateRequest{Name: c.args[0], Description: in.description, Grants: grants}, printRole)
 	},
 }
 

@@ -64,12 +64,12 @@ on a node at a time: a second one waits for the first. Ctrl-C leaves the job to 
 		addOrderFlags(f, &in.o)
 		in.p.add(f.FlagSet)
 	},
-	run: func(_ context.Context, c *call, in *runCommandInput) error {
+	run: func(ctx context.Context, c *call, in *runCommandInput) error {
 		in.o.names = append(in.o.names, c.args...)
 		if in.p.noop && in.p.noNoop {
 			return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
 		}
-		return launch(c.app, c.cmd, in.o, newJob{
+		return launch(ctx, c.app, in.o, newJob{
 			does: in.p.does(), send: ordered(api.JobPuppet, in.p.make),
 		})
 	},
@@ -87,7 +87,7 @@ const exitHelp = `Exit code: 0 all succeeded, 4 some failed, 5 refused by the se
 long, 7 no right, 8 server not reachable, 130 interrupted (the job goes on).`
 
 // launch completes a job with what its flags say, and runs it.
-func launch(a *app, cmd *cobra.Command, o orderFlags, n newJob) (err error) {
+func launch(ctx context.Context, a *app, o orderFlags, n newJob) (err error) {
 	n.app, n.flags = a, o
 	if n.order, err = readOrder(a, o); err != nil {
 		return err
@@ -97,5 +97,5 @@ func launch(a *app, cmd *cobra.Command, o orderFlags, n newJob) (err error) {
 			return err
 		}
 	}
-	return n.run(cmd.Context())
+	return n.run(ctx)
 }

@@ -31,12 +31,12 @@ var scriptRun = verb[orderFlags]{
 	flags: func(f flagSet, in *orderFlags) {
 		addOrderFlags(f, in)
 	},
-	run: func(_ context.Context, c *call, in *orderFlags) error {
+	run: func(ctx context.Context, c *call, in *orderFlags) error {
 		upload, err := openLocalFile(c.app, c.args[0])
 		if err != nil {
 			return err
 		}
-		return launch(c.app, c.cmd, *in, newJob{
+		return launch(ctx, c.app, *in, newJob{
 			does: "script " + upload.name, client: upload.client, prepare: upload.send,
 			send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {
 				return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: c.args[1:]}

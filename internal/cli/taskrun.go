@@ -55,7 +55,7 @@ anything is sent.
 		if request.Params, err = given.json(); err != nil {
 			return err
 		}
-		return launch(c.app, c.cmd, in.o, newJob{
+		return launch(ctx, c.app, in.o, newJob{
 			does: "task " + t.Name,
 			send: ordered(api.JobTask, func(order api.JobOrder) api.JobTaskRequest {
 				request.JobOrder = order

@@ -36,11 +36,7 @@ may more than you at the moment that it is used.`,
 		if err != nil {
 			return err
 		}
-		issued, err := ask(ctx, c.app, api.TokenCreate, api.TokenCreateRequest{Label: c.args[0], Seconds: seconds, Roles: in.roles})
-		if err != nil {
-			return err
-		}
-		return show(c.app, issued, printToken)
+		return showAnswer(ctx, c.app, api.TokenCreate, api.TokenCreateRequest{Label: c.args[0], Seconds: seconds, Roles: in.roles}, printToken)
 	},
 }
 

@@ -19,21 +19,22 @@ var userCommand = asking{noun{
 	verbs: []declared{userList, userShow, userCreate, userEdit, userDelete, userPassword},
 }}
 
-var userList = verb[api.Nothing]{
+var userList = verb[api.PageRequest]{
 	use: "list", short: "List users with their roles",
 	example: "  tutti user list",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
 		now := time.Now()
-		next := func(after string) api.PageRequest { return api.PageRequest{After: after, Limit: 1000} }
-		return list(ctx, c.app, api.UserList, next, print.Table[api.User]{
+		return print.Table[api.User]{
 			Columns: []string{"user", "kind", "state", "roles", "last login"},
 			Row: func(u api.User) []string {
 				return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
 			},
 			Name: func(u api.User) string { return u.Name },
-		})
-	},
+		}
+	}),
 }
+
+func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 var userShow = verb[api.UserRequest]{
 	use: "show NAME", short: "Show one user",
@@ -89,11 +90,7 @@ certname: who shows that node's certificate has the roles, and there is no passw
 			}
 			request.Password = secrets[0]
 		}
-		user, err := ask(ctx, c.app, api.UserCreate, request)
-		if err != nil {
-			return err
-		}
-		return show(c.app, user, printUser)
+		return showAnswer(ctx, c.app, api.UserCreate, request, printUser)
 	},
 }
 
@@ -120,22 +117,18 @@ var userEdit = verb[userEditInput]{
 			request.Disabled = &in.disable
 		}
 		if len(in.add)+len(in.remove) > 0 {
-			roles, err := changedRoles(c.app, ctx, c.args[0], in.add, in.remove)
+			roles, err := changedRoles(ctx, c.app, c.args[0], in.add, in.remove)
 			if err != nil {
 				return err
 			}
 			request.Roles = &roles
 		}
-		user, err := ask(ctx, c.app, api.UserEdit, request)
-		if err != nil {
-			return err
-		}
-		return show(c.app, user, printUser)
+		return showAnswer(ctx, c.app, api.UserEdit, request, printUser)
 	},
 }
 
 // changedRoles is what the user's roles will be.
-func changedRoles(a *app, ctx context.Context, name string, add, remove []string) ([]string, error) {
+func changedRoles(ctx context.Context, a *app, name string, add, remove []string) ([]string, error) {
 	user, err := ask(ctx, a, api.UserShow, api.UserRequest{User: name})
 	if err != nil {
 		return nil, err
