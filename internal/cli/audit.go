@@ -10,10 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-var auditCommand = asking{noun{
-	use: "audit", short: "See who did what",
-	verbs: []declared{auditList, auditVerify, auditExport},
-}}
+var auditCommand = asking{noun{use: "audit", short: "See who did what", verbs: []declared{auditList, auditVerify, auditExport}}}
 
 type auditListInput struct {
 	request      api.AuditRequest

@@ -241,9 +241,7 @@ var backupAccept = verb[backupAcceptInput]{
 last. A backup is what helps then. If there is none, this looks whether the file is whole in itself, and lets a server use
 it. What was written last is lost; see docs/disaster.md. The server must not run.`,
 	example: "  tutti backup accept --data /var/lib/tutti",
-	flags: func(f flagSet, in *backupAcceptInput) {
-		serverFlags(f, &in.config)
-	},
+	flags:   func(f flagSet, in *backupAcceptInput) { serverFlags(f, &in.config) },
 	run: func(ctx context.Context, c *call, in *backupAcceptInput) error {
 		config, err := localServer(c, in.config)
 		if err != nil {

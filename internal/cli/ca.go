@@ -22,8 +22,7 @@ var caCommand = asking{noun{
 }}
 
 var caList = verb[api.CertificateListRequest]{
-	use: "list", short: "List certificates and requests",
-	example: "  tutti ca list\n  tutti ca list --state requested",
+	use: "list", short: "List certificates and requests", example: "  tutti ca list\n  tutti ca list --state requested",
 	flags: func(f flagSet, in *api.CertificateListRequest) {
 		f.StringVar(&in.State, "state", "", "only those that are requested, signed or revoked")
 	},
@@ -47,9 +46,8 @@ func dateOf(t *time.Time) string {
 }
 
 var caShow = verb[api.NameRequest]{
-	use: "show NAME", short: "Show one certificate or request",
-	example: "  tutti ca show web-1.example.test",
-	into:    byName,
+	use: "show NAME", short: "Show one certificate or request", example: "  tutti ca show web-1.example.test",
+	into: byName,
 	run: shows(api.CertificateShow, func(a *app, cert api.Certificate) error {
 		rows := [][]string{
 			{"Name", cert.Name},
@@ -112,9 +110,7 @@ type caSignInput struct{ all bool }
 var caSign = verb[caSignInput]{
 	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all"),
 	example: "  tutti ca sign web-1.example.test\n  tutti ca sign --all",
-	flags: func(f flagSet, in *caSignInput) {
-		f.BoolVar(&in.all, "all", false, "sign every request that waits")
-	},
+	flags:   func(f flagSet, in *caSignInput) { f.BoolVar(&in.all, "all", false, "sign every request that waits") },
 	run: func(ctx context.Context, c *call, in *caSignInput) error {
 		if in.all {
 			return signAll(ctx, c.app)

@@ -88,9 +88,7 @@ type catalogPinInput struct{ why string }
 var catalogPin = verb[catalogPinInput]{
 	use: "pin NODE --why TEXT", short: "Keep a node at the generation that it has: releases to it are refused", args: exactly(1),
 	example: "  tutti catalog pin web-1.example.test --why 'waits for the new disk'",
-	flags: func(f flagSet, in *catalogPinInput) {
-		f.StringVar(&in.why, "why", "", "why, for those who wonder")
-	},
+	flags:   func(f flagSet, in *catalogPinInput) { f.StringVar(&in.why, "why", "", "why, for those who wonder") },
 	run: func(ctx context.Context, c *call, in *catalogPinInput) error {
 		client, err := c.client()
 		if err != nil {
@@ -105,8 +103,7 @@ var catalogPin = verb[catalogPinInput]{
 }
 
 var catalogUnpin = verb[api.Nothing]{
-	use: "unpin NODE", short: "Let releases reach a node again",
-	example: "  tutti catalog unpin web-1.example.test",
+	use: "unpin NODE", short: "Let releases reach a node again", example: "  tutti catalog unpin web-1.example.test",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		_, err := ask(ctx, c.app, api.NodeUnpin, api.NameRequest{Name: c.args[0]})
 		return err

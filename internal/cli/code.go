@@ -121,8 +121,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source source, 
 }
 
 var codeList = verb[api.Nothing]{
-	use: "list", short: "List environments and their versions",
-	example: "  tutti code list",
+	use: "list", short: "List environments and their versions", example: "  tutti code list",
 	run: lists(api.EnvironmentList, func(*api.Nothing) print.Table[api.Version] {
 		return versionTable("No environments. `tutti code deploy production DIR` makes one.")
 	}),

@@ -10,10 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-var commandCommand = asking{noun{
-	use: "command", short: "Run commands on nodes",
-	verbs: []declared{commandRun},
-}}
+var commandCommand = asking{noun{use: "command", short: "Run commands on nodes", verbs: []declared{commandRun}}}
 
 var commandRun = verb[orderFlags]{
 	use: "run COMMAND", short: "Run a command on nodes", args: oneCommand,
@@ -29,9 +26,7 @@ not put secrets into it. A task takes secrets as sensitive parameters.
 	example: `  tutti command run uptime --targets web-1.example.test,web-2.example.test
   tutti command run 'systemctl is-active nginx' --group 'Web servers' --concurrency 50
   tutti command run 'df -h /' --all -o json`,
-	flags: func(f flagSet, in *orderFlags) {
-		addOrderFlags(f, in)
-	},
+	flags: addOrderFlags,
 	run: func(ctx context.Context, c *call, in *orderFlags) error {
 		return launch(ctx, c.app, *in, newJob{
 			does: "command " + print.Shortened(print.OneLine(c.args[0]), 60),

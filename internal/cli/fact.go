@@ -73,9 +73,7 @@ type factValuesInput struct{ where string }
 var factValues = verb[factValuesInput]{
 	use: "values PATH", short: "Say which values a fact has, and how many nodes have each",
 	example: "  tutti fact values kernel\n  tutti fact values os.release.major --where 'facts.os.family = \"Debian\"'\n  tutti fact values 'processors.models[0]' -o csv",
-	flags: func(f flagSet, in *factValuesInput) {
-		addWhereFlag(f, &in.where)
-	},
+	flags:   func(f flagSet, in *factValuesInput) { addWhereFlag(f, &in.where) },
 	run: func(ctx context.Context, c *call, in *factValuesInput) error {
 		steps := facts.PathSteps(c.args[0])
 		if len(steps) == 0 || facts.PathText(steps...) == "" {

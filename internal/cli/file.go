@@ -9,10 +9,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-var fileCommand = asking{noun{
-	use: "file", short: "Send files to nodes",
-	verbs: []declared{fileSend},
-}}
+var fileCommand = asking{noun{use: "file", short: "Send files to nodes", verbs: []declared{fileSend}}}
 
 var fileSend = verb[orderFlags]{
 	use: "send FILE DESTINATION", short: "Put a file on nodes",
@@ -24,9 +21,7 @@ What stands there is replaced. The node checks the file's SHA-256 before.
 ` + exitHelp,
 	example: `  tutti file send ./hosts.allow /etc/hosts.allow --group 'Web servers'
   tutti file send ./logo.png /srv/www/ --targets web-1.example.test,web-2.example.test`,
-	flags: func(f flagSet, in *orderFlags) {
-		addOrderFlags(f, in)
-	},
+	flags: addOrderFlags,
 	run: func(ctx context.Context, c *call, in *orderFlags) error {
 		if !absolute(c.args[1]) {
 			return usageError{fault.New(fault.Invalid, "the destination must be an absolute path on the node, such as /etc/motd, not %.200q", c.args[1])}

@@ -20,8 +20,7 @@ var groupCommand = asking{noun{
 }}
 
 var groupList = verb[api.Nothing]{
-	use: "list", short: "List groups as a tree",
-	example: "  tutti group list\n  tutti group list -o json",
+	use: "list", short: "List groups as a tree", example: "  tutti group list\n  tutti group list -o json",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		groups, err := allGroups(ctx, c.app)
 		if err != nil {
@@ -178,11 +177,8 @@ func sorted[V any](values map[string]V) []string {
 }
 
 var groupDelete = verb[api.GroupDeleteRequest]{
-	use: "delete GROUP", short: "Delete a group that has no others below it",
-	example:  "  tutti group delete 'Web servers'",
+	use: "delete GROUP", short: "Delete a group that has no others below it", example: "  tutti group delete 'Web servers'",
 	complete: completeGroup,
 	into:     func(in *api.GroupDeleteRequest, args []string) { in.Group = args[0] },
-	run: does(api.GroupDelete, func(in *api.GroupDeleteRequest) string {
-		return fmt.Sprintf("Group %q is deleted", in.Group)
-	}),
+	run:      does(api.GroupDelete, func(in *api.GroupDeleteRequest) string { return fmt.Sprintf("Group %q is deleted", in.Group) }),
 }

@@ -156,9 +156,7 @@ not and parentheses. Keys with other characters than letters, digits, _ and - ar
 	example: `  tutti group create 'Web servers' --rule 'trusted.extensions.pp_role = "web"' --class apache --param apache::default_vhost=false
   tutti group create Canaries --environment test --environment-group --pin web-1.example.test,web-2.example.test
   tutti group create 'Big Debian' --parent Debian --rule 'facts.processors.count >= 16 and not facts.is_virtual = true' --variable tier=gold`,
-	flags: func(f flagSet, in *groupFlags) {
-		in.add(f)
-	},
+	flags: func(f flagSet, in *groupFlags) { in.add(f) },
 	run: func(ctx context.Context, c *call, in *groupFlags) error {
 		spec := api.GroupSpec{Name: c.args[0]}
 		if err := in.change(c.changed, &spec); err != nil {

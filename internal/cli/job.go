@@ -112,8 +112,7 @@ var jobShow = verb[jobShowInput]{
 	use: "show JOB", short: "Show a job and its runs", args: oneJob,
 	long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
-	example:  "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
-	complete: completeJob(false),
+	example: "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json", complete: completeJob(false),
 	flags: func(f flagSet, in *jobShowInput) {
 		f.StringVar(&in.state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
 		f.offers("runs", append([]string{"all", "final", "failing"}, stateOrder...)...)

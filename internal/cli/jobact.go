@@ -21,8 +21,7 @@ printed at once.
 Of Puppet runs it shows what happens while it happens, on standard error; --events=false leaves that out.
 
 ` + exitHelp,
-	example:  "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
-	complete: completeJob(true),
+	example: "  tutti job watch 12\n  tutti job watch 12 -o jsonl", complete: completeJob(true),
 	flags: func(f flagSet, in *jobWatchInput) {
 		f.BoolVar(&in.events, "events", true, "show what happens in Puppet runs while it happens")
 	},
@@ -45,11 +44,8 @@ var jobStop = verb[jobStopInput]{
 	use: "stop JOB", short: "Begin no more runs of a job", args: oneJob,
 	long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
 agent can do that. A job that is over stays as it is.`,
-	example:  "  tutti job stop 12\n  tutti job stop 12 --kill",
-	complete: completeJob(true),
-	flags: func(f flagSet, in *jobStopInput) {
-		f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too")
-	},
+	example: "  tutti job stop 12\n  tutti job stop 12 --kill", complete: completeJob(true),
+	flags: func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
 	run: func(ctx context.Context, c *call, in *jobStopInput) error {
 		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(a *app, job api.Job) error {
 			_, err := fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))

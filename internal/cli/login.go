@@ -133,8 +133,7 @@ func printToken(a *app, issued api.IssuedToken) error {
 }
 
 var logoutCommand = asking{verb[api.Nothing]{
-	use: "logout", short: "Log out: revoke the token of the login and remove it",
-	example: "  tutti logout",
+	use: "logout", short: "Log out: revoke the token of the login and remove it", example: "  tutti logout",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		config, err := c.serverConfig()
 		if err != nil {
@@ -170,8 +169,7 @@ var logoutCommand = asking{verb[api.Nothing]{
 }}
 
 var whoamiCommand = asking{verb[api.Nothing]{
-	use: "whoami", short: "Show who you are to the server, and what you may do",
-	example: "  tutti whoami\n  tutti whoami -o name",
+	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		session, err := ask(ctx, c.app, api.SessionShow, api.Nothing{})
 		switch {

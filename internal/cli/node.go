@@ -113,9 +113,8 @@ func compileErrorOf(n api.Node) string {
 }
 
 var nodeShow = verb[api.NameRequest]{
-	use: "show NODE", short: "Show one node",
-	example: "  tutti node show web-1.example.test",
-	into:    byName,
+	use: "show NODE", short: "Show one node", example: "  tutti node show web-1.example.test",
+	into: byName,
 	run: shows(api.NodeShow, inRows(func(node api.Node) [][]string {
 		now := time.Now()
 		return [][]string{

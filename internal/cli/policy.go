@@ -45,17 +45,15 @@ func effectText(effect, role string, authorMay bool) string {
 }
 
 var policyList = verb[api.Nothing]{
-	use: "list", short: "List the policies",
-	example: "  tutti policy list",
+	use: "list", short: "List the policies", example: "  tutti policy list",
 	run: lists(api.PolicyList, func(*api.Nothing) print.Table[api.Policy] {
 		return policyTable("No policies: every change may be released by who has the permission.", time.Now())
 	}),
 }
 
 var policyShow = verb[api.PolicyNameRequest]{
-	use: "show POLICY", short: "Show a policy",
-	example: "  tutti policy show no-user-removal",
-	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	use: "show POLICY", short: "Show a policy", example: "  tutti policy show no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
 	run: shows(api.PolicyShow, inRows(func(p api.Policy) [][]string {
 		return [][]string{
 			{"Policy", p.Name},
@@ -118,21 +116,17 @@ var policySet = verb[api.PolicyDefinition]{
 }
 
 var policyRemove = verb[api.PolicyNameRequest]{
-	use: "remove POLICY", short: "Remove a policy; its versions stay",
-	example: "  tutti policy remove no-user-removal",
-	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	use: "remove POLICY", short: "Remove a policy; its versions stay", example: "  tutti policy remove no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
 	run: shows(api.PolicyRemove, inHint(func(p api.Policy) string {
 		return fmt.Sprintf("Policy %s does not hold any more", p.Name)
 	})),
 }
 
 var policyHistory = verb[api.PolicyNameRequest]{
-	use: "history POLICY", short: "List every version of a policy, newest first",
-	example: "  tutti policy history no-user-removal",
-	into:    func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
-	run: lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] {
-		return policyTable("", time.Now())
-	}),
+	use: "history POLICY", short: "List every version of a policy, newest first", example: "  tutti policy history no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run:  lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] { return policyTable("", time.Now()) }),
 }
 
 type policyTestInput struct {

@@ -52,8 +52,7 @@ func timeIn(t time.Time, zone string) string {
 }
 
 var freezeList = verb[api.Nothing]{
-	use: "list", short: "List the freezes, and which hold now",
-	example: "  tutti policy freeze list",
+	use: "list", short: "List the freezes, and which hold now", example: "  tutti policy freeze list",
 	run: lists(api.FreezeList, func(*api.Nothing) print.Table[api.Freeze] {
 		return freezeTable("No freezes: releases begin at any time.", time.Now())
 	}),
@@ -119,19 +118,15 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 }
 
 var freezeRemove = verb[api.FreezeNameRequest]{
-	use: "remove FREEZE", short: "End a freeze; its versions stay",
-	example: "  tutti policy freeze remove christmas",
-	into:    func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	use: "remove FREEZE", short: "End a freeze; its versions stay", example: "  tutti policy freeze remove christmas",
+	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
 	run: shows(api.FreezeRemove, inHint(func(f api.Freeze) string {
 		return fmt.Sprintf("Freeze %s does not hold any more", f.Name)
 	})),
 }
 
 var freezeHistory = verb[api.FreezeNameRequest]{
-	use: "history FREEZE", short: "List every version of a freeze, newest first",
-	example: "  tutti policy freeze history christmas",
-	into:    func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
-	run: lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] {
-		return freezeTable("", time.Now())
-	}),
+	use: "history FREEZE", short: "List every version of a freeze, newest first", example: "  tutti policy freeze history christmas",
+	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run:  lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] { return freezeTable("", time.Now()) }),
 }

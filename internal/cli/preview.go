@@ -120,9 +120,7 @@ at the beginning name changes for preview ack, comment and nodes. While a previe
 
 ` + previewExits,
 	example: "  tutti preview show 3\n  tutti preview show 3 --details\n  tutti preview show 3 --junit > preview.xml",
-	flags: func(f flagSet, in *previewPrinting) {
-		in.flags(f)
-	},
+	flags:   func(f flagSet, in *previewPrinting) { in.flags(f) },
 	run: func(ctx context.Context, c *call, in *previewPrinting) error {
 		client, err := c.client()
 		if err == nil {
@@ -138,8 +136,7 @@ at the beginning name changes for preview ack, comment and nodes. While a previe
 type previewDiffInput struct{ order, noise bool }
 
 var previewDiff = verb[previewDiffInput]{
-	use: "diff PREVIEW NODE", short: "Print all that a preview changes for one node",
-	example: "  tutti preview diff 3 web-1.example.test",
+	use: "diff PREVIEW NODE", short: "Print all that a preview changes for one node", example: "  tutti preview diff 3 web-1.example.test",
 	flags: func(f flagSet, in *previewDiffInput) {
 		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
 		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
@@ -212,8 +209,7 @@ func shareNote(n api.PreviewNode) string {
 }
 
 var previewList = verb[api.PreviewListRequest]{
-	use: "list", short: "List previews, newest first",
-	example: "  tutti preview list --environment production",
+	use: "list", short: "List previews, newest first", example: "  tutti preview list --environment production",
 	flags: func(f flagSet, in *api.PreviewListRequest) {
 		f.StringVar(&in.Environment, "environment", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "compiling, ready or cancelled")
@@ -300,9 +296,8 @@ func sayOnPreview(ctx context.Context, a *app, args []string, request *api.Previ
 }
 
 var previewCancel = verb[api.PreviewRequest]{
-	use: "cancel PREVIEW", short: "Stop working on a preview",
-	example: "  tutti preview cancel 3",
-	into:    func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
+	use: "cancel PREVIEW", short: "Stop working on a preview", example: "  tutti preview cancel 3",
+	into: func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
 	run: shows(api.PreviewCancel, inHint(func(p api.Preview) string {
 		return fmt.Sprintf("Preview %s is %s", p.ID, p.State)
 	})),

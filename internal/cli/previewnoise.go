@@ -65,8 +65,7 @@ func resourceText(n api.Noise) string {
 }
 
 var noiseList = verb[api.Nothing]{
-	use: "list", short: "List the rules that hide changes",
-	example: "  tutti preview noise list",
+	use: "list", short: "List the rules that hide changes", example: "  tutti preview noise list",
 	run: lists(api.NoiseList, func(*api.Nothing) print.Table[api.NoiseRule] {
 		return noiseTable("No noise rules: previews show every change.", time.Now())
 	}),
@@ -104,19 +103,14 @@ func printNoise(a *app, r api.NoiseRule) error {
 }
 
 var noiseRemove = verb[api.NoiseRequest]{
-	use: "remove RULE", short: "Show again what a rule hides",
-	example: "  tutti preview noise remove motd",
-	into:    func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
-	run:     shows(api.NoiseRemove, printNoise),
+	use: "remove RULE", short: "Show again what a rule hides", example: "  tutti preview noise remove motd",
+	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] }, run: shows(api.NoiseRemove, printNoise),
 }
 
 var noiseHistory = verb[api.NoiseRequest]{
-	use: "history RULE", short: "List every version of a rule, newest first",
-	example: "  tutti preview noise history motd",
-	into:    func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
-	run: lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] {
-		return noiseTable("", time.Now())
-	}),
+	use: "history RULE", short: "List every version of a rule, newest first", example: "  tutti preview noise history motd",
+	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run:  lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] { return noiseTable("", time.Now()) }),
 }
 
 var noiseSuggest = verb[api.NoiseSuggestRequest]{

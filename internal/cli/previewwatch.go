@@ -16,9 +16,7 @@ are found, the first of them before all nodes are known. Ctrl-C leaves the previ
 
 ` + previewExits,
 	example: "  tutti preview watch 3",
-	flags: func(f flagSet, in *previewPrinting) {
-		in.flags(f)
-	},
+	flags:   func(f flagSet, in *previewPrinting) { in.flags(f) },
 	run: func(ctx context.Context, c *call, in *previewPrinting) error {
 		client, err := c.client()
 		if err == nil {

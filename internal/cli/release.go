@@ -206,8 +206,7 @@ func printPlan(a *app, p api.ReleaseReport, say func(format string, args ...any)
 const namedAtMost = 10
 
 var releaseList = verb[api.ReleaseListRequest]{
-	use: "list", short: "List releases, newest first",
-	example: "  tutti release list --state running",
+	use: "list", short: "List releases, newest first", example: "  tutti release list --state running",
 	flags: func(f flagSet, in *api.ReleaseListRequest) {
 		f.StringVar(&in.Environment, "environment", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
@@ -265,10 +264,8 @@ func releaseCounts(counts map[string]int) string {
 }
 
 var releaseShow = verb[api.ReleaseShowRequest]{
-	use: "show RELEASE", short: "Show a release, its waves, and what happened in it",
-	example: "  tutti release show 7",
-	into:    func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] },
-	run:     shows(api.ReleaseShow, printReleaseReport),
+	use: "show RELEASE", short: "Show a release, its waves, and what happened in it", example: "  tutti release show 7",
+	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, printReleaseReport),
 }
 
 func printReleaseReport(a *app, r api.ReleaseReport) error {

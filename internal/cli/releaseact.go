@@ -14,10 +14,8 @@ func hintRelease(a *app, r api.Release) error {
 }
 
 var releasePromote = verb[api.ReleaseRequest]{
-	use: "promote RELEASE", short: "Let the next wave of a release begin",
-	example: "  tutti release promote 7",
-	into:    func(in *api.ReleaseRequest, args []string) { in.Release = args[0] },
-	run:     shows(api.ReleasePromote, hintRelease),
+	use: "promote RELEASE", short: "Let the next wave of a release begin", example: "  tutti release promote 7",
+	into: func(in *api.ReleaseRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleasePromote, hintRelease),
 }
 
 var releasePause = verb[api.ReleaseActRequest]{
@@ -26,8 +24,7 @@ var releasePause = verb[api.ReleaseActRequest]{
 	flags: func(f flagSet, in *api.ReleaseActRequest) {
 		f.StringVar(&in.Why, "why", "", "why, for those who wonder")
 	},
-	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
-	run:  shows(api.ReleasePause, hintRelease),
+	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleasePause, hintRelease),
 }
 
 type releaseResumeInput struct{ budget int }
@@ -106,11 +103,8 @@ var releaseApprove = verb[api.ReleaseActRequest]{
 	long: `Approve a release that waits for it, with the roles that one has. The approval is of exactly these catalogs, nodes and waves. Nobody approves
 a release of their own, unless the rule that asks for it says so.`,
 	example: "  tutti release approve 7 --why 'seen with the team'",
-	flags: func(f flagSet, in *api.ReleaseActRequest) {
-		f.StringVar(&in.Why, "why", "", "for the record")
-	},
-	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
-	run:  shows(api.ReleaseApprove, hintRelease),
+	flags:   func(f flagSet, in *api.ReleaseActRequest) { f.StringVar(&in.Why, "why", "", "for the record") },
+	into:    func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseApprove, hintRelease),
 }
 
 var releaseRefresh = verb[api.ReleaseRequest]{

@@ -12,10 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-var reportCommand = asking{noun{
-	use: "report", short: "See what runs did",
-	verbs: []declared{reportList, reportShow},
-}}
+var reportCommand = asking{noun{use: "report", short: "See what runs did", verbs: []declared{reportList, reportShow}}}
 
 var reportList = verb[api.ReportListRequest]{
 	use: "list", short: "List runs, newest first",

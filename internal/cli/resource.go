@@ -99,9 +99,7 @@ of the type is listed with the number of its variants.`,
 	example: `  tutti resource variants Service nginx
   tutti resource variants File /etc/ssh/sshd_config --where 'facts.os.family = "Debian"'
   tutti resource variants Package -o csv`,
-	flags: func(f flagSet, in *api.ResourceVariantsRequest) {
-		addWhereFlag(f, &in.Where)
-	},
+	flags: func(f flagSet, in *api.ResourceVariantsRequest) { addWhereFlag(f, &in.Where) },
 	run: func(ctx context.Context, c *call, in *api.ResourceVariantsRequest) error {
 		in.Type, in.Title = spelled(c.args)
 		if _, err := readCondition(in.Where); err != nil {

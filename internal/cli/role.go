@@ -73,8 +73,7 @@ func grantText(g fleet.Grant) string {
 }
 
 var roleList = verb[api.Nothing]{
-	use: "list", short: "List roles",
-	example: "  tutti role list",
+	use: "list", short: "List roles", example: "  tutti role list",
 	run: lists(api.RoleList, func(*api.Nothing) print.Table[api.Role] {
 		return print.Table[api.Role]{
 			Columns: []string{"role", "made by", "grants", "description"},
@@ -91,10 +90,8 @@ var roleList = verb[api.Nothing]{
 }
 
 var roleShow = verb[api.RoleRequest]{
-	use: "show ROLE", short: "Show what a role allows",
-	example: "  tutti role show operator",
-	into:    func(in *api.RoleRequest, args []string) { in.Role = args[0] },
-	run:     shows(api.RoleShow, printRole),
+	use: "show ROLE", short: "Show what a role allows", example: "  tutti role show operator",
+	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] }, run: shows(api.RoleShow, printRole),
 }
 
 func printRole(a *app, r api.Role) error {
@@ -166,10 +163,7 @@ var roleEdit = verb[roleEditInput]{
 }
 
 var roleDelete = verb[api.RoleRequest]{
-	use: "delete ROLE", short: "Delete a role that nobody has",
-	example: "  tutti role delete web-team",
-	into:    func(in *api.RoleRequest, args []string) { in.Role = args[0] },
-	run: does(api.RoleDelete, func(in *api.RoleRequest) string {
-		return fmt.Sprintf("Role %s is deleted", in.Role)
-	}),
+	use: "delete ROLE", short: "Delete a role that nobody has", example: "  tutti role delete web-team",
+	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run:  does(api.RoleDelete, func(in *api.RoleRequest) string { return fmt.Sprintf("Role %s is deleted", in.Role) }),
 }

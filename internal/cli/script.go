@@ -14,10 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-var scriptCommand = asking{noun{
-	use: "script", short: "Run scripts on nodes",
-	verbs: []declared{scriptRun},
-}}
+var scriptCommand = asking{noun{use: "script", short: "Run scripts on nodes", verbs: []declared{scriptRun}}}
 
 var scriptRun = verb[orderFlags]{
 	use: "run FILE [ARGUMENT]...", short: "Run a script of yours on nodes", args: atLeastOne("which script?"),
@@ -28,9 +25,7 @@ var scriptRun = verb[orderFlags]{
 ` + exitHelp,
 	example: `  tutti script run ./mend.sh --targets web-1.example.test
   tutti script run ./rotate.rb --where 'facts.role = "log"' -- --keep 7`,
-	flags: func(f flagSet, in *orderFlags) {
-		addOrderFlags(f, in)
-	},
+	flags: addOrderFlags,
 	run: func(ctx context.Context, c *call, in *orderFlags) error {
 		upload, err := openLocalFile(c.app, c.args[0])
 		if err != nil {

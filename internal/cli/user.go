@@ -20,8 +20,7 @@ var userCommand = asking{noun{
 }}
 
 var userList = verb[api.PageRequest]{
-	use: "list", short: "List users with their roles",
-	example: "  tutti user list",
+	use: "list", short: "List users with their roles", example: "  tutti user list",
 	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
 		now := time.Now()
 		return print.Table[api.User]{
@@ -37,10 +36,8 @@ var userList = verb[api.PageRequest]{
 func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 var userShow = verb[api.UserRequest]{
-	use: "show NAME", short: "Show one user",
-	example: "  tutti user show ann",
-	into:    func(in *api.UserRequest, args []string) { in.User = args[0] },
-	run:     shows(api.UserShow, printUser),
+	use: "show NAME", short: "Show one user", example: "  tutti user show ann",
+	into: func(in *api.UserRequest, args []string) { in.User = args[0] }, run: shows(api.UserShow, printUser),
 }
 
 func printUser(a *app, u api.User) error {
@@ -143,12 +140,9 @@ func changedRoles(ctx context.Context, a *app, name string, add, remove []string
 }
 
 var userDelete = verb[api.UserRequest]{
-	use: "delete NAME", short: "Delete a user and its tokens",
-	example: "  tutti user delete ann",
-	into:    func(in *api.UserRequest, args []string) { in.User = args[0] },
-	run: does(api.UserDelete, func(in *api.UserRequest) string {
-		return fmt.Sprintf("User %s is deleted", in.User)
-	}),
+	use: "delete NAME", short: "Delete a user and its tokens", example: "  tutti user delete ann",
+	into: func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run:  does(api.UserDelete, func(in *api.UserRequest) string { return fmt.Sprintf("User %s is deleted", in.User) }),
 }
 
 type userPasswordInput struct{ stdin bool }
