@@ -46,14 +46,24 @@ func agentConfig(a *app, named string, flags *pflag.FlagSet) (agent.Config, erro
 	return config, config.Check()
 }
 
+// localAgent is the settings of this node's agent, for a command with addAgentFlags.
+func localAgent(c *call, path string) (agent.Config, error) {
+	if err := checkTextOrJSON(c.app); err != nil {
+		return agent.Config{}, err
+	}
+	return agentConfig(c.app, path, c.cmd.Flags())
+}
+
 // addDirFlag is on every command that reads the agent's settings, or writes them.
 func addDirFlag(f flagSet) {
 	f.String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
 }
 
-// addConfigFlags let a command find the settings without changing them.
-func addConfigFlags(f flagSet, path *string) {
+// addAgentFlags let a command find this node's agent and say how it stands, in two forms.
+func addAgentFlags(f flagSet, path *string) {
 	addDirFlag(f)
+	addTextOrJSON(f)
+	f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
 	f.StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
 }
 

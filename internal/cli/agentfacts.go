@@ -24,17 +24,12 @@ them, and when they are submitted next. With --now they are resolved and submitt
 has taken them, or with exit code 8 when none has in the time of --wait. It must be asked by the user that the agent runs as.`,
 	example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
 	flags: func(f flagSet, in *agentFactsInput) {
-		addConfigFlags(f, &in.path)
+		addAgentFlags(f, &in.path)
 		f.BoolVar(&in.now, "now", false, "submit the facts now, and wait until a server has taken them")
 		f.DurationVar(&in.wait, "wait", 5*time.Minute, "how long to wait for that")
-		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-		addTextOrJSON(f)
 	},
 	run: func(ctx context.Context, c *call, in *agentFactsInput) error {
-		if err := checkTextOrJSON(c.app); err != nil {
-			return err
-		}
-		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		config, err := localAgent(c, in.path)
 		if err != nil {
 			return err
 		}
@@ -45,10 +40,7 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(status.Facts)
-		}
-		return c.printer().Rows(nil, factsRows(status.Facts, time.Now()))
+		return show(c.app, status.Facts, inRows(func(f agent.FactsStatus) [][]string { return factsRows(f, time.Now()) }))
 	},
 }
 

@@ -65,17 +65,18 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(result)
-		}
-		if result.Before {
-			c.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))
-		} else {
-			c.say(string(result.Name) + " has joined " + result.Server + "; its certificate is good until " + result.Expires.Format(time.DateOnly))
-		}
-		c.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", result.Dir), withDir("tutti agent install", result.Dir))
-		return nil
+		return show(c.app, result, printJoined)
 	},
+}
+
+func printJoined(a *app, j agent.Joined) error {
+	before := ""
+	if j.Before {
+		before = " before"
+	}
+	a.say(string(j.Name) + " has joined " + j.Server + before + "; its certificate is good until " + j.Expires.Format(time.DateOnly))
+	a.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", j.Dir), withDir("tutti agent install", j.Dir))
+	return nil
 }
 
 func joinNode(a *app, cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {

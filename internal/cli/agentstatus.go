@@ -22,16 +22,11 @@ var agentStatus = verb[agentStatusInput]{
 user that the agent runs as. With --wait it waits until the agent is connected; exit code 8 says that it is not by then.`,
 	example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
 	flags: func(f flagSet, in *agentStatusInput) {
-		addConfigFlags(f, &in.path)
+		addAgentFlags(f, &in.path)
 		f.DurationVar(&in.wait, "wait", 0, "how long to wait until the agent is connected")
-		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-		addTextOrJSON(f)
 	},
 	run: func(ctx context.Context, c *call, in *agentStatusInput) error {
-		if err := checkTextOrJSON(c.app); err != nil {
-			return err
-		}
-		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		config, err := localAgent(c, in.path)
 		if err != nil {
 			return err
 		}
@@ -39,11 +34,7 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			err = c.printer().JSON(status)
-		} else {
-			err = c.printer().Rows(nil, statusRows(status, time.Now()))
-		}
+		err = show(c.app, status, inRows(statusRows))
 		if err == nil && in.wait > 0 && !status.Connection.Connected {
 			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", in.wait), Err: api.ErrUnreachable}
 		}
@@ -69,8 +60,8 @@ func awaitAgent(ctx context.Context, data string, limit time.Duration) (agent.St
 	}
 }
 
-func statusRows(s agent.Status, now time.Time) [][]string {
-	c, t := s.Connection, s.Transactions
+func statusRows(s agent.Status) [][]string {
+	c, t, now := s.Connection, s.Transactions, time.Now()
 	rows := [][]string{
 		{"Node", s.Name},
 		{"Agent", fmt.Sprintf("%s, process %d, started %s", s.Version, s.Process, print.Ago(s.Started, now))},
@@ -107,34 +98,29 @@ directory and its room, the policy, puppet, and the agent itself, and say how to
 Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a server cannot be reached.`,
 	example: "  tutti agent doctor\n  tutti agent doctor -o json",
 	flags: func(f flagSet, in *agentDoctorInput) {
-		addConfigFlags(f, &in.path)
-		f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-		addTextOrJSON(f)
+		addAgentFlags(f, &in.path)
 	},
 	run: func(ctx context.Context, c *call, in *agentDoctorInput) error {
-		if err := checkTextOrJSON(c.app); err != nil {
-			return err
-		}
-		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		config, err := localAgent(c, in.path)
 		if err != nil {
 			return err
 		}
 		findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(ctx)
-		if c.printer().AsJSON() {
-			err = c.printer().JSON(map[string]any{"checks": findings})
-		} else {
-			err = printFindings(c.app, findings)
-		}
-		if err != nil {
+		if err := show(c.app, examined{findings}, printFindings); err != nil {
 			return err
 		}
 		return verdict(findings)
 	},
 }
 
+// examined is what the doctor found.
+type examined struct {
+	Checks []agent.Finding `json:"checks"`
+}
+
 // printFindings prints a line for each, and below it how to mend what is not good.
-func printFindings(a *app, findings []agent.Finding) error {
-	for _, f := range findings {
+func printFindings(a *app, e examined) error {
+	for _, f := range e.Checks {
 		text := fmt.Sprintf("%-8s %s: %s\n", f.State, f.Check, f.Found)
 		if f.Mend != "" {
 			text += fmt.Sprintf("         → %s\n", f.Mend)

@@ -42,7 +42,7 @@ var appList = verb[api.AppListRequest]{
 				return []string{p.Name, p.Environment, fmt.Sprint(len(p.Components)), fmt.Sprint(len(p.Nodes)), fmt.Sprint(len(p.Problems))}
 			},
 			Name:  func(p api.App) string { return p.Name },
-			Empty: "No catalog declares an application; `tutti app module DIR` writes the module that does.",
+			Empty: noApps,
 		})
 	},
 }
@@ -72,15 +72,18 @@ those that it needs, with what it produces (+) and consumes (-).`,
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(apps)
-		}
-		if len(apps) == 0 {
-			c.hint("No catalog declares an application; `tutti app module DIR` writes the module that does.")
-		}
-		_, err = fmt.Fprint(c.system.Out, appsText(apps))
-		return err
+		return show(c.app, apps, printApps)
 	},
+}
+
+// noApps is said when there are none.
+const noApps = "No catalog declares an application; `tutti app module DIR` writes the module that does."
+
+func printApps(a *app, apps []api.App) error {
+	if len(apps) == 0 {
+		a.hint(noApps)
+	}
+	return a.print(appsText(apps))
 }
 
 // appsText is applications by their models, as people read them.
@@ -160,15 +163,15 @@ type from each other share them, and do not wait for one another.`,
 		if err != nil {
 			return wrongInput(err)
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(graph)
-		}
-		if len(graph.Layers)+len(graph.Cycle) == 0 {
-			c.hint("No node waits for another one.")
-		}
-		_, err = fmt.Fprint(c.system.Out, graphText(graph))
-		return err
+		return show(c.app, graph, printGraph)
 	},
+}
+
+func printGraph(a *app, graph api.NodeGraph) error {
+	if len(graph.Layers)+len(graph.Cycle) == 0 {
+		a.hint("No node waits for another one.")
+	}
+	return a.print(graphText(graph))
 }
 
 // graphText draws layers, and under each node whom it waits for.

@@ -52,23 +52,22 @@ whether the log still has that line.`,
 				return err
 			}
 		}
-		return printVerification(c.app, found)
+		if err := show(c.app, found, printVerification); err != nil {
+			return err
+		}
+		if !found.Whole {
+			return jobOutcome{code: exitSomeFailed, text: "the audit log is not what was recorded: " + found.Problem}
+		}
+		return nil
 	},
 }
 
 func printVerification(a *app, found api.AuditVerification) error {
-	if a.printer().AsJSON() {
-		if err := a.printer().JSON(found); err != nil {
-			return err
-		}
-	} else if found.Whole {
+	if found.Whole {
 		a.say(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First, found.Last, found.Heads, found.SignedThrough))
 		if found.Lines > 0 {
 			a.hint("to know this state again: --known %d:%s", found.Last, found.Digest)
 		}
-	}
-	if !found.Whole {
-		return jobOutcome{code: exitSomeFailed, text: "the audit log is not what was recorded: " + found.Problem}
 	}
 	return nil
 }

@@ -27,16 +27,11 @@ Counted are the resources that an agent applies, without stages and classes.`,
 		f.StringVar(&in.Version, "version", "", "of this version of the code only, or of those that begin so")
 		f.BoolVar(&in.Warned, "warned", false, "also those that were given with a warning")
 	},
-	run: func(ctx context.Context, c *call, in *api.CatalogLossRequest) error {
-		list, err := ask(ctx, c.app, api.CatalogLosses, *in)
-		if err != nil {
-			return wrongInput(err)
-		}
-		return print.List(c.printer(), list.Items, lossTable(time.Now()))
-	},
+	run: given(lists(api.CatalogLosses, lossTable)),
 }
 
-func lossTable(now time.Time) print.Table[api.CatalogLoss] {
+func lossTable(*api.CatalogLossRequest) print.Table[api.CatalogLoss] {
+	now := time.Now()
 	return print.Table[api.CatalogLoss]{
 		Columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
 		Row: func(l api.CatalogLoss) []string {
@@ -77,13 +72,12 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 		if err != nil {
 			return wrongInput(err)
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(let)
-		}
-		for _, node := range let.Nodes {
-			c.hint("%s may have its newest catalog", node)
-		}
-		return nil
+		return show(c.app, let, func(a *app, let api.CatalogLet) error {
+			for _, node := range let.Nodes {
+				a.hint("%s may have its newest catalog", node)
+			}
+			return nil
+		})
 	},
 }
 

@@ -69,19 +69,13 @@ func unset(word string) string {
 }
 
 func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
-	answer, err := ask(ctx, a, op, request)
-	if err != nil {
-		return wrongInput(err)
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(answer)
-	}
-	set := "set to " + word
-	if word == "unset" {
-		set = "taken away"
-	}
-	a.hint("The mode is %s; %s in another mode than before", set, areOrIs(answer.Switched))
-	return nil
+	return wrongInput(showAnswer(ctx, a, op, request, inHint(func(m api.ModeSwitched) string {
+		set := "set to " + word
+		if word == "unset" {
+			set = "taken away"
+		}
+		return fmt.Sprintf("The mode is %s; %s in another mode than before", set, areOrIs(m.Switched))
+	})))
 }
 
 // areOrIs counts nodes, with the verb.
@@ -93,16 +87,10 @@ func areOrIs(n int) string {
 }
 
 func showMode(ctx context.Context, a *app, node string) error {
-	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
-	if err != nil {
-		return err
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(d)
-	}
-	a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
-	_, err = fmt.Fprintln(a.system.Out, d.Mode)
-	return err
+	return showAnswer(ctx, a, api.NodeDelivery, api.NameRequest{Name: node}, func(a *app, d api.Delivery) error {
+		a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
+		return a.sayf("%s", d.Mode)
+	})
 }
 
 // modeFrom says what a mode comes from.

@@ -33,21 +33,15 @@ with a warning, count for nothing.`,
 		f.BoolVar(&in.exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
 	},
 	run: func(ctx context.Context, c *call, in *codeStatusInput) error {
-		env := "production"
+		request := api.EnvironmentRequest{Environment: "production"}
 		if len(c.args) > 0 {
-			env = c.args[0]
+			request.Environment = c.args[0]
 		}
-		s, err := ask(ctx, c.app, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
+		s, err := ask(ctx, c.app, api.EnvironmentStatus, request)
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			if err := c.printer().JSON(s); err != nil {
-				return err
-			}
-			return codeOutcome(s, in.exit)
-		}
-		if err := printCodeStatus(c.app, s); err != nil {
+		if err := show(c.app, s, printCodeStatus); err != nil {
 			return err
 		}
 		return codeOutcome(s, in.exit)

@@ -134,41 +134,48 @@ func askRows(ctx context.Context, a *app, q *pql.Query, headings []string, empty
 	})
 }
 
-var factShow = func() verb[api.Nothing] {
-	show := nodeFacts
-	show.use, show.example = "show NODE [PATH]", "  tutti fact show web-1.example.test\n  tutti fact show web-1.example.test os.family\n  tutti fact show web-1.example.test 'processors.models[0]'"
-	return show
-}()
+var factShow = verb[api.NameRequest]{
+	use: "show NODE [PATH]", short: factsOf, args: nodeAndPath,
+	example: "  tutti fact show web-1.example.test\n  tutti fact show web-1.example.test os.family\n" +
+		"  tutti fact show web-1.example.test 'processors.models[0]'",
+	into: byName, run: showFacts,
+}
 
-var nodeFacts = verb[api.Nothing]{
-	use: "facts NODE [PATH]", short: "Show a node's newest facts, or those below a dotted path", args: func(cmd *cobra.Command, args []string) error {
-		if len(args) == 2 {
-			return nil
-		}
-		return exactly(1)(cmd, args)
-	},
+var nodeFacts = verb[api.NameRequest]{
+	use: "facts NODE [PATH]", short: factsOf, args: nodeAndPath,
 	example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		facts, err := ask(ctx, c.app, api.NodeFacts, api.NameRequest{Name: c.args[0]})
-		if err != nil {
+	into:    byName, run: showFacts,
+}
+
+const factsOf = "Show a node's newest facts, or those below a dotted path"
+
+func nodeAndPath(cmd *cobra.Command, args []string) error {
+	if len(args) == 2 {
+		return nil
+	}
+	return exactly(1)(cmd, args)
+}
+
+// showFacts shows a node's facts, or those below the path behind its name.
+func showFacts(ctx context.Context, c *call, in *api.NameRequest) error {
+	facts, err := ask(ctx, c.app, api.NodeFacts, *in)
+	if err != nil {
+		return err
+	}
+	var values any
+	if err := json.Unmarshal(facts.Values, &values); err != nil {
+		return err
+	}
+	prefix := ""
+	if len(c.args) == 2 {
+		prefix = c.args[1]
+		if values, err = below(values, prefix); err != nil {
 			return err
 		}
-		var values any
-		if err := json.Unmarshal(facts.Values, &values); err != nil {
-			return err
-		}
-		prefix := ""
-		if len(c.args) == 2 {
-			prefix = c.args[1]
-			if values, err = below(values, prefix); err != nil {
-				return err
-			}
-		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(values)
-		}
-		return c.printer().Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
-	},
+	}
+	return show(c.app, values, func(a *app, values any) error {
+		return a.printer().Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
+	})
 }
 
 // below walks down a path.

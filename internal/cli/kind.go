@@ -49,6 +49,11 @@ func pages[Request, T any](
 	}
 }
 
+// given is a run of which the server says that it cannot use what was given: that is a mistake of the command line.
+func given[In any](run func(context.Context, *call, *In) error) func(context.Context, *call, *In) error {
+	return func(ctx context.Context, c *call, in *In) error { return wrongInput(run(ctx, c, in)) }
+}
+
 // pageSize is how many rows a page has.
 const pageSize = 1000
 

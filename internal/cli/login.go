@@ -170,15 +170,9 @@ var logoutCommand = asking{verb[api.Nothing]{
 
 var whoamiCommand = asking{verb[api.Nothing]{
 	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
-	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		session, err := ask(ctx, c.app, api.SessionShow, api.Nothing{})
-		switch {
-		case err != nil:
-			return err
-		case c.printer().AsJSON():
-			return c.printer().JSON(session)
-		case c.output == "name":
-			c.say(session.Name)
+	run: shows(api.SessionShow, func(a *app, session api.Session) error {
+		if a.output == "name" {
+			a.say(session.Name)
 			return nil
 		}
 		rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
@@ -191,6 +185,6 @@ var whoamiCommand = asking{verb[api.Nothing]{
 		for _, grant := range session.Grants {
 			rows = append(rows, []string{"May", grantText(grant)})
 		}
-		return c.printer().Rows(nil, rows)
-	},
+		return a.printer().Rows(nil, rows)
+	}),
 }}

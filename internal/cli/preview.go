@@ -156,41 +156,46 @@ var previewDiff = verb[previewDiffInput]{
 	},
 }
 
-type previewNodesInput struct{ state, change string }
-
-var previewNodes = verb[previewNodesInput]{
+var previewNodes = verb[api.PreviewNodesRequest]{
 	use: "nodes PREVIEW", short: "List the nodes of a preview, and how each stands",
 	long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
 no catalog to compare with), unable (nothing is known to compile with) or waiting.`,
 	example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
-	flags: func(f flagSet, in *previewNodesInput) {
-		f.StringVar(&in.state, "state", "", "those that stand like this")
-		f.StringVar(&in.change, "change", "", "those with this change: its number in preview show, or its key")
+	flags: func(f flagSet, in *api.PreviewNodesRequest) {
+		f.StringVar(&in.State, "state", "", "those that stand like this")
+		f.StringVar(&in.Change, "change", "", "those with this change: its number in preview show, or its key")
 		f.cmd.MarkFlagsMutuallyExclusive("state", "change")
 	},
-	run: func(ctx context.Context, c *call, in *previewNodesInput) error {
+	run: func(ctx context.Context, c *call, in *api.PreviewNodesRequest) error {
 		client, err := c.client()
 		if err != nil {
 			return err
 		}
-		if in.change != "" {
-			keys, err := changeKeys(ctx, client, c.args[0], []string{in.change})
+		in.Preview = c.args[0]
+		if in.Change != "" {
+			keys, err := changeKeys(ctx, client, c.args[0], []string{in.Change})
 			if err != nil {
 				return err
 			}
-			in.change = strings.Join(keys, ",")
+			in.Change = strings.Join(keys, ",")
 		}
-		return list(ctx, c.app, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
-			return api.PreviewNodesRequest{Preview: c.args[0], State: in.state, Change: in.change, After: after, Limit: 1000}
-		}, print.Table[api.PreviewNode]{
-			Columns: []string{"node", "state", "catalog", "had", "note"},
-			Row: func(n api.PreviewNode) []string {
-				return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
-			},
-			Name:  func(n api.PreviewNode) string { return n.Name },
-			Empty: "No such nodes.",
-		})
+		return pages(api.PreviewNodes, nextPreviewNodes, previewNodeTable)(ctx, c, in)
 	},
+}
+
+func nextPreviewNodes(in *api.PreviewNodesRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
+}
+
+func previewNodeTable(*api.PreviewNodesRequest) print.Table[api.PreviewNode] {
+	return print.Table[api.PreviewNode]{
+		Columns: []string{"node", "state", "catalog", "had", "note"},
+		Row: func(n api.PreviewNode) []string {
+			return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
+		},
+		Name:  func(n api.PreviewNode) string { return n.Name },
+		Empty: "No such nodes.",
+	}
 }
 
 func shareNote(n api.PreviewNode) string {
@@ -283,16 +288,13 @@ func sayOnPreview(ctx context.Context, a *app, args []string, request *api.Previ
 	if err != nil {
 		return err
 	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(said)
-	}
-	about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
-	if len(about) == 0 {
-		a.hint("Said of preview %s", args[0])
-		return nil
-	}
-	a.hint("%s: %s of preview %s", request.Kind, count(len(about), "change"), args[0])
-	return nil
+	return show(a, said, inHint(func(said api.List[api.PreviewRemark]) string {
+		about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
+		if len(about) == 0 {
+			return "Said of preview " + args[0]
+		}
+		return fmt.Sprintf("%s: %s of preview %s", request.Kind, count(len(about), "change"), args[0])
+	}))
 }
 
 var previewCancel = verb[api.PreviewRequest]{

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"time"
@@ -130,6 +131,12 @@ func printLog(a *app, lines []api.ReportLog, all bool) error {
 	}
 	a.say("")
 	return a.printer().Rows([]string{"time", "level", "message", "source"}, rows)
+}
+
+// print prints text as it is.
+func (a *app) print(text string) error {
+	_, err := io.WriteString(a.system.Out, text)
+	return err
 }
 
 func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }

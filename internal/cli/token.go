@@ -41,39 +41,42 @@ may more than you at the moment that it is used.`,
 }
 
 type tokenListInput struct {
-	user string
-	all  bool
+	api.TokenListRequest
+	all bool
 }
 
 var tokenList = verb[tokenListInput]{
 	use: "list", short: "List tokens, yours or somebody's",
 	example: "  tutti token list\n  tutti token list --user ann\n  tutti token list --all",
 	flags: func(f flagSet, in *tokenListInput) {
-		f.StringVar(&in.user, "user", "", "of this user, instead of yourself")
+		f.StringVar(&in.User, "user", "", "of this user, instead of yourself")
 		f.BoolVar(&in.all, "all", false, "of everybody")
 		f.cmd.MarkFlagsMutuallyExclusive("user", "all")
 	},
 	run: func(ctx context.Context, c *call, in *tokenListInput) error {
-		owner := first(in.user, api.Me)
+		in.User = first(in.User, api.Me)
 		if in.all {
-			owner = api.AllUsers
+			in.User = api.AllUsers
 		}
-		now := time.Now()
-		next := func(after string) api.TokenListRequest {
-			return api.TokenListRequest{User: owner, After: after, Limit: 1000}
-		}
-		return list(ctx, c.app, api.TokenList, next, print.Table[api.AccessToken]{
-			Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
-			Row: func(t api.AccessToken) []string {
-				return []string{
-					t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
-					print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
-				}
-			},
-			Name:  func(t api.AccessToken) string { return t.ID },
-			Empty: "No tokens.",
-		})
+		return pages(api.TokenList, nextTokens, tokenTable)(ctx, c, &in.TokenListRequest)
 	},
+}
+
+func nextTokens(in *api.TokenListRequest, after string, limit int) { in.After, in.Limit = after, limit }
+
+func tokenTable(*api.TokenListRequest) print.Table[api.AccessToken] {
+	now := time.Now()
+	return print.Table[api.AccessToken]{
+		Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
+		Row: func(t api.AccessToken) []string {
+			return []string{
+				t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
+				print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
+			}
+		},
+		Name:  func(t api.AccessToken) string { return t.ID },
+		Empty: "No tokens.",
+	}
 }
 
 // expiry says when a token ends, or that it has.
