@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 
@@ -39,8 +38,7 @@ SIGTERM ends the agent. Programs that it started go on, and the next one deliver
 			return err
 		}
 		if in.checkOnly {
-			_, err := fmt.Fprintf(c.system.Out, "The settings are good. Certificate in %s, data in %s.\n", config.CertificateFile, config.Data)
-			return err
+			return c.sayf("The settings are good. Certificate in %s, data in %s.", config.CertificateFile, config.Data)
 		}
 		binary, err := os.Executable()
 		if err != nil {
@@ -72,8 +70,7 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 		}
 		dir := agentDir(c.app, c.cmd.Flags())
 		if in.show {
-			_, err := fmt.Fprint(c.system.Out, agent.Unit(binary, dir))
-			return err
+			return c.print(agent.Unit(binary, dir))
 		}
 		if runtime.GOOS != "linux" {
 			return fault.New(fault.Invalid, "this system has no systemd; docs/agent.md says how the agent becomes a service of launchd or Windows")

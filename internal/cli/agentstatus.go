@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -106,7 +107,7 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 			return err
 		}
 		findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(ctx)
-		if err := show(c.app, examined{findings}, printFindings); err != nil {
+		if err := show(c.app, examined{findings}, inText(findingsText)); err != nil {
 			return err
 		}
 		return verdict(findings)
@@ -118,18 +119,16 @@ type examined struct {
 	Checks []agent.Finding `json:"checks"`
 }
 
-// printFindings prints a line for each, and below it how to mend what is not good.
-func printFindings(a *app, e examined) error {
+// findingsText is a line for each finding, and below it how to mend what is not good.
+func findingsText(e examined) string {
+	var text strings.Builder
 	for _, f := range e.Checks {
-		text := fmt.Sprintf("%-8s %s: %s\n", f.State, f.Check, f.Found)
+		fmt.Fprintf(&text, "%-8s %s: %s\n", f.State, f.Check, f.Found)
 		if f.Mend != "" {
-			text += fmt.Sprintf("         → %s\n", f.Mend)
-		}
-		if _, err := fmt.Fprint(a.system.Out, text); err != nil {
-			return err
+			fmt.Fprintf(&text, "         → %s\n", f.Mend)
 		}
 	}
-	return nil
+	return text.String()
 }
 
 // verdict is the error that all findings together are.

@@ -89,8 +89,7 @@ func printBackup(a *app, value any, lines ...string) error {
 	if a.printer().AsJSON() {
 		return a.printer().JSON(value)
 	}
-	_, err := fmt.Fprintln(a.system.Out, strings.Join(lines, "\n"))
-	return err
+	return a.print(strings.Join(lines, "\n") + "\n")
 }
 
 // backupProgress says on standard error how far a long work is, every few seconds.

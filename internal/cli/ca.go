@@ -69,8 +69,7 @@ var caShow = verb[api.NameRequest]{
 		if err := a.printer().Rows(nil, rows); err != nil {
 			return err
 		}
-		_, err := fmt.Fprint(a.system.Out, cert.PEM)
-		return err
+		return a.print(cert.PEM)
 	}),
 }
 

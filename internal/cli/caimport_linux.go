@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tutti-project/tutti/internal/server"
 )
@@ -31,7 +30,6 @@ variables needs the same here: they say where its records are.`,
 		for _, skipped := range imported.Skipped {
 			c.hint("left out: %s", skipped)
 		}
-		_, err = fmt.Fprintf(c.system.Out, "imported %d certificates (%d revoked) and %d requests\n", imported.Certificates, imported.Revoked, imported.Requests)
-		return err
+		return c.sayf("imported %d certificates (%d revoked) and %d requests", imported.Certificates, imported.Revoked, imported.Requests)
 	},
 }

@@ -50,32 +50,29 @@ with a warning, count for nothing.`,
 
 // printCodeStatus is for people.
 func printCodeStatus(a *app, s api.CodeStatus) error {
+	var text strings.Builder
 	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
 		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
 		return err
 	}
-	if err := printVerified(a, s); err != nil {
-		return err
-	}
+	text.WriteString(verifiedText(s.Verified))
 	if s.Slowed != nil {
-		a.say(slowedText(*s.Slowed, time.Now()))
+		fmt.Fprintln(&text, slowedText(*s.Slowed, time.Now()))
 	}
 	if s.Failed > 0 {
-		a.say(count(s.Failed, "node") + notCompiling(s))
+		fmt.Fprintln(&text, count(s.Failed, "node")+notCompiling(s))
 	}
-	for _, text := range s.Losses {
-		if _, err := fmt.Fprintln(a.system.Out, text); err != nil {
-			return err
-		}
+	for _, loss := range s.Losses {
+		fmt.Fprintln(&text, loss)
 	}
 	if s.Check != nil && s.Check.Mistakes > 0 {
-		a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
+		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
 		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
-			a.say("  " + print.OneLine(findingLine(f)))
+			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
 		}
 	}
-	if len(s.Errors) == 0 {
-		return nil
+	if err := a.print(text.String()); err != nil || len(s.Errors) == 0 {
+		return err
 	}
 	return print.List(a.printer(), s.Errors, codeErrors())
 }

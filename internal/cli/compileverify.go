@@ -176,8 +176,7 @@ func printDifferences(a *app, found []api.Verification) error {
 			fmt.Fprintf(&out, "%s: %d more\n", v.Node, v.Count-len(v.Differences))
 		}
 	}
-	_, err := fmt.Fprint(a.system.Out, out.String())
-	return err
+	return a.print(out.String())
 }
 
 var compileVerifications = verb[api.CompileVerifiedRequest]{
@@ -201,18 +200,14 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 	},
 }
 
-// printVerified says how a version's catalogs stand to plain Puppet.
-func printVerified(a *app, s api.CodeStatus) error {
-	v := s.Verified
-	if v == nil {
-		return nil
+// verifiedText says how a version's catalogs stand to plain Puppet; empty when none was compared.
+func verifiedText(v *api.CodeVerified) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Differs > 0:
+		return fmt.Sprintf("ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
+			"see `tutti compile verifications --outcome differs`\n", v.Differs, strings.Join(v.Nodes, ", "))
 	}
-	if v.Differs > 0 {
-		_, err := fmt.Fprintf(a.system.Out, "ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
-			"see `tutti compile verifications --outcome differs`\n",
-			v.Differs, strings.Join(v.Nodes, ", "))
-		return err
-	}
-	_, err := fmt.Fprintf(a.system.Out, "compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
-	return err
+	return fmt.Sprintf("compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
 }

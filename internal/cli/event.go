@@ -162,11 +162,9 @@ func printEvent(a *app, e api.Event) error {
 	case "json", "jsonl":
 		return print.Line(a.system.Out, e)
 	case "name":
-		_, err := fmt.Fprintln(a.system.Out, e.Number)
-		return err
+		return a.sayf("%d", e.Number)
 	}
-	_, err := fmt.Fprintln(a.system.Out, coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb"))
-	return err
+	return a.print(coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb") + "\n")
 }
 
 // eventLine is one line about an event.

@@ -48,8 +48,7 @@ agent can do that. A job that is over stays as it is.`,
 	flags: func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
 	run: func(ctx context.Context, c *call, in *jobStopInput) error {
 		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(a *app, job api.Job) error {
-			_, err := fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
-			return err
+			return a.sayf("Job %s is %s: %s", job.ID, job.State, countsText(job.Counts))
 		})
 	},
 }

@@ -112,16 +112,14 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 		if members, ok := membersOf(result.Stdout); ok {
 			result.Stdout = members
 		}
-		_, err = io.WriteString(a.system.Out, setIn("  ", result.Stdout)+setIn("  stderr: ", result.Stderr)+cutNote(r))
-		return err
+		return a.print(setIn("  ", result.Stdout) + setIn("  stderr: ", result.Stderr) + cutNote(r))
 	}
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		prefix := "  "
 		if line.Stream == "stderr" {
 			prefix = "  stderr: "
 		}
-		_, err := io.WriteString(a.system.Out, setIn(prefix, line.Text))
-		return err
+		return a.print(setIn(prefix, line.Text))
 	})
 	if err == nil {
 		_, err = io.WriteString(a.system.Out, cutNote(r))

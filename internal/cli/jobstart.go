@@ -171,6 +171,5 @@ func (n *newJob) printStarted(job api.Job) error {
 	if n.printer().AsJSON() {
 		return n.printer().JSON(job)
 	}
-	_, err := fmt.Fprintln(n.system.Out, job.ID)
-	return err
+	return n.print(job.ID + "\n")
 }

@@ -102,6 +102,11 @@ func inRows[T any](rows func(T) [][]string) func(*app, T) error {
 	return func(a *app, thing T) error { return a.printer().Rows(nil, rows(thing)) }
 }
 
+// inText is text as it is.
+func inText[T any](text func(T) string) func(*app, T) error {
+	return func(a *app, thing T) error { return a.print(text(thing)) }
+}
+
 // inHint is text that is advice, and no result.
 func inHint[T any](text func(T) string) func(*app, T) error {
 	return func(a *app, thing T) error {

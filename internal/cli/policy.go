@@ -175,39 +175,33 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 		if err != nil {
 			return err
 		}
-		if err := show(c.app, verdict, printVerdict); err != nil {
+		if err := show(c.app, verdict, inText(verdictText)); err != nil {
 			return err
 		}
 		return verdictError(verdict)
 	},
 }
 
-func printVerdict(a *app, v api.PolicyVerdict) error {
-	out := a.system.Out
+func verdictText(v api.PolicyVerdict) string {
+	var text strings.Builder
 	if len(v.Findings) == 0 && v.Frozen == nil {
-		_, err := fmt.Fprintln(out, "No policy has anything to say.")
-		return err
+		return "No policy has anything to say.\n"
 	}
 	for _, f := range v.Findings {
 		about := count(f.Nodes, "node")
 		if f.Found > 0 {
 			about = count(f.Found, "change") + " on " + about
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message))
 		if f.Broken != "" {
-			if _, err := fmt.Fprintf(out, "      it could not be judged, and so counts as found: %s\n", print.OneLine(f.Broken)); err != nil {
-				return err
-			}
+			fmt.Fprintf(&text, "      it could not be judged, and so counts as found: %s\n", print.OneLine(f.Broken))
 		}
 	}
-	if v.Frozen == nil {
-		return nil
+	if v.Frozen != nil {
+		fmt.Fprintf(&text, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","),
+			v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
 	}
-	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","),
-		v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
-	return err
+	return text.String()
 }
 
 // verdictError is what a verdict that stands in the way ends with.

@@ -109,8 +109,7 @@ func (t targetFlags) none() bool {
 }
 
 func printPreviewID(a *app, p api.Preview) error {
-	_, err := fmt.Fprintln(a.system.Out, p.ID)
-	return err
+	return a.print(p.ID + "\n")
 }
 
 var previewShow = verb[previewPrinting]{

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -178,13 +177,12 @@ func hiddenText(hidden []api.HiddenChanges) string {
 	return fmt.Sprintf("%s by noise rules: %s", count(total, "change"), strings.Join(parts, ", "))
 }
 
-// writeHidden says in a line of its own how much noise rules hide, if they do.
-func (p previewPrinting) writeHidden(out io.Writer, format string, hidden []api.HiddenChanges) error {
+// hiddenLine says in a line of its own how much noise rules hide, if they do.
+func (p previewPrinting) hiddenLine(format string, hidden []api.HiddenChanges) string {
 	if len(hidden) == 0 || p.noise {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintf(out, format, hiddenText(hidden))
-	return err
+	return fmt.Sprintf(format, hiddenText(hidden))
 }
 
 // withoutNoise takes the resources away that noise rules hide from one node's differences, and counts them.

@@ -112,14 +112,10 @@ func wholePreview(ctx context.Context, client *api.Client, id string) (whole api
 }
 
 func previewText(a *app, r api.PreviewReport, how previewPrinting) error {
-	out := a.system.Out
-	if _, err := fmt.Fprintf(out, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview)); err != nil {
-		return err
-	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview))
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node"))
 	}
 	hidden := 0
 	changes := changesByKey(r)
@@ -131,24 +127,18 @@ func previewText(a *app, r api.PreviewReport, how previewPrinting) error {
 		if !how.noise && allNoise(kind, changes) {
 			continue
 		}
-		if err := kind.WriteText(out, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
+		if err := kind.WriteText(&text, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
 			return err
 		}
 		for _, key := range kind.Keys {
-			if err := printRemarks(a, changes[key].Remarks); err != nil {
-				return err
-			}
+			text.WriteString(remarksText(changes[key].Remarks))
 		}
 	}
 	if hidden > 0 {
-		if _, err := fmt.Fprintf(out, "      … and %s in order only (--order)\n", count(hidden, "change")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "      … and %s in order only (--order)\n", count(hidden, "change"))
 	}
-	if err := how.writeHidden(out, "      … and %s (--noise)\n", r.Hidden); err != nil {
-		return err
-	}
-	return printRemarks(a, r.Remarks)
+	text.WriteString(how.hiddenLine("      … and %s (--noise)\n", r.Hidden) + remarksText(r.Remarks))
+	return a.print(text.String())
 }
 
 // allNoise says whether noise rules hide all variants of a kind of change.
@@ -184,39 +174,32 @@ func acknowledgement(kind diff.Kind, changes map[string]api.PreviewChange) strin
 	return "acknowledged by " + strings.Join(slices.Sorted(maps.Keys(who)), ", ")
 }
 
-func printRemarks(a *app, remarks []api.PreviewRemark) error {
+func remarksText(remarks []api.PreviewRemark) string {
+	var text strings.Builder
 	for _, r := range remarks {
-		if r.Text == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text)); err != nil {
-			return err
+		if r.Text != "" {
+			fmt.Fprintf(&text, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text))
 		}
 	}
-	return nil
+	return text.String()
 }
 
 func previewMarkdown(a *app, r api.PreviewReport, how previewPrinting) error {
-	if _, err := fmt.Fprintf(a.system.Out, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version)); err != nil {
-		return err
-	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version))
 	f := api.FleetDifference{
 		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
 	}
 	r.Changes = how.quieter(r.Changes)
 	f.Groups = groupsOf(r)
-	if err := diff.WriteFleetMarkdown(a.system.Out, f, how.order); err != nil {
+	if err := diff.WriteFleetMarkdown(&text, f, how.order); err != nil {
 		return err
 	}
-	if err := how.writeHidden(a.system.Out, "\nHidden: %s\n", r.Hidden); err != nil {
-		return err
-	}
+	text.WriteString(how.hiddenLine("\nHidden: %s\n", r.Hidden))
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node"))
 	}
-	return nil
+	return a.print(text.String())
 }
 
 // The part of JUnit's format that CI servers read.

@@ -265,46 +265,37 @@ func releaseCounts(counts map[string]int) string {
 
 var releaseShow = verb[api.ReleaseShowRequest]{
 	use: "show RELEASE", short: "Show a release, its waves, and what happened in it", example: "  tutti release show 7",
-	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, printReleaseReport),
+	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, inText(releaseText)),
 }
 
-func printReleaseReport(a *app, r api.ReleaseReport) error {
-	if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
-		return err
-	}
+func releaseText(r api.ReleaseReport) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Release %s: %s\n", r.ID, releaseSummary(r.Release))
 	for _, line := range spared(r.Release) {
-		if err := a.sayf("  %s", line); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s\n", line)
 	}
 	for _, w := range r.Waves {
 		job := ""
 		if w.Job != "" {
 			job = ", job " + w.Job
 		}
-		if err := a.sayf("  wave %d (%s): %s, %s%s", w.Number, w.Size, count(w.Nodes, "node"), w.State, job); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s\n", w.Number, w.Size, count(w.Nodes, "node"), w.State, job)
 	}
 	for _, n := range r.Needs {
-		text := "needs the approval of " + n.Role
+		approval := "needs"
 		if n.Met {
-			text = "has the approval of " + n.Role
+			approval = "has"
 		}
-		if err := a.sayf("  %s", text); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s the approval of %s\n", approval, n.Role)
 	}
 	for _, e := range r.Entries {
 		by := "tutti"
 		if e.By != "" {
 			by = e.By
 		}
-		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s  %s: %s\n", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text))
 	}
-	return nil
+	return text.String()
 }
 
 var releaseNodes = verb[api.ReleaseTargetsRequest]{
