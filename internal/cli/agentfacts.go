@@ -40,7 +40,7 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 		if err != nil {
 			return err
 		}
-		return show(c.app, status.Facts, inRows(func(f agent.FactsStatus) [][]string { return factsRows(f, time.Now()) }))
+		return print.One(c.printer(), status.Facts, print.Rows(func(f agent.FactsStatus) [][]string { return factsRows(f, time.Now()) }))
 	},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -65,17 +66,17 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 		if err != nil {
 			return err
 		}
-		return show(c.app, result, printJoined)
+		return print.One(c.printer(), result, printJoined)
 	},
 }
 
-func printJoined(a *app, j agent.Joined) error {
+func printJoined(to print.Printer, j agent.Joined) error {
 	before := ""
 	if j.Before {
 		before = " before"
 	}
-	a.say(string(j.Name) + " has joined " + j.Server + before + "; its certificate is good until " + j.Expires.Format(time.DateOnly))
-	a.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", j.Dir), withDir("tutti agent install", j.Dir))
+	to.Line(string(j.Name) + " has joined " + j.Server + before + "; its certificate is good until " + j.Expires.Format(time.DateOnly))
+	to.Hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", j.Dir), withDir("tutti agent install", j.Dir))
 	return nil
 }
 

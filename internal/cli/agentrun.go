@@ -38,7 +38,7 @@ SIGTERM ends the agent. Programs that it started go on, and the next one deliver
 			return err
 		}
 		if in.checkOnly {
-			return c.sayf("The settings are good. Certificate in %s, data in %s.", config.CertificateFile, config.Data)
+			return c.printer().Linef("The settings are good. Certificate in %s, data in %s.", config.CertificateFile, config.Data)
 		}
 		binary, err := os.Executable()
 		if err != nil {
@@ -70,7 +70,7 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 		}
 		dir := agentDir(c.app, c.cmd.Flags())
 		if in.show {
-			return c.print(agent.Unit(binary, dir))
+			return c.printer().Text(agent.Unit(binary, dir))
 		}
 		if runtime.GOOS != "linux" {
 			return fault.New(fault.Invalid, "this system has no systemd; docs/agent.md says how the agent becomes a service of launchd or Windows")
@@ -78,7 +78,7 @@ restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 		if err := agent.Install(in.path, binary, dir); err != nil {
 			return err
 		}
-		c.say("wrote " + in.path)
+		c.printer().Line("wrote " + in.path)
 		c.hint("Start it with: systemctl daemon-reload && systemctl enable --now tutti-agent")
 		return nil
 	},

@@ -35,7 +35,7 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 		if err != nil {
 			return err
 		}
-		err = show(c.app, status, inRows(statusRows))
+		err = print.One(c.printer(), status, print.Rows(statusRows))
 		if err == nil && in.wait > 0 && !status.Connection.Connected {
 			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", in.wait), Err: api.ErrUnreachable}
 		}
@@ -107,7 +107,7 @@ Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a ser
 			return err
 		}
 		findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(ctx)
-		if err := show(c.app, examined{findings}, inText(findingsText)); err != nil {
+		if err := print.One(c.printer(), examined{findings}, print.Words(findingsText)); err != nil {
 			return err
 		}
 		return verdict(findings)

@@ -72,18 +72,18 @@ those that it needs, with what it produces (+) and consumes (-).`,
 		if err != nil {
 			return err
 		}
-		return show(c.app, apps, printApps)
+		return print.One(c.printer(), apps, printApps)
 	},
 }
 
 // noApps is said when there are none.
 const noApps = "No catalog declares an application; `tutti app module DIR` writes the module that does."
 
-func printApps(a *app, apps []api.App) error {
+func printApps(to print.Printer, apps []api.App) error {
 	if len(apps) == 0 {
-		a.hint(noApps)
+		to.Hint(noApps)
 	}
-	return a.print(appsText(apps))
+	return to.Text(appsText(apps))
 }
 
 // appsText is applications by their models, as people read them.
@@ -163,15 +163,15 @@ type from each other share them, and do not wait for one another.`,
 		if err != nil {
 			return wrongInput(err)
 		}
-		return show(c.app, graph, printGraph)
+		return print.One(c.printer(), graph, printGraph)
 	},
 }
 
-func printGraph(a *app, graph api.NodeGraph) error {
+func printGraph(to print.Printer, graph api.NodeGraph) error {
 	if len(graph.Layers)+len(graph.Cycle) == 0 {
-		a.hint("No node waits for another one.")
+		to.Hint("No node waits for another one.")
 	}
-	return a.print(graphText(graph))
+	return to.Text(graphText(graph))
 }
 
 // graphText draws layers, and under each node whom it waits for.

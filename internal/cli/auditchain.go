@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -52,7 +53,7 @@ whether the log still has that line.`,
 				return err
 			}
 		}
-		if err := show(c.app, found, printVerification); err != nil {
+		if err := print.One(c.printer(), found, printVerification); err != nil {
 			return err
 		}
 		if !found.Whole {
@@ -62,11 +63,11 @@ whether the log still has that line.`,
 	},
 }
 
-func printVerification(a *app, found api.AuditVerification) error {
+func printVerification(to print.Printer, found api.AuditVerification) error {
 	if found.Whole {
-		a.say(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First, found.Last, found.Heads, found.SignedThrough))
+		to.Line(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First, found.Last, found.Heads, found.SignedThrough))
 		if found.Lines > 0 {
-			a.hint("to know this state again: --known %d:%s", found.Last, found.Digest)
+			to.Hint("to know this state again: --known %d:%s", found.Last, found.Digest)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		for _, d := range r.Damaged {
 			c.hint("left out: blob %s is damaged in the server's store", d)
 		}
-		return printBackup(c.app, r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
+		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
 	},
 }
 
@@ -85,11 +85,11 @@ func contents(r backup.Result) string {
 	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, print.Bytes(r.BlobBytes))
 }
 
-func printBackup(a *app, value any, lines ...string) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(value)
+func printBackup(to print.Printer, value any, lines ...string) error {
+	if to.AsJSON() {
+		return to.JSON(value)
 	}
-	return a.print(strings.Join(lines, "\n") + "\n")
+	return to.Text(strings.Join(lines, "\n") + "\n")
 }
 
 // backupProgress says on standard error how far a long work is, every few seconds.
@@ -157,7 +157,7 @@ directory that is the newest one, or the one that --backup names. The server is 
 		if err != nil {
 			return err
 		}
-		return printBackup(c.app, r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
+		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
 			fmt.Sprintf("made %s by tutti %s on %s, schema %d", r.Made.Format(time.RFC3339), cmp.Or(r.Tutti, "(unknown)"), r.Schema.Engine, r.Schema.Number))
 	},
 }
@@ -212,7 +212,7 @@ With --only one part is restored, when the rest is there: ca, records or blobs. 
 				lines = append(lines, fmt.Sprintf("%s %d, which was under way", what, id))
 			}
 		}
-		return printBackup(c.app, r, lines...)
+		return printBackup(c.printer(), r, lines...)
 	},
 }
 
@@ -250,7 +250,7 @@ it. What was written last is lost; see docs/disaster.md. The server must not run
 		if err != nil {
 			return err
 		}
-		return printBackup(c.app, map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
+		return printBackup(c.printer(), map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
 	},
 }
 
@@ -267,6 +267,6 @@ public key alone. Keep the private key where the server is not: who has it and a
 		if err != nil {
 			return err
 		}
-		return printBackup(c.app, map[string]string{"public_key": public, "file": c.args[0]}, public)
+		return printBackup(c.printer(), map[string]string{"public_key": public, "file": c.args[0]}, public)
 	},
 }

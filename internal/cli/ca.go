@@ -48,7 +48,7 @@ func dateOf(t *time.Time) string {
 var caShow = verb[api.NameRequest]{
 	use: "show NAME", short: "Show one certificate or request", example: "  tutti ca show web-1.example.test",
 	into: byName,
-	run: shows(api.CertificateShow, func(a *app, cert api.Certificate) error {
+	run: shows(api.CertificateShow, func(to print.Printer, cert api.Certificate) error {
 		rows := [][]string{
 			{"Name", cert.Name},
 			{"State", cert.State},
@@ -66,10 +66,10 @@ var caShow = verb[api.NameRequest]{
 		for _, row := range flatten("", toAny(cert.Extensions), nil) {
 			rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
 		}
-		if err := a.printer().Rows(nil, rows); err != nil {
+		if err := to.Rows(nil, rows); err != nil {
 			return err
 		}
-		return a.print(cert.PEM)
+		return to.Text(cert.PEM)
 	}),
 }
 
@@ -91,7 +91,7 @@ func toEach[Response any](ctx context.Context, c *call, op api.Op[api.NameReques
 		if _, err := op.Call(ctx, client, api.NameRequest{Name: name}); err != nil {
 			return err
 		}
-		c.say(name + " " + done)
+		c.printer().Line(name + " " + done)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func signAll(ctx context.Context, a *app) error {
 		_, err := api.CertificateSign.Call(ctx, client, api.NameRequest{Name: waiting.Name})
 		switch kind := fault.Of(err); {
 		case err == nil:
-			a.say(waiting.Name + " signed")
+			a.printer().Line(waiting.Name + " signed")
 		case kind == fault.Denied || kind == fault.Invalid || kind == fault.NotFound || kind == fault.Conflict:
 			refused = errors.Join(refused, err)
 		default:
@@ -179,8 +179,8 @@ var caClean = verb[caCleanInput]{
 		if !in.requested {
 			return toEach(ctx, c, api.CertificateClean, "cleaned")
 		}
-		return showAnswer(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from}, func(a *app, done api.RequestCleanResponse) error {
-			a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
+		return showAnswer(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from}, func(to print.Printer, done api.RequestCleanResponse) error {
+			to.Line(fmt.Sprintf("%d requests dropped", done.Dropped))
 			return nil
 		})
 	},
@@ -210,9 +210,9 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
 		if len(c.args) == 1 {
 			request.Name = c.args[0]
 		}
-		return showAnswer(ctx, c.app, api.JoinTokenCreate, request, func(a *app, token api.JoinToken) error {
-			a.say(token.Token)
-			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(a, token, request.Name))
+		return showAnswer(ctx, c.app, api.JoinTokenCreate, request, func(to print.Printer, token api.JoinToken) error {
+			to.Line(token.Token)
+			to.Hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(c.app, token, request.Name))
 			return nil
 		})
 	},
@@ -223,8 +223,8 @@ var caRotateServer = verb[api.Nothing]{
 	long: `Give the server a new key and certificate for its names, and revoke its former ones: for when the key may be known to others.
 Nodes trust the CA and not one certificate: their connections stay, and new ones see the new certificate at once.`,
 	example: "  tutti ca rotate-server",
-	run: shows(api.ServerRotate, func(a *app, made api.Certificate) error {
-		a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
+	run: shows(api.ServerRotate, func(to print.Printer, made api.Certificate) error {
+		to.Line(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
 		return nil
 	}),
 }

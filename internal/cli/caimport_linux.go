@@ -30,6 +30,6 @@ variables needs the same here: they say where its records are.`,
 		for _, skipped := range imported.Skipped {
 			c.hint("left out: %s", skipped)
 		}
-		return c.sayf("imported %d certificates (%d revoked) and %d requests", imported.Certificates, imported.Revoked, imported.Requests)
+		return c.printer().Linef("imported %d certificates (%d revoked) and %d requests", imported.Certificates, imported.Revoked, imported.Requests)
 	},
 }

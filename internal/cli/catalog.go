@@ -19,10 +19,10 @@ var catalogShow = verb[api.NameRequest]{
 	long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
 	example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
 	into:    byName,
-	run: shows(api.NodeCatalog, func(a *app, catalog api.Catalog) error {
-		a.hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
+	run: shows(api.NodeCatalog, func(to print.Printer, catalog api.Catalog) error {
+		to.Hint("Catalog %s of %s: environment %s, version %s, %s %s, %d resources, %d edges", short(catalog.Digest), catalog.Name,
 			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
-		return print.List(a.printer(), catalog.Resources, print.Table[api.Resource]{
+		return print.List(to, catalog.Resources, print.Table[api.Resource]{
 			Columns: []string{"resource", "where"},
 			Row: func(r api.Resource) []string {
 				return []string{resourceName(r), fleet.Place(r.File, r.Line)}

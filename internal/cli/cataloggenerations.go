@@ -20,22 +20,22 @@ released to it and are kept, newest first.
   unknown   it did not say yet; a run in noop mode applies nothing`,
 	example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
 	into:    byName,
-	run: shows(api.NodeDelivery, func(a *app, d api.Delivery) error {
-		hintDelivery(a, d)
-		return print.List(a.printer(), d.Generations, generationTable(d, time.Now()))
+	run: shows(api.NodeDelivery, func(to print.Printer, d api.Delivery) error {
+		hintDelivery(to, d)
+		return print.List(to, d.Generations, generationTable(d, time.Now()))
 	}),
 }
 
 // hintDelivery says what a node may have and what it applied.
-func hintDelivery(a *app, d api.Delivery) {
+func hintDelivery(to print.Printer, d api.Delivery) {
 	if p := d.Pointer; p == nil {
-		a.hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
+		to.Hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
 	} else {
-		a.hint("%s is in %s mode (%s) and may have catalog %s%s: environment %s, version %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup),
+		to.Hint("%s is in %s mode (%s) and may have catalog %s%s: environment %s, version %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup),
 			short(p.Catalog), modeText("", p.Generation), p.Environment, short(p.Version))
 	}
 	if d.Pin != nil {
-		a.hint("It is pinned by %s, %s: %s", d.Pin.By, print.Ago(d.Pin.At, time.Now()), d.Pin.Why)
+		to.Hint("It is pinned by %s, %s: %s", d.Pin.By, print.Ago(d.Pin.At, time.Now()), d.Pin.Why)
 	}
 	text := ""
 	if d.Applied != nil {
@@ -44,7 +44,7 @@ func hintDelivery(a *app, d api.Delivery) {
 			text += ", generation " + strconv.FormatInt(d.Applied.Generation, 10)
 		}
 	}
-	a.hint("It is %s%s", deliveryState(d.State), text)
+	to.Hint("It is %s%s", deliveryState(d.State), text)
 }
 
 // modeText is a mode with the generation that it gives.

@@ -72,9 +72,9 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 		if err != nil {
 			return wrongInput(err)
 		}
-		return show(c.app, let, func(a *app, let api.CatalogLet) error {
+		return print.One(c.printer(), let, func(to print.Printer, let api.CatalogLet) error {
 			for _, node := range let.Nodes {
-				a.hint("%s may have its newest catalog", node)
+				to.Hint("%s may have its newest catalog", node)
 			}
 			return nil
 		})

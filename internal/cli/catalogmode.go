@@ -69,7 +69,7 @@ func unset(word string) string {
 }
 
 func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
-	return wrongInput(showAnswer(ctx, a, op, request, inHint(func(m api.ModeSwitched) string {
+	return wrongInput(showAnswer(ctx, a, op, request, print.Advice(func(m api.ModeSwitched) string {
 		set := "set to " + word
 		if word == "unset" {
 			set = "taken away"
@@ -87,9 +87,9 @@ func areOrIs(n int) string {
 }
 
 func showMode(ctx context.Context, a *app, node string) error {
-	return showAnswer(ctx, a, api.NodeDelivery, api.NameRequest{Name: node}, func(a *app, d api.Delivery) error {
-		a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
-		return a.sayf("%s", d.Mode)
+	return showAnswer(ctx, a, api.NodeDelivery, api.NameRequest{Name: node}, func(to print.Printer, d api.Delivery) error {
+		to.Hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
+		return to.Linef("%s", d.Mode)
 	})
 }
 

@@ -72,7 +72,7 @@ func releaseCatalogs(ctx context.Context, a *app, f releaseFlags) (err error) {
 		return err
 	}
 	if dry {
-		if err := printRelease(a, plan, "Nothing was released."); err != nil {
+		if err := printRelease(a.printer(), plan, "Nothing was released."); err != nil {
 			return err
 		}
 		return releaseOutcome(plan)
@@ -87,7 +87,7 @@ func releaseCatalogs(ctx context.Context, a *app, f releaseFlags) (err error) {
 	if err != nil {
 		return wrongInput(err)
 	}
-	if err := printRelease(a, done, ""); err != nil {
+	if err := printRelease(a.printer(), done, ""); err != nil {
 		return err
 	}
 	return releaseOutcome(done)
@@ -129,12 +129,12 @@ func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseF
 	}
 }
 
-func printRelease(a *app, r api.CatalogReleased, after string) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
+func printRelease(to print.Printer, r api.CatalogReleased, after string) error {
+	if to.AsJSON() {
+		return to.JSON(r)
 	}
-	a.hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
-	return print.List(a.printer(), r.Nodes, print.Table[api.NodeRelease]{
+	to.Hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
+	return print.List(to, r.Nodes, print.Table[api.NodeRelease]{
 		Columns: []string{"node", "state", "generation", "catalog", "before", "reason"},
 		Row: func(n api.NodeRelease) []string {
 			generation := ""

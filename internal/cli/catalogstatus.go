@@ -43,7 +43,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 		wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
 		if c.printer().AsJSON() {
 			err = c.printer().JSON(api.List[api.Node]{Items: nodes})
-		} else if err = c.sayf("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
+		} else if err = c.printer().Linef("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
 			err = print.List(c.printer(), wrong, deliveryTable())
 		}
 		if err == nil && in.exitCode && len(wrong) > 0 {

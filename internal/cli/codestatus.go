@@ -41,7 +41,7 @@ with a warning, count for nothing.`,
 		if err != nil {
 			return err
 		}
-		if err := show(c.app, s, printCodeStatus); err != nil {
+		if err := print.One(c.printer(), s, printCodeStatus); err != nil {
 			return err
 		}
 		return codeOutcome(s, in.exit)
@@ -49,12 +49,10 @@ with a warning, count for nothing.`,
 }
 
 // printCodeStatus is for people.
-func printCodeStatus(a *app, s api.CodeStatus) error {
+func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 	var text strings.Builder
-	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
-		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
-		return err
-	}
+	fmt.Fprintf(&text, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
+		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
 	text.WriteString(verifiedText(s.Verified))
 	if s.Slowed != nil {
 		fmt.Fprintln(&text, slowedText(*s.Slowed, time.Now()))
@@ -71,10 +69,10 @@ func printCodeStatus(a *app, s api.CodeStatus) error {
 			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
 		}
 	}
-	if err := a.print(text.String()); err != nil || len(s.Errors) == 0 {
+	if err := to.Text(text.String()); err != nil || len(s.Errors) == 0 {
 		return err
 	}
-	return print.List(a.printer(), s.Errors, codeErrors())
+	return print.List(to, s.Errors, codeErrors())
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.

@@ -55,14 +55,14 @@ func nextCompilations(in *api.CompileListRequest, after string, limit int) {
 }
 
 // showQueue says how the queue stands, lists what is to be compiled, and tells what runs.
-func showQueue(a *app, queue api.CompileQueueStatus) error {
+func showQueue(to print.Printer, queue api.CompileQueueStatus) error {
 	now := time.Now()
-	hintQueue(a, queue, now)
-	if err := print.List(a.printer(), queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
+	hintQueue(to, queue, now)
+	if err := print.List(to, queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
 		return err
 	}
 	for _, c := range queue.Now {
-		a.hint("%s", nowText(c, now))
+		to.Hint("%s", nowText(c, now))
 	}
 	return nil
 }
@@ -110,12 +110,12 @@ func slowedText(s api.CompileSlowed, now time.Time) string {
 }
 
 // hintQueue says in words how the queue stands.
-func hintQueue(a *app, q api.CompileQueueStatus, now time.Time) {
+func hintQueue(to print.Printer, q api.CompileQueueStatus, now time.Time) {
 	for _, p := range q.Pauses {
-		a.hint("%s", pauseText(p))
+		to.Hint("%s", pauseText(p))
 	}
 	for _, s := range q.Slowed {
-		a.hint("%s", slowedText(s, now))
+		to.Hint("%s", slowedText(s, now))
 	}
 	text := fmt.Sprintf("%d wanted, %d running", q.Wanted, q.Running)
 	if q.Resting > 0 {
@@ -124,10 +124,10 @@ func hintQueue(a *app, q api.CompileQueueStatus, now time.Time) {
 	if q.Oldest != nil {
 		text += ", the oldest wanted " + print.Ago(*q.Oldest, now)
 	}
-	a.hint("%s", text)
+	to.Hint("%s", text)
 	for _, window := range []int{300, 3600} {
 		if line := endedText(q.Ended, window); line != "" {
-			a.hint("%s", line)
+			to.Hint("%s", line)
 		}
 	}
 }

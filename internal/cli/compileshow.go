@@ -22,8 +22,8 @@ var compileShow = verb[api.Nothing]{
 		if err != nil {
 			return err
 		}
-		return showAnswer(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id}, func(a *app, record api.CompilationRecord) error {
-			return a.printer().Rows(nil, recordRows(record, time.Now()))
+		return showAnswer(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id}, func(to print.Printer, record api.CompilationRecord) error {
+			return to.Rows(nil, recordRows(record, time.Now()))
 		})
 	},
 }

@@ -176,7 +176,7 @@ func printDifferences(a *app, found []api.Verification) error {
 			fmt.Fprintf(&out, "%s: %d more\n", v.Node, v.Count-len(v.Differences))
 		}
 	}
-	return a.print(out.String())
+	return a.printer().Text(out.String())
 }
 
 var compileVerifications = verb[api.CompileVerifiedRequest]{

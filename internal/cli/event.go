@@ -162,9 +162,9 @@ func printEvent(a *app, e api.Event) error {
 	case "json", "jsonl":
 		return print.Line(a.system.Out, e)
 	case "name":
-		return a.sayf("%d", e.Number)
+		return a.printer().Linef("%d", e.Number)
 	}
-	return a.print(coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb") + "\n")
+	return a.printer().Text(coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb") + "\n")
 }
 
 // eventLine is one line about an event.

@@ -173,8 +173,8 @@ func showFacts(ctx context.Context, c *call, in *api.NameRequest) error {
 			return err
 		}
 	}
-	return show(c.app, values, func(a *app, values any) error {
-		return a.printer().Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
+	return print.One(c.printer(), values, func(to print.Printer, values any) error {
+		return to.Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
 	})
 }
 

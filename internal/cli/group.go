@@ -128,7 +128,7 @@ func completeGroup(a *app) cobra.CompletionFunc {
 	}
 }
 
-func printGroup(a *app, g api.Group) error {
+func printGroup(to print.Printer, g api.Group) error {
 	rows := [][]string{
 		{"Group", g.Name},
 		{"Id", g.ID},
@@ -150,7 +150,7 @@ func printGroup(a *app, g api.Group) error {
 	for _, class := range sorted(g.Data) {
 		rows = append(rows, valueRows("Data", class+"::", g.Data[class])...)
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
 func by(actor string) string {

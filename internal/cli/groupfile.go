@@ -68,7 +68,7 @@ func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error
 		return err
 	}
 	if !a.printer().AsJSON() {
-		printChanges(a, plan.Changes)
+		printChanges(a.printer(), plan.Changes)
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
@@ -88,23 +88,23 @@ func sign(kind string) string {
 	return map[string]string{"create": "+", "update": "~", "delete": "-"}[kind]
 }
 
-func printChanges(a *app, changes []api.GroupChange) {
+func printChanges(to print.Printer, changes []api.GroupChange) {
 	count := map[string]int{}
 	for _, c := range changes {
 		count[c.Kind]++
-		_, _ = fmt.Fprintf(a.system.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, print.OneLine(c.Name))
+		_, _ = fmt.Fprintf(to.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, print.OneLine(c.Name))
 		for _, d := range c.Differences {
 			if c.Kind == "delete" {
 				continue // it all goes
 			}
-			_, _ = fmt.Fprintf(a.system.Out, "    %s: %s\n", d.Field, difference(d))
+			_, _ = fmt.Fprintf(to.Out, "    %s: %s\n", d.Field, difference(d))
 		}
 	}
 	if len(changes) == 0 {
-		a.hint("Nothing differs")
+		to.Hint("Nothing differs")
 		return
 	}
-	a.hint("To create: %d, to update: %d, to delete: %d", count["create"], count["update"], count["delete"])
+	to.Hint("To create: %d, to update: %d, to delete: %d", count["create"], count["update"], count["delete"])
 }
 
 func difference(d api.GroupDifference) string {

@@ -134,7 +134,7 @@ others: a state, final, failing (over, without success) or all.`,
 			return wrongInput(err)
 		}
 		if c.output == "table" {
-			if err := printJob(c.app, job); err != nil {
+			if err := printJob(c.printer(), job); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 	return runs, nil
 }
 
-func printJob(a *app, j api.Job) error {
+func printJob(to print.Printer, j api.Job) error {
 	now := time.Now()
 	rows := [][]string{
 		{"Job", j.ID + ", " + jobText(j)},
@@ -194,10 +194,10 @@ func printJob(a *app, j api.Job) error {
 	if j.FinishedAt != nil {
 		rows = append(rows, []string{"Ended", print.AgoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
 	}
-	if err := a.printer().Rows(nil, rows); err != nil {
+	if err := to.Rows(nil, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.system.Out)
+	_, err := fmt.Fprintln(to.Out)
 	return err
 }
 

@@ -47,8 +47,8 @@ agent can do that. A job that is over stays as it is.`,
 	example: "  tutti job stop 12\n  tutti job stop 12 --kill", complete: completeJob(true),
 	flags: func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
 	run: func(ctx context.Context, c *call, in *jobStopInput) error {
-		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(a *app, job api.Job) error {
-			return a.sayf("Job %s is %s: %s", job.ID, job.State, countsText(job.Counts))
+		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(to print.Printer, job api.Job) error {
+			return to.Linef("Job %s is %s: %s", job.ID, job.State, countsText(job.Counts))
 		})
 	},
 }

@@ -112,14 +112,14 @@ func printOutput(ctx context.Context, a *app, client *api.Client, job string, r 
 		if members, ok := membersOf(result.Stdout); ok {
 			result.Stdout = members
 		}
-		return a.print(setIn("  ", result.Stdout) + setIn("  stderr: ", result.Stderr) + cutNote(r))
+		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", result.Stderr) + cutNote(r))
 	}
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		prefix := "  "
 		if line.Stream == "stderr" {
 			prefix = "  stderr: "
 		}
-		return a.print(setIn(prefix, line.Text))
+		return a.printer().Text(setIn(prefix, line.Text))
 	})
 	if err == nil {
 		_, err = io.WriteString(a.system.Out, cutNote(r))

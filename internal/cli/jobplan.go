@@ -67,7 +67,7 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if n.order.Concurrency > 0 {
 		limit = fmt.Sprint(n.order.Concurrency)
 	}
-	err = n.sayf("Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected",
+	err = n.printer().Linef("Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected",
 		first(environment, "each node's own"), targetsText(n.order.Targets), limit, plan.Nodes, len(plan.Offline))
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 // showChanges prints what nodes with a new catalog have to change.
 func (n *newJob) showChanges(plan api.JobPlan) error {
 	if plan.Changes != nil {
-		if err := n.sayf("\nChanges since what nodes applied last"); err != nil {
+		if err := n.printer().Linef("\nChanges since what nodes applied last"); err != nil {
 			return err
 		}
 		if err := diff.WriteFleetText(n.system.Out, *plan.Changes, false); err != nil {

@@ -71,7 +71,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	if err != nil {
 		return err
 	}
-	if err := printPart(w.app, "{\n  \"job\": ", w.job, "  "); err != nil {
+	if err := printPart(w.printer(), "{\n  \"job\": ", w.job, "  "); err != nil {
 		return err
 	}
 	begin := ",\n  \"runs\": ["
@@ -80,7 +80,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 		if err != nil {
 			return err
 		}
-		if err := printPart(w.app, begin+"\n    ", result, "    "); err != nil {
+		if err := printPart(w.printer(), begin+"\n    ", result, "    "); err != nil {
 			return err
 		}
 		begin = ","
@@ -93,7 +93,7 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 }
 
 // printPart writes a piece of a document of JSON.
-func printPart(a *app, before string, value any, indent string) error {
+func printPart(to print.Printer, before string, value any, indent string) error {
 	text, err := print.Marshal(value)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func printPart(a *app, before string, value any, indent string) error {
 	if err := json.Indent(b, text, indent, "  "); err != nil {
 		return err
 	}
-	_, err = b.WriteTo(a.system.Out)
+	_, err = b.WriteTo(to.Out)
 	return err
 }
 

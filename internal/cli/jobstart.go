@@ -171,5 +171,5 @@ func (n *newJob) printStarted(job api.Job) error {
 	if n.printer().AsJSON() {
 		return n.printer().JSON(job)
 	}
-	return n.print(job.ID + "\n")
+	return n.printer().Text(job.ID + "\n")
 }

@@ -10,7 +10,7 @@ import (
 // What most verbs do is one of these kinds: each makes a verb's run of an operation and of what is printed.
 
 // shows asks for one thing and prints it: as JSON, or for people as text does.
-func shows[Request, Response any](op api.Op[Request, Response], text func(*app, Response) error) func(context.Context, *call, *Request) error {
+func shows[Request, Response any](op api.Op[Request, Response], text func(print.Printer, Response) error) func(context.Context, *call, *Request) error {
 	return func(ctx context.Context, c *call, in *Request) error { return showAnswer(ctx, c.app, op, *in, text) }
 }
 
@@ -59,13 +59,13 @@ const pageSize = 1000
 
 // showAnswer asks for one thing and prints it.
 func showAnswer[Request, Response any](
-	ctx context.Context, a *app, op api.Op[Request, Response], request Request, text func(*app, Response) error,
+	ctx context.Context, a *app, op api.Op[Request, Response], request Request, text func(print.Printer, Response) error,
 ) error {
 	answer, err := ask(ctx, a, op, request)
 	if err != nil {
 		return err
 	}
-	return show(a, answer, text)
+	return print.One(a.printer(), answer, text)
 }
 
 // some asks for the first rows of a list, so many at most; 0: all.
@@ -86,32 +86,6 @@ func some[Request, T any](
 		if after == "" || most > 0 && len(rows) >= most {
 			return rows, nil
 		}
-	}
-}
-
-// show prints a thing: as JSON for programs, or for people as text does.
-func show[T any](a *app, thing T, text func(*app, T) error) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(thing)
-	}
-	return text(a, thing)
-}
-
-// inRows is text of names and values, a row each.
-func inRows[T any](rows func(T) [][]string) func(*app, T) error {
-	return func(a *app, thing T) error { return a.printer().Rows(nil, rows(thing)) }
-}
-
-// inText is text as it is.
-func inText[T any](text func(T) string) func(*app, T) error {
-	return func(a *app, thing T) error { return a.print(text(thing)) }
-}
-
-// inHint is text that is advice, and no result.
-func inHint[T any](text func(T) string) func(*app, T) error {
-	return func(a *app, thing T) error {
-		a.hint("%s", text(thing))
-		return nil
 	}
 }
 

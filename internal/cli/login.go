@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -100,7 +101,7 @@ read, and the other commands show it until it expires. --role narrows the token:
 			return err
 		}
 		if in.show {
-			return show(c.app, issued, printToken)
+			return print.One(c.printer(), issued, printToken)
 		}
 		path, err := c.saveLogin(config.Server, issued.Token)
 		if err != nil {
@@ -126,9 +127,9 @@ func stampOf(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-func printToken(a *app, issued api.IssuedToken) error {
-	a.say(issued.Token)
-	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
+func printToken(to print.Printer, issued api.IssuedToken) error {
+	to.Line(issued.Token)
+	to.Hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
 	return nil
 }
 
@@ -170,9 +171,9 @@ var logoutCommand = asking{verb[api.Nothing]{
 
 var whoamiCommand = asking{verb[api.Nothing]{
 	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
-	run: shows(api.SessionShow, func(a *app, session api.Session) error {
-		if a.output == "name" {
-			a.say(session.Name)
+	run: shows(api.SessionShow, func(to print.Printer, session api.Session) error {
+		if to.Format == "name" {
+			to.Line(session.Name)
 			return nil
 		}
 		rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
@@ -185,6 +186,6 @@ var whoamiCommand = asking{verb[api.Nothing]{
 		for _, grant := range session.Grants {
 			rows = append(rows, []string{"May", grantText(grant)})
 		}
-		return a.printer().Rows(nil, rows)
+		return to.Rows(nil, rows)
 	}),
 }}

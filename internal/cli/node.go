@@ -115,7 +115,7 @@ func compileErrorOf(n api.Node) string {
 var nodeShow = verb[api.NameRequest]{
 	use: "show NODE", short: "Show one node", example: "  tutti node show web-1.example.test",
 	into: byName,
-	run: shows(api.NodeShow, inRows(func(node api.Node) [][]string {
+	run: shows(api.NodeShow, print.Rows(func(node api.Node) [][]string {
 		now := time.Now()
 		return [][]string{
 			{"Node", node.Name},

@@ -54,7 +54,7 @@ var policyList = verb[api.Nothing]{
 var policyShow = verb[api.PolicyNameRequest]{
 	use: "show POLICY", short: "Show a policy", example: "  tutti policy show no-user-removal",
 	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
-	run: shows(api.PolicyShow, inRows(func(p api.Policy) [][]string {
+	run: shows(api.PolicyShow, print.Rows(func(p api.Policy) [][]string {
 		return [][]string{
 			{"Policy", p.Name},
 			{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, print.Ago(p.At, time.Now()), p.Author)},
@@ -108,8 +108,8 @@ var policySet = verb[api.PolicyDefinition]{
 		_ = f.cmd.MarkFlagRequired("message")
 	},
 	run: func(ctx context.Context, c *call, in *api.PolicyDefinition) error {
-		return showAnswer(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in}, func(a *app, p api.Policy) error {
-			a.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
+		return showAnswer(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in}, func(to print.Printer, p api.Policy) error {
+			to.Hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
 			return nil
 		})
 	},
@@ -118,7 +118,7 @@ var policySet = verb[api.PolicyDefinition]{
 var policyRemove = verb[api.PolicyNameRequest]{
 	use: "remove POLICY", short: "Remove a policy; its versions stay", example: "  tutti policy remove no-user-removal",
 	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
-	run: shows(api.PolicyRemove, inHint(func(p api.Policy) string {
+	run: shows(api.PolicyRemove, print.Advice(func(p api.Policy) string {
 		return fmt.Sprintf("Policy %s does not hold any more", p.Name)
 	})),
 }
@@ -175,7 +175,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 		if err != nil {
 			return err
 		}
-		if err := show(c.app, verdict, inText(verdictText)); err != nil {
+		if err := print.One(c.printer(), verdict, print.Words(verdictText)); err != nil {
 			return err
 		}
 		return verdictError(verdict)

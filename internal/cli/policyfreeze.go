@@ -88,10 +88,10 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 		if in.d.To, err = freezeTime("to", in.to, in.d.Zone); err != nil {
 			return err
 		}
-		return showAnswer(ctx, c.app, api.FreezeSet, api.FreezeSetRequest{Freeze: c.args[0], Definition: in.d}, func(a *app, f api.Freeze) error {
-			a.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
+		return showAnswer(ctx, c.app, api.FreezeSet, api.FreezeSetRequest{Freeze: c.args[0], Definition: in.d}, func(to print.Printer, f api.Freeze) error {
+			to.Hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
 			if f.Until != nil {
-				a.hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
+				to.Hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
 			}
 			return nil
 		})
@@ -120,7 +120,7 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 var freezeRemove = verb[api.FreezeNameRequest]{
 	use: "remove FREEZE", short: "End a freeze; its versions stay", example: "  tutti policy freeze remove christmas",
 	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
-	run: shows(api.FreezeRemove, inHint(func(f api.Freeze) string {
+	run: shows(api.FreezeRemove, print.Advice(func(f api.Freeze) string {
 		return fmt.Sprintf("Freeze %s does not hold any more", f.Name)
 	})),
 }

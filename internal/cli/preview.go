@@ -94,7 +94,7 @@ version. The nodes are those of the environment, or those that are named by flag
 		}
 		if in.noWait {
 			c.hint("See it with: tutti preview show %s", p.ID)
-			return show(c.app, p, printPreviewID)
+			return print.One(c.printer(), p, printPreviewID)
 		}
 		if err := awaitPreview(ctx, c.app, client, p.ID); err != nil {
 			return err
@@ -108,8 +108,8 @@ func (t targetFlags) none() bool {
 	return len(t.names)+len(t.nodes)+len(t.exclude) == 0 && t.group == "" && t.where == "" && t.query == "" && !t.all
 }
 
-func printPreviewID(a *app, p api.Preview) error {
-	return a.print(p.ID + "\n")
+func printPreviewID(to print.Printer, p api.Preview) error {
+	return to.Text(p.ID + "\n")
 }
 
 var previewShow = verb[previewPrinting]{
@@ -141,14 +141,14 @@ var previewDiff = verb[previewDiffInput]{
 		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
 	},
 	run: func(ctx context.Context, c *call, in *previewDiffInput) error {
-		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]}, func(a *app, answer api.CatalogDifference) error {
+		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]}, func(to print.Printer, answer api.CatalogDifference) error {
 			if in.noise {
-				return diff.WriteText(a.system.Out, answer, in.order)
+				return diff.WriteText(to.Out, answer, in.order)
 			}
 			hidden := withoutNoise(&answer)
-			err := diff.WriteText(a.system.Out, answer, in.order)
+			err := diff.WriteText(to.Out, answer, in.order)
 			if err == nil && hidden > 0 {
-				_, err = fmt.Fprintf(a.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+				_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
 			}
 			return err
 		})
@@ -287,7 +287,7 @@ func sayOnPreview(ctx context.Context, a *app, args []string, request *api.Previ
 	if err != nil {
 		return err
 	}
-	return show(a, said, inHint(func(said api.List[api.PreviewRemark]) string {
+	return print.One(a.printer(), said, print.Advice(func(said api.List[api.PreviewRemark]) string {
 		about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
 		if len(about) == 0 {
 			return "Said of preview " + args[0]
@@ -299,7 +299,7 @@ func sayOnPreview(ctx context.Context, a *app, args []string, request *api.Previ
 var previewCancel = verb[api.PreviewRequest]{
 	use: "cancel PREVIEW", short: "Stop working on a preview", example: "  tutti preview cancel 3",
 	into: func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
-	run: shows(api.PreviewCancel, inHint(func(p api.Preview) string {
+	run: shows(api.PreviewCancel, print.Advice(func(p api.Preview) string {
 		return fmt.Sprintf("Preview %s is %s", p.ID, p.State)
 	})),
 }

@@ -92,12 +92,12 @@ hidden changes, too.`,
 	},
 }
 
-func printNoise(a *app, r api.NoiseRule) error {
+func printNoise(to print.Printer, r api.NoiseRule) error {
 	if r.Removed {
-		a.hint("Noise rule %s hides nothing any more", r.Name)
+		to.Hint("Noise rule %s hides nothing any more", r.Name)
 		return nil
 	}
-	a.hint("Noise rule %s, version %d, hides: %s", r.Name, r.Version, noiseText(r.Noise))
+	to.Hint("Noise rule %s, version %d, hides: %s", r.Name, r.Version, noiseText(r.Noise))
 	return nil
 }
 

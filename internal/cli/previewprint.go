@@ -74,11 +74,11 @@ func printPreview(ctx context.Context, a *app, client *api.Client, id string, ho
 	case a.printer().AsJSON():
 		err = a.printer().JSON(report)
 	case how.markdown:
-		err = previewMarkdown(a, report, how)
+		err = previewMarkdown(a.printer(), report, how)
 	case how.junit:
 		err = previewJUnit(ctx, a, client, report, how)
 	default:
-		err = previewText(a, report, how)
+		err = previewText(a.printer(), report, how)
 	}
 	changes := report.Counts["changed"] - report.Quiet
 	if how.order {
@@ -111,7 +111,7 @@ func wholePreview(ctx context.Context, client *api.Client, id string) (whole api
 	}
 }
 
-func previewText(a *app, r api.PreviewReport, how previewPrinting) error {
+func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview))
 	for _, u := range r.Unseen {
@@ -138,7 +138,7 @@ func previewText(a *app, r api.PreviewReport, how previewPrinting) error {
 		fmt.Fprintf(&text, "      … and %s in order only (--order)\n", count(hidden, "change"))
 	}
 	text.WriteString(how.hiddenLine("      … and %s (--noise)\n", r.Hidden) + remarksText(r.Remarks))
-	return a.print(text.String())
+	return to.Text(text.String())
 }
 
 // allNoise says whether noise rules hide all variants of a kind of change.
@@ -184,7 +184,7 @@ func remarksText(remarks []api.PreviewRemark) string {
 	return text.String()
 }
 
-func previewMarkdown(a *app, r api.PreviewReport, how previewPrinting) error {
+func previewMarkdown(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version))
 	f := api.FleetDifference{
@@ -199,7 +199,7 @@ func previewMarkdown(a *app, r api.PreviewReport, how previewPrinting) error {
 	for _, u := range r.Unseen {
 		fmt.Fprintf(&text, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node"))
 	}
-	return a.print(text.String())
+	return to.Text(text.String())
 }
 
 // The part of JUnit's format that CI servers read.

@@ -51,7 +51,7 @@ others), reports, events, environments, packages and package_inventory.
 			return err
 		}
 		if in.explain {
-			return explainQuery(c.app, q)
+			return explainQuery(c.printer(), q)
 		}
 		return queryRows(ctx, c.app, api.QueryRequest{Query: text, Total: in.total}, "No rows.", true)
 	},
@@ -134,11 +134,11 @@ func caretIn(text string, e *pql.Error) string {
 	return e.Caret()
 }
 
-func explainQuery(a *app, q *pql.Query) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
+func explainQuery(to print.Printer, q *pql.Query) error {
+	if to.AsJSON() {
+		return to.JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
 	}
-	return a.printer().Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
+	return to.Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
 }
 
 // completeQuery offers what may follow the query as it is written so far.

@@ -108,7 +108,7 @@ named with the reason and left out. With --refresh those are previewed again, fo
 			return err
 		}
 		if dry {
-			return showPlan(c.app, plan)
+			return showPlan(c.printer(), plan)
 		}
 		in.request.DryRun = false
 		return makeRelease(ctx, c.app, client, api.ReleaseCreate, in.request, plan, in.noWait, in.yes)
@@ -127,18 +127,18 @@ func planRelease[Request any](
 }
 
 // showPlan prints what a release would be.
-func showPlan(a *app, plan api.ReleaseReport) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(plan)
+func showPlan(to print.Printer, plan api.ReleaseReport) error {
+	if to.AsJSON() {
+		return to.JSON(plan)
 	}
-	return printPlan(a, plan, a.sayf)
+	return printPlan(to, plan, to.Linef)
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
 func makeRelease[Request any](
 	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
 ) error {
-	if err := printPlan(a, plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
+	if err := printPlan(a.printer(), plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
 	if n := plan.Counts["waiting"]; n > 0 {
@@ -159,18 +159,13 @@ func makeRelease[Request any](
 		if a.printer().AsJSON() {
 			return a.printer().JSON(made)
 		}
-		return a.sayf("%s", made.ID)
+		return a.printer().Linef("%s", made.ID)
 	}
 	return watchRelease(ctx, a, client, made.ID)
 }
 
-func (a *app) sayf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.system.Out, format+"\n", args...)
-	return err
-}
-
 // printPlan says what a release would be.
-func printPlan(a *app, p api.ReleaseReport, say func(format string, args ...any) error) error {
+func printPlan(to print.Printer, p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
 		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))
@@ -265,7 +260,7 @@ func releaseCounts(counts map[string]int) string {
 
 var releaseShow = verb[api.ReleaseShowRequest]{
 	use: "show RELEASE", short: "Show a release, its waves, and what happened in it", example: "  tutti release show 7",
-	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, inText(releaseText)),
+	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, print.Words(releaseText)),
 }
 
 func releaseText(r api.ReleaseReport) string {

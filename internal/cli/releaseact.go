@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // hintRelease says how a release stands, after something was done to it.
-func hintRelease(a *app, r api.Release) error {
-	a.hint("Release %s: %s", r.ID, releaseSummary(r))
+func hintRelease(to print.Printer, r api.Release) error {
+	to.Hint("Release %s: %s", r.ID, releaseSummary(r))
 	return nil
 }
 
@@ -111,8 +112,8 @@ var releaseRefresh = verb[api.ReleaseRequest]{
 	use: "refresh RELEASE", short: "Preview the superseded nodes of a release again, and print the preview's number",
 	example: "  tutti release refresh 7",
 	into:    func(in *api.ReleaseRequest, args []string) { in.Release = args[0] },
-	run: shows(api.ReleaseRefresh, func(a *app, made api.ReleaseRefreshed) error {
-		a.hint("See it with: tutti preview watch %s", made.Preview)
-		return a.sayf("%s", made.Preview)
+	run: shows(api.ReleaseRefresh, func(to print.Printer, made api.ReleaseRefreshed) error {
+		to.Hint("See it with: tutti preview watch %s", made.Preview)
+		return to.Linef("%s", made.Preview)
 	}),
 }

@@ -75,7 +75,7 @@ func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
 	if w.printer().AsJSON() {
 		return w.printer().JSON(r)
 	}
-	return w.sayf("Release %s: %s", r.ID, releaseSummary(r.Release))
+	return w.printer().Linef("Release %s: %s", r.ID, releaseSummary(r.Release))
 }
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {

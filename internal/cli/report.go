@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"time"
@@ -75,15 +74,15 @@ var reportShow = verb[reportShowInput]{
 		f.BoolVar(&in.all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
 	},
 	run: func(ctx context.Context, c *call, in *reportShowInput) error {
-		return showAnswer(ctx, c.app, api.ReportShow, api.ReportRequest{ID: c.args[0]}, func(a *app, report api.Report) error {
-			return printReport(a, report, in.all)
+		return showAnswer(ctx, c.app, api.ReportShow, api.ReportRequest{ID: c.args[0]}, func(to print.Printer, report api.Report) error {
+			return printReport(to, report, in.all)
 		})
 	},
 }
 
-func printReport(a *app, r api.Report, all bool) error {
+func printReport(to print.Printer, r api.Report, all bool) error {
 	counts := r.Counts
-	if err := a.printer().Rows(nil, [][]string{
+	if err := to.Rows(nil, [][]string{
 		{"Report", r.ID},
 		{"Node", r.Name},
 		{"Environment", r.Environment},
@@ -97,7 +96,7 @@ func printReport(a *app, r api.Report, all bool) error {
 		return err
 	}
 	if r.Short {
-		a.say("Kept in short: its log and resources are past report_detail_retention.")
+		to.Line("Kept in short: its log and resources are past report_detail_retention.")
 		return nil
 	}
 	var rows [][]string
@@ -107,16 +106,16 @@ func printReport(a *app, r api.Report, all bool) error {
 		}
 	}
 	if len(rows) > 0 {
-		a.say("")
-		if err := a.printer().Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
+		to.Line("")
+		if err := to.Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
 			return err
 		}
 	}
-	return printLog(a, r.Logs, all)
+	return printLog(to, r.Logs, all)
 }
 
 // printLog prints warnings and errors, or every line.
-func printLog(a *app, lines []api.ReportLog, all bool) error {
+func printLog(to print.Printer, lines []api.ReportLog, all bool) error {
 	var rows [][]string
 	for _, line := range lines {
 		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {
@@ -124,22 +123,14 @@ func printLog(a *app, lines []api.ReportLog, all bool) error {
 		}
 	}
 	if hidden := len(lines) - len(rows); hidden > 0 {
-		a.hint("%d lines of the log are not shown; --all shows them", hidden)
+		to.Hint("%d lines of the log are not shown; --all shows them", hidden)
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	a.say("")
-	return a.printer().Rows([]string{"time", "level", "message", "source"}, rows)
+	to.Line("")
+	return to.Rows([]string{"time", "level", "message", "source"}, rows)
 }
-
-// print prints text as it is.
-func (a *app) print(text string) error {
-	_, err := io.WriteString(a.system.Out, text)
-	return err
-}
-
-func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }
 
 func firstMessage(r api.ReportResource) string {
 	for _, event := range r.Events {

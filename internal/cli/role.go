@@ -94,7 +94,7 @@ var roleShow = verb[api.RoleRequest]{
 	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] }, run: shows(api.RoleShow, printRole),
 }
 
-func printRole(a *app, r api.Role) error {
+func printRole(to print.Printer, r api.Role) error {
 	rows := [][]string{{"Role", r.Name}, {"Description", r.Description}}
 	if !r.BuiltIn {
 		rows = append(rows, []string{"Changed", print.AgoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
@@ -102,7 +102,7 @@ func printRole(a *app, r api.Role) error {
 	for _, grant := range r.Grants {
 		rows = append(rows, []string{"May", grantText(grant)})
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
 type roleCreateInput struct {
@@ -158,7 +158,7 @@ var roleEdit = verb[roleEditInput]{
 		if role, err = ask(ctx, c.app, api.RoleEdit, request); err != nil {
 			return err
 		}
-		return show(c.app, role, printRole)
+		return print.One(c.printer(), role, printRole)
 	},
 }
 

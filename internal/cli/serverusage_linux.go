@@ -16,14 +16,14 @@ disk of the data directory will be full if it goes on like that. A day's growth 
 mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
 	example: "  tutti server usage\n  tutti server usage -o json",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		return showAnswer(ctx, c.app, api.ServerUsage, api.Nothing{}, func(a *app, usage api.Usage) error {
+		return showAnswer(ctx, c.app, api.ServerUsage, api.Nothing{}, func(to print.Printer, usage api.Usage) error {
 			rows := append(usage.Areas, api.UsageArea{Area: "all", Bytes: usage.Bytes, Growth: usage.Growth})
-			err := print.List(a.printer(), rows, print.Table[api.UsageArea]{
+			err := print.List(to, rows, print.Table[api.UsageArea]{
 				Columns: []string{"what", "size", "a day"},
 				Row:     func(u api.UsageArea) []string { return []string{u.Area, print.Bytes(u.Bytes), growthText(u.Growth)} },
 				Name:    func(u api.UsageArea) string { return u.Area },
 			})
-			a.hint("%s", diskText(usage, time.Now()))
+			to.Hint("%s", diskText(usage, time.Now()))
 			return err
 		})
 	},

@@ -66,7 +66,7 @@ var taskShow = verb[api.TaskRequest]{
 	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] }, run: shows(api.TaskShow, printTask),
 }
 
-func printTask(a *app, t api.Task) error {
+func printTask(to print.Printer, t api.Task) error {
 	noop := "no"
 	if t.SupportsNoop {
 		noop = "yes"
@@ -85,17 +85,17 @@ func printTask(a *app, t api.Task) error {
 	} else if len(t.Parameters) == 0 {
 		facts = append(facts, []string{"Parameters", "none"})
 	}
-	if err := a.printer().Rows(nil, facts); err != nil || len(t.Parameters) == 0 {
+	if err := to.Rows(nil, facts); err != nil || len(t.Parameters) == 0 {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.system.Out); err != nil {
+	if _, err := fmt.Fprintln(to.Out); err != nil {
 		return err
 	}
 	rows := make([][]string, len(t.Parameters))
 	for i, p := range t.Parameters {
 		rows[i] = []string{p.Name, p.Type, parameterNeed(p), p.Description}
 	}
-	return a.printer().Rows([]string{"parameter", "type", "need", "description"}, rows)
+	return to.Rows([]string{"parameter", "type", "need", "description"}, rows)
 }
 
 // label is the heading of the first of several rows.

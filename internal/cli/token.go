@@ -113,14 +113,14 @@ var tokenRevoke = verb[tokenRevokeInput]{
 			if err != nil {
 				return err
 			}
-			c.say(fmt.Sprintf("%d revoked", revoked.Revoked))
+			c.printer().Line(fmt.Sprintf("%d revoked", revoked.Revoked))
 			return nil
 		}
 		for _, token := range c.args {
 			if _, err := api.TokenRevoke.Call(ctx, client, api.TokenRevokeRequest{User: owner, Token: token}); err != nil {
 				return err
 			}
-			c.say(token + " revoked")
+			c.printer().Line(token + " revoked")
 		}
 		return nil
 	},

@@ -28,7 +28,7 @@ marked in the audit log.`,
 		if err != nil {
 			return err
 		}
-		c.say(rotated.File)
+		c.printer().Line(rotated.File)
 		if rotated.Server == 0 {
 			c.hint("no server runs on %s: the token is good from its next start on", config.Data)
 			return nil

@@ -40,7 +40,7 @@ var userShow = verb[api.UserRequest]{
 	into: func(in *api.UserRequest, args []string) { in.User = args[0] }, run: shows(api.UserShow, printUser),
 }
 
-func printUser(a *app, u api.User) error {
+func printUser(to print.Printer, u api.User) error {
 	now := time.Now()
 	rows := [][]string{
 		{"User", u.Name},
@@ -54,7 +54,7 @@ func printUser(a *app, u api.User) error {
 	if u.LockedUntil != nil {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
 type userCreateInput struct {
