@@ -22,7 +22,7 @@ type accessFlags struct {
 }
 
 // withAccess gives cmd and its subcommands the flags of a client.
-func (a *app) withAccess(cmd *cobra.Command) *cobra.Command {
+func withAccess(a *app, cmd *cobra.Command) *cobra.Command {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&a.access.server, "server", "", "the server's address, https://HOST:8140 (TUTTI_SERVER)")
 	flags.StringVar(&a.access.tokenFile, "token-file", "", "file that holds the token (TUTTI_TOKEN_FILE, or the token itself in TUTTI_TOKEN)")

@@ -4,15 +4,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/internal/agent"
 )
 
-func (a *app) agentCommand() *cobra.Command {
-	return noun("agent", "Join a node to a server, and run its agent",
-		a.agentJoin(), a.agentRun(), a.agentStatus(), a.agentFacts(), a.agentDoctor(), a.agentInstall())
+var agentCommand = noun{
+	use: "agent", short: "Join a node to a server, and run its agent",
+	verbs: []declared{agentJoin, agentRun, agentStatus, agentFacts, agentDoctor, agentInstall},
 }
 
 // agentSettings are those of the agent.
@@ -24,7 +23,7 @@ func agentSettings() settings {
 }
 
 // agentDir is where a node's settings and certificates are.
-func (a *app) agentDir(flags *pflag.FlagSet) string {
+func agentDir(a *app, flags *pflag.FlagSet) string {
 	dir, _ := flags.GetString("dir")
 	if flags.Changed("dir") {
 		return dir
@@ -34,10 +33,10 @@ func (a *app) agentDir(flags *pflag.FlagSet) string {
 
 // agentConfig reads the agent's settings: the file that was named, else agent.yaml in the directory if
 // it is there.
-func (a *app) agentConfig(named string, flags *pflag.FlagSet) (agent.Config, error) {
+func agentConfig(a *app, named string, flags *pflag.FlagSet) (agent.Config, error) {
 	config := agent.Default()
 	path := first(named, a.system.Getenv("TUTTI_AGENT_CONFIG"))
-	if usual := filepath.Join(a.agentDir(flags), agent.ConfigFile); path == "" && isFile(usual) {
+	if usual := filepath.Join(agentDir(a, flags), agent.ConfigFile); path == "" && isFile(usual) {
 		path = usual
 	}
 	if err := agentSettings().load(a, path, flags, &config); err != nil {
@@ -47,20 +46,30 @@ func (a *app) agentConfig(named string, flags *pflag.FlagSet) (agent.Config, err
 	return config, config.Check()
 }
 
-// dirFlag is on every command that reads the agent's settings, or writes them.
-func (a *app) dirFlag(cmd *cobra.Command) {
-	cmd.Flags().String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
+// localAgent is the settings of this node's agent, for a command with addAgentFlags.
+func localAgent(c *call, path string) (agent.Config, error) {
+	if err := checkTextOrJSON(c.app); err != nil {
+		return agent.Config{}, err
+	}
+	return agentConfig(c.app, path, c.cmd.Flags())
 }
 
-// configFlags let a command find the settings without changing them.
-func (a *app) configFlags(cmd *cobra.Command, path *string) {
-	a.dirFlag(cmd)
-	cmd.Flags().StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
+// addDirFlag is on every command that reads the agent's settings, or writes them.
+func addDirFlag(f flagSet) {
+	f.String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
 }
 
-// textOrJSON is the --output of commands that have two forms.
-func (a *app) textOrJSON(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.output, "output", "o", "table", "how to print: table or json")
+// addAgentFlags let a command find this node's agent and say how it stands, in two forms.
+func addAgentFlags(f flagSet, path *string) {
+	addDirFlag(f)
+	addTextOrJSON(f)
+	f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
+	f.StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
+}
+
+// addTextOrJSON is the --output of commands that have two forms.
+func addTextOrJSON(f flagSet) {
+	f.StringVarP(&f.app.output, "output", "o", "table", "how to print: table or json")
 }
 
 // joined is a list in one line.

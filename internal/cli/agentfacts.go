@@ -5,51 +5,43 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) agentFacts() *cobra.Command {
-	var path string
-	var now bool
-	var wait time.Duration
-	cmd := &cobra.Command{
-		Use: "facts", Short: "Show how the agent of this node submits facts, or have it done now", Args: exactly(0),
-		Long: `Show when a server took facts of this node the last time, how many facts are watched because the node's catalog read
+type agentFactsInput struct {
+	path string
+	now  bool
+	wait time.Duration
+}
+
+var agentFacts = verb[agentFactsInput]{
+	use: "facts", short: "Show how the agent of this node submits facts, or have it done now",
+	long: `Show when a server took facts of this node the last time, how many facts are watched because the node's catalog read
 them, and when they are submitted next. With --now they are resolved and submitted at once; the command returns when a server
 has taken them, or with exit code 8 when none has in the time of --wait. It must be asked by the user that the agent runs as.`,
-		Example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
-				return err
-			}
-			config, err := a.agentConfig(path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			status, err := agent.AskStatus(cmd.Context(), config.Data)
-			if err == nil && now {
-				status, err = submitNow(cmd.Context(), config.Data, wait)
-			}
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(status.Facts)
-			}
-			return a.printer().Rows(nil, factsRows(status.Facts, time.Now()))
-		},
-	}
-	a.configFlags(cmd, &path)
-	cmd.Flags().BoolVar(&now, "now", false, "submit the facts now, and wait until a server has taken them")
-	cmd.Flags().DurationVar(&wait, "wait", 5*time.Minute, "how long to wait for that")
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
-	return cmd
+	example: "  tutti agent facts\n  tutti agent facts --now\n  tutti agent facts -o json",
+	flags: func(f flagSet, in *agentFactsInput) {
+		addAgentFlags(f, &in.path)
+		f.BoolVar(&in.now, "now", false, "submit the facts now, and wait until a server has taken them")
+		f.DurationVar(&in.wait, "wait", 5*time.Minute, "how long to wait for that")
+	},
+	run: func(ctx context.Context, c *call, in *agentFactsInput) error {
+		config, err := localAgent(c, in.path)
+		if err != nil {
+			return err
+		}
+		status, err := agent.AskStatus(ctx, config.Data)
+		if err == nil && in.now {
+			status, err = submitNow(ctx, config.Data, in.wait)
+		}
+		if err != nil {
+			return err
+		}
+		return print.One(c.printer(), status.Facts, print.Rows(func(f agent.FactsStatus) [][]string { return factsRows(f, time.Now()) }))
+	},
 }
 
 // submitNow orders a submission and waits until a server has taken it.

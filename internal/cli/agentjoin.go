@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/internal/agent"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
@@ -22,11 +24,9 @@ type joinFlags struct {
 	runs                                        bool
 }
 
-func (a *app) agentJoin() *cobra.Command {
-	var f joinFlags
-	cmd := &cobra.Command{
-		Use: "join URL", Short: "Join this node to a server: get its certificate and write agent.yaml", Args: exactly(1),
-		Long: `Join this node to a server. ` + "`tutti ca token`" + ` on the server prints the whole command: with the token the certificate is signed
+var agentJoin = verb[joinFlags]{
+	use: "join URL", short: "Join this node to a server: get its certificate and write agent.yaml",
+	long: `Join this node to a server. ` + "`tutti ca token`" + ` on the server prints the whole command: with the token the certificate is signed
 at once, and by the fingerprint of the CA the node knows that it speaks to the right server. Without a token somebody has to sign
 the request on the server.
 
@@ -37,50 +37,50 @@ With --runs the agent also applies the node's catalog every half hour (run_inter
 Without it Puppet runs only when it is ordered to, or by a service of its own: two schedules would be one too many.
 
 With --use-puppet-certificates the node takes the certificate that its puppet agent has, and nothing is asked for.`,
-		Example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
+	example: `  tutti agent join https://tutti.example.test:8140 --token tutti-join-... --ca-fingerprint 5A:0F:...
   tutti agent join tutti.example.test --certname web-1 --ca-file ca.pem --wait 1h
   tutti agent join tutti.example.test --use-puppet-certificates --runs`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
-				return err
-			}
-			result, err := a.join(cmd, args[0], f)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(result)
-			}
-			if result.Before {
-				a.say(string(result.Name) + " has joined " + result.Server + " before; its certificate is good until " + result.Expires.Format(time.DateOnly))
-			} else {
-				a.say(string(result.Name) + " has joined " + result.Server + "; its certificate is good until " + result.Expires.Format(time.DateOnly))
-			}
-			a.hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", result.Dir), withDir("tutti agent install", result.Dir))
-			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.name, "certname", "", "name of this node; its host name if not given")
-	flags.StringVar(&f.token, "token", "", "one-time password, as tutti ca token prints it (TUTTI_AGENT_TOKEN)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "file that holds the token; - is standard input")
-	flags.StringVar(&f.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
-	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
-	flags.DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
-	flags.BoolVar(&f.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
-	flags.StringVar(&f.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
-	flags.BoolVar(&f.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
-	cmd.MarkFlagsMutuallyExclusive("token", "token-file")
-	cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
-	for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
-		cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
-	}
-	a.dirFlag(cmd)
-	a.textOrJSON(cmd)
-	return cmd
+	flags: func(f flagSet, in *joinFlags) {
+		f.StringVar(&in.name, "certname", "", "name of this node; its host name if not given")
+		f.StringVar(&in.token, "token", "", "one-time password, as tutti ca token prints it (TUTTI_AGENT_TOKEN)")
+		f.StringVar(&in.tokenFile, "token-file", "", "file that holds the token; - is standard input")
+		f.StringVar(&in.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
+		f.StringVar(&in.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
+		f.DurationVar(&in.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
+		f.BoolVar(&in.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
+		f.StringVar(&in.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
+		f.BoolVar(&in.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
+		f.cmd.MarkFlagsMutuallyExclusive("token", "token-file")
+		f.cmd.MarkFlagsMutuallyExclusive("ca-fingerprint", "ca-file")
+		for _, name := range []string{"token", "token-file", "ca-fingerprint", "ca-file"} {
+			f.cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
+		}
+		addDirFlag(f)
+		addTextOrJSON(f)
+	},
+	run: func(_ context.Context, c *call, in *joinFlags) error {
+		if err := checkTextOrJSON(c.app); err != nil {
+			return err
+		}
+		result, err := joinNode(c.app, c.cmd, c.args[0], *in)
+		if err != nil {
+			return err
+		}
+		return print.One(c.printer(), result, printJoined)
+	},
 }
 
-func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {
+func printJoined(to print.Printer, j agent.Joined) error {
+	before := ""
+	if j.Before {
+		before = " before"
+	}
+	to.Line(string(j.Name) + " has joined " + j.Server + before + "; its certificate is good until " + j.Expires.Format(time.DateOnly))
+	to.Hint("Start the agent with `%s`, or as a service: `%s`", withDir("tutti agent run", j.Dir), withDir("tutti agent install", j.Dir))
+	return nil
+}
+
+func joinNode(a *app, cmd *cobra.Command, server string, f joinFlags) (agent.Joined, error) {
 	address, err := agent.ParseServer(server)
 	if err != nil {
 		return agent.Joined{}, usageError{err}
@@ -92,7 +92,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 	if f.ssldir != "" && !f.puppet {
 		return agent.Joined{}, usageError{fault.New(fault.Invalid, "--puppet-ssldir says where the certificates are that --use-puppet-certificates uses; give both")}
 	}
-	dir := a.agentDir(cmd.Flags())
+	dir := agentDir(a, cmd.Flags())
 	if f.puppet {
 		return agent.PuppetJoin{Server: address, SSLDir: f.ssldir, Name: name, Dir: dir, Runs: f.runs, Say: a.hint}.Run(cmd.Context())
 	}
@@ -101,7 +101,7 @@ func (a *app) join(cmd *cobra.Command, server string, f joinFlags) (agent.Joined
 			return agent.Joined{}, err
 		}
 	}
-	token, err := a.joinToken(f)
+	token, err := joinToken(a, f)
 	if err != nil {
 		return agent.Joined{}, err
 	}
@@ -129,7 +129,7 @@ func (f joinFlags) certname() (fleet.Certname, error) {
 const maxTokenBytes = 4096
 
 // joinToken is the one that was given, in one of three ways; empty: none.
-func (a *app) joinToken(f joinFlags) (string, error) {
+func joinToken(a *app, f joinFlags) (string, error) {
 	switch f.tokenFile {
 	case "":
 		return first(f.token, a.system.Getenv("TUTTI_AGENT_TOKEN")), nil
@@ -155,7 +155,7 @@ func isFile(path string) bool {
 }
 
 // checkTextOrJSON is checkOutput for commands that have two forms.
-func (a *app) checkTextOrJSON() error {
+func checkTextOrJSON(a *app) error {
 	if a.output != "table" && a.output != "json" {
 		return usageError{fault.New(fault.Invalid, "--output %q is none of table, json", a.output)}
 	}

@@ -1,85 +1,85 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"runtime"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) agentRun() *cobra.Command {
-	var path string
-	var checkOnly bool
-	cmd := &cobra.Command{
-		Use: "run", Short: "Run the agent of this node", Args: exactly(0),
-		Long: `Run the agent: it stays connected to a server and does what it is told: Puppet runs, commands, scripts, tasks, files.
+type agentRunInput struct {
+	path      string
+	checkOnly bool
+}
+
+var agentRun = verb[agentRunInput]{
+	use: "run", short: "Run the agent of this node",
+	long: `Run the agent: it stays connected to a server and does what it is told: Puppet runs, commands, scripts, tasks, files.
 
 Every setting has one name in three places: a key in agent.yaml (max_concurrent), an environment variable
 (TUTTI_AGENT_MAX_CONCURRENT) and a flag (--max-concurrent). The flag wins, then the variable, then the file. A pxp-agent.conf
 can be used as it is (--config): its names for settings are understood, and those that mean nothing here are passed over.
 
 SIGTERM ends the agent. Programs that it started go on, and the next one delivers what comes of them.`,
-		Example: `  tutti agent run
+	example: `  tutti agent run
   tutti agent run --dir ~/agent --log-level debug
   tutti agent run --config /etc/puppetlabs/pxp-agent/pxp-agent.conf --data /var/lib/tutti-agent`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := a.agentConfig(path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			if checkOnly {
-				_, err := fmt.Fprintf(a.system.Out, "The settings are good. Certificate in %s, data in %s.\n", config.CertificateFile, config.Data)
-				return err
-			}
-			binary, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			return agent.Run(cmd.Context(), config, agent.Options{Version: api.ProgramVersion(), Binary: binary, Err: a.system.Err})
-		},
-	}
-	cmd.Flags().StringVar(&path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
-	cmd.Flags().BoolVar(&checkOnly, "check-config", false, "check the settings and exit")
-	agentSettings().flags(cmd.Flags())
-	return cmd
+	flags: func(f flagSet, in *agentRunInput) {
+		f.StringVar(&in.path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
+		f.BoolVar(&in.checkOnly, "check-config", false, "check the settings and exit")
+		agentSettings().flags(f.FlagSet)
+	},
+	run: func(ctx context.Context, c *call, in *agentRunInput) error {
+		config, err := agentConfig(c.app, in.path, c.cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if in.checkOnly {
+			return c.printer().Linef("The settings are good. Certificate in %s, data in %s.", config.CertificateFile, config.Data)
+		}
+		binary, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return agent.Run(ctx, config, agent.Options{Version: api.ProgramVersion(), Binary: binary, Err: c.system.Err})
+	},
 }
 
-func (a *app) agentInstall() *cobra.Command {
-	var show bool
-	var path string
-	cmd := &cobra.Command{
-		Use: "install", Short: "Install the agent as a service of systemd", Args: exactly(0),
-		Long: `Write the unit of a service that runs this program as the agent. Programs that were ordered go on while the service is
+type agentInstallInput struct {
+	show bool
+	path string
+}
+
+var agentInstall = verb[agentInstallInput]{
+	use: "install", short: "Install the agent as a service of systemd",
+	long: `Write the unit of a service that runs this program as the agent. Programs that were ordered go on while the service is
 restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
-		Example: "  tutti agent install && systemctl enable --now tutti-agent\n  tutti agent install --print",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			binary, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			dir := a.agentDir(cmd.Flags())
-			if show {
-				_, err := fmt.Fprint(a.system.Out, agent.Unit(binary, dir))
-				return err
-			}
-			if runtime.GOOS != "linux" {
-				return fault.New(fault.Invalid, "this system has no systemd; docs/agent.md says how the agent becomes a service of launchd or Windows")
-			}
-			if err := agent.Install(path, binary, dir); err != nil {
-				return err
-			}
-			a.say("wrote " + path)
-			a.hint("Start it with: systemctl daemon-reload && systemctl enable --now tutti-agent")
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&show, "print", false, "print the unit and write nothing")
-	cmd.Flags().StringVar(&path, "unit", agent.UnitFile, "file to write")
-	a.dirFlag(cmd)
-	return cmd
+	example: "  tutti agent install && systemctl enable --now tutti-agent\n  tutti agent install --print",
+	flags: func(f flagSet, in *agentInstallInput) {
+		f.BoolVar(&in.show, "print", false, "print the unit and write nothing")
+		f.StringVar(&in.path, "unit", agent.UnitFile, "file to write")
+		addDirFlag(f)
+	},
+	run: func(_ context.Context, c *call, in *agentInstallInput) error {
+		binary, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		dir := agentDir(c.app, c.cmd.Flags())
+		if in.show {
+			return c.printer().Text(agent.Unit(binary, dir))
+		}
+		if runtime.GOOS != "linux" {
+			return fault.New(fault.Invalid, "this system has no systemd; docs/agent.md says how the agent becomes a service of launchd or Windows")
+		}
+		if err := agent.Install(in.path, binary, dir); err != nil {
+			return err
+		}
+		c.printer().Line("wrote " + in.path)
+		c.hint("Start it with: systemctl daemon-reload && systemctl enable --now tutti-agent")
+		return nil
+	},
 }

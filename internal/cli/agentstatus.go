@@ -3,9 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/agent"
@@ -13,42 +12,35 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) agentStatus() *cobra.Command {
-	var path string
-	var wait time.Duration
-	cmd := &cobra.Command{
-		Use: "status", Short: "Show how the agent of this node stands", Args: exactly(0),
-		Long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
+type agentStatusInput struct {
+	path string
+	wait time.Duration
+}
+
+var agentStatus = verb[agentStatusInput]{
+	use: "status", short: "Show how the agent of this node stands",
+	long: `Show which server the agent is connected to, what it does, and which outcomes it still has to deliver. It must be asked by the
 user that the agent runs as. With --wait it waits until the agent is connected; exit code 8 says that it is not by then.`,
-		Example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
-				return err
-			}
-			config, err := a.agentConfig(path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			status, err := awaitAgent(cmd.Context(), config.Data, wait)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				err = a.printer().JSON(status)
-			} else {
-				err = a.printer().Rows(nil, statusRows(status, time.Now()))
-			}
-			if err == nil && wait > 0 && !status.Connection.Connected {
-				err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", wait), Err: api.ErrUnreachable}
-			}
+	example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
+	flags: func(f flagSet, in *agentStatusInput) {
+		addAgentFlags(f, &in.path)
+		f.DurationVar(&in.wait, "wait", 0, "how long to wait until the agent is connected")
+	},
+	run: func(ctx context.Context, c *call, in *agentStatusInput) error {
+		config, err := localAgent(c, in.path)
+		if err != nil {
 			return err
-		},
-	}
-	a.configFlags(cmd, &path)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the agent is connected")
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
-	return cmd
+		}
+		status, err := awaitAgent(ctx, config.Data, in.wait)
+		if err != nil {
+			return err
+		}
+		err = print.One(c.printer(), status, print.Rows(statusRows))
+		if err == nil && in.wait > 0 && !status.Connection.Connected {
+			err = &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("the agent is not connected after %s", in.wait), Err: api.ErrUnreachable}
+		}
+		return err
+	},
 }
 
 // awaitAgent asks until the agent is connected, or the time is over; then the last answer counts.
@@ -69,8 +61,8 @@ func awaitAgent(ctx context.Context, data string, limit time.Duration) (agent.St
 	}
 }
 
-func statusRows(s agent.Status, now time.Time) [][]string {
-	c, t := s.Connection, s.Transactions
+func statusRows(s agent.Status) [][]string {
+	c, t, now := s.Connection, s.Transactions, time.Now()
 	rows := [][]string{
 		{"Node", s.Name},
 		{"Agent", fmt.Sprintf("%s, process %d, started %s", s.Version, s.Process, print.Ago(s.Started, now))},
@@ -97,53 +89,46 @@ func statusRows(s agent.Status, now time.Time) [][]string {
 	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
 }
 
-func (a *app) agentDoctor() *cobra.Command {
-	var path string
-	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what keeps the agent of this node from its work", Args: exactly(0),
-		Long: `Check the certificate and its key, the revocation list, every server (it has to let this node in), the clock, the data
+type agentDoctorInput struct{ path string }
+
+var agentDoctor = verb[agentDoctorInput]{
+	use: "doctor", short: "Look for what keeps the agent of this node from its work",
+	long: `Check the certificate and its key, the revocation list, every server (it has to let this node in), the clock, the data
 directory and its room, the policy, puppet, and the agent itself, and say how to mend what is broken. Nothing is changed.
 
 Exit codes: 0 all is well, or warnings only; 1 something is broken; 8 only a server cannot be reached.`,
-		Example: "  tutti agent doctor\n  tutti agent doctor -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.checkTextOrJSON(); err != nil {
-				return err
-			}
-			config, err := a.agentConfig(path, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(cmd.Context())
-			if a.printer().AsJSON() {
-				err = a.printer().JSON(map[string]any{"checks": findings})
-			} else {
-				err = a.printFindings(findings)
-			}
-			if err != nil {
-				return err
-			}
-			return verdict(findings)
-		},
-	}
-	a.configFlags(cmd, &path)
-	cmd.Flags().String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
-	a.textOrJSON(cmd)
-	return cmd
-}
-
-// printFindings prints a line for each, and below it how to mend what is not good.
-func (a *app) printFindings(findings []agent.Finding) error {
-	for _, f := range findings {
-		text := fmt.Sprintf("%-8s %s: %s\n", f.State, f.Check, f.Found)
-		if f.Mend != "" {
-			text += fmt.Sprintf("         → %s\n", f.Mend)
-		}
-		if _, err := fmt.Fprint(a.system.Out, text); err != nil {
+	example: "  tutti agent doctor\n  tutti agent doctor -o json",
+	flags: func(f flagSet, in *agentDoctorInput) {
+		addAgentFlags(f, &in.path)
+	},
+	run: func(ctx context.Context, c *call, in *agentDoctorInput) error {
+		config, err := localAgent(c, in.path)
+		if err != nil {
 			return err
 		}
+		findings := agent.Doctor{Config: config, Version: api.ProgramVersion()}.Examine(ctx)
+		if err := print.One(c.printer(), examined{findings}, print.Words(findingsText)); err != nil {
+			return err
+		}
+		return verdict(findings)
+	},
+}
+
+// examined is what the doctor found.
+type examined struct {
+	Checks []agent.Finding `json:"checks"`
+}
+
+// findingsText is a line for each finding, and below it how to mend what is not good.
+func findingsText(e examined) string {
+	var text strings.Builder
+	for _, f := range e.Checks {
+		fmt.Fprintf(&text, "%-8s %s: %s\n", f.State, f.Check, f.Found)
+		if f.Mend != "" {
+			fmt.Fprintf(&text, "         → %s\n", f.Mend)
+		}
 	}
-	return nil
+	return text.String()
 }
 
 // verdict is the error that all findings together are.

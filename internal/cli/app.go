@@ -19,38 +19,35 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) appCommand() *cobra.Command {
-	cmd := a.withAccess(noun("app", "See applications, and which nodes wait for which others", a.appList(), a.appShow(), a.appGraph()))
-	cmd.AddCommand(a.appModule())
-	return cmd
+var appCommand = asking{noun{
+	use: "app", short: "See applications, and which nodes wait for which others",
+	verbs: []declared{appList, appShow, appGraph, appModule},
+}}
+
+var appList = verb[api.AppListRequest]{
+	use: "list", short: "List applications",
+	long:    "List the applications that catalogs declare with the module tutti; see `tutti app module`.",
+	example: "  tutti app list\n  tutti app list --environment production -o json",
+	flags: func(f flagSet, in *api.AppListRequest) {
+		f.StringVarP(&in.Environment, "environment", "e", "", "only of this environment")
+	},
+	run: func(ctx context.Context, c *call, in *api.AppListRequest) error {
+		apps, err := allApps(ctx, c.app, *in)
+		if err != nil {
+			return err
+		}
+		return print.List(c.printer(), apps, print.Table[api.App]{
+			Columns: []string{"application", "environment", "components", "nodes", "problems"},
+			Row: func(p api.App) []string {
+				return []string{p.Name, p.Environment, fmt.Sprint(len(p.Components)), fmt.Sprint(len(p.Nodes)), fmt.Sprint(len(p.Problems))}
+			},
+			Name:  func(p api.App) string { return p.Name },
+			Empty: noApps,
+		})
+	},
 }
 
-func (a *app) appList() *cobra.Command {
-	var request api.AppListRequest
-	cmd := &cobra.Command{
-		Use: "list", Short: "List applications", Args: exactly(0),
-		Long:    "List the applications that catalogs declare with the module tutti; see `tutti app module`.",
-		Example: "  tutti app list\n  tutti app list --environment production -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			apps, err := a.apps(cmd.Context(), request)
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), apps, print.Table[api.App]{
-				Columns: []string{"application", "environment", "components", "nodes", "problems"},
-				Row: func(p api.App) []string {
-					return []string{p.Name, p.Environment, fmt.Sprint(len(p.Components)), fmt.Sprint(len(p.Nodes)), fmt.Sprint(len(p.Problems))}
-				},
-				Name:  func(p api.App) string { return p.Name },
-				Empty: "No catalog declares an application; `tutti app module DIR` writes the module that does.",
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&request.Environment, "environment", "e", "", "only of this environment")
-	return cmd
-}
-
-func (a *app) apps(ctx context.Context, request api.AppListRequest) ([]api.App, error) {
+func allApps(ctx context.Context, a *app, request api.AppListRequest) ([]api.App, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err
@@ -59,33 +56,34 @@ func (a *app) apps(ctx context.Context, request api.AppListRequest) ([]api.App, 
 	return apps.Items, wrongInput(err)
 }
 
-func (a *app) appShow() *cobra.Command {
-	var request api.AppListRequest
-	cmd := &cobra.Command{
-		Use: "show [MODEL|MODEL[INSTANCE]]", Short: "Show applications with their components in the order of their needs", Args: cobra.MaximumNArgs(1),
-		Long: `Show applications: each model with its instances, and under each instance its components with their nodes, each behind
+var appShow = verb[api.AppListRequest]{
+	use: "show [MODEL|MODEL[INSTANCE]]", short: "Show applications with their components in the order of their needs", args: cobra.MaximumNArgs(1),
+	long: `Show applications: each model with its instances, and under each instance its components with their nodes, each behind
 those that it needs, with what it produces (+) and consumes (-).`,
-		Example: "  tutti app show\n  tutti app show Shop\n  tutti app show 'Shop[eu]' -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				request.App = args[0]
-			}
-			apps, err := a.apps(cmd.Context(), request)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(apps)
-			}
-			if len(apps) == 0 {
-				a.hint("No catalog declares an application; `tutti app module DIR` writes the module that does.")
-			}
-			_, err = fmt.Fprint(a.system.Out, appsText(apps))
+	example: "  tutti app show\n  tutti app show Shop\n  tutti app show 'Shop[eu]' -o json",
+	flags: func(f flagSet, in *api.AppListRequest) {
+		f.StringVarP(&in.Environment, "environment", "e", "", "only of this environment")
+	},
+	run: func(ctx context.Context, c *call, in *api.AppListRequest) error {
+		if len(c.args) > 0 {
+			in.App = c.args[0]
+		}
+		apps, err := allApps(ctx, c.app, *in)
+		if err != nil {
 			return err
-		},
+		}
+		return print.One(c.printer(), apps, printApps)
+	},
+}
+
+// noApps is said when there are none.
+const noApps = "No catalog declares an application; `tutti app module DIR` writes the module that does."
+
+func printApps(to print.Printer, apps []api.App) error {
+	if len(apps) == 0 {
+		to.Hint(noApps)
 	}
-	cmd.Flags().StringVarP(&request.Environment, "environment", "e", "", "only of this environment")
-	return cmd
+	return to.Text(appsText(apps))
 }
 
 // appsText is applications by their models, as people read them.
@@ -146,36 +144,34 @@ func parametersText(object json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-func (a *app) appGraph() *cobra.Command {
-	return &cobra.Command{
-		Use: "graph [MODEL|MODEL[INSTANCE]]", Short: "Draw which nodes wait for which others, and why", Args: cobra.MaximumNArgs(1),
-		Long: `Draw which nodes wait for which others: of the fleet, or of an application. A node waits for those whose exported
+var appGraph = verb[api.Nothing]{
+	use: "graph [MODEL|MODEL[INSTANCE]]", short: "Draw which nodes wait for which others, and why", args: cobra.MaximumNArgs(1),
+	long: `Draw which nodes wait for which others: of the fleet, or of an application. A node waits for those whose exported
 resources it collects, and for those whose components produce what its own consume. Nodes that collect resources of one
 type from each other share them, and do not wait for one another.`,
-		Example: "  tutti app graph\n  tutti app graph 'Shop[eu]'\n  tutti app graph -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			var request api.AppGraphRequest
-			if len(args) > 0 {
-				request.App = args[0]
-			}
-			graph, err := api.AppGraph.Call(cmd.Context(), client, request)
-			if err != nil {
-				return wrongInput(err)
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(graph)
-			}
-			if len(graph.Layers)+len(graph.Cycle) == 0 {
-				a.hint("No node waits for another one.")
-			}
-			_, err = fmt.Fprint(a.system.Out, graphText(graph))
+	example: "  tutti app graph\n  tutti app graph 'Shop[eu]'\n  tutti app graph -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		client, err := c.client()
+		if err != nil {
 			return err
-		},
+		}
+		var request api.AppGraphRequest
+		if len(c.args) > 0 {
+			request.App = c.args[0]
+		}
+		graph, err := api.AppGraph.Call(ctx, client, request)
+		if err != nil {
+			return wrongInput(err)
+		}
+		return print.One(c.printer(), graph, printGraph)
+	},
+}
+
+func printGraph(to print.Printer, graph api.NodeGraph) error {
+	if len(graph.Layers)+len(graph.Cycle) == 0 {
+		to.Hint("No node waits for another one.")
 	}
+	return to.Text(graphText(graph))
 }
 
 // graphText draws layers, and under each node whom it waits for.
@@ -210,20 +206,18 @@ func graphText(graph api.NodeGraph) string {
 	return text.String()
 }
 
-func (a *app) appModule() *cobra.Command {
-	return &cobra.Command{
-		Use: "module DIR", Short: "Write the Puppet module that declares applications", Args: exactly(1),
-		Long: `Write the Puppet module tutti into a directory of modules, such as the site-modules of a control repository. Its defined
+var appModule = verb[api.Nothing]{
+	use: "module DIR", short: "Write the Puppet module that declares applications",
+	long: `Write the Puppet module tutti into a directory of modules, such as the site-modules of a control repository. Its defined
 types tutti::component and tutti::application declare applications; they manage nothing on nodes. An older copy is replaced.`,
-		Example: "  tutti app module control-repo/site-modules",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := writeModule(args[0]); err != nil {
-				return fault.Wrap(fault.Invalid, err, "the module cannot be written: %v", err)
-			}
-			a.hint("Wrote %s; deploy the control repository to use it.", filepath.Join(args[0], "tutti"))
-			return nil
-		},
-	}
+	example: "  tutti app module control-repo/site-modules",
+	run: func(_ context.Context, c *call, _ *api.Nothing) error {
+		if err := writeModule(c.args[0]); err != nil {
+			return fault.Wrap(fault.Invalid, err, "the module cannot be written: %v", err)
+		}
+		c.hint("Wrote %s; deploy the control repository to use it.", filepath.Join(c.args[0], "tutti"))
+		return nil
+	},
 }
 
 // writeModule writes the module into an existing directory.

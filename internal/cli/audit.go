@@ -1,91 +1,68 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) auditCommand() *cobra.Command {
-	return a.withAccess(noun("audit", "See who did what", a.auditList(), a.auditVerify(), a.auditExport()))
+var auditCommand = asking{noun{use: "audit", short: "See who did what", verbs: []declared{auditList, auditVerify, auditExport}}}
+
+type auditListInput struct {
+	request      api.AuditRequest
+	since, until string
+	failed       bool
+	limit        int
 }
 
-func (a *app) auditList() *cobra.Command {
-	var request api.AuditRequest
-	var since, until string
-	var failed bool
-	var limit int
-	cmd := &cobra.Command{
-		Use: "list", Short: "List what was done and what was refused, newest first", Args: exactly(0),
-		Long: `List the audit log. An entry whose outcome is "started" is of an act whose end was not seen: the server stopped meanwhile.`,
-		Example: "  tutti audit list --since 24h\n  tutti audit list --actor ann --failed\n  tutti audit list --operation 'user.*'\n" +
-			"  tutti audit list --since 2026-03-01T00:00:00Z --limit 0 -o jsonl",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			now := time.Now()
-			if request.Since, err = momentFlag("since", since, now); err != nil {
-				return err
-			}
-			if request.Until, err = momentFlag("until", until, now); err != nil {
-				return err
-			}
-			if failed {
-				request.Outcome = "failing"
-			}
-			if limit < 0 {
-				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
-			}
-			entries, err := a.auditPages(cmd, request, limit)
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), entries, print.Table[api.AuditEntry]{
-				Columns: []string{"time", "actor", "operation", "object", "outcome", "from", "detail"},
-				Row: func(e api.AuditEntry) []string {
-					return []string{e.At.Local().Format("2006-01-02 15:04:05"), actorText(e), e.Operation, e.Object, e.Outcome, e.Remote, e.Detail}
-				},
-				Name:  func(e api.AuditEntry) string { return fmt.Sprint(e.ID) },
-				Empty: "No entries.",
-			})
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Actor, "actor", "", "only of this user or node")
-	flags.StringVar(&request.Operation, "operation", "", "only this operation; with * at the end, those that begin so")
-	flags.StringVar(&since, "since", "", "not older than this: a time, or how long ago (90m, 24h)")
-	flags.StringVar(&until, "until", "", "older than this: a time, or how long ago")
-	flags.BoolVar(&failed, "failed", false, "only what failed or was denied")
-	flags.IntVar(&limit, "limit", 100, "at most so many; 0 means all")
-	return cmd
-}
-
-// auditPages reads pages until there are enough entries.
-func (a *app) auditPages(cmd *cobra.Command, request api.AuditRequest, limit int) (entries []api.AuditEntry, err error) {
-	client, err := a.client()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		request.Limit = 1000
-		if limit > 0 {
-			request.Limit = min(limit-len(entries), 1000)
+var auditList = verb[auditListInput]{
+	use: "list", short: "List what was done and what was refused, newest first",
+	long: `List the audit log. An entry whose outcome is "started" is of an act whose end was not seen: the server stopped meanwhile.`,
+	example: "  tutti audit list --since 24h\n  tutti audit list --actor ann --failed\n  tutti audit list --operation 'user.*'\n" +
+		"  tutti audit list --since 2026-03-01T00:00:00Z --limit 0 -o jsonl",
+	flags: func(f flagSet, in *auditListInput) {
+		f.StringVar(&in.request.Actor, "actor", "", "only of this user or node")
+		f.StringVar(&in.request.Operation, "operation", "", "only this operation; with * at the end, those that begin so")
+		f.StringVar(&in.since, "since", "", "not older than this: a time, or how long ago (90m, 24h)")
+		f.StringVar(&in.until, "until", "", "older than this: a time, or how long ago")
+		f.BoolVar(&in.failed, "failed", false, "only what failed or was denied")
+		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
+	},
+	run: func(ctx context.Context, c *call, in *auditListInput) error {
+		var err error
+		now := time.Now()
+		if in.request.Since, err = momentFlag("since", in.since, now); err != nil {
+			return err
 		}
-		page, err := api.AuditList.Call(cmd.Context(), client, request)
+		if in.request.Until, err = momentFlag("until", in.until, now); err != nil {
+			return err
+		}
+		if in.failed {
+			in.request.Outcome = "failing"
+		}
+		if in.limit < 0 {
+			return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", in.limit)}
+		}
+		entries, err := some(ctx, c.app, api.AuditList, in.request, nextEntries, in.limit)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		entries = append(entries, page.Items...)
-		if page.Next == "" || limit > 0 && len(entries) >= limit {
-			return entries, nil
-		}
-		request.After = page.Next
-	}
+		return print.List(c.printer(), entries, print.Table[api.AuditEntry]{
+			Columns: []string{"time", "actor", "operation", "object", "outcome", "from", "detail"},
+			Row: func(e api.AuditEntry) []string {
+				return []string{e.At.Local().Format("2006-01-02 15:04:05"), actorText(e), e.Operation, e.Object, e.Outcome, e.Remote, e.Detail}
+			},
+			Name:  func(e api.AuditEntry) string { return fmt.Sprint(e.ID) },
+			Empty: "No entries.",
+		})
+	},
 }
+
+func nextEntries(in *api.AuditRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 // momentFlag reads a time, or how long ago it was.
 func momentFlag(flag, text string, now time.Time) (string, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,61 +14,61 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pki"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-func (a *app) auditVerify() *cobra.Command {
-	var known string
-	cmd := &cobra.Command{
-		Use: "verify [FILE]", Short: "Check that the audit log is what was recorded", Args: cobra.MaximumNArgs(1),
-		Long: `Check the whole audit log: that every entry is in the chain as it was recorded, that no line is missing, and that the heads which the CA signed
+type auditVerifyInput struct{ known string }
+
+var auditVerify = verb[auditVerifyInput]{
+	use: "verify [FILE]", short: "Check that the audit log is what was recorded", args: cobra.MaximumNArgs(1),
+	long: `Check the whole audit log: that every entry is in the chain as it was recorded, that no line is missing, and that the heads which the CA signed
 are of these lines. With a FILE, check an export instead; that asks no server, and needs the CA's certificate only (--ca-file). The first thing that is
 wrong is named, and the exit code is 4.
 
 Lines after the last head can still be cut off or written anew by whoever may write to the database. Write down LINE:DIGEST elsewhere: --known says
 whether the log still has that line.`,
-		Example: "  tutti audit verify\n  tutti audit verify audit.jsonl --ca-file ca.pem\n  tutti audit verify --known 812:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var found api.AuditVerification
-			if len(args) == 1 {
-				if known != "" {
-					return usageError{errors.New("--known is for the log of the server, not for a file")}
-				}
-				var err error
-				if found, err = a.verifyExport(args[0]); err != nil {
-					return err
-				}
-			} else {
-				client, err := a.client()
-				if err != nil {
-					return err
-				}
-				if found, err = api.AuditVerify.Call(cmd.Context(), client, api.AuditVerifyRequest{Known: known}); err != nil {
-					return err
-				}
+	example: "  tutti audit verify\n  tutti audit verify audit.jsonl --ca-file ca.pem\n  tutti audit verify --known 812:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+	flags: func(f flagSet, in *auditVerifyInput) {
+		f.StringVar(&in.known, "known", "", "LINE:DIGEST that the chain must have")
+	},
+	run: func(ctx context.Context, c *call, in *auditVerifyInput) error {
+		var found api.AuditVerification
+		if len(c.args) == 1 {
+			if in.known != "" {
+				return usageError{errors.New("--known is for the log of the server, not for a file")}
 			}
-			return a.printVerification(found)
-		},
-	}
-	cmd.Flags().StringVar(&known, "known", "", "LINE:DIGEST that the chain must have")
-	return cmd
-}
-
-func (a *app) printVerification(found api.AuditVerification) error {
-	if a.printer().AsJSON() {
-		if err := a.printer().JSON(found); err != nil {
+			var err error
+			if found, err = verifyExport(c.app, c.args[0]); err != nil {
+				return err
+			}
+		} else {
+			client, err := c.client()
+			if err != nil {
+				return err
+			}
+			if found, err = api.AuditVerify.Call(ctx, client, api.AuditVerifyRequest{Known: in.known}); err != nil {
+				return err
+			}
+		}
+		if err := print.One(c.printer(), found, printVerification); err != nil {
 			return err
 		}
-	} else if found.Whole {
-		a.say(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First, found.Last, found.Heads, found.SignedThrough))
-		if found.Lines > 0 {
-			a.hint("to know this state again: --known %d:%s", found.Last, found.Digest)
+		if !found.Whole {
+			return jobOutcome{code: exitSomeFailed, text: "the audit log is not what was recorded: " + found.Problem}
 		}
-	}
-	if !found.Whole {
-		return jobOutcome{code: exitSomeFailed, text: "the audit log is not what was recorded: " + found.Problem}
+		return nil
+	},
+}
+
+func printVerification(to print.Printer, found api.AuditVerification) error {
+	if found.Whole {
+		to.Line(fmt.Sprintf("The audit log is whole: %d lines, %d to %d, and %d heads; signed through line %d.", found.Lines, found.First, found.Last, found.Heads, found.SignedThrough))
+		if found.Lines > 0 {
+			to.Hint("to know this state again: --known %d:%s", found.Last, found.Digest)
+		}
 	}
 	return nil
 }
@@ -82,45 +83,45 @@ type exportLine struct {
 	End     *int64          `json:"end,omitempty"` // the last line; nothing follows
 }
 
-func (a *app) auditExport() *cobra.Command {
-	var since string
-	cmd := &cobra.Command{
-		Use: "export [FILE|-]", Short: "Write the audit log with its chain as JSON lines", Args: cobra.MaximumNArgs(1),
-		Long: `Write every line of the audit log's chain, oldest first, with the heads that the CA signed. A head is signed first, so that all that was recorded before
+type auditExportInput struct{ since string }
+
+var auditExport = verb[auditExportInput]{
+	use: "export [FILE|-]", short: "Write the audit log with its chain as JSON lines", args: cobra.MaximumNArgs(1),
+	long: `Write every line of the audit log's chain, oldest first, with the heads that the CA signed. A head is signed first, so that all that was recorded before
 is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can others: docs/access.md says how. A file that exists is not written over.`,
-		Example: "  tutti audit export audit.jsonl\n  tutti audit export --since 24h -",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			request := api.AuditChainRequest{Limit: 1000}
-			if request.Since, err = momentFlag("since", since, time.Now()); err != nil {
-				return err
-			}
-			client, err := a.client()
+	example: "  tutti audit export audit.jsonl\n  tutti audit export --since 24h -",
+	flags: func(f flagSet, in *auditExportInput) {
+		f.StringVar(&in.since, "since", "", "only lines from then on: a time, or how long ago (90m, 24h)")
+	},
+	run: func(ctx context.Context, c *call, in *auditExportInput) (err error) {
+		request := api.AuditChainRequest{Limit: 1000}
+		if request.Since, err = momentFlag("since", in.since, time.Now()); err != nil {
+			return err
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if _, err := api.AuditSign.Call(ctx, client, api.Nothing{}); err != nil {
+			return err
+		}
+		to := c.system.Out
+		if len(c.args) == 1 && c.args[0] != "-" {
+			file, err := os.OpenFile(c.args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 			if err != nil {
-				return err
+				return fault.Wrap(fault.Invalid, err, "cannot write the export: %v", err)
 			}
-			if _, err := api.AuditSign.Call(cmd.Context(), client, api.Nothing{}); err != nil {
-				return err
-			}
-			to := a.system.Out
-			if len(args) == 1 && args[0] != "-" {
-				file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-				if err != nil {
-					return fault.Wrap(fault.Invalid, err, "cannot write the export: %v", err)
-				}
-				defer func() { err = errors.Join(err, file.Close()) }()
-				to = file
-			}
-			buffered := bufio.NewWriter(to)
-			err = writeExport(buffered, since != "", func(page *api.AuditChainPage) (err error) {
-				*page, err = api.AuditChain.Call(cmd.Context(), client, request)
-				request.After = page.Next
-				return err
-			})
-			return errors.Join(err, buffered.Flush())
-		},
-	}
-	cmd.Flags().StringVar(&since, "since", "", "only lines from then on: a time, or how long ago (90m, 24h)")
-	return cmd
+			defer func() { err = errors.Join(err, file.Close()) }()
+			to = file
+		}
+		buffered := bufio.NewWriter(to)
+		err = writeExport(buffered, in.since != "", func(page *api.AuditChainPage) (err error) {
+			*page, err = api.AuditChain.Call(ctx, client, request)
+			request.After = page.Next
+			return err
+		})
+		return errors.Join(err, buffered.Flush())
+	},
 }
 
 // writeExport writes page after page.
@@ -163,7 +164,7 @@ func writeExport(to io.Writer, part bool, next func(*api.AuditChainPage) error) 
 // maxExportLine is more than a line can have: each of its texts is bounded.
 const maxExportLine = 64 << 10
 
-func (a *app) verifyExport(path string) (found api.AuditVerification, err error) {
+func verifyExport(a *app, path string) (found api.AuditVerification, err error) {
 	if err := a.checkOutput(); err != nil {
 		return found, err
 	}

@@ -2,80 +2,82 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/server"
 	"github.com/tutti-project/tutti/internal/store/backup"
 )
 
-func (a *app) backupCommand() *cobra.Command {
-	cmd := noun("backup", "Back up a server, and bring it back",
-		a.backupCreate(), a.backupList(), a.backupVerify(), a.backupRestore(), a.backupAccept(), a.backupKey())
-	cmd.PersistentFlags().StringVarP(&a.output, "output", "o", "table", "how to print: table or json")
-	return cmd
+var backupCommand = noun{
+	use: "backup", short: "Back up a server, and bring it back",
+	verbs: []declared{backupCreate, backupList, backupVerify, backupRestore, backupAccept, backupKey},
+	flags: func(f flagSet) { f.StringVarP(&f.app.output, "output", "o", "table", "how to print: table or json") },
 }
 
 // serverFlags name the server whose files a command opens itself.
-func serverFlags(cmd *cobra.Command) (config *string) {
-	cmd.Flags().String("data", server.Default().Data, "the server's data directory (TUTTI_DATA)")
-	cmd.Flags().String("database", "", "the server's database, if it is PostgreSQL (TUTTI_DATABASE)")
-	return cmd.Flags().String("config", "", "the server's configuration file (TUTTI_CONFIG)")
+func serverFlags(f flagSet, config *string) {
+	f.String("data", server.Default().Data, "the server's data directory (TUTTI_DATA)")
+	f.String("database", "", "the server's database, if it is PostgreSQL (TUTTI_DATABASE)")
+	f.StringVar(config, "config", "", "the server's configuration file (TUTTI_CONFIG)")
 }
 
-func (a *app) localServer(cmd *cobra.Command, path string) (server.Config, error) {
-	if err := a.checkOutput(); err != nil {
+func localServer(c *call, path string) (server.Config, error) {
+	if err := c.checkOutput(); err != nil {
 		return server.Config{}, err
 	}
-	return a.loadConfig(first(path, a.system.Getenv("TUTTI_CONFIG")), cmd.Flags())
+	return loadConfig(c.app, first(path, c.system.Getenv("TUTTI_CONFIG")), c.cmd.Flags())
 }
 
-func (a *app) backupCreate() *cobra.Command {
-	var key lockFlags
-	cmd := &cobra.Command{
-		Use: "create FILE|DIR", Short: "Back up a server while it runs", Args: exactly(1),
-		Long: `Back up a server: its records, the content that they name, its CA, keys and configuration file, as they are at one moment.
+type backupCreateInput struct {
+	key    lockFlags
+	config string
+}
+
+var backupCreate = verb[backupCreateInput]{
+	use: "create FILE|DIR", short: "Back up a server while it runs",
+	long: `Back up a server: its records, the content that they name, its CA, keys and configuration file, as they are at one moment.
 The server may run. FILE is a new file. DIR is a directory of backups (give it with a / at its end to make it): each holds
 only the content that those before it do not have.
 
 A backup holds the CA's private key, so it is always encrypted: to age public keys (--recipient), whose private keys this
 machine does not need, or to a passphrase. Who runs this must be able to read the data directory.`,
-		Example: "  tutti backup create /mnt/backup/tutti/ --recipient age1...\n  tutti backup create tutti.backup --passphrase-file /root/passphrase",
-	}
-	config := serverFlags(cmd)
-	key.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.localServer(cmd, *config)
+	example: "  tutti backup create /mnt/backup/tutti/ --recipient age1...\n  tutti backup create tutti.backup --passphrase-file /root/passphrase",
+	flags: func(f flagSet, in *backupCreateInput) {
+		serverFlags(f, &in.config)
+		in.key.add(f)
+	},
+	run: func(ctx context.Context, c *call, in *backupCreateInput) error {
+		config, err := localServer(c, in.config)
 		if err != nil {
 			return err
 		}
 		var settings []byte
-		if path := first(*config, a.system.Getenv("TUTTI_CONFIG")); path != "" {
+		if path := first(in.config, c.system.Getenv("TUTTI_CONFIG")); path != "" {
 			if settings, err = os.ReadFile(path); err != nil {
 				return fault.Wrap(fault.Invalid, err, "the configuration file cannot be read: %v", err)
 			}
 		}
-		lock, err := a.lock(key)
+		lock, err := makeLock(c.app, in.key)
 		if err != nil {
 			return err
 		}
 		giveWay()
-		r, err := server.Backup(cmd.Context(), c, settings, args[0], lock, a.backupProgress())
+		r, err := server.Backup(ctx, config, settings, c.args[0], lock, backupProgress(c.app))
 		if err != nil {
 			return err
 		}
 		for _, d := range r.Damaged {
-			a.hint("left out: blob %s is damaged in the server's store", d)
+			c.hint("left out: blob %s is damaged in the server's store", d)
 		}
-		return a.printBackup(r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
-	}
-	return cmd
+		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
+	},
 }
 
 // contents is what a backup holds, in words.
@@ -83,16 +85,15 @@ func contents(r backup.Result) string {
 	return fmt.Sprintf("%d rows of %d tables, %d files, %d blobs (%s)", r.Rows, r.Tables, r.Files, r.Blobs, print.Bytes(r.BlobBytes))
 }
 
-func (a *app) printBackup(value any, lines ...string) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(value)
+func printBackup(to print.Printer, value any, lines ...string) error {
+	if to.AsJSON() {
+		return to.JSON(value)
 	}
-	_, err := fmt.Fprintln(a.system.Out, strings.Join(lines, "\n"))
-	return err
+	return to.Text(strings.Join(lines, "\n") + "\n")
 }
 
 // backupProgress says on standard error how far a long work is, every few seconds.
-func (a *app) backupProgress() server.Progress {
+func backupProgress(a *app) server.Progress {
 	said := time.Now()
 	return func(what string, done, total int64) {
 		if time.Since(said) < 5*time.Second {
@@ -107,66 +108,68 @@ func (a *app) backupProgress() server.Progress {
 	}
 }
 
-func (a *app) backupList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list DIR", Short: "List the backups of a directory", Args: exactly(1),
-		Long:    "List the backups of a directory, the oldest first. No key is needed; what a backup holds tells tutti backup verify.",
-		Example: "  tutti backup list /mnt/backup/tutti",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.checkOutput(); err != nil {
-				return err
-			}
-			list, err := backup.List(args[0])
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), list, print.Table[backup.Listed]{
-				Columns: []string{"backup", "made", "size", "file"},
-				Row: func(l backup.Listed) []string {
-					return []string{l.ID, l.Made.Format(time.RFC3339), print.Bytes(l.Bytes), l.Path}
-				},
-				Name:  func(l backup.Listed) string { return l.ID },
-				Empty: "No backups.",
-			})
-		},
-	}
+var backupList = verb[api.Nothing]{
+	use: "list DIR", short: "List the backups of a directory",
+	long:    "List the backups of a directory, the oldest first. No key is needed; what a backup holds tells tutti backup verify.",
+	example: "  tutti backup list /mnt/backup/tutti",
+	run: func(_ context.Context, c *call, _ *api.Nothing) error {
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		list, err := backup.List(c.args[0])
+		if err != nil {
+			return err
+		}
+		return print.List(c.printer(), list, print.Table[backup.Listed]{
+			Columns: []string{"backup", "made", "size", "file"},
+			Row: func(l backup.Listed) []string {
+				return []string{l.ID, l.Made.Format(time.RFC3339), print.Bytes(l.Bytes), l.Path}
+			},
+			Name:  func(l backup.Listed) string { return l.ID },
+			Empty: "No backups.",
+		})
+	},
 }
 
-func (a *app) backupVerify() *cobra.Command {
-	var key keyFlags
-	var id string
-	cmd := &cobra.Command{
-		Use: "verify FILE|DIR", Short: "Read a whole backup, and say whether it is as it was written", Args: exactly(1),
-		Long: `Read a whole backup with all content that belongs to it, compare every part with its digest, and say what it holds. Of a
+type backupVerifyInput struct {
+	key keyFlags
+	id  string
+}
+
+var backupVerify = verb[backupVerifyInput]{
+	use: "verify FILE|DIR", short: "Read a whole backup, and say whether it is as it was written",
+	long: `Read a whole backup with all content that belongs to it, compare every part with its digest, and say what it holds. Of a
 directory that is the newest one, or the one that --backup names. The server is not needed.`,
-		Example: "  tutti backup verify tutti.backup --passphrase-file /root/passphrase\n  tutti backup verify /mnt/backup/tutti --identity-file key.txt",
-	}
-	cmd.Flags().StringVar(&id, "backup", "", "which backup of a directory; default: the newest")
-	key.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.checkOutput(); err != nil {
+	example: "  tutti backup verify tutti.backup --passphrase-file /root/passphrase\n  tutti backup verify /mnt/backup/tutti --identity-file key.txt",
+	flags: func(f flagSet, in *backupVerifyInput) {
+		f.StringVar(&in.id, "backup", "", "which backup of a directory; default: the newest")
+		in.key.add(f)
+	},
+	run: func(ctx context.Context, c *call, in *backupVerifyInput) error {
+		if err := c.checkOutput(); err != nil {
 			return err
 		}
-		k, err := a.key(key)
+		k, err := readKey(c.app, in.key)
 		if err != nil {
 			return err
 		}
-		r, err := backup.Verify(cmd.Context(), args[0], id, k, a.backupProgress())
+		r, err := backup.Verify(ctx, c.args[0], in.id, k, backupProgress(c.app))
 		if err != nil {
 			return err
 		}
-		return a.printBackup(r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
+		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s is whole: %s", r.ID, contents(r)),
 			fmt.Sprintf("made %s by tutti %s on %s, schema %d", r.Made.Format(time.RFC3339), cmp.Or(r.Tutti, "(unknown)"), r.Schema.Engine, r.Schema.Number))
-	}
-	return cmd
+	},
 }
 
-func (a *app) backupRestore() *cobra.Command {
-	var key keyFlags
-	var id, only string
-	cmd := &cobra.Command{
-		Use: "restore FILE|DIR", Short: "Bring a server back from a backup", Args: exactly(1),
-		Long: `Bring a server back: on this machine or another one, in any data directory, on SQLite or PostgreSQL, whatever it was on.
+type backupRestoreInput struct {
+	key              keyFlags
+	config, id, only string
+}
+
+var backupRestore = verb[backupRestoreInput]{
+	use: "restore FILE|DIR", short: "Bring a server back from a backup",
+	long: `Bring a server back: on this machine or another one, in any data directory, on SQLite or PostgreSQL, whatever it was on.
 The data directory and the database must be empty; nothing is overwritten. Nodes go on as if nothing had happened when they
 reach the server under one of its names.
 
@@ -175,28 +178,29 @@ somebody says that they are still meant (tutti job rerun, tutti release resume).
 put beside the data as settings-of-backup.yaml; no server reads it there.
 
 With --only one part is restored, when the rest is there: ca, records or blobs. See docs/disaster.md.`,
-		Example: `  tutti backup restore /mnt/backup/tutti --identity-file key.txt --data /var/lib/tutti
+	example: `  tutti backup restore /mnt/backup/tutti --identity-file key.txt --data /var/lib/tutti
   tutti backup restore tutti.backup --passphrase-file /root/passphrase --database postgres://tutti@db.example.test/tutti`,
-	}
-	config := serverFlags(cmd)
-	key.add(cmd)
-	cmd.Flags().StringVar(&id, "backup", "", "which backup of a directory; default: the newest")
-	cmd.Flags().StringVar(&only, "only", "", "restore one part: ca, records or blobs")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		share := backup.Share(only)
+	flags: func(f flagSet, in *backupRestoreInput) {
+		serverFlags(f, &in.config)
+		in.key.add(f)
+		f.StringVar(&in.id, "backup", "", "which backup of a directory; default: the newest")
+		f.StringVar(&in.only, "only", "", "restore one part: ca, records or blobs")
+	},
+	run: func(ctx context.Context, c *call, in *backupRestoreInput) error {
+		share := backup.Share(in.only)
 		if err := checkShare(share); err != nil {
 			return err
 		}
-		c, err := a.localServer(cmd, *config)
+		config, err := localServer(c, in.config)
 		if err != nil {
 			return err
 		}
-		k, err := a.key(key)
+		k, err := readKey(c.app, in.key)
 		if err != nil {
 			return err
 		}
-		r, err := server.Restore(cmd.Context(), c, server.RestoreOptions{
-			Source: args[0], ID: id, Key: k, Share: share, Progress: a.backupProgress(), Err: a.system.Err,
+		r, err := server.Restore(ctx, config, server.RestoreOptions{
+			Source: c.args[0], ID: in.id, Key: k, Share: share, Progress: backupProgress(c.app), Err: c.system.Err,
 		})
 		if err != nil {
 			return err
@@ -208,9 +212,8 @@ With --only one part is restored, when the rest is there: ca, records or blobs. 
 				lines = append(lines, fmt.Sprintf("%s %d, which was under way", what, id))
 			}
 		}
-		return a.printBackup(r, lines...)
-	}
-	return cmd
+		return printBackup(c.printer(), r, lines...)
+	},
 }
 
 func checkShare(share backup.Share) error {
@@ -227,44 +230,43 @@ func checkShare(share backup.Share) error {
 	return usageError{fault.New(fault.Invalid, "--only %q is none of %s", share, strings.Join(names, ", "))}
 }
 
-func (a *app) backupAccept() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "accept", Short: "Use a database file as it is that a server refuses to start on", Args: exactly(0),
-		Long: `A server refuses a tutti.db that was copied while a server used it, without its log, or that is not the one that was used
-last. A backup is what helps then. If there is none, this looks whether the file is whole in itself, and lets a server use
-it. What was written last is lost; see docs/disaster.md. The server must not run.`,
-		Example: "  tutti backup accept --data /var/lib/tutti",
-	}
-	config := serverFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := a.localServer(cmd, *config)
-		if err != nil {
-			return err
-		}
-		path, err := server.AcceptDatabase(cmd.Context(), c)
-		if err != nil {
-			return err
-		}
-		return a.printBackup(map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
-	}
-	return cmd
+type backupAcceptInput struct {
+	config string
 }
 
-func (a *app) backupKey() *cobra.Command {
-	return &cobra.Command{
-		Use: "key FILE", Short: "Make an age key for backups: the private key into a new file, the public one on standard output", Args: exactly(1),
-		Long: `Make an age key, as age-keygen does: the private key goes into a new file, the public one is printed. Backups are made with the
+var backupAccept = verb[backupAcceptInput]{
+	use: "accept", short: "Use a database file as it is that a server refuses to start on",
+	long: `A server refuses a tutti.db that was copied while a server used it, without its log, or that is not the one that was used
+last. A backup is what helps then. If there is none, this looks whether the file is whole in itself, and lets a server use
+it. What was written last is lost; see docs/disaster.md. The server must not run.`,
+	example: "  tutti backup accept --data /var/lib/tutti",
+	flags:   func(f flagSet, in *backupAcceptInput) { serverFlags(f, &in.config) },
+	run: func(ctx context.Context, c *call, in *backupAcceptInput) error {
+		config, err := localServer(c, in.config)
+		if err != nil {
+			return err
+		}
+		path, err := server.AcceptDatabase(ctx, config)
+		if err != nil {
+			return err
+		}
+		return printBackup(c.printer(), map[string]string{"accepted": path}, path+" is whole in itself; a server will use it as it is")
+	},
+}
+
+var backupKey = verb[api.Nothing]{
+	use: "key FILE", short: "Make an age key for backups: the private key into a new file, the public one on standard output",
+	long: `Make an age key, as age-keygen does: the private key goes into a new file, the public one is printed. Backups are made with the
 public key alone. Keep the private key where the server is not: who has it and a backup has the CA.`,
-		Example: "  tutti backup key tutti-backups.key > tutti-backups.pub",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.checkOutput(); err != nil {
-				return err
-			}
-			public, err := backup.NewKeyFile(args[0])
-			if err != nil {
-				return err
-			}
-			return a.printBackup(map[string]string{"public_key": public, "file": args[0]}, public)
-		},
-	}
+	example: "  tutti backup key tutti-backups.key > tutti-backups.pub",
+	run: func(_ context.Context, c *call, _ *api.Nothing) error {
+		if err := c.checkOutput(); err != nil {
+			return err
+		}
+		public, err := backup.NewKeyFile(c.args[0])
+		if err != nil {
+			return err
+		}
+		return printBackup(c.printer(), map[string]string{"public_key": public, "file": c.args[0]}, public)
+	},
 }

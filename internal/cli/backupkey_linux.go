@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -22,9 +21,9 @@ type passphraseFlags struct {
 	fd   int
 }
 
-func (f *passphraseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "passphrase-file", "", "file whose first line is the passphrase")
-	cmd.Flags().IntVar(&f.fd, "passphrase-fd", -1, "file descriptor whose first line is the passphrase")
+func (in *passphraseFlags) add(f flagSet) {
+	f.StringVar(&in.file, "passphrase-file", "", "file whose first line is the passphrase")
+	f.IntVar(&in.fd, "passphrase-fd", -1, "file descriptor whose first line is the passphrase")
 }
 
 // read reads the passphrase; empty: none was named.
@@ -59,14 +58,14 @@ type lockFlags struct {
 	file       string
 }
 
-func (f *lockFlags) add(cmd *cobra.Command) {
-	f.passphraseFlags.add(cmd)
-	cmd.Flags().StringArrayVar(&f.recipients, "recipient", nil, "age public key (age1...) that opens the backup; may be given again")
-	cmd.Flags().StringVar(&f.file, "recipients-file", "", "file with age public keys, one a line")
+func (in *lockFlags) add(f flagSet) {
+	in.passphraseFlags.add(f)
+	f.StringArrayVar(&in.recipients, "recipient", nil, "age public key (age1...) that opens the backup; may be given again")
+	f.StringVar(&in.file, "recipients-file", "", "file with age public keys, one a line")
 }
 
-// lock asks for a passphrase when nothing else is said.
-func (a *app) lock(f lockFlags) (backup.Lock, error) {
+// makeLock asks for a passphrase when nothing else is said.
+func makeLock(a *app, f lockFlags) (backup.Lock, error) {
 	keys := strings.Join(f.recipients, "\n")
 	if f.file != "" {
 		text, err := os.ReadFile(f.file)
@@ -87,7 +86,7 @@ func (a *app) lock(f lockFlags) (backup.Lock, error) {
 	case passphrase != "":
 		return backup.LockWith(passphrase)
 	}
-	secrets, err := a.asked("--passphrase-file, --passphrase-fd or --recipient", "Passphrase of the backup", "Once more")
+	secrets, err := askSecrets(a, "--passphrase-file, --passphrase-fd or --recipient", "Passphrase of the backup", "Once more")
 	if err != nil {
 		return backup.Lock{}, err
 	}
@@ -97,8 +96,8 @@ func (a *app) lock(f lockFlags) (backup.Lock, error) {
 	return backup.LockWith(secrets[0])
 }
 
-// asked asks at the terminal; instead names the flags that do without one.
-func (a *app) asked(instead string, prompts ...string) ([]string, error) {
+// askSecrets asks at the terminal; instead names the flags that do without one.
+func askSecrets(a *app, instead string, prompts ...string) ([]string, error) {
 	if !a.system.Asks {
 		return nil, usageError{fault.New(fault.Invalid, "there is no terminal to ask for a passphrase at; give %s", instead)}
 	}
@@ -111,12 +110,12 @@ type keyFlags struct {
 	file string
 }
 
-func (f *keyFlags) add(cmd *cobra.Command) {
-	f.passphraseFlags.add(cmd)
-	cmd.Flags().StringVar(&f.file, "identity-file", "", "file with the age private key (AGE-SECRET-KEY-1...)")
+func (in *keyFlags) add(f flagSet) {
+	in.passphraseFlags.add(f)
+	f.StringVar(&in.file, "identity-file", "", "file with the age private key (AGE-SECRET-KEY-1...)")
 }
 
-func (a *app) key(f keyFlags) (backup.Key, error) {
+func readKey(a *app, f keyFlags) (backup.Key, error) {
 	passphrase, err := f.read()
 	if err != nil {
 		return backup.Key{}, err
@@ -133,7 +132,7 @@ func (a *app) key(f keyFlags) (backup.Key, error) {
 	case passphrase != "":
 		return backup.KeyOf(passphrase), nil
 	}
-	secrets, err := a.asked("--passphrase-file, --passphrase-fd or --identity-file", "Passphrase of the backup")
+	secrets, err := askSecrets(a, "--passphrase-file, --passphrase-fd or --identity-file", "Passphrase of the backup")
 	if err != nil {
 		return backup.Key{}, err
 	}

@@ -16,38 +16,26 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) caCommand() *cobra.Command {
-	verbs := []*cobra.Command{
-		a.caList(), a.caShow(),
-		a.caSign(),
-		caAct(a, "revoke NAME...", "Revoke certificates and close their connections", api.CertificateRevoke, "revoked"),
-		a.caClean(),
-		a.caToken(), a.caRotateServer(),
-	}
-	return a.withAccess(noun("ca", "Sign, revoke and see certificates", append(verbs, a.localCA()...)...))
-}
+var caCommand = asking{noun{
+	use: "ca", short: "Sign, revoke and see certificates",
+	verbs: append([]declared{caList, caShow, caSign, caRevoke, caClean, caToken, caRotateServer}, localCA...),
+}}
 
-func (a *app) caList() *cobra.Command {
-	var state string
-	cmd := &cobra.Command{
-		Use: "list", Short: "List certificates and requests", Args: exactly(0), Example: "  tutti ca list\n  tutti ca list --state requested",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask(cmd.Context(), a, api.CertificateList, api.CertificateListRequest{State: state})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), list.Items, print.Table[api.Certificate]{
-				Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
-				Row: func(c api.Certificate) []string {
-					return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
-				},
-				Name:  func(c api.Certificate) string { return c.Name },
-				Empty: "No certificates and no requests.",
-			})
-		},
-	}
-	cmd.Flags().StringVar(&state, "state", "", "only those that are requested, signed or revoked")
-	return cmd
+var caList = verb[api.CertificateListRequest]{
+	use: "list", short: "List certificates and requests", example: "  tutti ca list\n  tutti ca list --state requested",
+	flags: func(f flagSet, in *api.CertificateListRequest) {
+		f.StringVar(&in.State, "state", "", "only those that are requested, signed or revoked")
+	},
+	run: lists(api.CertificateList, func(*api.CertificateListRequest) print.Table[api.Certificate] {
+		return print.Table[api.Certificate]{
+			Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
+			Row: func(c api.Certificate) []string {
+				return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
+			},
+			Name:  func(c api.Certificate) string { return c.Name },
+			Empty: "No certificates and no requests.",
+		}
+	}),
 }
 
 func dateOf(t *time.Time) string {
@@ -57,41 +45,32 @@ func dateOf(t *time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-func (a *app) caShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME", Short: "Show one certificate or request", Args: exactly(1), Example: "  tutti ca show web-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cert, err := ask(cmd.Context(), a, api.CertificateShow, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(cert)
-			}
-			rows := [][]string{
-				{"Name", cert.Name},
-				{"State", cert.State},
-				{"Serial", cert.Serial},
-				{"SHA256", cert.Fingerprint},
-				{"Good from", dateOf(cert.NotBefore)},
-				{"Expires", dateOf(cert.NotAfter)},
-			}
-			if cert.Received != nil {
-				rows = append(rows, []string{"Received", cert.Received.UTC().Format(time.RFC3339)}, []string{"From", cert.From})
-			}
-			for _, name := range cert.AltNames {
-				rows = append(rows, []string{"Alternative name", name})
-			}
-			for _, row := range flatten("", toAny(cert.Extensions), nil) {
-				rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
-			}
-			if err := a.printer().Rows(nil, rows); err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(a.system.Out, cert.PEM)
+var caShow = verb[api.NameRequest]{
+	use: "show NAME", short: "Show one certificate or request", example: "  tutti ca show web-1.example.test",
+	into: byName,
+	run: shows(api.CertificateShow, func(to print.Printer, cert api.Certificate) error {
+		rows := [][]string{
+			{"Name", cert.Name},
+			{"State", cert.State},
+			{"Serial", cert.Serial},
+			{"SHA256", cert.Fingerprint},
+			{"Good from", dateOf(cert.NotBefore)},
+			{"Expires", dateOf(cert.NotAfter)},
+		}
+		if cert.Received != nil {
+			rows = append(rows, []string{"Received", cert.Received.UTC().Format(time.RFC3339)}, []string{"From", cert.From})
+		}
+		for _, name := range cert.AltNames {
+			rows = append(rows, []string{"Alternative name", name})
+		}
+		for _, row := range flatten("", toAny(cert.Extensions), nil) {
+			rows = append(rows, []string{"Extension", row[0] + " = " + row[1]})
+		}
+		if err := to.Rows(nil, rows); err != nil {
 			return err
-		},
-	}
+		}
+		return to.Text(cert.PEM)
+	}),
 }
 
 func toAny(texts map[string]string) map[string]any {
@@ -102,64 +81,59 @@ func toAny(texts map[string]string) map[string]any {
 	return values
 }
 
-// caAct is a verb that does the same to each name and says so.
-func caAct[Response any](a *app, use, short string, op api.Op[api.NameRequest, Response], done string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Example: "  tutti ca " + use[:len(use)-len(" NAME...")] + " web-1.example.test",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{fmt.Errorf("name at least one certificate; usage: %s", cmd.UseLine())}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := op.Call(cmd.Context(), client, api.NameRequest{Name: name}); err != nil {
-					return err
-				}
-				a.say(name + " " + done)
-			}
-			return nil
-		},
+// toEach does the same to each name and says so.
+func toEach[Response any](ctx context.Context, c *call, op api.Op[api.NameRequest, Response], done string) error {
+	client, err := c.client()
+	if err != nil {
+		return err
 	}
+	for _, name := range c.args {
+		if _, err := op.Call(ctx, client, api.NameRequest{Name: name}); err != nil {
+			return err
+		}
+		c.printer().Line(name + " " + done)
+	}
+	return nil
 }
 
-// caSign signs requests by name, or all that wait.
-func (a *app) caSign() *cobra.Command {
-	var all bool
-	cmd := caAct(a, "sign NAME...", "Sign waiting requests", api.CertificateSign, "signed")
-	cmd.Use, cmd.Example = "sign NAME... | --all", cmd.Example+"\n  tutti ca sign --all"
-	named, byName := cmd.Args, cmd.RunE
-	cmd.Args = namesUnless(&all, named)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !all {
-			return byName(cmd, args)
+var caRevoke = verb[api.Nothing]{
+	use: "revoke NAME...", short: "Revoke certificates and close their connections", args: namesUnless(""),
+	example: "  tutti ca revoke web-1.example.test",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		return toEach(ctx, c, api.CertificateRevoke, "revoked")
+	},
+}
+
+type caSignInput struct{ all bool }
+
+var caSign = verb[caSignInput]{
+	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all"),
+	example: "  tutti ca sign web-1.example.test\n  tutti ca sign --all",
+	flags:   func(f flagSet, in *caSignInput) { f.BoolVar(&in.all, "all", false, "sign every request that waits") },
+	run: func(ctx context.Context, c *call, in *caSignInput) error {
+		if in.all {
+			return signAll(ctx, c.app)
 		}
-		return a.signAll(cmd.Context())
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "sign every request that waits")
-	return cmd
+		return toEach(ctx, c, api.CertificateSign, "signed")
+	},
 }
 
 // namesUnless wants names, or the flag that stands for them.
-func namesUnless(flag *bool, named cobra.PositionalArgs) cobra.PositionalArgs {
+func namesUnless(flag string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		instead, _ := cmd.Flags().GetBool(flag)
 		switch {
-		case *flag && len(args) > 0:
+		case instead && len(args) > 0:
 			return usageError{fmt.Errorf("give names or the flag, not both; usage: %s", cmd.UseLine())}
-		case *flag:
-			return nil
+		case !instead && len(args) == 0:
+			return usageError{fmt.Errorf("name at least one certificate; usage: %s", cmd.UseLine())}
 		}
-		return named(cmd, args)
+		return nil
 	}
 }
 
 // signAll signs what waits now. What may not be signed is named, and keeps nobody else waiting.
-func (a *app) signAll(ctx context.Context) error {
+func signAll(ctx context.Context, a *app) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -173,7 +147,7 @@ func (a *app) signAll(ctx context.Context) error {
 		_, err := api.CertificateSign.Call(ctx, client, api.NameRequest{Name: waiting.Name})
 		switch kind := fault.Of(err); {
 		case err == nil:
-			a.say(waiting.Name + " signed")
+			a.printer().Line(waiting.Name + " signed")
 		case kind == fault.Denied || kind == fault.Invalid || kind == fault.NotFound || kind == fault.Conflict:
 			refused = errors.Join(refused, err)
 		default:
@@ -186,95 +160,77 @@ func (a *app) signAll(ctx context.Context) error {
 	return refused
 }
 
-// caClean forgets names, or drops the requests that wait.
-func (a *app) caClean() *cobra.Command {
-	var requested bool
-	var from string
-	cmd := caAct(a, "clean NAME...", "Revoke certificates and forget them, so that the names can be asked for again", api.CertificateClean, "cleaned")
-	cmd.Use, cmd.Example = "clean NAME... | --requested", cmd.Example+"\n  tutti ca clean --requested --from 192.0.2.7"
-	named, byName := cmd.Args, cmd.RunE
-	cmd.Args = namesUnless(&requested, named)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !requested && from != "" {
-			return usageError{errors.New("--from belongs to --requested")}
-		}
-		if !requested {
-			return byName(cmd, args)
-		}
-		done, err := ask(cmd.Context(), a, api.RequestClean, api.RequestCleanRequest{From: from})
-		if err != nil {
-			return err
-		}
-		if a.printer().AsJSON() {
-			return a.printer().JSON(done)
-		}
-		a.say(fmt.Sprintf("%d requests dropped", done.Dropped))
-		return nil
-	}
-	cmd.Flags().BoolVar(&requested, "requested", false, "drop every request that waits instead; no certificate is touched")
-	cmd.Flags().StringVar(&from, "from", "", "only requests from this address (IPv6: from its /64 network)")
-	return cmd
+type caCleanInput struct {
+	requested bool
+	from      string
 }
 
-func (a *app) caToken() *cobra.Command {
-	var lifetime time.Duration
-	cmd := &cobra.Command{
-		Use: "token [NAME]", Short: "Make a one-time password with which a node joins",
-		Long: `Make a one-time password, which signs one certificate request at once. The command that joins a node with it is printed, too.
+var caClean = verb[caCleanInput]{
+	use: "clean NAME... | --requested", short: "Revoke certificates and forget them, so that the names can be asked for again", args: namesUnless("requested"),
+	example: "  tutti ca clean web-1.example.test\n  tutti ca clean --requested --from 192.0.2.7",
+	flags: func(f flagSet, in *caCleanInput) {
+		f.BoolVar(&in.requested, "requested", false, "drop every request that waits instead; no certificate is touched")
+		f.StringVar(&in.from, "from", "", "only requests from this address (IPv6: from its /64 network)")
+	},
+	run: func(ctx context.Context, c *call, in *caCleanInput) error {
+		if !in.requested && in.from != "" {
+			return usageError{errors.New("--from belongs to --requested")}
+		}
+		if !in.requested {
+			return toEach(ctx, c, api.CertificateClean, "cleaned")
+		}
+		return showAnswer(ctx, c.app, api.RequestClean, api.RequestCleanRequest{From: in.from}, func(to print.Printer, done api.RequestCleanResponse) error {
+			to.Line(fmt.Sprintf("%d requests dropped", done.Dropped))
+			return nil
+		})
+	},
+}
+
+type caTokenInput struct{ lifetime time.Duration }
+
+var caToken = verb[caTokenInput]{
+	use: "token [NAME]", short: "Make a one-time password with which a node joins", args: cobra.ArbitraryArgs,
+	long: `Make a one-time password, which signs one certificate request at once. The command that joins a node with it is printed, too.
 A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassword) before its first run:
 
   custom_attributes:
     1.2.840.113549.1.9.7: TOKEN`,
-		Example: "  tutti ca token web-1.example.test --lifetime 1h",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly(1)(cmd, args)
-			}
-			if lifetime < time.Second { // zero seconds would be the default
-				return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", lifetime)}
-			}
-			request := api.JoinTokenRequest{Seconds: int64(lifetime.Seconds())}
-			if len(args) == 1 {
-				request.Name = args[0]
-			}
-			token, err := ask(cmd.Context(), a, api.JoinTokenCreate, request)
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(token)
-			}
-			a.say(token.Token)
-			a.hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), a.joinCommand(token, request.Name))
+	example: "  tutti ca token web-1.example.test --lifetime 1h",
+	flags: func(f flagSet, in *caTokenInput) {
+		f.DurationVar(&in.lifetime, "lifetime", 24*time.Hour, "how long it is good")
+	},
+	run: func(ctx context.Context, c *call, in *caTokenInput) error {
+		if len(c.args) > 1 {
+			return exactly(1)(c.cmd, c.args)
+		}
+		if in.lifetime < time.Second { // zero seconds would be the default
+			return usageError{fmt.Errorf("--lifetime is %s; a token is good for at least a second", in.lifetime)}
+		}
+		request := api.JoinTokenRequest{Seconds: int64(in.lifetime.Seconds())}
+		if len(c.args) == 1 {
+			request.Name = c.args[0]
+		}
+		return showAnswer(ctx, c.app, api.JoinTokenCreate, request, func(to print.Printer, token api.JoinToken) error {
+			to.Line(token.Token)
+			to.Hint("Good once, until %s. On the node:\n\n  %s", token.Expires.UTC().Format(time.RFC3339), joinCommand(c.app, token, request.Name))
 			return nil
-		},
-	}
-	cmd.Flags().DurationVar(&lifetime, "lifetime", 24*time.Hour, "how long it is good")
-	return cmd
+		})
+	},
 }
 
-func (a *app) caRotateServer() *cobra.Command {
-	return &cobra.Command{
-		Use: "rotate-server", Short: "Give the server a new key and certificate, and revoke its former ones", Args: exactly(0),
-		Long: `Give the server a new key and certificate for its names, and revoke its former ones: for when the key may be known to others.
+var caRotateServer = verb[api.Nothing]{
+	use: "rotate-server", short: "Give the server a new key and certificate, and revoke its former ones",
+	long: `Give the server a new key and certificate for its names, and revoke its former ones: for when the key may be known to others.
 Nodes trust the CA and not one certificate: their connections stay, and new ones see the new certificate at once.`,
-		Example: "  tutti ca rotate-server",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			made, err := ask(cmd.Context(), a, api.ServerRotate, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(made)
-			}
-			a.say(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
-			return nil
-		},
-	}
+	example: "  tutti ca rotate-server",
+	run: shows(api.ServerRotate, func(to print.Printer, made api.Certificate) error {
+		to.Line(fmt.Sprintf("%s has a new certificate until %s, serial number %s", made.Name, dateOf(made.NotAfter), made.Serial))
+		return nil
+	}),
 }
 
 // joinCommand is what a person types on the node.
-func (a *app) joinCommand(token api.JoinToken, name string) string {
+func joinCommand(a *app, token api.JoinToken, name string) string {
 	server := "https://HOST:8140"
 	if config, err := a.serverConfig(); err == nil {
 		server = fromOutside(config.Server)

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -21,33 +19,31 @@ type diffFlags struct {
 	order, markdown, exitCode bool
 }
 
-func (a *app) catalogDiff() *cobra.Command {
-	var flags diffFlags
-	cmd := &cobra.Command{
-		Use: "diff NODE [OTHER]", Short: "Say how a node's newest catalog differs from another one", Args: oneOrTwo("NODE", "OTHER"),
-		Long: `Say how a node's newest catalog differs from that of OTHER, or from the one given by --with:
+var catalogDiff = verb[diffFlags]{
+	use: "diff NODE [OTHER]", short: "Say how a node's newest catalog differs from another one", args: oneOrTwo("NODE", "OTHER"),
+	long: `Say how a node's newest catalog differs from that of OTHER, or from the one given by --with:
 resources that are added, removed and changed, parameter by parameter, text and the
 content of files as a diff. Secrets are never shown: of them it says "(hidden)". What differs
 in order only (before, require, notify, subscribe, tag, tags, edges) is counted; --order shows it.`,
-		Example: `  tutti catalog diff web-1.example.test web-2.example.test
+	example: `  tutti catalog diff web-1.example.test web-2.example.test
   tutti catalog diff web-1.example.test --with catalog.json --exit-code
   tutti catalog diff web-1.example.test web-2.example.test -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request, err := a.diffRequest(args, flags.with)
-			if err != nil {
-				return err
-			}
-			return a.showDiff(cmd.Context(), request, flags)
-		},
-	}
-	cmd.Flags().StringVar(&flags.with, "with", "", "compare with a catalog in a `FILE`, as agents have it (- is standard input), or with a stored one of this digest")
-	cmd.Flags().BoolVar(&flags.order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&flags.markdown, "markdown", false, "print Markdown, for a merge request")
-	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "end with exit code 3 if there is a difference (with --order, also if it is of order only)")
-	return cmd
+	flags: func(f flagSet, in *diffFlags) {
+		f.StringVar(&in.with, "with", "", "compare with a catalog in a `FILE`, as agents have it (- is standard input), or with a stored one of this digest")
+		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
+		f.BoolVar(&in.markdown, "markdown", false, "print Markdown, for a merge request")
+		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if there is a difference (with --order, also if it is of order only)")
+	},
+	run: func(ctx context.Context, c *call, in *diffFlags) error {
+		request, err := diffRequest(c.app, c.args, in.with)
+		if err != nil {
+			return err
+		}
+		return showDiff(ctx, c.app, request, *in)
+	},
 }
 
-func (a *app) diffRequest(args []string, with string) (api.CatalogDiffRequest, error) {
+func diffRequest(a *app, args []string, with string) (api.CatalogDiffRequest, error) {
 	request := api.CatalogDiffRequest{Name: args[0]}
 	switch {
 	case (len(args) == 2) == (with != ""):
@@ -60,13 +56,13 @@ func (a *app) diffRequest(args []string, with string) (api.CatalogDiffRequest, e
 		request.Digest = string(digest)
 		return request, nil
 	}
-	text, err := a.readCatalog(with)
+	text, err := readCatalog(a, with)
 	request.Document = text
 	return request, err
 }
 
 // readCatalog reads a file, or standard input.
-func (a *app) readCatalog(path string) (json.RawMessage, error) {
+func readCatalog(a *app, path string) (json.RawMessage, error) {
 	from := a.system.In
 	if path != "-" {
 		file, err := os.Open(path)
@@ -88,7 +84,7 @@ func (a *app) readCatalog(path string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func (a *app) showDiff(ctx context.Context, request api.CatalogDiffRequest, flags diffFlags) error {
+func showDiff(ctx context.Context, a *app, request api.CatalogDiffRequest, flags diffFlags) error {
 	answer, err := ask(ctx, a, api.CatalogDiff, request)
 	if err != nil {
 		return err

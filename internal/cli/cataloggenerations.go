@@ -1,50 +1,41 @@
 package cli
 
 import (
+	"context"
 	"strconv"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) catalogGenerations() *cobra.Command {
-	return &cobra.Command{
-		Use: "generations NODE", Short: "Show what a node may have, what it applied, and what was released to it", Args: exactly(1),
-		Long: `Show what a node may have now (its pointer), how what it applied last stands to that, and the catalogs that were
+var catalogGenerations = verb[api.NameRequest]{
+	use: "generations NODE", short: "Show what a node may have, what it applied, and what was released to it",
+	long: `Show what a node may have now (its pointer), how what it applied last stands to that, and the catalogs that were
 released to it and are kept, newest first.
 
   current   it applied what it may have
   behind    it applied what it had before
   foreign   it applied a catalog that it was not given here
   unknown   it did not say yet; a run in noop mode applies nothing`,
-		Example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := ask(cmd.Context(), a, api.NodeDelivery, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(d)
-			}
-			a.hintDelivery(d)
-			return print.List(a.printer(), d.Generations, generationTable(d, time.Now()))
-		},
-	}
+	example: "  tutti catalog generations web-1.example.test\n  tutti catalog generations web-1.example.test -o json",
+	into:    byName,
+	run: shows(api.NodeDelivery, func(to print.Printer, d api.Delivery) error {
+		hintDelivery(to, d)
+		return print.List(to, d.Generations, generationTable(d, time.Now()))
+	}),
 }
 
 // hintDelivery says what a node may have and what it applied.
-func (a *app) hintDelivery(d api.Delivery) {
+func hintDelivery(to print.Printer, d api.Delivery) {
 	if p := d.Pointer; p == nil {
-		a.hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
+		to.Hint("%s is in %s mode (%s) and may have no catalog: %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup), d.Why)
 	} else {
-		a.hint("%s is in %s mode (%s) and may have catalog %s%s: environment %s, version %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup),
+		to.Hint("%s is in %s mode (%s) and may have catalog %s%s: environment %s, version %s", d.Name, d.Mode, modeFrom(d.ModeFrom, d.ModeGroup),
 			short(p.Catalog), modeText("", p.Generation), p.Environment, short(p.Version))
 	}
 	if d.Pin != nil {
-		a.hint("It is pinned by %s, %s: %s", d.Pin.By, print.Ago(d.Pin.At, time.Now()), d.Pin.Why)
+		to.Hint("It is pinned by %s, %s: %s", d.Pin.By, print.Ago(d.Pin.At, time.Now()), d.Pin.Why)
 	}
 	text := ""
 	if d.Applied != nil {
@@ -53,7 +44,7 @@ func (a *app) hintDelivery(d api.Delivery) {
 			text += ", generation " + strconv.FormatInt(d.Applied.Generation, 10)
 		}
 	}
-	a.hint("It is %s%s", deliveryState(d.State), text)
+	to.Hint("It is %s%s", deliveryState(d.State), text)
 }
 
 // modeText is a mode with the generation that it gives.
@@ -92,37 +83,29 @@ func generationTable(d api.Delivery, now time.Time) print.Table[api.Generation] 
 	}
 }
 
-func (a *app) catalogPin() *cobra.Command {
-	var why string
-	cmd := &cobra.Command{
-		Use: "pin NODE --why TEXT", Short: "Keep a node at the generation that it has: releases to it are refused", Args: exactly(1),
-		Example: "  tutti catalog pin web-1.example.test --why 'waits for the new disk'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.NodePin.Call(cmd.Context(), client, api.NodePinRequest{Name: args[0], Why: why}); err != nil {
-				return wrongInput(err)
-			}
-			a.hint("Node %s keeps its catalog until: tutti catalog unpin %s", args[0], args[0])
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&why, "why", "", "why, for those who wonder")
-	return cmd
+type catalogPinInput struct{ why string }
+
+var catalogPin = verb[catalogPinInput]{
+	use: "pin NODE --why TEXT", short: "Keep a node at the generation that it has: releases to it are refused", args: exactly(1),
+	example: "  tutti catalog pin web-1.example.test --why 'waits for the new disk'",
+	flags:   func(f flagSet, in *catalogPinInput) { f.StringVar(&in.why, "why", "", "why, for those who wonder") },
+	run: func(ctx context.Context, c *call, in *catalogPinInput) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if _, err := api.NodePin.Call(ctx, client, api.NodePinRequest{Name: c.args[0], Why: in.why}); err != nil {
+			return wrongInput(err)
+		}
+		c.hint("Node %s keeps its catalog until: tutti catalog unpin %s", c.args[0], c.args[0])
+		return nil
+	},
 }
 
-func (a *app) catalogUnpin() *cobra.Command {
-	return &cobra.Command{
-		Use: "unpin NODE", Short: "Let releases reach a node again", Args: exactly(1), Example: "  tutti catalog unpin web-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			_, err = api.NodeUnpin.Call(cmd.Context(), client, api.NameRequest{Name: args[0]})
-			return err
-		},
-	}
+var catalogUnpin = verb[api.Nothing]{
+	use: "unpin NODE", short: "Let releases reach a node again", example: "  tutti catalog unpin web-1.example.test",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		_, err := ask(ctx, c.app, api.NodeUnpin, api.NameRequest{Name: c.args[0]})
+		return err
+	},
 }

@@ -12,17 +12,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) catalogMode() *cobra.Command {
-	var group string
-	cmd := &cobra.Command{
-		Use: "mode [NODE] [live|released|unset]", Short: "Show or set how nodes come to their catalogs",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if most := map[bool]int{false: 2, true: 1}[group != ""]; len(args) > most {
-				return usageError{fault.New(fault.Invalid, "too many arguments; usage: %s", cmd.UseLine())}
-			}
-			return nil
-		},
-		Long: `Show or set how nodes come to their catalogs:
+type catalogModeInput struct{ group string }
+
+var catalogMode = verb[catalogModeInput]{
+	use: "mode [NODE] [live|released|unset]", short: "Show or set how nodes come to their catalogs", args: nodeAndMode,
+	long: `Show or set how nodes come to their catalogs:
 
   live      the newest catalog is the node's the moment it is there
   released  the node has what was released to it, whatever is compiled: see ` + "`tutti catalog release`" + `
@@ -32,26 +26,38 @@ server's setting delivery_mode. unset takes one away. When a node comes into rel
 has becomes a generation: nothing changes for it.
 
 Without NODE and --group the modes that are set are listed.`,
-		Example: `  tutti catalog mode
+	example: `  tutti catalog mode
   tutti catalog mode web-1.example.test
   tutti catalog mode web-1.example.test released
   tutti catalog mode --group 'Web servers' released
   tutti catalog mode web-1.example.test unset`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case group == "" && len(args) == 0, group != "" && len(args) == 0:
-				return a.listModes(cmd.Context(), group)
-			case group != "":
-				return setMode(cmd.Context(), a, api.GroupModeSet, api.GroupModeRequest{Group: group, Mode: unset(args[0])}, args[0])
-			case len(args) == 1:
-				return a.showMode(cmd.Context(), args[0])
-			}
-			return setMode(cmd.Context(), a, api.NodeModeSet, api.NodeModeRequest{Name: args[0], Mode: unset(args[1])}, args[1])
-		},
+	flags: func(f flagSet, in *catalogModeInput) {
+		f.StringVar(&in.group, "group", "", "of the nodes of this group (name or id)")
+		f.completes("group", completeGroup)
+	},
+	run: func(ctx context.Context, c *call, in *catalogModeInput) error {
+		switch {
+		case in.group == "" && len(c.args) == 0, in.group != "" && len(c.args) == 0:
+			return listModes(ctx, c.app, in.group)
+		case in.group != "":
+			return setMode(ctx, c.app, api.GroupModeSet, api.GroupModeRequest{Group: in.group, Mode: unset(c.args[0])}, c.args[0])
+		case len(c.args) == 1:
+			return showMode(ctx, c.app, c.args[0])
+		}
+		return setMode(ctx, c.app, api.NodeModeSet, api.NodeModeRequest{Name: c.args[0], Mode: unset(c.args[1])}, c.args[1])
+	},
+}
+
+// nodeAndMode is at most a node and a mode, or with --group a mode.
+func nodeAndMode(cmd *cobra.Command, args []string) error {
+	most := 2
+	if group, _ := cmd.Flags().GetString("group"); group != "" {
+		most = 1
 	}
-	cmd.Flags().StringVar(&group, "group", "", "of the nodes of this group (name or id)")
-	a.completes(cmd, "group", a.completeGroup)
-	return cmd
+	if len(args) > most {
+		return usageError{fault.New(fault.Invalid, "too many arguments; usage: %s", cmd.UseLine())}
+	}
+	return nil
 }
 
 // unset is a mode as requests have it.
@@ -63,19 +69,13 @@ func unset(word string) string {
 }
 
 func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
-	answer, err := ask(ctx, a, op, request)
-	if err != nil {
-		return wrongInput(err)
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(answer)
-	}
-	set := "set to " + word
-	if word == "unset" {
-		set = "taken away"
-	}
-	a.hint("The mode is %s; %s in another mode than before", set, areOrIs(answer.Switched))
-	return nil
+	return wrongInput(showAnswer(ctx, a, op, request, print.Advice(func(m api.ModeSwitched) string {
+		set := "set to " + word
+		if word == "unset" {
+			set = "taken away"
+		}
+		return fmt.Sprintf("The mode is %s; %s in another mode than before", set, areOrIs(m.Switched))
+	})))
 }
 
 // areOrIs counts nodes, with the verb.
@@ -86,17 +86,11 @@ func areOrIs(n int) string {
 	return fmt.Sprintf("%d nodes are", n)
 }
 
-func (a *app) showMode(ctx context.Context, node string) error {
-	d, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: node})
-	if err != nil {
-		return err
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(d)
-	}
-	a.hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
-	_, err = fmt.Fprintln(a.system.Out, d.Mode)
-	return err
+func showMode(ctx context.Context, a *app, node string) error {
+	return showAnswer(ctx, a, api.NodeDelivery, api.NameRequest{Name: node}, func(to print.Printer, d api.Delivery) error {
+		to.Hint("%s: %s", d.Name, modeFrom(d.ModeFrom, d.ModeGroup))
+		return to.Linef("%s", d.Mode)
+	})
 }
 
 // modeFrom says what a mode comes from.
@@ -111,7 +105,7 @@ func modeFrom(from, group string) string {
 }
 
 // listModes lists what is set; of one group, if that is given.
-func (a *app) listModes(ctx context.Context, group string) error {
+func listModes(ctx context.Context, a *app, group string) error {
 	answer, err := ask(ctx, a, api.ModeList, api.Nothing{})
 	if err != nil {
 		return err

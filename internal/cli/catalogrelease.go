@@ -23,11 +23,9 @@ type releaseFlags struct {
 	yes     bool
 }
 
-func (a *app) catalogRelease() *cobra.Command {
-	var f releaseFlags
-	cmd := &cobra.Command{
-		Use: "release [NODE...] --version VERSION", Short: "Release the catalogs of a version of the code to nodes in released mode",
-		Long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
+var catalogRelease = verb[releaseFlags]{
+	use: "release [NODE...] --version VERSION", short: "Release the catalogs of a version of the code to nodes in released mode", args: cobra.ArbitraryArgs,
+	long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
 not compiled yet are compiled first; nobody is given them meanwhile. Then exactly what was prepared is released to
 every node that has a catalog; the others are named, with the reason, and keep what they have.
 
@@ -35,34 +33,33 @@ every node that has a catalog; the others are named, with the reason, and keep w
 
 Exit codes: 0 all nodes have it, 4 some have no such catalog (it does not compile), 5 some refused (they are in live
 mode, or pinned), 6 it was not compiled in time.`,
-		Example: `  tutti catalog release web-1.example.test --version 3f9c2a7d41e0
+	example: `  tutti catalog release web-1.example.test --version 3f9c2a7d41e0
   tutti catalog release --group 'Web servers' --version 3f9c2a7d41e0 --dry-run
   tutti catalog release --where 'facts.role = "web"' --version 3f9c2a7d41e0 --why 'ticket 4711' --apply now`,
-		ValidArgsFunction: a.completeNodes,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.names = append(f.names, args...)
-			return a.release(cmd.Context(), f)
-		},
-	}
-	a.targetFlags(cmd, &f.targetFlags)
-	flags := cmd.Flags()
-	flags.StringVar(&f.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
-	flags.StringVar(&f.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
-	flags.BoolVar(&f.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
-	flags.StringVar(&f.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
-	flags.StringVar(&f.request.Why, "why", "", "why, for those who look at the generations later")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask, however many nodes there are")
-	a.completes(cmd, "apply", cobra.FixedCompletions([]string{"now", "scheduled"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	complete: completeNodes,
+	flags: func(f flagSet, in *releaseFlags) {
+		addTargetFlags(f, &in.targetFlags)
+		f.StringVar(&in.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
+		f.StringVar(&in.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
+		f.BoolVar(&in.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
+		f.StringVar(&in.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
+		f.StringVar(&in.request.Why, "why", "", "why, for those who look at the generations later")
+		f.DurationVar(&in.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
+		f.BoolVarP(&in.yes, "yes", "y", false, "do not ask, however many nodes there are")
+		f.offers("apply", "now", "scheduled")
+	},
+	run: func(ctx context.Context, c *call, in *releaseFlags) error {
+		in.names = append(in.names, c.args...)
+		return releaseCatalogs(ctx, c.app, *in)
+	},
 }
 
-// release waits until all that can be is prepared, and releases that.
-func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
+// releaseCatalogs waits until all that can be is prepared, and releases that.
+func releaseCatalogs(ctx context.Context, a *app, f releaseFlags) (err error) {
 	if f.request.Version == "" {
 		return usageError{fault.New(fault.Invalid, "which version? give --version: an id or commit that `tutti code versions` shows")}
 	}
-	if f.request.Targets, err = a.readTargets(f.targetFlags); err != nil {
+	if f.request.Targets, err = readTargets(a, f.targetFlags); err != nil {
 		return err
 	}
 	client, err := a.client()
@@ -70,12 +67,12 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 		return err
 	}
 	dry := f.request.DryRun
-	plan, err := a.prepareRelease(ctx, client, &f)
+	plan, err := prepareRelease(ctx, a, client, &f)
 	if err != nil {
 		return err
 	}
 	if dry {
-		if err := a.printRelease(plan, "Nothing was released."); err != nil {
+		if err := printRelease(a.printer(), plan, "Nothing was released."); err != nil {
 			return err
 		}
 		return releaseOutcome(plan)
@@ -90,7 +87,7 @@ func (a *app) release(ctx context.Context, f releaseFlags) (err error) {
 	if err != nil {
 		return wrongInput(err)
 	}
-	if err := a.printRelease(done, ""); err != nil {
+	if err := printRelease(a.printer(), done, ""); err != nil {
 		return err
 	}
 	return releaseOutcome(done)
@@ -103,7 +100,7 @@ const (
 )
 
 // prepareRelease has compiled what is missing and waits for it.
-func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
+func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseFlags) (plan api.CatalogReleased, err error) {
 	f.request.DryRun = true
 	late := time.NewTimer(f.timeout)
 	defer late.Stop()
@@ -132,12 +129,12 @@ func (a *app) prepareRelease(ctx context.Context, client *api.Client, f *release
 	}
 }
 
-func (a *app) printRelease(r api.CatalogReleased, after string) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
+func printRelease(to print.Printer, r api.CatalogReleased, after string) error {
+	if to.AsJSON() {
+		return to.JSON(r)
 	}
-	a.hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
-	return print.List(a.printer(), r.Nodes, print.Table[api.NodeRelease]{
+	to.Hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
+	return print.List(to, r.Nodes, print.Table[api.NodeRelease]{
 		Columns: []string{"node", "state", "generation", "catalog", "before", "reason"},
 		Row: func(n api.NodeRelease) []string {
 			generation := ""

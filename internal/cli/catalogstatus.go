@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
@@ -15,47 +13,48 @@ import (
 // deliveryStates is the states of delivery, as they are counted for people.
 var deliveryStates = []string{"current", "behind", "foreign", "unknown"}
 
-func (a *app) catalogStatus() *cobra.Command {
-	var request api.NodeListRequest
-	var exitCode bool
-	cmd := &cobra.Command{
-		Use: "status", Short: "Count the nodes that have applied the catalog that they may have, and name the others", Args: exactly(0),
-		Long: `Count the nodes that have applied the catalog that they may have (current), that applied what they had before (behind), that applied
+type catalogStatusInput struct {
+	request  api.NodeListRequest
+	exitCode bool
+}
+
+var catalogStatus = verb[catalogStatusInput]{
+	use: "status", short: "Count the nodes that have applied the catalog that they may have, and name the others",
+	long: `Count the nodes that have applied the catalog that they may have (current), that applied what they had before (behind), that applied
 a catalog that they were not given here (foreign), and that did not say yet (unknown); and those whose last run failed. Nodes with which
 anything of this is wrong are named. Deactivated nodes are left out.`,
-		Example: "  tutti catalog status\n  tutti catalog status --group 'Web servers' --exit-code",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := readCondition(request.Where); err != nil {
-				return err
-			}
-			nodes, err := a.deliveries(cmd.Context(), request)
-			if err != nil {
-				return err
-			}
-			wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
-			if a.printer().AsJSON() {
-				err = a.printer().JSON(api.List[api.Node]{Items: nodes})
-			} else if err = a.sayf("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
-				err = print.List(a.printer(), wrong, deliveryTable())
-			}
-			if err == nil && exitCode && len(wrong) > 0 {
-				err = errDiffers
-			}
+	example: "  tutti catalog status\n  tutti catalog status --group 'Web servers' --exit-code",
+	flags: func(f flagSet, in *catalogStatusInput) {
+		f.StringVar(&in.request.Where, "where", "", "only nodes that this PQL condition holds for")
+		f.StringVar(&in.request.Group, "group", "", "only nodes in this group (name or id)")
+		f.StringVar(&in.request.Environment, "environment", "", "only nodes of this environment")
+		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
+		f.completes("where", completeCondition)
+		f.completes("group", completeGroup)
+	},
+	run: func(ctx context.Context, c *call, in *catalogStatusInput) error {
+		if _, err := readCondition(in.request.Where); err != nil {
 			return err
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Where, "where", "", "only nodes that this PQL condition holds for")
-	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
-	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
-	flags.BoolVar(&exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
-	a.completes(cmd, "where", completeCondition)
-	a.completes(cmd, "group", a.completeGroup)
-	return cmd
+		}
+		nodes, err := deliveries(ctx, c.app, in.request)
+		if err != nil {
+			return err
+		}
+		wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
+		if c.printer().AsJSON() {
+			err = c.printer().JSON(api.List[api.Node]{Items: nodes})
+		} else if err = c.printer().Linef("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
+			err = print.List(c.printer(), wrong, deliveryTable())
+		}
+		if err == nil && in.exitCode && len(wrong) > 0 {
+			err = errDiffers
+		}
+		return err
+	},
 }
 
 // deliveries reads how the nodes of a request stand to what they may have, without those that are deactivated.
-func (a *app) deliveries(ctx context.Context, request api.NodeListRequest) (nodes []api.Node, err error) {
+func deliveries(ctx context.Context, a *app, request api.NodeListRequest) (nodes []api.Node, err error) {
 	request.Delivery, request.Limit = true, 1000
 	for {
 		page, err := ask(ctx, a, api.NodeList, request)

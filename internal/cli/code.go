@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/code"
@@ -18,17 +16,19 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) codeCommand() *cobra.Command {
-	return a.withAccess(noun("code", "Deploy Puppet code and see what is deployed", a.codeDeploy(), a.codeList(),
-		a.codeVersions(), a.codeStatus(), a.codeRemove()))
+var codeCommand = asking{noun{
+	use: "code", short: "Deploy Puppet code and see what is deployed",
+	verbs: []declared{codeDeploy, codeList, codeVersions, codeStatus, codeRemove},
+}}
+
+type codeDeployInput struct {
+	options        code.BuildOptions
+	force, noCheck bool
 }
 
-func (a *app) codeDeploy() *cobra.Command {
-	var options code.BuildOptions
-	var force, noCheck bool
-	cmd := &cobra.Command{
-		Use: "deploy ENVIRONMENT DIR|GIT-URL[@REF]", Short: "Make a directory or a git ref the version of an environment", Args: exactly(2),
-		Long: `Make a directory or a git ref the version of an environment. What the server does not have yet is uploaded; identical
+var codeDeploy = verb[codeDeployInput]{
+	use: "deploy ENVIRONMENT DIR|GIT-URL[@REF]", short: "Make a directory or a git ref the version of an environment",
+	long: `Make a directory or a git ref the version of an environment. What the server does not have yet is uploaded; identical
 files and identical trees are stored once. Deploying an earlier tree again moves the environment back to it.
 
 environment.conf, the module path and hiera.yaml are honoured. Modules from absolute directories of the module path become
@@ -42,68 +42,68 @@ See docs/deploy-check.md.
 
 The commit of a directory is recorded with its version when HEAD holds that directory and nothing in it is changed: for the
 root of a git work tree or a directory that git tracks below it, not for one that only lies inside somebody else's.`,
-		Example: `  tutti code deploy production ./control-repo
+	example: `  tutti code deploy production ./control-repo
   tutti code deploy production https://git.example.test/control.git@main
   tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if force && noCheck {
-				return usageError{fault.New(fault.Invalid, "--force says the mistakes that it finds and --no-check looks for none: give one of them")}
-			}
-			if _, err := fleet.ParseEnvironment(args[0]); err != nil {
-				return err // before anything is read and uploaded
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			source, bundle, err := a.store(cmd.Context(), client, args[1], options)
-			if err != nil {
-				return err
-			}
-			defer source.close()
-			version, err := deploy(cmd.Context(), client, args[0], source, bundle, checkMode(force, noCheck))
-			if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
-				return a.refusedCode(args[0], refused.Check)
-			}
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(version)
-			}
-			if version.Check != nil {
-				a.printCheck(*version.Check)
-			}
-			_, err = fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID),
-				count(version.Files, "file"), print.Bytes(version.Bytes))
+	flags: func(f flagSet, in *codeDeployInput) {
+		baseModuleFlag(f, &in.options)
+		f.BoolVar(&in.force, "force", false, "deploy in spite of mistakes, and say them")
+		f.BoolVar(&in.noCheck, "no-check", false, "do not look for mistakes")
+	},
+	run: func(ctx context.Context, c *call, in *codeDeployInput) error {
+		if in.force && in.noCheck {
+			return usageError{fault.New(fault.Invalid, "--force says the mistakes that it finds and --no-check looks for none: give one of them")}
+		}
+		if _, err := fleet.ParseEnvironment(c.args[0]); err != nil {
+			return err // before anything is read and uploaded
+		}
+		client, err := c.client()
+		if err != nil {
 			return err
-		},
-	}
-	baseModuleFlag(cmd, &options)
-	cmd.Flags().BoolVar(&force, "force", false, "deploy in spite of mistakes, and say them")
-	cmd.Flags().BoolVar(&noCheck, "no-check", false, "do not look for mistakes")
-	return cmd
+		}
+		source, bundle, err := storeCode(ctx, c.app, client, c.args[1], in.options)
+		if err != nil {
+			return err
+		}
+		defer source.close()
+		version, err := deploy(ctx, client, c.args[0], source, bundle, checkMode(in.force, in.noCheck))
+		if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
+			return refusedCode(c.app, c.args[0], refused.Check)
+		}
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(version)
+		}
+		if version.Check != nil {
+			printCheck(c.app, *version.Check)
+		}
+		_, err = fmt.Fprintf(c.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID),
+			count(version.Files, "file"), print.Bytes(version.Bytes))
+		return err
+	},
 }
 
-func baseModuleFlag(cmd *cobra.Command, options *code.BuildOptions) {
-	cmd.Flags().StringSliceVar(&options.BaseModulePath, "base-module-path", nil,
+func baseModuleFlag(f flagSet, options *code.BuildOptions) {
+	f.StringSliceVar(&options.BaseModulePath, "base-module-path", nil,
 		"directories of modules that $basemodulepath stands for; they become part of the version")
 }
 
-// store reads the code of a directory or git ref, and has the server keep its files. Close the source.
-func (a *app) store(ctx context.Context, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
+// storeCode reads the code of a directory or git ref, and has the server keep its files. Close the source.
+func storeCode(ctx context.Context, a *app, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
 	source, err := openSource(ctx, from)
 	if err != nil {
 		return source, nil, err
 	}
-	bundle, err := a.storeFiles(ctx, client, source, options)
+	bundle, err := storeFiles(ctx, a, client, source, options)
 	if err != nil {
 		source.close()
 	}
 	return source, bundle, err
 }
 
-func (a *app) storeFiles(ctx context.Context, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
+func storeFiles(ctx context.Context, a *app, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
 	began := time.Now()
 	bundle, err := code.Build(ctx, source.dir, options)
 	if err != nil {
@@ -113,37 +113,27 @@ func (a *app) storeFiles(ctx context.Context, client *api.Client, source source,
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
 	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
-	sent, err := a.upload(ctx, client, bundle)
+	sent, err := upload(ctx, a, client, bundle)
 	if err == nil && sent > 0 {
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
 	}
 	return bundle, err
 }
 
-func (a *app) codeList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List environments and their versions", Args: exactly(0), Example: "  tutti code list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask(cmd.Context(), a, api.EnvironmentList, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), list.Items, versionTable("No environments. `tutti code deploy production DIR` makes one."))
-		},
-	}
+var codeList = verb[api.Nothing]{
+	use: "list", short: "List environments and their versions", example: "  tutti code list",
+	run: lists(api.EnvironmentList, func(*api.Nothing) print.Table[api.Version] {
+		return versionTable("No environments. `tutti code deploy production DIR` makes one.")
+	}),
 }
 
-func (a *app) codeVersions() *cobra.Command {
-	return &cobra.Command{
-		Use: "versions ENVIRONMENT", Short: "List what was deployed to an environment, newest first", Args: exactly(1), Example: "  tutti code versions production",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := ask(cmd.Context(), a, api.VersionList, api.EnvironmentRequest{Environment: args[0]})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), list.Items, versionTable("Nothing was deployed to "+args[0]+"."))
-		},
-	}
+var codeVersions = verb[api.EnvironmentRequest]{
+	use: "versions ENVIRONMENT", short: "List what was deployed to an environment, newest first",
+	example: "  tutti code versions production",
+	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
+	run: lists(api.VersionList, func(in *api.EnvironmentRequest) print.Table[api.Version] {
+		return versionTable("Nothing was deployed to " + in.Environment + ".")
+	}),
 }
 
 func versionTable(empty string) print.Table[api.Version] {
@@ -158,22 +148,13 @@ func versionTable(empty string) print.Table[api.Version] {
 	}
 }
 
-func (a *app) codeRemove() *cobra.Command {
-	return &cobra.Command{
-		Use: "remove ENVIRONMENT", Short: "Remove an environment; agents that ask for it are told it is unknown", Args: exactly(1),
-		Example: "  tutti code remove feature_tls",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.EnvironmentDelete.Call(cmd.Context(), client, api.EnvironmentRequest{Environment: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Environment %s is removed. Deploying to it makes it again.", args[0])
-			return nil
-		},
-	}
+var codeRemove = verb[api.EnvironmentRequest]{
+	use: "remove ENVIRONMENT", short: "Remove an environment; agents that ask for it are told it is unknown",
+	example: "  tutti code remove feature_tls",
+	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
+	run: does(api.EnvironmentDelete, func(in *api.EnvironmentRequest) string {
+		return fmt.Sprintf("Environment %s is removed. Deploying to it makes it again.", in.Environment)
+	}),
 }
 
 // usesBaseModules says whether modules from outside are part of a version.

@@ -21,7 +21,7 @@ func checkMode(force, noCheck bool) string {
 }
 
 // refusedCode says why a version was not deployed.
-func (a *app) refusedCode(environment string, check api.CodeCheck) error {
+func refusedCode(a *app, environment string, check api.CodeCheck) error {
 	if a.printer().AsJSON() {
 		if err := a.printer().JSON(struct {
 			Check api.CodeCheck `json:"check"`
@@ -29,7 +29,7 @@ func (a *app) refusedCode(environment string, check api.CodeCheck) error {
 			return err
 		}
 	} else {
-		a.printCheck(check)
+		printCheck(a, check)
 	}
 	return jobOutcome{exitSomeFailed, fmt.Sprintf("%s: nothing was deployed, %s stays as it is. Mend the code, or deploy it with --force",
 		count(check.Mistakes, "mistake"), environment)}
@@ -37,7 +37,7 @@ func (a *app) refusedCode(environment string, check api.CodeCheck) error {
 
 // printCheck says what was found, a line each, and how much was looked at. It is not what a deploy was asked for: it goes
 // where progress goes.
-func (a *app) printCheck(check api.CodeCheck) {
+func printCheck(a *app, check api.CodeCheck) {
 	for _, f := range check.Findings {
 		if f.Level == "mistake" { // also for who wants to hear nothing
 			_, _ = fmt.Fprintln(a.system.Err, print.OneLine(findingLine(f)))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,11 +12,11 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) codeStatus() *cobra.Command {
-	var exit bool
-	cmd := &cobra.Command{
-		Use: "status [ENVIRONMENT]", Short: "Show how many nodes have a catalog of the current version, and what is wrong with the others", Args: cobra.MaximumNArgs(1),
-		Long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
+type codeStatusInput struct{ exit bool }
+
+var codeStatus = verb[codeStatusInput]{
+	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others", args: cobra.MaximumNArgs(1),
+	long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then
 it is told the error, and applies the catalog that it has cached, as agents do.
@@ -25,64 +26,53 @@ What the check of the deploy found is said again, when the version was deployed 
 With --exit-code: 0 all is well, 4 catalogs do not compile or are held (see tutti catalog held), or the version was deployed
 with mistakes, 6 catalogs are still waiting to be compiled. Nodes of which no facts are known, and those that were given a catalog
 with a warning, count for nothing.`,
-		Example: `  tutti code status
+	example: `  tutti code status
   tutti code status testing -o json
   tutti code status --exit-code --quiet && tutti run --all --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			env := "production"
-			if len(args) > 0 {
-				env = args[0]
-			}
-			s, err := ask(cmd.Context(), a, api.EnvironmentStatus, api.EnvironmentRequest{Environment: env})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				if err := a.printer().JSON(s); err != nil {
-					return err
-				}
-				return codeOutcome(s, exit)
-			}
-			if err := a.printCodeStatus(s); err != nil {
-				return err
-			}
-			return codeOutcome(s, exit)
-		},
-	}
-	cmd.Flags().BoolVar(&exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
-	return cmd
+	flags: func(f flagSet, in *codeStatusInput) {
+		f.BoolVar(&in.exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
+	},
+	run: func(ctx context.Context, c *call, in *codeStatusInput) error {
+		request := api.EnvironmentRequest{Environment: "production"}
+		if len(c.args) > 0 {
+			request.Environment = c.args[0]
+		}
+		s, err := ask(ctx, c.app, api.EnvironmentStatus, request)
+		if err != nil {
+			return err
+		}
+		if err := print.One(c.printer(), s, printCodeStatus); err != nil {
+			return err
+		}
+		return codeOutcome(s, in.exit)
+	},
 }
 
 // printCodeStatus is for people.
-func (a *app) printCodeStatus(s api.CodeStatus) error {
-	if _, err := fmt.Fprintf(a.system.Out, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
-		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s)); err != nil {
-		return err
-	}
-	if err := a.printVerified(s); err != nil {
-		return err
-	}
+func printCodeStatus(to print.Printer, s api.CodeStatus) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
+		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
+	text.WriteString(verifiedText(s.Verified))
 	if s.Slowed != nil {
-		a.say(slowedText(*s.Slowed, time.Now()))
+		fmt.Fprintln(&text, slowedText(*s.Slowed, time.Now()))
 	}
 	if s.Failed > 0 {
-		a.say(count(s.Failed, "node") + notCompiling(s))
+		fmt.Fprintln(&text, count(s.Failed, "node")+notCompiling(s))
 	}
-	for _, text := range s.Losses {
-		if _, err := fmt.Fprintln(a.system.Out, text); err != nil {
-			return err
-		}
+	for _, loss := range s.Losses {
+		fmt.Fprintln(&text, loss)
 	}
 	if s.Check != nil && s.Check.Mistakes > 0 {
-		a.say("It was deployed with " + count(s.Check.Mistakes, "mistake") + ":")
+		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
 		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
-			a.say("  " + print.OneLine(findingLine(f)))
+			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
 		}
 	}
-	if len(s.Errors) == 0 {
-		return nil
+	if err := to.Text(text.String()); err != nil || len(s.Errors) == 0 {
+		return err
 	}
-	return print.List(a.printer(), s.Errors, codeErrors())
+	return print.List(to, s.Errors, codeErrors())
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
@@ -8,15 +10,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) commandCommand() *cobra.Command {
-	return a.withAccess(noun("command", "Run commands on nodes", a.commandRun()))
-}
+var commandCommand = asking{noun{use: "command", short: "Run commands on nodes", verbs: []declared{commandRun}}}
 
-func (a *app) commandRun() *cobra.Command {
-	o := orderFlags{}
-	cmd := &cobra.Command{
-		Use: "run COMMAND", Short: "Run a command on nodes", Args: oneCommand,
-		Long: `Run a command on nodes, in the shell of the user that the agent runs as (root, mostly), and print what it
+var commandRun = verb[orderFlags]{
+	use: "run COMMAND", short: "Run a command on nodes", args: oneCommand,
+	long: `Run a command on nodes, in the shell of the user that the agent runs as (root, mostly), and print what it
 writes: once for all nodes on which that is the same.
 
 ` + targetHelp + `
@@ -25,20 +23,18 @@ A command is stored with its job and seen by everybody who may read jobs, and on
 not put secrets into it. A task takes secrets as sensitive parameters.
 
 ` + exitHelp,
-		Example: `  tutti command run uptime --targets web-1.example.test,web-2.example.test
+	example: `  tutti command run uptime --targets web-1.example.test,web-2.example.test
   tutti command run 'systemctl is-active nginx' --group 'Web servers' --concurrency 50
   tutti command run 'df -h /' --all -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.launch(cmd, o, newJob{
-				does: "command " + print.Shortened(print.OneLine(args[0]), 60),
-				send: ordered(api.JobCommand, func(order api.JobOrder) api.JobCommandRequest {
-					return api.JobCommandRequest{JobOrder: order, Command: args[0]}
-				}),
-			})
-		},
-	}
-	a.orderFlags(cmd, &o)
-	return cmd
+	flags: addOrderFlags,
+	run: func(ctx context.Context, c *call, in *orderFlags) error {
+		return launch(ctx, c.app, *in, newJob{
+			does: "command " + print.Shortened(print.OneLine(c.args[0]), 60),
+			send: ordered(api.JobCommand, func(order api.JobOrder) api.JobCommandRequest {
+				return api.JobCommandRequest{JobOrder: order, Command: c.args[0]}
+			}),
+		})
+	},
 }
 
 func oneCommand(cmd *cobra.Command, args []string) error {

@@ -5,17 +5,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) compileCommand() *cobra.Command {
-	return a.withAccess(noun("compile", "See and steer what is compiled", a.compileQueue(), a.compileShow(), a.compileNow(), a.compileVerify(),
-		a.compileVerifications(), a.compilePause(), a.compileResume()))
-}
+var compileCommand = asking{noun{
+	use: "compile", short: "See and steer what is compiled",
+	verbs: []declared{compileQueue, compileShow, compileNow, compileVerify, compileVerifications, compilePause, compileResume},
+}}
 
 // compilationTable is rows of the queue, or of what became of them.
 func compilationTable(empty string, now time.Time) print.Table[api.Compilation] {
@@ -95,42 +93,30 @@ func pauseText(p api.CompilePaused) string {
 	return fmt.Sprintf("%s is paused by %s since %s%s. To go on: %s", what, p.By, p.At.Format(time.RFC3339), reason, resume)
 }
 
-func (a *app) compilePause() *cobra.Command {
-	var request api.CompilePauseRequest
-	cmd := &cobra.Command{
-		Use: "pause", Short: "Start no more compilations until they are resumed", Args: exactly(0),
-		Long: "Start no more compilations, at all or for one environment. What runs goes on, stored catalogs are still given out, and what is wanted stays wanted.\n" +
-			"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
-		Example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := ask(cmd.Context(), a, api.CompilePause, request); err != nil {
-				return err
-			}
-			a.hint("%s is paused. To go on: tutti compile resume%s", pausedWhat(request.Environment), flagOf(request.Environment))
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&request.Environment, "environment", "", "only this environment")
-	cmd.Flags().StringVar(&request.Reason, "reason", "", "why; whoever waits is told")
-	return cmd
+var compilePause = verb[api.CompilePauseRequest]{
+	use: "pause", short: "Start no more compilations until they are resumed",
+	long: "Start no more compilations, at all or for one environment. What runs goes on, stored catalogs are still given out, and what is wanted stays wanted.\n" +
+		"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
+	example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
+	flags: func(f flagSet, in *api.CompilePauseRequest) {
+		f.StringVar(&in.Environment, "environment", "", "only this environment")
+		f.StringVar(&in.Reason, "reason", "", "why; whoever waits is told")
+	},
+	run: does(api.CompilePause, func(in *api.CompilePauseRequest) string {
+		return fmt.Sprintf("%s is paused. To go on: tutti compile resume%s", pausedWhat(in.Environment), flagOf(in.Environment))
+	}),
 }
 
-func (a *app) compileResume() *cobra.Command {
-	var request api.CompileResumeRequest
-	cmd := &cobra.Command{
-		Use: "resume", Short: "End a pause", Args: exactly(0),
-		Long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
-		Example: "  tutti compile resume\n  tutti compile resume --environment staging",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := ask(cmd.Context(), a, api.CompileResume, request); err != nil {
-				return err
-			}
-			a.hint("%s goes on", pausedWhat(request.Environment))
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&request.Environment, "environment", "", "the pause of this environment")
-	return cmd
+var compileResume = verb[api.CompileResumeRequest]{
+	use: "resume", short: "End a pause",
+	long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
+	example: "  tutti compile resume\n  tutti compile resume --environment staging",
+	flags: func(f flagSet, in *api.CompileResumeRequest) {
+		f.StringVar(&in.Environment, "environment", "", "the pause of this environment")
+	},
+	run: does(api.CompileResume, func(in *api.CompileResumeRequest) string {
+		return fmt.Sprintf("%s goes on", pausedWhat(in.Environment))
+	}),
 }
 
 func pausedWhat(environment string) string {

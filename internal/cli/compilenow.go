@@ -24,39 +24,36 @@ type compileOrder struct {
 	timeout time.Duration
 }
 
-func (a *app) compileNow() *cobra.Command {
-	var order compileOrder
-	cmd := &cobra.Command{
-		Use: "now [NODE...]", Short: "Want catalogs at the front of the queue, and wait for them",
-		Long: `Want the catalogs of nodes at the front of the queue, and wait until they are there.
+var compileNow = verb[compileOrder]{
+	use: "now [NODE...]", short: "Want catalogs at the front of the queue, and wait for them", args: cobra.ArbitraryArgs,
+	long: `Want the catalogs of nodes at the front of the queue, and wait until they are there.
 Named nodes go with those that an agent waits for; nodes of an environment or
 condition go right behind. A catalog that stands is used again, not compiled.
 
 The exit code is 0 when all gave a catalog, 4 when some failed, 5 when for some nodes
 there is nothing to compile, 6 when it took longer than --timeout. Whoever stops
 waiting stops nothing: what is wanted stays wanted.`,
-		Example: `  tutti compile now web-1.example.test
+	example: `  tutti compile now web-1.example.test
   tutti compile now --environment production --where 'facts.role = "web"'
   tutti compile now --environment production --no-wait`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			order.Nodes = args
-			chosen := order.Environment != "" || order.Where != ""
-			if len(args) == 0 && !chosen || len(args) > 0 && chosen {
-				return usageError{fmt.Errorf("name nodes, or give --environment or --where; usage: %s", cmd.UseLine())}
-			}
-			if _, err := readCondition(order.Where); err != nil {
-				return err
-			}
-			return a.compileAll(cmd.Context(), order)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&order.Environment, "environment", "", "all nodes of this environment")
-	flags.StringVar(&order.Where, "where", "", "all nodes that this PQL condition holds for")
-	flags.BoolVar(&order.noWait, "no-wait", false, "only say what is wanted; do not wait for it")
-	flags.DurationVar(&order.timeout, "timeout", 30*time.Minute, "how long to wait")
-	a.completes(cmd, "where", completeCondition)
-	return cmd
+	flags: func(f flagSet, in *compileOrder) {
+		f.StringVar(&in.Environment, "environment", "", "all nodes of this environment")
+		f.StringVar(&in.Where, "where", "", "all nodes that this PQL condition holds for")
+		f.BoolVar(&in.noWait, "no-wait", false, "only say what is wanted; do not wait for it")
+		f.DurationVar(&in.timeout, "timeout", 30*time.Minute, "how long to wait")
+		f.completes("where", completeCondition)
+	},
+	run: func(ctx context.Context, c *call, in *compileOrder) error {
+		in.Nodes = c.args
+		chosen := in.Environment != "" || in.Where != ""
+		if len(c.args) == 0 && !chosen || len(c.args) > 0 && chosen {
+			return usageError{fmt.Errorf("name nodes, or give --environment or --where; usage: %s", c.cmd.UseLine())}
+		}
+		if _, err := readCondition(in.Where); err != nil {
+			return err
+		}
+		return compileAll(ctx, c.app, *in)
+	},
 }
 
 // awaited is compilations that somebody waits for.
@@ -69,7 +66,7 @@ type awaited struct {
 	pauses  []api.CompilePaused
 }
 
-func (a *app) compileAll(ctx context.Context, order compileOrder) error {
+func compileAll(ctx context.Context, a *app, order compileOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -156,7 +153,7 @@ func (w *awaited) waitFor(ctx context.Context, limit time.Duration) error {
 
 // wait looks until all have ended.
 func (w *awaited) wait(ctx context.Context) error {
-	view := w.compileView()
+	view := newCompileView(w.app)
 	defer view.close()
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -245,7 +242,7 @@ type compileView struct {
 	drawn time.Time
 }
 
-func (a *app) compileView() *compileView {
+func newCompileView(a *app) *compileView {
 	if a.quiet {
 		return &compileView{out: io.Discard, drawn: time.Now()}
 	}

@@ -1,22 +1,23 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) compileQueue() *cobra.Command {
-	var request api.CompileListRequest
-	var limit int
-	cmd := &cobra.Command{
-		Use: "queue", Short: "Show what is to be compiled, what runs, what is paused, and how fast it goes", Args: exactly(0),
-		Long: `Show how many compilations are wanted and run, by priority and environment. The
+type compileQueueInput struct {
+	request api.CompileListRequest
+	limit   int
+}
+
+var compileQueue = verb[compileQueueInput]{
+	use: "queue", short: "Show what is to be compiled, what runs, what is paused, and how fast it goes",
+	long: `Show how many compilations are wanted and run, by priority and environment. The
 priorities, best first: waited (somebody waits), signed, new facts, new exports, new
 code, previewing, background. Within one, environments take turns. An environment whose
 compilations take too long again and again is slowed, and said to be.
@@ -24,66 +25,44 @@ compilations take too long again and again is slowed, and said to be.
 With --node, --environment or --state: single compilations, the newest first, also
 those that have ended. --state is wanted, running, done or failed; a compilation that
 could not be tried rests, and says why and when it is tried again.`,
-		Example: `  tutti compile queue
+	example: `  tutti compile queue
   tutti compile queue --state failed --environment production
   tutti compile queue --node web-1.example.test --limit 5 -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", limit)}
-			}
-			if request == (api.CompileListRequest{}) {
-				return a.showQueue(cmd)
-			}
-			rows, err := a.compilations(cmd, request, limit)
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), rows, compilationTable("No such compilations.", time.Now()))
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Node, "node", "", "only compilations of this node")
-	flags.StringVar(&request.Environment, "environment", "", "only compilations of this environment")
-	flags.StringVar(&request.State, "state", "", "only those in this state: wanted, running, done, failed")
-	flags.IntVar(&limit, "limit", 100, "at most so many; 0 means all")
-	a.completes(cmd, "state", cobra.FixedCompletions([]string{"wanted", "running", "done", "failed"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
-}
-
-// compilations reads pages until there are enough rows.
-func (a *app) compilations(cmd *cobra.Command, request api.CompileListRequest, limit int) (rows []api.Compilation, err error) {
-	for {
-		request.Limit = 1000
-		if limit > 0 {
-			request.Limit = min(limit-len(rows), 1000)
+	flags: func(f flagSet, in *compileQueueInput) {
+		f.StringVar(&in.request.Node, "node", "", "only compilations of this node")
+		f.StringVar(&in.request.Environment, "environment", "", "only compilations of this environment")
+		f.StringVar(&in.request.State, "state", "", "only those in this state: wanted, running, done, failed")
+		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
+		f.offers("state", "wanted", "running", "done", "failed")
+	},
+	run: func(ctx context.Context, c *call, in *compileQueueInput) error {
+		if in.limit < 0 {
+			return usageError{fmt.Errorf("--limit is %d; it must not be negative; 0 means all", in.limit)}
 		}
-		page, err := ask(cmd.Context(), a, api.CompileList, request)
+		if in.request == (api.CompileListRequest{}) {
+			return showAnswer(ctx, c.app, api.CompileQueue, api.Nothing{}, showQueue)
+		}
+		rows, err := some(ctx, c.app, api.CompileList, in.request, nextCompilations, in.limit)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		rows = append(rows, page.Items...)
-		if page.Next == "" || limit > 0 && len(rows) >= limit {
-			return rows, nil
-		}
-		request.After = page.Next
-	}
+		return print.List(c.printer(), rows, compilationTable("No such compilations.", time.Now()))
+	},
 }
 
-func (a *app) showQueue(cmd *cobra.Command) error {
-	queue, err := ask(cmd.Context(), a, api.CompileQueue, api.Nothing{})
-	if err != nil {
-		return err
-	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(queue)
-	}
+func nextCompilations(in *api.CompileListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
+}
+
+// showQueue says how the queue stands, lists what is to be compiled, and tells what runs.
+func showQueue(to print.Printer, queue api.CompileQueueStatus) error {
 	now := time.Now()
-	a.hintQueue(queue, now)
-	if err := print.List(a.printer(), queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
+	hintQueue(to, queue, now)
+	if err := print.List(to, queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
 		return err
 	}
 	for _, c := range queue.Now {
-		a.hint("%s", nowText(c, now))
+		to.Hint("%s", nowText(c, now))
 	}
 	return nil
 }
@@ -131,12 +110,12 @@ func slowedText(s api.CompileSlowed, now time.Time) string {
 }
 
 // hintQueue says in words how the queue stands.
-func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
+func hintQueue(to print.Printer, q api.CompileQueueStatus, now time.Time) {
 	for _, p := range q.Pauses {
-		a.hint("%s", pauseText(p))
+		to.Hint("%s", pauseText(p))
 	}
 	for _, s := range q.Slowed {
-		a.hint("%s", slowedText(s, now))
+		to.Hint("%s", slowedText(s, now))
 	}
 	text := fmt.Sprintf("%d wanted, %d running", q.Wanted, q.Running)
 	if q.Resting > 0 {
@@ -145,10 +124,10 @@ func (a *app) hintQueue(q api.CompileQueueStatus, now time.Time) {
 	if q.Oldest != nil {
 		text += ", the oldest wanted " + print.Ago(*q.Oldest, now)
 	}
-	a.hint("%s", text)
+	to.Hint("%s", text)
 	for _, window := range []int{300, 3600} {
 		if line := endedText(q.Ended, window); line != "" {
-			a.hint("%s", line)
+			to.Hint("%s", line)
 		}
 	}
 }

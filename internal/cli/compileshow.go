@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -14,35 +13,28 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) compileShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show ID|NODE", Short: "Show a compilation: what it read, its cost, its error and its logs", Args: exactly(1),
-		Long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
-		Example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := a.compilationNamed(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			record, err := ask(cmd.Context(), a, api.CompileShow, api.CompileShowRequest{ID: id})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(record)
-			}
-			return a.printer().Rows(nil, recordRows(record, time.Now()))
-		},
-	}
+var compileShow = verb[api.Nothing]{
+	use: "show ID|NODE", short: "Show a compilation: what it read, its cost, its error and its logs",
+	long:    "Show one compilation by its number, or the newest one of a node: what it read, what it cost, why it failed, and what the compiler wrote.",
+	example: "  tutti compile show 4711\n  tutti compile show web-1.example.test -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		id, err := compilationNamed(ctx, c.app, c.args[0])
+		if err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.CompileShow, api.CompileShowRequest{ID: id}, func(to print.Printer, record api.CompilationRecord) error {
+			return to.Rows(nil, recordRows(record, time.Now()))
+		})
+	},
 }
 
 // compilationNamed is the number of a compilation: name itself, or that of a node's
 // newest one.
-func (a *app) compilationNamed(cmd *cobra.Command, name string) (string, error) {
+func compilationNamed(ctx context.Context, a *app, name string) (string, error) {
 	if _, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return name, nil
 	}
-	page, err := ask(cmd.Context(), a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
+	page, err := ask(ctx, a, api.CompileList, api.CompileListRequest{Node: name, Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -22,11 +22,9 @@ type verifyOrder struct {
 	all                  bool
 }
 
-func (a *app) compileVerify() *cobra.Command {
-	var order verifyOrder
-	cmd := &cobra.Command{
-		Use: "verify [NODE...]", Short: "Compare catalogs with what plain Puppet gives",
-		Long: `Have plain Puppet compile the catalogs of nodes once more, each in a fresh process that
+var compileVerify = verb[verifyOrder]{
+	use: "verify [NODE...]", short: "Compare catalogs with what plain Puppet gives", args: cobra.ArbitraryArgs,
+	long: `Have plain Puppet compile the catalogs of nodes once more, each in a fresh process that
 shares none of Tutti's compiler, and compare: resources, parameters, tags, edges,
 exported resources, and their order. What Puppet asks of the inventory is answered as it
 was when Tutti compiled. Catalogs are verified one after the other, in the environments
@@ -40,33 +38,32 @@ failed          plain Puppet could not be run to its end
 
 The exit code is 0 when all are the same, 3 when one differs, 4 when one could not be
 verified, 5 when one could not be compared.`,
-		Example: `  tutti compile verify web-1.example.test
+	example: `  tutti compile verify web-1.example.test
   tutti compile verify --sample 10 --environment production
   tutti compile verify --all -o json
   tutti compile verify web-1.example.test --version 3fdc0a1b`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			order.nodes = args
-			ways := 0
-			for _, chosen := range []bool{len(args) > 0, order.sample != 0, order.all} {
-				if chosen {
-					ways++
-				}
+	flags: func(f flagSet, in *verifyOrder) {
+		f.IntVar(&in.sample, "sample", 0, "one node of each of so many sets of classes, those that most nodes have")
+		f.BoolVar(&in.all, "all", false, "all nodes of the environment")
+		f.StringVar(&in.environment, "environment", "production", "of --sample and --all")
+		f.StringVar(&in.version, "version", "", "of this version of the code, or the beginning of its digest, instead of the current one")
+	},
+	run: func(ctx context.Context, c *call, in *verifyOrder) error {
+		in.nodes = c.args
+		ways := 0
+		for _, chosen := range []bool{len(c.args) > 0, in.sample != 0, in.all} {
+			if chosen {
+				ways++
 			}
-			if ways != 1 || order.sample < 0 {
-				return usageError{fmt.Errorf("name nodes, or give --sample or --all; usage: %s", cmd.UseLine())}
-			}
-			return a.verifyAll(cmd.Context(), order)
-		},
-	}
-	flags := cmd.Flags()
-	flags.IntVar(&order.sample, "sample", 0, "one node of each of so many sets of classes, those that most nodes have")
-	flags.BoolVar(&order.all, "all", false, "all nodes of the environment")
-	flags.StringVar(&order.environment, "environment", "production", "of --sample and --all")
-	flags.StringVar(&order.version, "version", "", "of this version of the code, or the beginning of its digest, instead of the current one")
-	return cmd
+		}
+		if ways != 1 || in.sample < 0 {
+			return usageError{fmt.Errorf("name nodes, or give --sample or --all; usage: %s", c.cmd.UseLine())}
+		}
+		return verifyAll(ctx, c.app, *in)
+	},
 }
 
-func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
+func verifyAll(ctx context.Context, a *app, order verifyOrder) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -88,7 +85,7 @@ func (a *app) verifyAll(ctx context.Context, order verifyOrder) error {
 	if err := print.List(a.printer(), found, verificationTable(time.Now())); err != nil {
 		return err
 	}
-	if err := a.printDifferences(found); err != nil {
+	if err := printDifferences(a, found); err != nil {
 		return err
 	}
 	return verifyVerdict(found)
@@ -160,7 +157,7 @@ func verificationTable(now time.Time) print.Table[api.Verification] {
 }
 
 // printDifferences shows people what differs.
-func (a *app) printDifferences(found []api.Verification) error {
+func printDifferences(a *app, found []api.Verification) error {
 	if a.printer().AsJSON() || a.quiet {
 		return nil
 	}
@@ -179,46 +176,38 @@ func (a *app) printDifferences(found []api.Verification) error {
 			fmt.Fprintf(&out, "%s: %d more\n", v.Node, v.Count-len(v.Differences))
 		}
 	}
-	_, err := fmt.Fprint(a.system.Out, out.String())
-	return err
+	return a.printer().Text(out.String())
 }
 
-func (a *app) compileVerifications() *cobra.Command {
-	var request api.CompileVerifiedRequest
-	cmd := &cobra.Command{
-		Use: "verifications", Short: "List catalogs that were compared with what plain Puppet gives, the latest first", Args: exactly(0),
-		Long: `List catalogs that were compared with what plain Puppet gives, the latest first: those that somebody asked for, those of
+var compileVerifications = verb[api.CompileVerifiedRequest]{
+	use: "verifications", short: "List catalogs that were compared with what plain Puppet gives, the latest first",
+	long: `List catalogs that were compared with what plain Puppet gives, the latest first: those that somebody asked for, those of
 one node for each of some sets of classes after a deploy (setting verify_after_deploy), and those of a share of all compilations
 (verify_share). -o json has the differences.`,
-		Example: `  tutti compile verifications
+	example: `  tutti compile verifications
   tutti compile verifications --outcome differs -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list(cmd.Context(), a, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
-				request.After = after
-				return request
-			}, verificationTable(time.Now()))
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Node, "node", "", "of this node")
-	flags.StringVar(&request.Environment, "environment", "", "of this environment")
-	flags.StringVar(&request.Version, "version", "", "of this version of the code, its whole digest")
-	flags.StringVar(&request.Outcome, "outcome", "", "with this outcome: same, differs, not-comparable or failed")
-	return cmd
+	flags: func(f flagSet, in *api.CompileVerifiedRequest) {
+		f.StringVar(&in.Node, "node", "", "of this node")
+		f.StringVar(&in.Environment, "environment", "", "of this environment")
+		f.StringVar(&in.Version, "version", "", "of this version of the code, its whole digest")
+		f.StringVar(&in.Outcome, "outcome", "", "with this outcome: same, differs, not-comparable or failed")
+	},
+	run: func(ctx context.Context, c *call, in *api.CompileVerifiedRequest) error {
+		return list(ctx, c.app, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
+			in.After = after
+			return *in
+		}, verificationTable(time.Now()))
+	},
 }
 
-// printVerified says how a version's catalogs stand to plain Puppet.
-func (a *app) printVerified(s api.CodeStatus) error {
-	v := s.Verified
-	if v == nil {
-		return nil
+// verifiedText says how a version's catalogs stand to plain Puppet; empty when none was compared.
+func verifiedText(v *api.CodeVerified) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Differs > 0:
+		return fmt.Sprintf("ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
+			"see `tutti compile verifications --outcome differs`\n", v.Differs, strings.Join(v.Nodes, ", "))
 	}
-	if v.Differs > 0 {
-		_, err := fmt.Fprintf(a.system.Out, "ALARM: %d of its catalogs are not what plain Puppet gives (%s): no catalog of this version is used again; "+
-			"see `tutti compile verifications --outcome differs`\n",
-			v.Differs, strings.Join(v.Nodes, ", "))
-		return err
-	}
-	_, err := fmt.Fprintf(a.system.Out, "compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
-	return err
+	return fmt.Sprintf("compared with plain Puppet: %d the same, %d not comparable, %d failed\n", v.Same, v.NotComparable, v.Failed)
 }

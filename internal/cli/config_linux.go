@@ -17,7 +17,7 @@ func serverSettings() settings {
 
 // loadConfig reads the server's settings: defaults, then the file, then TUTTI_*
 // variables, then flags.
-func (a *app) loadConfig(path string, flags *pflag.FlagSet) (server.Config, error) {
+func loadConfig(a *app, path string, flags *pflag.FlagSet) (server.Config, error) {
 	config := server.Default()
 	if err := serverSettings().load(a, path, flags, &config); err != nil {
 		return config, err

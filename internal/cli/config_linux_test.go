@@ -32,7 +32,7 @@ func load(t *testing.T, file string, env, args []string) (server.Config, string,
 	}
 	var hints bytes.Buffer
 	a := &app{system: System{Err: &hints, Env: env}}
-	config, err := a.loadConfig(path, flags)
+	config, err := loadConfig(a, path, flags)
 	return config, hints.String(), err
 }
 
@@ -83,7 +83,7 @@ func TestAMissingFileIsNamed(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	serverSettings().flags(flags)
-	_, err := (&app{}).loadConfig("/nowhere/server.yaml", flags)
+	_, err := loadConfig((&app{}), "/nowhere/server.yaml", flags)
 	if err == nil || !strings.Contains(err.Error(), "no configuration file /nowhere/server.yaml") {
 		t.Errorf("got %v", err)
 	}

@@ -51,7 +51,7 @@ const (
 )
 
 // upload sends the server what it does not have and returns how many files that was.
-func (a *app) upload(ctx context.Context, client *api.Client, bundle *code.Bundle) (sent int, err error) {
+func upload(ctx context.Context, a *app, client *api.Client, bundle *code.Bundle) (sent int, err error) {
 	sizes := map[fleet.Digest]int64{}
 	for _, file := range bundle.Manifest.Files {
 		sizes[file.Digest] = file.Size

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) eventCommand() *cobra.Command {
-	return a.withAccess(noun("event", "See what happens in Puppet runs, while it happens", a.eventTail(), a.eventList()))
-}
+var eventCommand = asking{noun{
+	use: "event", short: "See what happens in Puppet runs, while it happens",
+	verbs: []declared{eventTail, eventList},
+}}
 
 // eventChoice is the flags that say which events are wanted.
 type eventChoice struct {
@@ -27,15 +26,15 @@ type eventChoice struct {
 	kinds    []string
 }
 
-func (c *eventChoice) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.Node, "node", "", "only of this node")
-	cmd.Flags().StringVar(&c.Where, "where", "", `only of nodes that a condition holds for, such as 'facts.os.family = "Debian"'`)
-	cmd.Flags().StringVar(&c.Job, "job", "", "only of the runs of this job")
-	cmd.Flags().StringVar(&c.Environment, "environment", "", "only of runs in this environment")
-	cmd.Flags().StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
-	cmd.Flags().StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
-	cmd.Flags().StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm")
-	cmd.Flags().StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
+func (c *eventChoice) flags(f flagSet) {
+	f.StringVar(&c.Node, "node", "", "only of this node")
+	f.StringVar(&c.Where, "where", "", `only of nodes that a condition holds for, such as 'facts.os.family = "Debian"'`)
+	f.StringVar(&c.Job, "job", "", "only of the runs of this job")
+	f.StringVar(&c.Environment, "environment", "", "only of runs in this environment")
+	f.StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
+	f.StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
+	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm")
+	f.StringVar(&c.since, "since", "", "what was stored since then: a duration such as 10m, or a time as 2026-11-22T10:00:00Z")
 }
 
 // request is what is asked for at a time.
@@ -68,102 +67,104 @@ func typeNames(types []string) []string {
 	return names
 }
 
-func (a *app) eventTail() *cobra.Command {
-	var choice eventChoice
-	var count int
-	cmd := &cobra.Command{
-		Use: "tail", Short: "Follow what happens in Puppet runs", Args: exactly(0),
-		Long: `Follow what happens in Puppet runs, a line for each event, until Ctrl-C.
+type eventTailInput struct {
+	choice eventChoice
+	count  int
+}
+
+var eventTail = verb[eventTailInput]{
+	use: "tail", short: "Follow what happens in Puppet runs",
+	long: `Follow what happens in Puppet runs, a line for each event, until Ctrl-C.
 
 A lost connection is made again, and goes on behind the last event that was shown: none is left out, none comes twice.
 With --after 0 everything that is kept comes first; the number of each event is in -o json.`,
-		Example: "  tutti event tail\n  tutti event tail --where 'facts.role = \"db\"' --status failure\n  tutti event tail --job 12 --since 1h -o jsonl",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			request, err := choice.request(time.Now())
-			if err != nil {
-				return err
-			}
-			if request.Since != "" && request.After != "" {
-				return usageError{errors.New("give --since or --after, not both")}
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			left := count
-			err = client.FollowEvents(cmd.Context(), request, func(e api.Event) error {
-				if err := a.printEvent(e); err != nil {
-					return err
-				}
-				if left--; count > 0 && left == 0 {
-					return errEnough
-				}
-				return nil
-			}, func(s api.EventSpan) { a.hint("Events before number %d are not kept any more.", s.First) },
-				func(err error) { a.hint("%s; trying again", explain(err)) }, func() { a.hint("connected again") })
-			if errors.Is(err, errEnough) || errors.Is(err, context.Canceled) && cmd.Context().Err() != nil {
-				return nil //nolint:nilerr // that is how it ends
-			}
+	example: "  tutti event tail\n  tutti event tail --where 'facts.role = \"db\"' --status failure\n  tutti event tail --job 12 --since 1h -o jsonl",
+	flags: func(f flagSet, in *eventTailInput) {
+		in.choice.flags(f)
+		f.StringVar(&in.choice.After, "after", "", "go on behind the event with this number")
+		f.IntVar(&in.count, "count", 0, "end after so many events; 0: never")
+	},
+	run: func(ctx context.Context, c *call, in *eventTailInput) error {
+		request, err := in.choice.request(time.Now())
+		if err != nil {
 			return err
-		},
-	}
-	choice.flags(cmd)
-	cmd.Flags().StringVar(&choice.After, "after", "", "go on behind the event with this number")
-	cmd.Flags().IntVar(&count, "count", 0, "end after so many events; 0: never")
-	return cmd
+		}
+		if request.Since != "" && request.After != "" {
+			return usageError{errors.New("give --since or --after, not both")}
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		left := in.count
+		err = client.FollowEvents(ctx, request, func(e api.Event) error {
+			if err := printEvent(c.app, e); err != nil {
+				return err
+			}
+			if left--; in.count > 0 && left == 0 {
+				return errEnough
+			}
+			return nil
+		}, func(s api.EventSpan) { c.hint("Events before number %d are not kept any more.", s.First) },
+			func(err error) { c.hint("%s; trying again", explain(err)) }, func() { c.hint("connected again") })
+		if errors.Is(err, errEnough) || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil //nolint:nilerr // that is how it ends
+		}
+		return err
+	},
 }
 
 var errEnough = errors.New("enough events")
 
-func (a *app) eventList() *cobra.Command {
-	var choice eventChoice
-	var after string
-	var limit int
-	cmd := &cobra.Command{
-		Use: "list", Short: "List what happened in Puppet runs, newest first", Args: exactly(0),
-		Example: "  tutti event list --status failure --since 24h\n  tutti event list --node web-1.example.test --type Service",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := choice.request(time.Now())
-			if err != nil {
-				return err
-			}
-			events, err := ask(cmd.Context(), a, api.EventList, api.EventListRequest{
-				After: after, Limit: limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
-			})
-			if err != nil {
-				return err
-			}
-			err = print.List(a.printer(), events.Items, print.Table[api.Event]{
-				Columns: []string{"number", "time", "node", "status", "what"},
-				Row: func(e api.Event) []string {
-					return []string{fmt.Sprint(e.Number), e.Time.Local().Format(time.DateTime), e.Node, eventStatus(e), eventText(e)}
-				},
-				Name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
-				Empty: "No events.",
-			})
-			if err == nil && events.Next != "" {
-				a.hint("There are more: --after %s", events.Next)
-			}
+type eventListInput struct {
+	choice eventChoice
+	after  string
+	limit  int
+}
+
+var eventList = verb[eventListInput]{
+	use: "list", short: "List what happened in Puppet runs, newest first",
+	example: "  tutti event list --status failure --since 24h\n  tutti event list --node web-1.example.test --type Service",
+	flags: func(f flagSet, in *eventListInput) {
+		in.choice.flags(f)
+		f.IntVar(&in.limit, "limit", 50, "at most this many, 1 to 1000")
+		f.StringVar(&in.after, "after", "", "go on where the page before ended")
+	},
+	run: func(ctx context.Context, c *call, in *eventListInput) error {
+		r, err := in.choice.request(time.Now())
+		if err != nil {
 			return err
-		},
-	}
-	choice.flags(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 50, "at most this many, 1 to 1000")
-	cmd.Flags().StringVar(&after, "after", "", "go on where the page before ended")
-	return cmd
+		}
+		events, err := ask(ctx, c.app, api.EventList, api.EventListRequest{
+			After: in.after, Limit: in.limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
+		})
+		if err != nil {
+			return err
+		}
+		err = print.List(c.printer(), events.Items, print.Table[api.Event]{
+			Columns: []string{"number", "time", "node", "status", "what"},
+			Row: func(e api.Event) []string {
+				return []string{fmt.Sprint(e.Number), e.Time.Local().Format(time.DateTime), e.Node, eventStatus(e), eventText(e)}
+			},
+			Name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
+			Empty: "No events.",
+		})
+		if err == nil && events.Next != "" {
+			c.hint("There are more: --after %s", events.Next)
+		}
+		return err
+	},
 }
 
 // printEvent prints an event as it comes.
-func (a *app) printEvent(e api.Event) error {
+func printEvent(a *app, e api.Event) error {
 	switch a.output {
 	case "json", "jsonl":
 		return print.Line(a.system.Out, e)
 	case "name":
-		_, err := fmt.Fprintln(a.system.Out, e.Number)
-		return err
+		return a.printer().Linef("%d", e.Number)
 	}
-	_, err := fmt.Fprintln(a.system.Out, coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb"))
-	return err
+	return a.printer().Text(coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb") + "\n")
 }
 
 // eventLine is one line about an event.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -16,28 +17,29 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-func (a *app) factCommand() *cobra.Command {
-	return a.withAccess(noun("fact", "See what facts there are, and which values they have", a.factList(), a.factShow(), a.factValues()))
-}
+var factCommand = asking{noun{
+	use: "fact", short: "See what facts there are, and which values they have",
+	verbs: []declared{factList, factShow, factValues},
+}}
 
-func (a *app) factList() *cobra.Command {
-	var paths bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the names of all facts, or the paths of all values", Args: exactly(0),
-		Example: "  tutti fact list\n  tutti fact list --paths | grep '^os'",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !paths {
-				return a.ask(cmd, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
-			}
-			return a.listPaths(cmd)
-		},
-	}
-	cmd.Flags().BoolVar(&paths, "paths", false, "list the path of every value, as queries and rules name it, with its type")
-	return cmd
+type factListInput struct{ paths bool }
+
+var factList = verb[factListInput]{
+	use: "list", short: "List the names of all facts, or the paths of all values",
+	example: "  tutti fact list\n  tutti fact list --paths | grep '^os'",
+	flags: func(f flagSet, in *factListInput) {
+		f.BoolVar(&in.paths, "paths", false, "list the path of every value, as queries and rules name it, with its type")
+	},
+	run: func(ctx context.Context, c *call, in *factListInput) error {
+		if !in.paths {
+			return askRows(ctx, c.app, &pql.Query{Entity: "fact_names", OrderBy: []pql.Order{{Field: column("name")}}}, []string{"name"}, "No facts yet.")
+		}
+		return listPaths(ctx, c.app)
+	},
 }
 
 // listPaths shows paths as people write them; -o json has the lists of steps.
-func (a *app) listPaths(cmd *cobra.Command) error {
+func listPaths(ctx context.Context, a *app) error {
 	q := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path"), column("type")}, OrderBy: []pql.Order{{Field: column("path")}}}
 	t := rowTable([]string{"path", "type"}, "No facts yet.", false)
 	plain := t.Row
@@ -47,7 +49,7 @@ func (a *app) listPaths(cmd *cobra.Command) error {
 		return cells
 	}
 	t.Name = func(row json.RawMessage) string { return t.Row(row)[0] }
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
+	return printRows(ctx, a, api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
 }
 
 // dotted is a JSON list of steps as a path.
@@ -66,29 +68,27 @@ func dotted(list string) string {
 	return facts.PathText(steps...)
 }
 
-func (a *app) factValues() *cobra.Command {
-	var where string
-	cmd := &cobra.Command{
-		Use: "values PATH", Short: "Say which values a fact has, and how many nodes have each", Args: exactly(1),
-		Example: "  tutti fact values kernel\n  tutti fact values os.release.major --where 'facts.os.family = \"Debian\"'\n  tutti fact values 'processors.models[0]' -o csv",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			steps := facts.PathSteps(args[0])
-			if len(steps) == 0 || facts.PathText(steps...) == "" {
-				return usageError{fault.New(fault.Invalid, "a path like os.family is expected, not %.80q", args[0])}
-			}
-			q := &pql.Query{
-				Entity: "fact_contents", Columns: []pql.Column{column("value"), {Function: "count"}}, GroupBy: []pql.Column{column("value")},
-				Where:   pql.Compare{Op: "=", Field: pql.Field{Name: "path"}, Value: pathValue(steps)},
-				OrderBy: []pql.Order{{Field: column("count"), Descending: true}, {Field: column("value")}},
-			}
-			if err := onNodes(q, where); err != nil {
-				return err
-			}
-			return a.ask(cmd, q, []string{"value", "nodes"}, "No node has the value "+args[0]+"; `tutti fact list --paths` shows what there is.")
-		},
-	}
-	a.whereFlag(cmd, &where)
-	return cmd
+type factValuesInput struct{ where string }
+
+var factValues = verb[factValuesInput]{
+	use: "values PATH", short: "Say which values a fact has, and how many nodes have each",
+	example: "  tutti fact values kernel\n  tutti fact values os.release.major --where 'facts.os.family = \"Debian\"'\n  tutti fact values 'processors.models[0]' -o csv",
+	flags:   func(f flagSet, in *factValuesInput) { addWhereFlag(f, &in.where) },
+	run: func(ctx context.Context, c *call, in *factValuesInput) error {
+		steps := facts.PathSteps(c.args[0])
+		if len(steps) == 0 || facts.PathText(steps...) == "" {
+			return usageError{fault.New(fault.Invalid, "a path like os.family is expected, not %.80q", c.args[0])}
+		}
+		q := &pql.Query{
+			Entity: "fact_contents", Columns: []pql.Column{column("value"), {Function: "count"}}, GroupBy: []pql.Column{column("value")},
+			Where:   pql.Compare{Op: "=", Field: pql.Field{Name: "path"}, Value: pathValue(steps)},
+			OrderBy: []pql.Order{{Field: column("count"), Descending: true}, {Field: column("value")}},
+		}
+		if err := onNodes(q, in.where); err != nil {
+			return err
+		}
+		return askRows(ctx, c.app, q, []string{"value", "nodes"}, "No node has the value "+c.args[0]+"; `tutti fact list --paths` shows what there is.")
+	},
 }
 
 func column(name string) pql.Column { return pql.Column{Field: pql.Field{Name: name}} }
@@ -105,10 +105,10 @@ func pathValue(steps []any) pql.Value {
 	return list
 }
 
-// whereFlag adds --where, which narrows the nodes that are asked about.
-func (a *app) whereFlag(cmd *cobra.Command, where *string) {
-	cmd.Flags().StringVar(where, "where", "", "only nodes that this PQL condition holds for, as for tutti node list")
-	a.completes(cmd, "where", completeCondition)
+// addWhereFlag adds --where, which narrows the nodes that are asked about.
+func addWhereFlag(f flagSet, where *string) {
+	f.StringVar(where, "where", "", "only nodes that this PQL condition holds for, as for tutti node list")
+	f.completes("where", completeCondition)
 }
 
 // onNodes narrows q to the nodes that a condition holds for.
@@ -125,53 +125,57 @@ func onNodes(q *pql.Query, condition string) error {
 	return nil
 }
 
-// ask asks a query that is made here and prints its rows as a list under headings.
-func (a *app) ask(cmd *cobra.Command, q *pql.Query, headings []string, empty string) error {
-	return a.print(cmd.Context(), api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
+// askRows asks a query that is made here and prints its rows as a list under headings.
+func askRows(ctx context.Context, a *app, q *pql.Query, headings []string, empty string) error {
+	return printRows(ctx, a, api.QueryRequest{Query: q.AST()}, func(columns []string) print.Table[json.RawMessage] {
 		t := rowTable(columns, empty, false)
 		t.Columns = headings
 		return t
 	})
 }
 
-func (a *app) factShow() *cobra.Command {
-	cmd := a.nodeFacts()
-	cmd.Use, cmd.Example = "show NODE [PATH]", "  tutti fact show web-1.example.test\n  tutti fact show web-1.example.test os.family\n  tutti fact show web-1.example.test 'processors.models[0]'"
-	return cmd
+var factShow = verb[api.NameRequest]{
+	use: "show NODE [PATH]", short: factsOf, args: nodeAndPath,
+	example: "  tutti fact show web-1.example.test\n  tutti fact show web-1.example.test os.family\n" +
+		"  tutti fact show web-1.example.test 'processors.models[0]'",
+	into: byName, run: showFacts,
 }
 
-func (a *app) nodeFacts() *cobra.Command {
-	return &cobra.Command{
-		Use: "facts NODE [PATH]", Short: "Show a node's newest facts, or those below a dotted path",
-		Example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return exactly(1)(cmd, args)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			facts, err := ask(cmd.Context(), a, api.NodeFacts, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			var values any
-			if err := json.Unmarshal(facts.Values, &values); err != nil {
-				return err
-			}
-			prefix := ""
-			if len(args) == 2 {
-				prefix = args[1]
-				if values, err = below(values, prefix); err != nil {
-					return err
-				}
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(values)
-			}
-			return a.printer().Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
-		},
+var nodeFacts = verb[api.NameRequest]{
+	use: "facts NODE [PATH]", short: factsOf, args: nodeAndPath,
+	example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",
+	into:    byName, run: showFacts,
+}
+
+const factsOf = "Show a node's newest facts, or those below a dotted path"
+
+func nodeAndPath(cmd *cobra.Command, args []string) error {
+	if len(args) == 2 {
+		return nil
 	}
+	return exactly(1)(cmd, args)
+}
+
+// showFacts shows a node's facts, or those below the path behind its name.
+func showFacts(ctx context.Context, c *call, in *api.NameRequest) error {
+	facts, err := ask(ctx, c.app, api.NodeFacts, *in)
+	if err != nil {
+		return err
+	}
+	var values any
+	if err := json.Unmarshal(facts.Values, &values); err != nil {
+		return err
+	}
+	prefix := ""
+	if len(c.args) == 2 {
+		prefix = c.args[1]
+		if values, err = below(values, prefix); err != nil {
+			return err
+		}
+	}
+	return print.One(c.printer(), values, func(to print.Printer, values any) error {
+		return to.Rows([]string{"fact", "value"}, flatten(prefix, values, nil))
+	})
 }
 
 // below walks down a path.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,37 +14,34 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) groupCommand() *cobra.Command {
-	return a.withAccess(noun("group", "Decide by groups which environment, classes and values nodes get",
-		a.groupList(), a.groupShow(), a.groupCreate(), a.groupEdit(), a.groupDelete(), a.groupExplain(), a.groupApply(), a.groupExport()))
+var groupCommand = asking{noun{
+	use: "group", short: "Decide by groups which environment, classes and values nodes get",
+	verbs: []declared{groupList, groupShow, groupCreate, groupEdit, groupDelete, groupExplain, groupApply, groupExport},
+}}
+
+var groupList = verb[api.Nothing]{
+	use: "list", short: "List groups as a tree", example: "  tutti group list\n  tutti group list -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(ctx, c.app)
+		if err != nil {
+			return err
+		}
+		depths := depthsOf(groups)
+		return print.List(c.printer(), groups, print.Table[api.Group]{
+			Columns: []string{"group", "environment", "classes", "pinned", "rule"},
+			Row: func(g api.Group) []string {
+				return []string{
+					indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
+					print.Shortened(first(defective(g), g.RuleText), 100),
+				}
+			},
+			Name: func(g api.Group) string { return g.Name },
+		})
+	},
 }
 
-func (a *app) groupList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List groups as a tree", Args: exactly(0),
-		Example: "  tutti group list\n  tutti group list -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := a.groups(cmd)
-			if err != nil {
-				return err
-			}
-			depths := depthsOf(groups)
-			return print.List(a.printer(), groups, print.Table[api.Group]{
-				Columns: []string{"group", "environment", "classes", "pinned", "rule"},
-				Row: func(g api.Group) []string {
-					return []string{
-						indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
-						print.Shortened(first(defective(g), g.RuleText), 100),
-					}
-				},
-				Name: func(g api.Group) string { return g.Name },
-			})
-		},
-	}
-}
-
-func (a *app) groups(cmd *cobra.Command) ([]api.Group, error) {
-	list, err := ask(cmd.Context(), a, api.GroupList, api.Nothing{})
+func allGroups(ctx context.Context, a *app) ([]api.Group, error) {
+	list, err := ask(ctx, a, api.GroupList, api.Nothing{})
 	return list.Items, err
 }
 
@@ -74,33 +72,30 @@ func groupEnvironment(g api.Group) string {
 	return g.Environment
 }
 
-func (a *app) groupShow() *cobra.Command {
-	var nodes bool
-	cmd := &cobra.Command{
-		Use: "show GROUP", Short: "Show a group: what it matches and what it gives, or which nodes are in it", Args: exactly(1),
-		Example:           "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
-		ValidArgsFunction: a.completeGroup,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if nodes {
-				return a.groupNodes(cmd, args[0])
-			}
-			group, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.printGroup(group)
-		},
-	}
-	cmd.Flags().BoolVar(&nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
-	return cmd
+type groupShowInput struct{ nodes bool }
+
+var groupShow = verb[groupShowInput]{
+	use: "show GROUP", short: "Show a group: what it matches and what it gives, or which nodes are in it",
+	example:  "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
+	complete: completeGroup,
+	flags: func(f flagSet, in *groupShowInput) {
+		f.BoolVar(&in.nodes, "nodes", false, "list the known nodes that are in the group; tutti node list --group GROUP shows more of each")
+	},
+	run: func(ctx context.Context, c *call, in *groupShowInput) error {
+		if in.nodes {
+			return pages(api.GroupNodes, nextGroupNodes, groupNodes)(ctx, c, &api.GroupNodesRequest{Group: c.args[0]})
+		}
+		return showAnswer(ctx, c.app, api.GroupShow, api.GroupRequest{Group: c.args[0]}, printGroup)
+	},
 }
 
-// groupNodes lists a group's nodes as the server finds them.
-func (a *app) groupNodes(cmd *cobra.Command, group string) error {
-	next := func(after string) api.GroupNodesRequest {
-		return api.GroupNodesRequest{Group: group, After: after, Limit: 1000}
-	}
-	return list(cmd.Context(), a, api.GroupNodes, next, print.Table[api.GroupNode]{
+func nextGroupNodes(in *api.GroupNodesRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
+}
+
+// groupNodes are a group's nodes as the server finds them.
+func groupNodes(*api.GroupNodesRequest) print.Table[api.GroupNode] {
+	return print.Table[api.GroupNode]{
 		Columns: []string{"node", "pinned"},
 		Row: func(n api.GroupNode) []string {
 			if n.Pinned {
@@ -110,31 +105,30 @@ func (a *app) groupNodes(cmd *cobra.Command, group string) error {
 		},
 		Name:  func(n api.GroupNode) string { return n.Name },
 		Empty: "No known node is in the group. A group without rule and pins has none of its own.",
-	})
+	}
 }
 
 // completeGroup offers the names of groups, if the server answers.
-func (a *app) completeGroup(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	groups, err := a.groups(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, g := range groups {
-		if strings.HasPrefix(g.Name, toComplete) {
-			names = append(names, g.Name)
+func completeGroup(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && cmd.Flags().Lookup("group") == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		groups, err := allGroups(completing(cmd), a)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, g := range groups {
+			if strings.HasPrefix(g.Name, toComplete) {
+				names = append(names, g.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) printGroup(g api.Group) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(g)
-	}
+func printGroup(to print.Printer, g api.Group) error {
 	rows := [][]string{
 		{"Group", g.Name},
 		{"Id", g.ID},
@@ -156,7 +150,7 @@ func (a *app) printGroup(g api.Group) error {
 	for _, class := range sorted(g.Data) {
 		rows = append(rows, valueRows("Data", class+"::", g.Data[class])...)
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
 func by(actor string) string {
@@ -182,20 +176,9 @@ func sorted[V any](values map[string]V) []string {
 	return names
 }
 
-func (a *app) groupDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete GROUP", Short: "Delete a group that has no others below it", Args: exactly(1), Example: "  tutti group delete 'Web servers'",
-		ValidArgsFunction: a.completeGroup,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.GroupDelete.Call(cmd.Context(), client, api.GroupDeleteRequest{Group: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Group %q is deleted", args[0])
-			return nil
-		},
-	}
+var groupDelete = verb[api.GroupDeleteRequest]{
+	use: "delete GROUP", short: "Delete a group that has no others below it", example: "  tutti group delete 'Web servers'",
+	complete: completeGroup,
+	into:     func(in *api.GroupDeleteRequest, args []string) { in.Group = args[0] },
+	run:      does(api.GroupDelete, func(in *api.GroupDeleteRequest) string { return fmt.Sprintf("Group %q is deleted", in.Group) }),
 }

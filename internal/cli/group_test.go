@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
 	"github.com/tutti-project/tutti/api"
@@ -105,11 +106,10 @@ func FuzzParseGroups(f *testing.F) {
 func TestEditFlags(t *testing.T) {
 	t.Parallel()
 	var flags groupFlags
-	a := &app{}
-	cmd := a.groupEdit()
-	cmd.ResetFlags()
-	flags.add(cmd)
-	flags.addRemovals(cmd)
+	cmd := &cobra.Command{}
+	all := flagSet{FlagSet: cmd.Flags(), cmd: cmd}
+	flags.add(all)
+	flags.addRemovals(all)
 	err := cmd.ParseFlags([]string{
 		"--rule", `["=", "name", "a"]`, "--pin", "c,d", "--unpin", "a", "--class", "::x", "--no-class", "gone", "--param", "apache::mod::port=80",
 		"--no-param", "apache::old", "--variable", "$site=north=south", "--variable", `list=[1, 2]`, "--data-value", "ssh::p={}",
@@ -119,7 +119,7 @@ func TestEditFlags(t *testing.T) {
 	}
 	raw := json.RawMessage("1")
 	spec := api.GroupSpec{Name: "keep", Nodes: []string{"a", "b"}, Classes: map[string]map[string]json.RawMessage{"gone": {}, "apache": {"old": raw, "kept": raw}}}
-	if err := flags.change(cmd, &spec); err != nil {
+	if err := flags.change(all.Changed, &spec); err != nil {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(spec)

@@ -2,11 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -20,32 +19,30 @@ type groupFlags struct {
 	unpin, noClasses, noParams, noVariables, noData []string
 }
 
-func (f *groupFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.parent, "parent", "", "name or id of the group above; a new group is below All Nodes if nothing is said")
-	flags.StringVar(&f.rule, "rule", "", "which nodes: a rule like facts.os.family = \"Debian\" and not name ~ '^db', or the classifier's JSON array; empty: none")
-	flags.StringVar(&f.environment, "environment", "", "environment of its nodes, or agent-specified; empty: what the group above says")
-	flags.BoolVar(&f.decides, "environment-group", false, "the environment outvotes those of other groups")
-	flags.StringVar(&f.description, "description", "", "what the group is for")
-	flags.StringSliceVar(&f.pin, "pin", nil, "node that is in the group whatever the rule says; may be repeated")
-	flags.StringArrayVar(&f.classes, "class", nil, "class that nodes get; may be repeated")
-	flags.StringArrayVar(&f.parameters, "param", nil, "CLASS::NAME=VALUE, parameter of a class; VALUE is JSON, or else a text; may be repeated")
-	flags.StringArrayVar(&f.variables, "variable", nil, "NAME=VALUE, top-scope variable; may be repeated")
-	flags.StringArrayVar(&f.data, "data-value", nil, "CLASS::NAME=VALUE, for the class wherever it is included; may be repeated")
+func (in *groupFlags) add(f flagSet) {
+	f.StringVar(&in.parent, "parent", "", "name or id of the group above; a new group is below All Nodes if nothing is said")
+	f.StringVar(&in.rule, "rule", "", "which nodes: a rule like facts.os.family = \"Debian\" and not name ~ '^db', or the classifier's JSON array; empty: none")
+	f.StringVar(&in.environment, "environment", "", "environment of its nodes, or agent-specified; empty: what the group above says")
+	f.BoolVar(&in.decides, "environment-group", false, "the environment outvotes those of other groups")
+	f.StringVar(&in.description, "description", "", "what the group is for")
+	f.StringSliceVar(&in.pin, "pin", nil, "node that is in the group whatever the rule says; may be repeated")
+	f.StringArrayVar(&in.classes, "class", nil, "class that nodes get; may be repeated")
+	f.StringArrayVar(&in.parameters, "param", nil, "CLASS::NAME=VALUE, parameter of a class; VALUE is JSON, or else a text; may be repeated")
+	f.StringArrayVar(&in.variables, "variable", nil, "NAME=VALUE, top-scope variable; may be repeated")
+	f.StringArrayVar(&in.data, "data-value", nil, "CLASS::NAME=VALUE, for the class wherever it is included; may be repeated")
 }
 
-func (f *groupFlags) addRemovals(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "new name")
-	flags.StringSliceVar(&f.unpin, "unpin", nil, "node that is pinned no more; may be repeated")
-	flags.StringArrayVar(&f.noClasses, "no-class", nil, "class to take away; may be repeated")
-	flags.StringArrayVar(&f.noParams, "no-param", nil, "CLASS::NAME, parameter to take away; may be repeated")
-	flags.StringArrayVar(&f.noVariables, "no-variable", nil, "variable to take away; may be repeated")
-	flags.StringArrayVar(&f.noData, "no-data-value", nil, "CLASS::NAME to take away; may be repeated")
+func (in *groupFlags) addRemovals(f flagSet) {
+	f.StringVar(&in.name, "name", "", "new name")
+	f.StringSliceVar(&in.unpin, "unpin", nil, "node that is pinned no more; may be repeated")
+	f.StringArrayVar(&in.noClasses, "no-class", nil, "class to take away; may be repeated")
+	f.StringArrayVar(&in.noParams, "no-param", nil, "CLASS::NAME, parameter to take away; may be repeated")
+	f.StringArrayVar(&in.noVariables, "no-variable", nil, "variable to take away; may be repeated")
+	f.StringArrayVar(&in.noData, "no-data-value", nil, "CLASS::NAME to take away; may be repeated")
 }
 
 // change makes the changes that were asked for.
-func (f *groupFlags) change(cmd *cobra.Command, spec *api.GroupSpec) error {
+func (f *groupFlags) change(changed func(flag string) bool, spec *api.GroupSpec) error {
 	for flag, change := range map[string]func(){
 		"name":              func() { spec.Name = f.name },
 		"parent":            func() { spec.Parent = f.parent },
@@ -54,7 +51,7 @@ func (f *groupFlags) change(cmd *cobra.Command, spec *api.GroupSpec) error {
 		"description":       func() { spec.Description = f.description },
 		"rule":              func() { spec.Rule = ruleJSON(f.rule) },
 	} {
-		if cmd.Flags().Changed(flag) {
+		if changed(flag) {
 			change()
 		}
 	}
@@ -150,60 +147,46 @@ func assigned(assignment, flag string) (name string, value json.RawMessage, err 
 	return name, value, err
 }
 
-func (a *app) groupCreate() *cobra.Command {
-	var flags groupFlags
-	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Create a group", Args: exactly(1),
-		Long: `Create a group. A node is in it when the rule matches or the node is pinned, and the node is in all groups above it too.
+var groupCreate = verb[groupFlags]{
+	use: "create NAME", short: "Create a group",
+	long: `Create a group. A node is in it when the rule matches or the node is pinned, and the node is in all groups above it too.
 
 A rule compares facts, trusted data and the name:  = != ~ !~ (regular expression)  < <= > >= (numbers), joined by and, or,
 not and parentheses. Keys with other characters than letters, digits, _ and - are quoted; elements of arrays are [0], [1].`,
-		Example: `  tutti group create 'Web servers' --rule 'trusted.extensions.pp_role = "web"' --class apache --param apache::default_vhost=false
+	example: `  tutti group create 'Web servers' --rule 'trusted.extensions.pp_role = "web"' --class apache --param apache::default_vhost=false
   tutti group create Canaries --environment test --environment-group --pin web-1.example.test,web-2.example.test
   tutti group create 'Big Debian' --parent Debian --rule 'facts.processors.count >= 16 and not facts.is_virtual = true' --variable tier=gold`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			spec := api.GroupSpec{Name: args[0]}
-			if err := flags.change(cmd, &spec); err != nil {
-				return err
-			}
-			group, err := ask(cmd.Context(), a, api.GroupCreate, api.GroupCreateRequest{Spec: spec})
-			if err != nil {
-				return err
-			}
-			return a.printGroup(group)
-		},
-	}
-	flags.add(cmd)
-	return cmd
+	flags: func(f flagSet, in *groupFlags) { in.add(f) },
+	run: func(ctx context.Context, c *call, in *groupFlags) error {
+		spec := api.GroupSpec{Name: c.args[0]}
+		if err := in.change(c.changed, &spec); err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.GroupCreate, api.GroupCreateRequest{Spec: spec}, printGroup)
+	},
 }
 
-func (a *app) groupEdit() *cobra.Command {
-	var flags groupFlags
-	cmd := &cobra.Command{
-		Use: "edit GROUP", Short: "Change what a group matches and gives; what is not named stays", Args: exactly(1),
-		Example: `  tutti group edit 'Web servers' --pin web-9.example.test --no-param apache::default_vhost
+var groupEdit = verb[groupFlags]{
+	use: "edit GROUP", short: "Change what a group matches and gives; what is not named stays",
+	example: `  tutti group edit 'Web servers' --pin web-9.example.test --no-param apache::default_vhost
   tutti group edit 'Web servers' --rule '' --description 'by hand only'
   tutti group edit 'All Nodes' --class base`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			old, err := ask(cmd.Context(), a, api.GroupShow, api.GroupRequest{Group: args[0]})
-			if err != nil {
-				return err
-			}
-			spec := specOf(old)
-			spec.Parent = old.ParentID
-			if err := flags.change(cmd, &spec); err != nil {
-				return err
-			}
-			group, err := ask(cmd.Context(), a, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision})
-			if err != nil {
-				return err
-			}
-			return a.printGroup(group)
-		},
-	}
-	flags.add(cmd)
-	flags.addRemovals(cmd)
-	return cmd
+	flags: func(f flagSet, in *groupFlags) {
+		in.add(f)
+		in.addRemovals(f)
+	},
+	run: func(ctx context.Context, c *call, in *groupFlags) error {
+		old, err := ask(ctx, c.app, api.GroupShow, api.GroupRequest{Group: c.args[0]})
+		if err != nil {
+			return err
+		}
+		spec := specOf(old)
+		spec.Parent = old.ParentID
+		if err := in.change(c.changed, &spec); err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.GroupEdit, api.GroupEditRequest{Group: old.ID, Spec: spec, Revision: old.Revision}, printGroup)
+	},
 }
 
 // specOf is a group as it could be described.

@@ -1,44 +1,38 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) groupExplain() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use: "explain NODE", Short: "Say what groups give a node, which group gave what, and why", Args: exactly(1),
-		Long: `Say what groups give a node: the groups it is in with the conditions that matched, each value with the group it is written
+type groupExplainInput struct{ all bool }
+
+var groupExplain = verb[groupExplainInput]{
+	use: "explain NODE", short: "Say what groups give a node, which group gave what, and why",
+	long: `Say what groups give a node: the groups it is in with the conditions that matched, each value with the group it is written
 in, what a group below overrides, and what groups disagree about. With --all also the groups that the node is not in, with
 the condition that keeps it out.`,
-		Example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := ask(cmd.Context(), a, api.GroupExplain, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(e)
-			}
-			return a.printExplanation(e, all)
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "show the groups that the node is not in, too")
-	return cmd
+	example: "  tutti group explain web-1.example.test\n  tutti group explain web-1.example.test --all\n  tutti group explain web-1.example.test -o json",
+	flags: func(f flagSet, in *groupExplainInput) {
+		f.BoolVar(&in.all, "all", false, "show the groups that the node is not in, too")
+	},
+	run: func(ctx context.Context, c *call, in *groupExplainInput) error {
+		return showAnswer(ctx, c.app, api.GroupExplain, api.NameRequest{Name: c.args[0]}, func(to print.Printer, e api.GroupExplanation) error {
+			return printExplanation(to, e, in.all)
+		})
+	},
 }
 
-func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
+func printExplanation(to print.Printer, e api.GroupExplanation, all bool) error {
 	if !e.FactsKnown {
-		a.hint("No facts of %s are known: rules over facts do not match", e.Node)
+		to.Hint("No facts of %s are known: rules over facts do not match", e.Node)
 	}
 	if !e.TrustedKnown {
-		a.hint("%s has no certificate: rules over trusted data do not match", e.Node)
+		to.Hint("%s has no certificate: rules over trusted data do not match", e.Node)
 	}
 	var rows [][]string
 	for _, m := range e.Groups {
@@ -46,7 +40,7 @@ func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
 			rows = append(rows, []string{indent(m.Name, m.Depth), standing(m), whyOf(m)})
 		}
 	}
-	if err := a.printer().Rows([]string{"group", "node", "why"}, rows); err != nil {
+	if err := to.Rows([]string{"group", "node", "why"}, rows); err != nil {
 		return err
 	}
 	rows = nil
@@ -58,25 +52,25 @@ func (a *app) printExplanation(e api.GroupExplanation, all bool) error {
 		rows = append(rows, []string{itemName(o.Kind, o.Class, o.Name), valueOf(o), o.Group, via, o.State})
 	}
 	if len(rows) > 0 {
-		_, _ = fmt.Fprintln(a.system.Out)
-		if err := a.printer().Rows([]string{"what", "value", "from group", "through", "state"}, rows); err != nil {
+		_, _ = fmt.Fprintln(to.Out)
+		if err := to.Rows([]string{"what", "value", "from group", "through", "state"}, rows); err != nil {
 			return err
 		}
 	}
-	a.printConflicts(e)
+	printConflicts(to, e)
 	return nil
 }
 
-func (a *app) printConflicts(e api.GroupExplanation) {
+func printConflicts(to print.Printer, e api.GroupExplanation) {
 	for _, c := range e.Conflicts {
 		var sides []string
 		for _, o := range c.Origins {
 			sides = append(sides, fmt.Sprintf("%s from %q", valueOf(o), o.Group))
 		}
-		_, _ = fmt.Fprintln(a.system.Out, print.OneLine(fmt.Sprintf("CONFLICT: %s is %s", itemName(c.Kind, c.Class, c.Name), strings.Join(sides, " and "))))
+		_, _ = fmt.Fprintln(to.Out, print.OneLine(fmt.Sprintf("CONFLICT: %s is %s", itemName(c.Kind, c.Class, c.Name), strings.Join(sides, " and "))))
 	}
 	if len(e.Conflicts) > 0 {
-		a.hint("With a conflict the node gets no catalog. Let one of the groups be below the other, or give the same value.")
+		to.Hint("With a conflict the node gets no catalog. Let one of the groups be below the other, or give the same value.")
 	}
 }
 

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -23,12 +22,14 @@ type groupFile struct {
 // maxGroupFile is the largest file of groups, in bytes.
 const maxGroupFile = 32 << 20
 
-func (a *app) groupApply() *cobra.Command {
-	var path string
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make the groups what a file says, after showing the difference", Args: exactly(0),
-		Long: `Make the groups what a YAML or JSON file says, all of it or nothing. The difference is shown first; with --dry-run that is all.
+type groupApplyInput struct {
+	path   string
+	dryRun bool
+}
+
+var groupApply = verb[groupApplyInput]{
+	use: "apply -f FILE", short: "Make the groups what a file says, after showing the difference", args: exactly(0),
+	long: `Make the groups what a YAML or JSON file says, all of it or nothing. The difference is shown first; with --dry-run that is all.
 Groups that the file does not describe are deleted. All Nodes stays as it is unless the file describes it. A group keeps
 its identity by its name; to rename one, give its id beside the new name.
 
@@ -43,35 +44,35 @@ its identity by its name; to rename one, give its id beside the new name.
       variables: {tier: gold}
       data:
         ssh::server: {ciphers: [aes256-gcm@openssh.com]}`,
-		Example: "  tutti group export > groups.yaml\n  tutti group apply -f groups.yaml --dry-run\n  tutti group apply -f groups.yaml",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if path == "" {
-				return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
-			}
-			file, err := a.readGroups(path)
-			if err != nil {
-				return err
-			}
-			return a.applyGroups(cmd, file, dryRun)
-		},
-	}
-	cmd.Flags().StringVarP(&path, "file", "f", "", "file with the groups; - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
-	return cmd
+	example: "  tutti group export > groups.yaml\n  tutti group apply -f groups.yaml --dry-run\n  tutti group apply -f groups.yaml",
+	flags: func(f flagSet, in *groupApplyInput) {
+		f.StringVarP(&in.path, "file", "f", "", "file with the groups; - for standard input")
+		f.BoolVar(&in.dryRun, "dry-run", false, "show what would change and change nothing")
+	},
+	run: func(ctx context.Context, c *call, in *groupApplyInput) error {
+		if in.path == "" {
+			return usageError{fault.New(fault.Invalid, "which file? give -f FILE, or -f - for standard input")}
+		}
+		file, err := readGroups(c.app, in.path)
+		if err != nil {
+			return err
+		}
+		return applyGroups(ctx, c.app, file, in.dryRun)
+	},
 }
 
 // applyGroups shows, then makes exactly what was shown.
-func (a *app) applyGroups(cmd *cobra.Command, file groupFile, dryRun bool) error {
-	plan, err := ask(cmd.Context(), a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
+func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error {
+	plan, err := ask(ctx, a, api.GroupApply, api.GroupApplyRequest{Groups: file.Groups, DryRun: true})
 	if err != nil {
 		return err
 	}
 	if !a.printer().AsJSON() {
-		a.printChanges(plan.Changes)
+		printChanges(a.printer(), plan.Changes)
 	}
 	if !dryRun && len(plan.Changes) > 0 {
 		request := api.GroupApplyRequest{Groups: file.Groups, Revision: plan.Revision}
-		if plan, err = ask(cmd.Context(), a, api.GroupApply, request); err != nil {
+		if plan, err = ask(ctx, a, api.GroupApply, request); err != nil {
 			return err
 		}
 		a.hint("Applied")
@@ -87,23 +88,23 @@ func sign(kind string) string {
 	return map[string]string{"create": "+", "update": "~", "delete": "-"}[kind]
 }
 
-func (a *app) printChanges(changes []api.GroupChange) {
+func printChanges(to print.Printer, changes []api.GroupChange) {
 	count := map[string]int{}
 	for _, c := range changes {
 		count[c.Kind]++
-		_, _ = fmt.Fprintf(a.system.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, print.OneLine(c.Name))
+		_, _ = fmt.Fprintf(to.Out, "%s %s group %q\n", sign(c.Kind), c.Kind, print.OneLine(c.Name))
 		for _, d := range c.Differences {
 			if c.Kind == "delete" {
 				continue // it all goes
 			}
-			_, _ = fmt.Fprintf(a.system.Out, "    %s: %s\n", d.Field, difference(d))
+			_, _ = fmt.Fprintf(to.Out, "    %s: %s\n", d.Field, difference(d))
 		}
 	}
 	if len(changes) == 0 {
-		a.hint("Nothing differs")
+		to.Hint("Nothing differs")
 		return
 	}
-	a.hint("To create: %d, to update: %d, to delete: %d", count["create"], count["update"], count["delete"])
+	to.Hint("To create: %d, to update: %d, to delete: %d", count["create"], count["update"], count["delete"])
 }
 
 func difference(d api.GroupDifference) string {
@@ -118,7 +119,7 @@ func difference(d api.GroupDifference) string {
 }
 
 // readGroups reads a YAML or JSON file of groups.
-func (a *app) readGroups(path string) (file groupFile, err error) {
+func readGroups(a *app, path string) (file groupFile, err error) {
 	source := a.system.In
 	if path != "-" {
 		opened, err := os.Open(path)
@@ -159,34 +160,32 @@ func formatGroups(file groupFile) ([]byte, error) {
 	return yamljson.FromJSON(text)
 }
 
-func (a *app) groupExport() *cobra.Command {
-	return &cobra.Command{
-		Use: "export", Short: "Write all groups as a file that `group apply` takes", Args: exactly(0),
-		Long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
-		Example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			groups, err := a.groups(cmd)
-			if err != nil {
-				return err
-			}
-			var file groupFile
-			for _, g := range groups {
-				if g.Defect != "" {
-					return fault.New(fault.Conflict, "the group %q cannot be used as it is stored: %s; mend or delete it first", g.Name, g.Defect)
-				}
-				file.Groups = append(file.Groups, exported(g))
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(file)
-			}
-			text, err := formatGroups(file)
-			if err != nil {
-				return err
-			}
-			_, err = a.system.Out.Write(text)
+var groupExport = verb[api.Nothing]{
+	use: "export", short: "Write all groups as a file that `group apply` takes",
+	long:    "Write all groups as a file that `group apply` takes: YAML, or JSON with -o json. The same groups give the same file.",
+	example: "  tutti group export > groups.yaml\n  tutti group export -o json > groups.json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		groups, err := allGroups(ctx, c.app)
+		if err != nil {
 			return err
-		},
-	}
+		}
+		var file groupFile
+		for _, g := range groups {
+			if g.Defect != "" {
+				return fault.New(fault.Conflict, "the group %q cannot be used as it is stored: %s; mend or delete it first", g.Name, g.Defect)
+			}
+			file.Groups = append(file.Groups, exported(g))
+		}
+		if c.printer().AsJSON() {
+			return c.printer().JSON(file)
+		}
+		text, err := formatGroups(file)
+		if err != nil {
+			return err
+		}
+		_, err = c.system.Out.Write(text)
+		return err
+	},
 }
 
 // maxRuleWords is how long a rule may be to be written for people: what is longer

@@ -1,14 +1,10 @@
 package cli
 
-import "github.com/spf13/cobra"
-
 // hostCommands are what only the server's operating system has.
-func (a *app) hostCommands() []*cobra.Command {
-	return []*cobra.Command{a.serverCommand(), a.backupCommand(), a.demoCommand()}
-}
+var hostCommands = []declared{serverCommand, backupCommand, demoCommand}
 
 // localTokens is what works on the token in the data directory.
-func (a *app) localTokens() []*cobra.Command { return []*cobra.Command{a.tokenRotate()} }
+var localTokens = []declared{tokenRotate}
 
 // localCA is what works on the CA's files.
-func (a *app) localCA() []*cobra.Command { return []*cobra.Command{a.caImport(), a.caAdopt()} }
+var localCA = []declared{caImport, caAdopt}

@@ -1,62 +1,54 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) catalogInputs() *cobra.Command {
-	return &cobra.Command{
-		Use: "inputs NODE", Short: "Show what a node's newest catalog was made of, and whether it still stands", Args: exactly(1),
-		Long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
-			"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
-		Example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := ask(cmd.Context(), a, api.NodeInputs, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(in)
-			}
-			a.hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
+var catalogInputs = verb[api.Nothing]{
+	use: "inputs NODE", short: "Show what a node's newest catalog was made of, and whether it still stands",
+	long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
+		"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
+	example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		return showAnswer(ctx, c.app, api.NodeInputs, api.NameRequest{Name: c.args[0]}, func(to print.Printer, in api.CatalogInputs) error {
+			to.Hint("Catalog %s of %s: environment %s, version %s, compiled %s", short(in.Catalog), in.Name, in.Environment, short(in.Version),
 				print.Ago(in.CompiledAt, time.Now()))
-			a.hintStanding(in)
-			return print.List(a.printer(), inputRows(in), print.Table[inputRow]{
+			hintStanding(to, in)
+			return print.List(to, inputRows(in), print.Table[inputRow]{
 				Columns: []string{"kind", "what"},
 				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
 				Name:    func(r inputRow) string { return r.what },
 				Empty:   "Nothing was read.",
 			})
-		},
-	}
+		})
+	},
 }
 
 // hintStanding says whether the catalog is used again, and what was wrong with
 // others.
-func (a *app) hintStanding(in api.CatalogInputs) {
+func hintStanding(to print.Printer, in api.CatalogInputs) {
 	if in.Stands {
-		a.hint("It stands: a node that asks now is given it")
+		to.Hint("It stands: a node that asks now is given it")
 	} else {
-		a.hint("It does not stand, a node that asks now has one compiled: %s", in.Why)
+		to.Hint("It does not stand, a node that asks now has one compiled: %s", in.Why)
 	}
 	if len(in.Volatile) > 0 {
-		a.hint("It is volatile, and used again only for the time that the setting volatile_ttl gives: %s", strings.Join(in.Volatile, "; "))
+		to.Hint("It is volatile, and used again only for the time that the setting volatile_ttl gives: %s", strings.Join(in.Volatile, "; "))
 	}
 	if f := in.Follows; f != nil {
-		a.hint("It was compiled because of others (%s), %s in a row without another cause", f.Because, count(f.Rounds, "time"))
+		to.Hint("It was compiled because of others (%s), %s in a row without another cause", f.Because, count(f.Rounds, "time"))
 		if f.StoppedAt != nil {
-			a.hint("It did not settle: since %s it is not compiled ahead any more, until something else changes", stampOf(f.StoppedAt))
+			to.Hint("It did not settle: since %s it is not compiled ahead any more, until something else changes", stampOf(f.StoppedAt))
 		}
 	}
 	for _, stop := range in.Stops {
-		a.hint("ALARM: catalog %s of version %s was used again at %s, but a compilation gave %s; different: %s. No catalog of this version is used again",
+		to.Hint("ALARM: catalog %s of version %s was used again at %s, but a compilation gave %s; different: %s. No catalog of this version is used again",
 			short(stop.Reused), short(stop.Version), stampOf(&stop.At), short(stop.Fresh), strings.Join(stop.Differs, ", "))
 	}
 }

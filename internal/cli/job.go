@@ -15,10 +15,10 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) jobCommand() *cobra.Command {
-	return a.withAccess(noun("job", "See, follow and stop what nodes were ordered to do",
-		a.jobList(), a.jobPlan(), a.jobShow(), a.jobWatch(), a.jobOutput(), a.jobStop(), a.jobRerun()))
-}
+var jobCommand = asking{noun{
+	use: "job", short: "See, follow and stop what nodes were ordered to do",
+	verbs: []declared{jobList, jobPlan, jobShow, jobWatch, jobOutput, jobStop, jobRerun},
+}}
 
 // oneJob wants the id of a job.
 func oneJob(cmd *cobra.Command, args []string) error {
@@ -31,52 +31,53 @@ func oneJob(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) jobList() *cobra.Command {
-	var request api.JobListRequest
-	var limit int
-	cmd := &cobra.Command{
-		Use: "list", Short: "List jobs, the newest first", Args: exactly(0),
-		Example: "  tutti job list\n  tutti job list --state active\n  tutti job list --kind task --by ann --limit 200 -o json\n  tutti job list --node web-1.example.test",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usageError{fault.New(fault.Invalid, "--limit is a number of jobs, 1 or more, not %d", limit)}
-			}
-			client, err := a.client()
+type jobListInput struct {
+	request api.JobListRequest
+	limit   int
+}
+
+var jobList = verb[jobListInput]{
+	use: "list", short: "List jobs, the newest first",
+	example: "  tutti job list\n  tutti job list --state active\n  tutti job list --kind task --by ann --limit 200 -o json\n  tutti job list --node web-1.example.test",
+	flags: func(f flagSet, in *jobListInput) {
+		f.StringVar(&in.request.State, "state", "", "only jobs that are queued, running, stopping, finished, failed or stopped; or active: that go on")
+		f.StringVar(&in.request.Kind, "kind", "", "only jobs of this kind: puppet, task, command, script, file")
+		f.StringVar(&in.request.Actor, "by", "", "only jobs that this user ordered")
+		f.StringVar(&in.request.Node, "node", "", "only jobs with a run on this node")
+		f.StringVar(&in.request.Task, "task", "", "only jobs of this task")
+		f.IntVar(&in.limit, "limit", 50, "how many")
+		f.offers("state", "active", "queued", "running", "stopping", "finished", "failed", "stopped")
+		f.offers("kind", "puppet", "task", "command", "script", "file")
+		f.completes("node", completeNodes)
+	},
+	run: func(ctx context.Context, c *call, in *jobListInput) error {
+		if in.limit < 1 {
+			return usageError{fault.New(fault.Invalid, "--limit is a number of jobs, 1 or more, not %d", in.limit)}
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		l, left := print.NewListing(c.printer(), jobTable(time.Now())), in.limit
+		for after := ""; left > 0; {
+			page := in.request
+			page.After, page.Limit = after, min(left, 1000)
+			jobs, err := api.JobList.Call(ctx, client, page)
 			if err != nil {
-				return err
+				return wrongInput(err)
 			}
-			l, left := print.NewListing(a.printer(), jobTable(time.Now())), limit
-			for after := ""; left > 0; {
-				page := request
-				page.After, page.Limit = after, min(left, 1000)
-				jobs, err := api.JobList.Call(cmd.Context(), client, page)
-				if err != nil {
-					return wrongInput(err)
+			for _, job := range jobs.Items {
+				if err := l.Add(job); err != nil {
+					return err
 				}
-				for _, job := range jobs.Items {
-					if err := l.Add(job); err != nil {
-						return err
-					}
-				}
-				if left -= len(jobs.Items); jobs.Next == "" {
-					break
-				}
-				after = jobs.Next
 			}
-			return l.End()
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.State, "state", "", "only jobs that are queued, running, stopping, finished, failed or stopped; or active: that go on")
-	flags.StringVar(&request.Kind, "kind", "", "only jobs of this kind: puppet, task, command, script, file")
-	flags.StringVar(&request.Actor, "by", "", "only jobs that this user ordered")
-	flags.StringVar(&request.Node, "node", "", "only jobs with a run on this node")
-	flags.StringVar(&request.Task, "task", "", "only jobs of this task")
-	flags.IntVar(&limit, "limit", 50, "how many")
-	a.completes(cmd, "state", cobra.FixedCompletions([]string{"active", "queued", "running", "stopping", "finished", "failed", "stopped"}, cobra.ShellCompDirectiveNoFileComp))
-	a.completes(cmd, "kind", cobra.FixedCompletions([]string{"puppet", "task", "command", "script", "file"}, cobra.ShellCompDirectiveNoFileComp))
-	a.completes(cmd, "node", a.completeNodes)
-	return cmd
+			if left -= len(jobs.Items); jobs.Next == "" {
+				break
+			}
+			after = jobs.Next
+		}
+		return l.End()
+	},
 }
 
 func jobTable(now time.Time) print.Table[api.Job] {
@@ -105,41 +106,40 @@ func jobText(j api.Job) string {
 // manyRuns is from how many runs on only those are listed that did not succeed.
 const manyRuns = 50
 
-func (a *app) jobShow() *cobra.Command {
-	var state string
-	cmd := &cobra.Command{
-		Use: "show JOB", Short: "Show a job and its runs", Args: oneJob,
-		Long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
+type jobShowInput struct{ state string }
+
+var jobShow = verb[jobShowInput]{
+	use: "show JOB", short: "Show a job and its runs", args: oneJob,
+	long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
-		Example:           "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
-		ValidArgsFunction: a.completeJob(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
+	example: "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json", complete: completeJob(false),
+	flags: func(f flagSet, in *jobShowInput) {
+		f.StringVar(&in.state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
+		f.offers("runs", append([]string{"all", "final", "failing"}, stateOrder...)...)
+	},
+	run: func(ctx context.Context, c *call, in *jobShowInput) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		job, err := api.JobShow.Call(ctx, client, api.JobRequest{Job: c.args[0]})
+		if err != nil {
+			return err
+		}
+		if c.printer().AsJSON() && in.state == "" {
+			return c.printer().JSON(job)
+		}
+		runs, err := runsOf(ctx, client, job, in.state)
+		if err != nil {
+			return wrongInput(err)
+		}
+		if c.output == "table" {
+			if err := printJob(c.printer(), job); err != nil {
 				return err
 			}
-			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() && state == "" {
-				return a.printer().JSON(job)
-			}
-			runs, err := runsOf(cmd.Context(), client, job, state)
-			if err != nil {
-				return wrongInput(err)
-			}
-			if a.output == "table" {
-				if err := a.printJob(job); err != nil {
-					return err
-				}
-			}
-			return print.List(a.printer(), runs, runTable())
-		},
-	}
-	cmd.Flags().StringVar(&state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
-	a.completes(cmd, "runs", cobra.FixedCompletions(append([]string{"all", "final", "failing"}, stateOrder...), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+		}
+		return print.List(c.printer(), runs, runTable())
+	},
 }
 
 // runsOf reads runs of a job; without a state, those that matter.
@@ -166,7 +166,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 	return runs, nil
 }
 
-func (a *app) printJob(j api.Job) error {
+func printJob(to print.Printer, j api.Job) error {
 	now := time.Now()
 	rows := [][]string{
 		{"Job", j.ID + ", " + jobText(j)},
@@ -194,10 +194,10 @@ func (a *app) printJob(j api.Job) error {
 	if j.FinishedAt != nil {
 		rows = append(rows, []string{"Ended", print.AgoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
 	}
-	if err := a.printer().Rows(nil, rows); err != nil {
+	if err := to.Rows(nil, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(a.system.Out)
+	_, err := fmt.Fprintln(to.Out)
 	return err
 }
 

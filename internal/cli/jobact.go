@@ -11,91 +11,81 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) jobWatch() *cobra.Command {
-	events := true
-	cmd := &cobra.Command{
-		Use: "watch JOB", Short: "Follow a job to its end, and print what came out", Args: oneJob,
-		Long: `Follow a job to its end, and print what came out, as the command that started it does. A job that is over is
+type jobWatchInput struct{ events bool }
+
+var jobWatch = verb[jobWatchInput]{
+	use: "watch JOB", short: "Follow a job to its end, and print what came out", args: oneJob,
+	long: `Follow a job to its end, and print what came out, as the command that started it does. A job that is over is
 printed at once.
 
 Of Puppet runs it shows what happens while it happens, on standard error; --events=false leaves that out.
 
 ` + exitHelp,
-		Example:           "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
-		ValidArgsFunction: a.completeJob(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			job, err := api.JobShow.Call(cmd.Context(), client, api.JobRequest{Job: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.watchWith(cmd.Context(), client, job, events && job.Kind == "puppet")
-		},
-	}
-	cmd.Flags().BoolVar(&events, "events", true, "show what happens in Puppet runs while it happens")
-	return cmd
-}
-
-func (a *app) jobStop() *cobra.Command {
-	var kill bool
-	cmd := &cobra.Command{
-		Use: "stop JOB", Short: "Begin no more runs of a job", Args: oneJob,
-		Long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
-agent can do that. A job that is over stays as it is.`,
-		Example:           "  tutti job stop 12\n  tutti job stop 12 --kill",
-		ValidArgsFunction: a.completeJob(true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := ask(cmd.Context(), a, api.JobStop, api.JobStopRequest{Job: args[0], Kill: kill})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(job)
-			}
-			_, err = fmt.Fprintf(a.system.Out, "Job %s is %s: %s\n", job.ID, job.State, countsText(job.Counts))
+	example: "  tutti job watch 12\n  tutti job watch 12 -o jsonl", complete: completeJob(true),
+	flags: func(f flagSet, in *jobWatchInput) {
+		f.BoolVar(&in.events, "events", true, "show what happens in Puppet runs while it happens")
+	},
+	run: func(ctx context.Context, c *call, in *jobWatchInput) error {
+		client, err := c.client()
+		if err != nil {
 			return err
-		},
-	}
-	cmd.Flags().BoolVar(&kill, "kill", false, "end the runs that go on, too")
-	return cmd
+		}
+		job, err := api.JobShow.Call(ctx, client, api.JobRequest{Job: c.args[0]})
+		if err != nil {
+			return err
+		}
+		return watchWith(ctx, c.app, client, job, in.events && job.Kind == "puppet")
+	},
 }
 
-func (a *app) jobOutput() *cobra.Command {
-	var node string
-	cmd := &cobra.Command{
-		Use: "output JOB", Short: "Print what the runs of a job wrote", Args: oneJob,
-		Long: `Print what the runs of a job wrote: once for all nodes with the same result. With --node it is the output of that
+type jobStopInput struct{ kill bool }
+
+var jobStop = verb[jobStopInput]{
+	use: "stop JOB", short: "Begin no more runs of a job", args: oneJob,
+	long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
+agent can do that. A job that is over stays as it is.`,
+	example: "  tutti job stop 12\n  tutti job stop 12 --kill", complete: completeJob(true),
+	flags: func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
+	run: func(ctx context.Context, c *call, in *jobStopInput) error {
+		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(to print.Printer, job api.Job) error {
+			return to.Linef("Job %s is %s: %s", job.ID, job.State, countsText(job.Counts))
+		})
+	},
+}
+
+type jobOutputInput struct{ node string }
+
+var jobOutput = verb[jobOutputInput]{
+	use: "output JOB", short: "Print what the runs of a job wrote", args: oneJob,
+	long: `Print what the runs of a job wrote: once for all nodes with the same result. With --node it is the output of that
 node as it was, standard output and error each to its own.`,
-		Example:           "  tutti job output 12\n  tutti job output 12 --node web-1.example.test\n  tutti job output 12 -o jsonl",
-		ValidArgsFunction: a.completeJob(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			switch {
-			case a.output != "table":
-				return a.listOutput(cmd.Context(), client, args[0], node)
-			case node != "":
-				return a.rawOutput(cmd.Context(), client, args[0], node)
-			}
-			runs, err := runsOf(cmd.Context(), client, api.Job{ID: args[0]}, "all")
-			if err != nil {
-				return err
-			}
-			return a.printGroups(cmd.Context(), client, args[0], runs)
-		},
-	}
-	cmd.Flags().StringVar(&node, "node", "", "only of this node")
-	a.completes(cmd, "node", a.completeNodes)
-	return cmd
+	example:  "  tutti job output 12\n  tutti job output 12 --node web-1.example.test\n  tutti job output 12 -o jsonl",
+	complete: completeJob(false),
+	flags: func(f flagSet, in *jobOutputInput) {
+		f.StringVar(&in.node, "node", "", "only of this node")
+		f.completes("node", completeNodes)
+	},
+	run: func(ctx context.Context, c *call, in *jobOutputInput) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		switch {
+		case c.output != "table":
+			return listOutput(ctx, c.app, client, c.args[0], in.node)
+		case in.node != "":
+			return rawOutput(ctx, c.app, client, c.args[0], in.node)
+		}
+		runs, err := runsOf(ctx, client, api.Job{ID: c.args[0]}, "all")
+		if err != nil {
+			return err
+		}
+		return printGroups(ctx, c.app, client, c.args[0], runs)
+	},
 }
 
 // rawOutput prints the output of a node as it was.
-func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node string) error {
+func rawOutput(ctx context.Context, a *app, client *api.Client, job, node string) error {
 	return outputOf(ctx, client, job, node, func(line api.JobLine) error {
 		to := a.system.Out
 		if line.Stream == "stderr" {
@@ -115,7 +105,7 @@ func (a *app) rawOutput(ctx context.Context, client *api.Client, job, node strin
 }
 
 // listOutput prints lines of output for programs.
-func (a *app) listOutput(ctx context.Context, client *api.Client, job, node string) error {
+func listOutput(ctx context.Context, a *app, client *api.Client, job, node string) error {
 	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
 		Columns: []string{"node", "stream", "number", "text"},
 		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
@@ -128,68 +118,70 @@ func (a *app) listOutput(ctx context.Context, client *api.Client, job, node stri
 	return l.End()
 }
 
-func (a *app) jobRerun() *cobra.Command {
-	o, p := orderFlags{}, paramFlags{}
-	var all, noop bool
-	cmd := &cobra.Command{
-		Use: "rerun JOB [NAME=VALUE]...", Short: "Order a job once more, for the nodes on which it did not succeed",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return oneJob(cmd, args)
-			}
-			return oneJob(cmd, args[:1])
-		},
-		Long: `Order a job once more: for the nodes on which it did not succeed, or with --all for all of its nodes, as they were. What
+type jobRerunInput struct {
+	o         orderFlags
+	p         paramFlags
+	all, noop bool
+}
+
+var jobRerun = verb[jobRerunInput]{
+	use: "rerun JOB [NAME=VALUE]...", short: "Order a job once more, for the nodes on which it did not succeed", args: func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return oneJob(cmd, args)
+		}
+		return oneJob(cmd, args[:1])
+	},
+	long: `Order a job once more: for the nodes on which it did not succeed, or with --all for all of its nodes, as they were. What
 flags and parameters say is changed. Parameters that were hidden must be given again.
 
 ` + exitHelp,
-		Example:           "  tutti job rerun 12\n  tutti job rerun 12 --all --concurrency 5\n  tutti job rerun 12 --ask password --wait-offline 1h",
-		ValidArgsFunction: a.completeJob(false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			n, request, err := a.rerun(cmd.Context(), args[0], args[1:], p)
-			if err != nil {
-				return err
-			}
-			n.flags = o
-			changed := cmd.Flags().Changed
-			if all {
-				request.Only = "all"
-			}
-			if changed("concurrency") {
-				request.Concurrency = &o.concurrency
-			}
-			if changed("timeout") {
-				request.Timeout = new(api.WholeSeconds(o.timeout))
-			}
-			if changed("wait-offline") {
-				request.WaitOffline = new(api.WholeSeconds(o.waitOffline))
-			}
-			if changed("noop") {
-				request.Noop = &noop
-			}
-			request.MaxFailures, request.Description, request.SkipDenied = o.maxFailures.limit, o.description, o.skipDenied
-			n.order.SkipDenied, n.order.WaitOffline = o.skipDenied, api.WholeSeconds(o.waitOffline)
-			n.send = ordered(api.JobRerun, func(order api.JobOrder) api.JobRerunRequest {
-				request.DryRun, request.Expect = order.DryRun, order.Expect
-				return request
-			})
-			return n.run(cmd.Context())
-		},
-	}
-	a.paceFlags(cmd, &o)
-	a.startFlags(cmd, &o)
-	p.add(cmd)
-	cmd.Flags().StringVar(&o.description, "description", "", "why, for those who look at the job later; empty: as it was")
-	cmd.Flags().BoolVar(&all, "all", false, "for all of its nodes, not only those without success")
-	cmd.Flags().BoolVar(&noop, "noop", false, "change nothing, only say what would be changed; --noop=false: change it")
-	return cmd
+	example:  "  tutti job rerun 12\n  tutti job rerun 12 --all --concurrency 5\n  tutti job rerun 12 --ask password --wait-offline 1h",
+	complete: completeJob(false),
+	flags: func(f flagSet, in *jobRerunInput) {
+		addPaceFlags(f, &in.o)
+		addStartFlags(f, &in.o)
+		in.p.add(f)
+		f.StringVar(&in.o.description, "description", "", "why, for those who look at the job later; empty: as it was")
+		f.BoolVar(&in.all, "all", false, "for all of its nodes, not only those without success")
+		f.BoolVar(&in.noop, "noop", false, "change nothing, only say what would be changed; --noop=false: change it")
+	},
+	run: func(ctx context.Context, c *call, in *jobRerunInput) error {
+		if err := in.o.check(); err != nil {
+			return err
+		}
+		n, request, err := rerun(ctx, c.app, c.args[0], c.args[1:], in.p)
+		if err != nil {
+			return err
+		}
+		n.flags = in.o
+		changed := c.changed
+		if in.all {
+			request.Only = "all"
+		}
+		if changed("concurrency") {
+			request.Concurrency = &in.o.concurrency
+		}
+		if changed("timeout") {
+			request.Timeout = new(api.WholeSeconds(in.o.timeout))
+		}
+		if changed("wait-offline") {
+			request.WaitOffline = new(api.WholeSeconds(in.o.waitOffline))
+		}
+		if changed("noop") {
+			request.Noop = &in.noop
+		}
+		request.MaxFailures, request.Description, request.SkipDenied = in.o.maxFailures.limit, in.o.description, in.o.skipDenied
+		n.order.SkipDenied, n.order.WaitOffline = in.o.skipDenied, api.WholeSeconds(in.o.waitOffline)
+		n.send = ordered(api.JobRerun, func(order api.JobOrder) api.JobRerunRequest {
+			request.DryRun, request.Expect = order.DryRun, order.Expect
+			return request
+		})
+		return n.run(ctx)
+	},
 }
 
 // rerun looks at the job that is ordered again.
-func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
+func rerun(ctx context.Context, a *app, id string, words []string, p paramFlags) (n newJob, request api.JobRerunRequest, err error) {
 	n = newJob{app: a}
 	request.Job = id
 	if n.client, err = a.client(); err != nil {
@@ -210,7 +202,7 @@ func (a *app) rerun(ctx context.Context, id string, words []string, p paramFlags
 	if err != nil {
 		return n, request, wrongTask(err)
 	}
-	given, err := a.readParams(words, p, t)
+	given, err := readParams(a, words, p, t)
 	if err != nil {
 		return n, request, err
 	}

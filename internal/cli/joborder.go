@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tutti-project/tutti/api"
@@ -26,35 +25,32 @@ type orderFlags struct {
 	noWait      bool
 }
 
-func (a *app) orderFlags(cmd *cobra.Command, o *orderFlags) {
-	a.targetFlags(cmd, &o.targetFlags)
-	a.paceFlags(cmd, o)
-	flags := cmd.Flags()
-	flags.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
-	flags.StringVar(&o.description, "description", "", "why, for those who look at the job later")
-	a.startFlags(cmd, o)
+func addOrderFlags(f flagSet, o *orderFlags) {
+	addTargetFlags(f, &o.targetFlags)
+	addPaceFlags(f, o)
+	f.BoolVar(&o.ordered, "ordered", false, "let each node wait for those that it needs, and skip it if one of them did not succeed")
+	f.StringVar(&o.description, "description", "", "why, for those who look at the job later")
+	addStartFlags(f, o)
 }
 
-// paceFlags say how fast and how long.
-func (a *app) paceFlags(cmd *cobra.Command, o *orderFlags) {
-	flags := cmd.Flags()
-	flags.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
-	flags.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
-	flags.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
+// addPaceFlags say how fast and how long.
+func addPaceFlags(f flagSet, o *orderFlags) {
+	f.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
+	f.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
+	f.DurationVar(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
+	f.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
 }
 
-// startFlags say what happens before and after the start.
-func (a *app) startFlags(cmd *cobra.Command, o *orderFlags) {
-	flags := cmd.Flags()
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show the nodes and start nothing")
-	flags.BoolVar(&o.skipDenied, "skip-denied", false, "leave out nodes that you may not touch, instead of starting nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask, however many nodes there are")
-	flags.BoolVar(&o.noWait, "no-wait", false, "print the job's id and return at once")
+// addStartFlags say what happens before and after the start.
+func addStartFlags(f flagSet, o *orderFlags) {
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the nodes and start nothing")
+	f.BoolVar(&o.skipDenied, "skip-denied", false, "leave out nodes that you may not touch, instead of starting nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask, however many nodes there are")
+	f.BoolVar(&o.noWait, "no-wait", false, "print the job's id and return at once")
 }
 
-// order makes the common part of a request of flags.
-func (a *app) order(o orderFlags) (order api.JobOrder, err error) {
+// readOrder makes the common part of a request of flags.
+func readOrder(a *app, o orderFlags) (order api.JobOrder, err error) {
 	if err := o.check(); err != nil {
 		return order, err
 	}
@@ -62,7 +58,7 @@ func (a *app) order(o orderFlags) (order api.JobOrder, err error) {
 		Ordered: o.ordered, Concurrency: o.concurrency, MaxFailures: o.maxFailures.limit, Timeout: api.WholeSeconds(o.timeout),
 		WaitOffline: api.WholeSeconds(o.waitOffline), Description: o.description, SkipDenied: o.skipDenied,
 	}
-	order.Targets, err = a.readTargets(o.targetFlags)
+	order.Targets, err = readTargets(a, o.targetFlags)
 	return order, err
 }
 

@@ -30,7 +30,7 @@ type runStream struct {
 }
 
 func (s *runStream) print(ctx context.Context, r api.JobRun) error {
-	result, err := s.resultOf(ctx, s.client, s.job, r)
+	result, err := resultOf(ctx, s.app, s.client, s.job, r)
 	if err != nil {
 		return err
 	}
@@ -39,11 +39,11 @@ func (s *runStream) print(ctx context.Context, r api.JobRun) error {
 
 // resultOf reads what a run wrote. A server that is away for a while is asked again, as
 // for the job's events.
-func (a *app) resultOf(ctx context.Context, client *api.Client, job string, r api.JobRun) (result runResult, err error) {
+func resultOf(ctx context.Context, a *app, client *api.Client, job string, r api.JobRun) (result runResult, err error) {
 	if r.Output.Lines == 0 {
 		return runResult{JobRun: r}, nil
 	}
-	err = a.patiently(ctx, func() (err error) {
+	err = patiently(ctx, a, func() (err error) {
 		result, err = readResult(ctx, client, job, r)
 		return err
 	})
@@ -57,7 +57,7 @@ const (
 )
 
 // patiently tries again what failed because the server is not there, and says so once.
-func (a *app) patiently(ctx context.Context, try func() error) error {
+func patiently(ctx context.Context, a *app, try func() error) error {
 	for n := 0; ; n++ {
 		err := try()
 		if err == nil || fault.Of(err) != fault.Unavailable || n == retries {
@@ -103,25 +103,23 @@ func outputOf(ctx context.Context, client *api.Client, job, node string, each fu
 
 // printOutput prints what a run wrote, set in. An object of JSON, as tasks write it, is
 // shown as its members.
-func (a *app) printOutput(ctx context.Context, client *api.Client, job string, r api.JobRun) error {
+func printOutput(ctx context.Context, a *app, client *api.Client, job string, r api.JobRun) error {
 	if r.Output.Bytes < maxObject {
-		result, err := a.resultOf(ctx, client, job, r)
+		result, err := resultOf(ctx, a, client, job, r)
 		if err != nil {
 			return err
 		}
 		if members, ok := membersOf(result.Stdout); ok {
 			result.Stdout = members
 		}
-		_, err = io.WriteString(a.system.Out, setIn("  ", result.Stdout)+setIn("  stderr: ", result.Stderr)+cutNote(r))
-		return err
+		return a.printer().Text(setIn("  ", result.Stdout) + setIn("  stderr: ", result.Stderr) + cutNote(r))
 	}
 	err := outputOf(ctx, client, job, r.Node, func(line api.JobLine) error {
 		prefix := "  "
 		if line.Stream == "stderr" {
 			prefix = "  stderr: "
 		}
-		_, err := io.WriteString(a.system.Out, setIn(prefix, line.Text))
-		return err
+		return a.printer().Text(setIn(prefix, line.Text))
 	})
 	if err == nil {
 		_, err = io.WriteString(a.system.Out, cutNote(r))

@@ -14,37 +14,40 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) jobPlan() *cobra.Command {
-	o, p := orderFlags{}, puppetFlags{}
-	cmd := &cobra.Command{
-		Use: "plan [NODE|@FILE|-]...", Short: "Show what an ordered Puppet run would do, and run nothing",
-		Long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
+type jobPlanInput struct {
+	o orderFlags
+	p puppetFlags
+}
+
+var jobPlan = verb[jobPlanInput]{
+	use: "plan [NODE|@FILE|-]...", short: "Show what an ordered Puppet run would do, and run nothing", args: cobra.ArbitraryArgs,
+	long: `Show in which order Puppet would run on nodes: level by level, with the components that each node carries, for whom it
 waits, whether it is connected, what is known of its next run from its newest catalog and its latest report, and, like a preview, what leads
 from the catalogs that nodes applied last to those that they have now. Nothing runs.
 
 ` + targetHelp,
-		Example:           "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
-		ValidArgsFunction: a.completeNodes,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o.names = append(o.names, args...)
-			if p.noop && p.noNoop {
-				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
-			}
-			o.ordered, o.dryRun = true, true
-			n := newJob{app: a, flags: o, send: ordered(api.JobPuppet, p.make)}
-			if n.order, err = a.order(o); err != nil {
-				return err
-			}
-			if n.client, err = a.client(); err != nil {
-				return err
-			}
-			return n.showOrder(cmd.Context(), p.request.Environment)
-		},
-	}
-	a.targetFlags(cmd, &o.targetFlags)
-	a.paceFlags(cmd, &o)
-	p.add(cmd.Flags())
-	return cmd
+	example:  "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
+	complete: completeNodes,
+	flags: func(f flagSet, in *jobPlanInput) {
+		addTargetFlags(f, &in.o.targetFlags)
+		addPaceFlags(f, &in.o)
+		in.p.add(f.FlagSet)
+	},
+	run: func(ctx context.Context, c *call, in *jobPlanInput) (err error) {
+		in.o.names = append(in.o.names, c.args...)
+		if in.p.noop && in.p.noNoop {
+			return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+		}
+		in.o.ordered, in.o.dryRun = true, true
+		n := newJob{app: c.app, flags: in.o, send: ordered(api.JobPuppet, in.p.make)}
+		if n.order, err = readOrder(c.app, in.o); err != nil {
+			return err
+		}
+		if n.client, err = c.client(); err != nil {
+			return err
+		}
+		return n.showOrder(ctx, in.p.request.Environment)
+	},
 }
 
 // showOrder prints what the job would do.
@@ -64,7 +67,7 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if n.order.Concurrency > 0 {
 		limit = fmt.Sprint(n.order.Concurrency)
 	}
-	err = n.sayf("Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected",
+	err = n.printer().Linef("Environment: %s  Target: %s\nConcurrency limit: %s  Nodes: %d, %d of them not connected",
 		first(environment, "each node's own"), targetsText(n.order.Targets), limit, plan.Nodes, len(plan.Offline))
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 // showChanges prints what nodes with a new catalog have to change.
 func (n *newJob) showChanges(plan api.JobPlan) error {
 	if plan.Changes != nil {
-		if err := n.sayf("\nChanges since what nodes applied last"); err != nil {
+		if err := n.printer().Linef("\nChanges since what nodes applied last"); err != nil {
 			return err
 		}
 		if err := diff.WriteFleetText(n.system.Out, *plan.Changes, false); err != nil {

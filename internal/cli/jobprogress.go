@@ -11,8 +11,8 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-// progress is lines that are written over on a terminal, and plain lines elsewhere.
-func (a *app) progress() progress {
+// newProgress is lines that are written over on a terminal, and plain lines elsewhere.
+func newProgress(a *app) progress {
 	switch {
 	case a.quiet:
 		return silence{}

@@ -28,7 +28,7 @@ func (w *watcher) report(ctx context.Context) error {
 	case "csv", "name":
 		return print.List(w.printer(), runs, runTable())
 	}
-	return w.printGroups(ctx, w.client, w.job.ID, runs)
+	return printGroups(ctx, w.app, w.client, w.job.ID, runs)
 }
 
 func sortedRuns(runs map[string]api.JobRun) []api.JobRun {
@@ -64,23 +64,23 @@ func reasonOf(r api.JobRun) string {
 
 // reportJSON prints the job and its runs as one object, run by run.
 func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
-	err := w.patiently(ctx, func() (err error) { // events do not have all of it
+	err := patiently(ctx, w.app, func() (err error) { // events do not have all of it
 		w.job, err = api.JobShow.Call(ctx, w.client, api.JobRequest{Job: w.job.ID})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := w.part("{\n  \"job\": ", w.job, "  "); err != nil {
+	if err := printPart(w.printer(), "{\n  \"job\": ", w.job, "  "); err != nil {
 		return err
 	}
 	begin := ",\n  \"runs\": ["
 	for _, r := range runs {
-		result, err := w.resultOf(ctx, w.client, w.job.ID, r)
+		result, err := resultOf(ctx, w.app, w.client, w.job.ID, r)
 		if err != nil {
 			return err
 		}
-		if err := w.part(begin+"\n    ", result, "    "); err != nil {
+		if err := printPart(w.printer(), begin+"\n    ", result, "    "); err != nil {
 			return err
 		}
 		begin = ","
@@ -92,8 +92,8 @@ func (w *watcher) reportJSON(ctx context.Context, runs []api.JobRun) error {
 	return err
 }
 
-// part writes a piece of a document of JSON.
-func (a *app) part(before string, value any, indent string) error {
+// printPart writes a piece of a document of JSON.
+func printPart(to print.Printer, before string, value any, indent string) error {
 	text, err := print.Marshal(value)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *app) part(before string, value any, indent string) error {
 	if err := json.Indent(b, text, indent, "  "); err != nil {
 		return err
 	}
-	_, err = b.WriteTo(a.system.Out)
+	_, err = b.WriteTo(to.Out)
 	return err
 }
 
@@ -154,7 +154,7 @@ func grouped(runs []api.JobRun) [][]api.JobRun {
 func stateRank(state string) int { return slices.Index(stateOrder, state) }
 
 // printGroups prints the runs, and what they wrote, once for all that wrote the same.
-func (a *app) printGroups(ctx context.Context, client *api.Client, job string, runs []api.JobRun) error {
+func printGroups(ctx context.Context, a *app, client *api.Client, job string, runs []api.JobRun) error {
 	for _, group := range grouped(runs) {
 		if _, err := fmt.Fprintln(a.system.Out, print.OneLine(groupHead(group))); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (a *app) printGroups(ctx context.Context, client *api.Client, job string, r
 		if group[0].Output.Lines == 0 {
 			continue
 		}
-		if err := a.printOutput(ctx, client, job, group[0]); err != nil {
+		if err := printOutput(ctx, a, client, job, group[0]); err != nil {
 			return err
 		}
 	}

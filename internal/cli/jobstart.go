@@ -61,7 +61,7 @@ func (n *newJob) run(ctx context.Context) error {
 		return n.printStarted(job)
 	}
 	n.hint("Job %s: %s on %s", job.ID, n.does, count(job.Nodes, "node"))
-	return n.watch(ctx, n.client, job)
+	return watch(ctx, n.app, n.client, job)
 }
 
 // plan asks what the job would do.
@@ -171,6 +171,5 @@ func (n *newJob) printStarted(job api.Job) error {
 	if n.printer().AsJSON() {
 		return n.printer().JSON(job)
 	}
-	_, err := fmt.Fprintln(n.system.Out, job.ID)
-	return err
+	return n.printer().Text(job.ID + "\n")
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -32,33 +30,32 @@ const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), sta
 a condition or query in PQL, or --all; what is given adds up, --exclude takes away.
 The nodes are shown before anything starts, and --dry-run starts nothing.`
 
-func (a *app) targetFlags(cmd *cobra.Command, t *targetFlags) {
-	flags := cmd.Flags()
-	flags.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
-	flags.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
-	flags.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
-	flags.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
-	flags.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
-	flags.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
-	flags.BoolVar(&t.all, "all", false, "every active node")
-	flags.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
-	a.completes(cmd, "targets", a.completeNodes)
-	a.completes(cmd, "nodes", a.completeNodes)
-	a.completes(cmd, "exclude", a.completeNodes)
-	a.completes(cmd, "group", a.completeGroup)
-	a.completes(cmd, "where", completeCondition)
+func addTargetFlags(f flagSet, t *targetFlags) {
+	f.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")
+	f.StringArrayVarP(&t.nodes, "nodes", "n", nil, "the same as --targets, as in puppet job")
+	f.StringVar(&t.group, "group", "", "the nodes of this group (name or id)")
+	f.StringVar(&t.where, "where", "", "the nodes that this PQL condition holds for")
+	f.StringVar(&t.query, "query", "", "the nodes that this PQL query answers with, or @FILE; it has the column certname")
+	f.StringVar(&t.app, "app", "", "the nodes of this application: its model (Shop) or one instance (Shop[eu])")
+	f.BoolVar(&t.all, "all", false, "every active node")
+	f.StringArrayVar(&t.exclude, "exclude", nil, "not these nodes: NAME,NAME or @FILE; may be given many times")
+	f.completes("targets", completeNodes)
+	f.completes("nodes", completeNodes)
+	f.completes("exclude", completeNodes)
+	f.completes("group", completeGroup)
+	f.completes("where", completeCondition)
 }
 
 // read makes the targets of a request of flags.
-func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
+func readTargets(a *app, t targetFlags) (targets api.JobTargets, err error) {
 	targets = api.JobTargets{Group: t.group, App: t.app, All: t.all}
-	if targets.Nodes, err = a.nodeNames("targets", slices.Concat(t.names, t.nodes)); err != nil {
+	if targets.Nodes, err = nodeNames(a, "targets", slices.Concat(t.names, t.nodes)); err != nil {
 		return targets, err
 	}
-	if targets.Exclude, err = a.nodeNames("exclude", t.exclude); err != nil {
+	if targets.Exclude, err = nodeNames(a, "exclude", t.exclude); err != nil {
 		return targets, err
 	}
-	if targets.Query, err = a.targetQuery(t); err != nil {
+	if targets.Query, err = targetQuery(a, t); err != nil {
 		return targets, err
 	}
 	some := len(targets.Nodes) > 0 || t.group != "" || t.app != "" || targets.Query != ""
@@ -72,7 +69,7 @@ func (a *app) readTargets(t targetFlags) (targets api.JobTargets, err error) {
 }
 
 // targetQuery is the one question of --where and --query.
-func (a *app) targetQuery(t targetFlags) (string, error) {
+func targetQuery(a *app, t targetFlags) (string, error) {
 	switch {
 	case t.where != "" && t.query != "":
 		return "", usageError{fault.New(fault.Invalid, "--where and --query are two ways to ask one question: give one of them")}
@@ -82,7 +79,7 @@ func (a *app) targetQuery(t targetFlags) (string, error) {
 	case t.query == "":
 		return "", nil
 	}
-	text, err := a.queryText(t.query)
+	text, err := queryText(a, t.query)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +97,7 @@ func (a *app) targetQuery(t targetFlags) (string, error) {
 const maxNodeList = 16 << 20
 
 // nodeNames reads names, files of names, and standard input.
-func (a *app) nodeNames(flag string, given []string) (names []string, err error) {
+func nodeNames(a *app, flag string, given []string) (names []string, err error) {
 	for _, word := range given {
 		file, isFile := strings.CutPrefix(word, "@")
 		var more []string

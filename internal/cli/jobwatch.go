@@ -44,13 +44,13 @@ type jobStanding struct {
 
 // watch follows a job to its end, prints what came out, and says by its error
 // whether all went well.
-func (a *app) watch(ctx context.Context, client *api.Client, job api.Job) error {
-	return a.watchWith(ctx, client, job, false)
+func watch(ctx context.Context, a *app, client *api.Client, job api.Job) error {
+	return watchWith(ctx, a, client, job, false)
 }
 
 // watchWith is watch that may show what happens in the runs, too.
-func (a *app) watchWith(ctx context.Context, client *api.Client, job api.Job, events bool) error {
-	w := &watcher{app: a, client: client, job: job, runs: map[string]api.JobRun{}, view: a.progress(), events: events && !jobOver(job.State)}
+func watchWith(ctx context.Context, a *app, client *api.Client, job api.Job, events bool) error {
+	w := &watcher{app: a, client: client, job: job, runs: map[string]api.JobRun{}, view: newProgress(a), events: events && !jobOver(job.State)}
 	if a.output == "jsonl" {
 		w.stream = &runStream{app: a, client: client, job: job.ID}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -58,56 +60,57 @@ func (a *app) saveLogin(server, token string) (string, error) {
 	return path, nil
 }
 
-func (a *app) loginCommand() *cobra.Command {
-	var stdin, show bool
-	var lifetime time.Duration
-	var roles []string
-	cmd := &cobra.Command{
-		Use: "login NAME", Short: "Log in: get a token for a name and password, and keep it", Args: exactly(1),
-		Long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server that only you can
-read, and the other commands show it until it expires. --role narrows the token: with it you can do less by accident.`,
-		Example: "  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			seconds, err := secondsOf(cmd, lifetime)
-			if err != nil {
-				return err
-			}
-			config, err := a.serverConfig()
-			if err != nil {
-				return err
-			}
-			client, err := api.NewClient(config)
-			if err != nil {
-				return err
-			}
-			passwords, err := a.passwords(stdin, "Password of "+args[0])
-			if err != nil {
-				return err
-			}
-			issued, err := api.SessionOpen.Call(cmd.Context(), client, api.LoginRequest{
-				Name: args[0], Password: passwords[0], Seconds: seconds, Roles: roles,
-			})
-			if err != nil {
-				return err
-			}
-			if show {
-				return a.printToken(issued)
-			}
-			path, err := a.saveLogin(config.Server, issued.Token)
-			if err != nil {
-				return err
-			}
-			a.hint("Logged in as %s until %s; the token is in %s", issued.User, stampOf(issued.ExpiresAt), path)
-			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.BoolVar(&stdin, "password-stdin", false, "read the password from standard input, one line")
-	flags.BoolVar(&show, "print", false, "print the token and do not keep it")
-	flags.DurationVar(&lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
-	flags.StringSliceVar(&roles, "role", nil, "narrow the token to this role; may be given many times")
-	return a.withAccess(cmd)
+type loginCommandInput struct {
+	stdin, show bool
+	lifetime    time.Duration
+	roles       []string
 }
+
+var loginCommand = asking{verb[loginCommandInput]{
+	use: "login NAME", short: "Log in: get a token for a name and password, and keep it",
+	long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server that only you can
+read, and the other commands show it until it expires. --role narrows the token: with it you can do less by accident.`,
+	example: "  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin",
+	flags: func(f flagSet, in *loginCommandInput) {
+		f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
+		f.BoolVar(&in.show, "print", false, "print the token and do not keep it")
+		f.DurationVar(&in.lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
+		f.StringSliceVar(&in.roles, "role", nil, "narrow the token to this role; may be given many times")
+	},
+	run: func(ctx context.Context, c *call, in *loginCommandInput) error {
+		seconds, err := secondsOf(c.cmd, in.lifetime)
+		if err != nil {
+			return err
+		}
+		config, err := c.serverConfig()
+		if err != nil {
+			return err
+		}
+		client, err := api.NewClient(config)
+		if err != nil {
+			return err
+		}
+		passwords, err := c.passwords(in.stdin, "Password of "+c.args[0])
+		if err != nil {
+			return err
+		}
+		issued, err := api.SessionOpen.Call(ctx, client, api.LoginRequest{
+			Name: c.args[0], Password: passwords[0], Seconds: seconds, Roles: in.roles,
+		})
+		if err != nil {
+			return err
+		}
+		if in.show {
+			return print.One(c.printer(), issued, printToken)
+		}
+		path, err := c.saveLogin(config.Server, issued.Token)
+		if err != nil {
+			return err
+		}
+		c.hint("Logged in as %s until %s; the token is in %s", issued.User, stampOf(issued.ExpiresAt), path)
+		return nil
+	},
+}}
 
 // secondsOf is a --lifetime for the API; 0 when it was not given.
 func secondsOf(cmd *cobra.Command, lifetime time.Duration) (int64, error) {
@@ -124,78 +127,65 @@ func stampOf(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05 MST")
 }
 
-func (a *app) printToken(issued api.IssuedToken) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(issued)
-	}
-	a.say(issued.Token)
-	a.hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
+func printToken(to print.Printer, issued api.IssuedToken) error {
+	to.Line(issued.Token)
+	to.Hint("Good until %s. It is shown this once.", stampOf(issued.ExpiresAt))
 	return nil
 }
 
-func (a *app) logoutCommand() *cobra.Command {
-	return a.withAccess(&cobra.Command{
-		Use: "logout", Short: "Log out: revoke the token of the login and remove it", Args: exactly(0), Example: "  tutti logout",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := a.serverConfig()
-			if err != nil {
-				return err
-			}
-			path, err := a.loginFile(config.Server)
-			if err != nil {
-				return err
-			}
-			token, err := readOr("", path, "token-file")
-			if err != nil {
-				return err
-			}
-			if len(token) == 0 {
-				a.hint("Not logged in at %s", config.Server)
-				return nil
-			}
-			config.Token = string(token)
-			client, err := api.NewClient(config)
-			if err != nil {
-				return err
-			}
-			// A token that is not good any more is what was wanted.
-			if _, err := api.SessionClose.Call(cmd.Context(), client, api.Nothing{}); err != nil && fault.Of(err) != fault.Denied {
-				return err
-			}
-			if err := os.Remove(path); err != nil {
-				return fault.Wrap(fault.Invalid, err, "the token is revoked, but its file stays: %v", err)
-			}
-			a.hint("Logged out at %s", config.Server)
+var logoutCommand = asking{verb[api.Nothing]{
+	use: "logout", short: "Log out: revoke the token of the login and remove it", example: "  tutti logout",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		config, err := c.serverConfig()
+		if err != nil {
+			return err
+		}
+		path, err := c.loginFile(config.Server)
+		if err != nil {
+			return err
+		}
+		token, err := readOr("", path, "token-file")
+		if err != nil {
+			return err
+		}
+		if len(token) == 0 {
+			c.hint("Not logged in at %s", config.Server)
 			return nil
-		},
-	})
-}
+		}
+		config.Token = string(token)
+		client, err := api.NewClient(config)
+		if err != nil {
+			return err
+		}
+		// A token that is not good any more is what was wanted.
+		if _, err := api.SessionClose.Call(ctx, client, api.Nothing{}); err != nil && fault.Of(err) != fault.Denied {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return fault.Wrap(fault.Invalid, err, "the token is revoked, but its file stays: %v", err)
+		}
+		c.hint("Logged out at %s", config.Server)
+		return nil
+	},
+}}
 
-func (a *app) whoamiCommand() *cobra.Command {
-	return a.withAccess(&cobra.Command{
-		Use: "whoami", Short: "Show who you are to the server, and what you may do", Args: exactly(0), Example: "  tutti whoami\n  tutti whoami -o name",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := ask(cmd.Context(), a, api.SessionShow, api.Nothing{})
-			switch {
-			case err != nil:
-				return err
-			case a.printer().AsJSON():
-				return a.printer().JSON(session)
-			case a.output == "name":
-				a.say(session.Name)
-				return nil
-			}
-			rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
-			if len(session.NarrowedTo) > 0 {
-				rows = append(rows, []string{"Narrowed to", strings.Join(session.NarrowedTo, " ")})
-			}
-			if session.TokenID != "" {
-				rows = append(rows, []string{"Token", session.TokenID}, []string{"Expires", stampOf(session.ExpiresAt)})
-			}
-			for _, grant := range session.Grants {
-				rows = append(rows, []string{"May", grantText(grant)})
-			}
-			return a.printer().Rows(nil, rows)
-		},
-	})
-}
+var whoamiCommand = asking{verb[api.Nothing]{
+	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
+	run: shows(api.SessionShow, func(to print.Printer, session api.Session) error {
+		if to.Format == "name" {
+			to.Line(session.Name)
+			return nil
+		}
+		rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
+		if len(session.NarrowedTo) > 0 {
+			rows = append(rows, []string{"Narrowed to", strings.Join(session.NarrowedTo, " ")})
+		}
+		if session.TokenID != "" {
+			rows = append(rows, []string{"Token", session.TokenID}, []string{"Expires", stampOf(session.ExpiresAt)})
+		}
+		for _, grant := range session.Grants {
+			rows = append(rows, []string{"May", grantText(grant)})
+		}
+		return to.Rows(nil, rows)
+	}),
+}}

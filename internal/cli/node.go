@@ -6,22 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) nodeCommand() *cobra.Command {
-	return a.withAccess(noun("node", "See what is known of nodes", a.nodeList(), a.nodeShow(), a.nodeFacts(), a.nodeDeactivate(), a.nodePurge()))
-}
+var nodeCommand = asking{noun{
+	use: "node", short: "See what is known of nodes",
+	verbs: []declared{nodeList, nodeShow, nodeFacts, nodeDeactivate, nodePurge},
+}}
 
-func (a *app) nodeList() *cobra.Command {
-	var request api.NodeListRequest
-	cmd := &cobra.Command{
-		Use: "list", Short: "List nodes with the state of their last run", Args: exactly(0),
-		Long: `List nodes with the state of their last run: all, or those that everything holds for
+var nodeList = verb[api.NodeListRequest]{
+	use: "list", short: "List nodes with the state of their last run",
+	long: `List nodes with the state of their last run: all, or those that everything holds for
 that is given.
 
 --where takes a condition in PQL, over the fields of nodes (certname,
@@ -29,44 +26,34 @@ latest_report_status, report_timestamp, ...) and of the inventory (facts.PATH,
 trusted.PATH, environment). In it, resources{...}, facts{...}, events{...} ask for
 what belongs to the node. Deactivated nodes are listed, too; node_state = "active"
 leaves them out.`,
-		Example: `  tutti node list
+	example: `  tutti node list
   tutti node list --where 'facts.os.family = "Debian" and facts.processors.count >= 4'
   tutti node list --where 'resources{type = "Class" and title = "Role::Web"}' -o name
   tutti node list --group 'Web servers' --status failed
   tutti node list --environment production -o csv`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := readCondition(request.Where); err != nil {
-				return err
-			}
-			next := func(after string) api.NodeListRequest {
-				page := request
-				page.After, page.Limit = after, 1000
-				return page
-			}
-			return list(cmd.Context(), a, api.NodeList, next, nodeTable(request, time.Now()))
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&request.Where, "where", "", "only nodes that this PQL condition holds for")
-	flags.StringVar(&request.Group, "group", "", "only nodes in this group (name or id)")
-	flags.StringVar(&request.Environment, "environment", "", "only nodes of this environment")
-	flags.StringVar(&request.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
-	a.completes(cmd, "where", completeCondition)
-	a.completes(cmd, "group", a.completeGroup)
-	a.completes(cmd, "status", cobra.FixedCompletions([]string{"failed", "changed", "unchanged", "none"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	flags: func(f flagSet, in *api.NodeListRequest) {
+		f.StringVar(&in.Where, "where", "", "only nodes that this PQL condition holds for")
+		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
+		f.StringVar(&in.Environment, "environment", "", "only nodes of this environment")
+		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
+		f.completes("where", completeCondition)
+		f.completes("group", completeGroup)
+		f.offers("status", "failed", "changed", "unchanged", "none")
+	},
+	run: func(ctx context.Context, c *call, in *api.NodeListRequest) error {
+		if _, err := readCondition(in.Where); err != nil {
+			return err
+		}
+		return pages(api.NodeList, nextNodes, nodeTable)(ctx, c, in)
+	},
 }
 
-// completes says what a flag's value may be.
-func (a *app) completes(cmd *cobra.Command, flag string, with cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, with); err != nil {
-		panic(err) // there is no such flag
-	}
-}
+func nextNodes(in *api.NodeListRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
-func nodeTable(request api.NodeListRequest, now time.Time) print.Table[api.Node] {
+func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
+	now := time.Now()
 	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
-	if request != (api.NodeListRequest{}) {
+	if *in != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
 	return print.Table[api.Node]{
@@ -125,32 +112,24 @@ func compileErrorOf(n api.Node) string {
 	return fleet.Placed(n.CompileError.File, n.CompileError.Line, n.CompileError.Message)
 }
 
-func (a *app) nodeShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show NODE", Short: "Show one node", Args: exactly(1), Example: "  tutti node show web-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			node, err := ask(cmd.Context(), a, api.NodeShow, api.NameRequest{Name: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(node)
-			}
-			now := time.Now()
-			return a.printer().Rows(nil, [][]string{
-				{"Node", node.Name},
-				{"Environment", node.Environment},
-				{"Agent", agentOf(node.Connected, now)},
-				{"Last run", nodeStatus(node)},
-				{"Compile error", compileErrorOf(node)},
-				{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
-				{"Facts", print.AgoOf(node.FactsAt, now)},
-				{"Delivery", deliveryOf(node.Delivery)},
-				{"Lost", lossText(node.Delivery)},
-				{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
-			})
-		},
-	}
+var nodeShow = verb[api.NameRequest]{
+	use: "show NODE", short: "Show one node", example: "  tutti node show web-1.example.test",
+	into: byName,
+	run: shows(api.NodeShow, print.Rows(func(node api.Node) [][]string {
+		now := time.Now()
+		return [][]string{
+			{"Node", node.Name},
+			{"Environment", node.Environment},
+			{"Agent", agentOf(node.Connected, now)},
+			{"Last run", nodeStatus(node)},
+			{"Compile error", compileErrorOf(node)},
+			{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
+			{"Facts", print.AgoOf(node.FactsAt, now)},
+			{"Delivery", deliveryOf(node.Delivery)},
+			{"Lost", lossText(node.Delivery)},
+			{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
+		}
+	})),
 }
 
 // agentOf tells of the agent's connection.
@@ -194,40 +173,22 @@ func reference(id, how string) string {
 	return "  (" + how + short(id) + ")"
 }
 
-func (a *app) nodeDeactivate() *cobra.Command {
-	return &cobra.Command{
-		Use: "deactivate NODE", Short: "Say that a node is gone: queries leave it out, and it is purged later (node_purge_ttl) unless it comes back",
-		Args: exactly(1), Example: "  tutti node deactivate old-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.NodeDeactivate.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", args[0], args[0])
-			return nil
-		},
-	}
+var nodeDeactivate = verb[api.NameRequest]{
+	use: "deactivate NODE", short: "Say that a node is gone: queries leave it out, and it is purged later (node_purge_ttl) unless it comes back",
+	example: "  tutti node deactivate old-1.example.test",
+	into:    byName,
+	run: does(api.NodeDeactivate, func(in *api.NameRequest) string {
+		return fmt.Sprintf("Node %s is deactivated. Its next facts or report make it active again; to keep it out: tutti ca revoke %s", in.Name, in.Name)
+	}),
 }
 
-func (a *app) nodePurge() *cobra.Command {
-	return &cobra.Command{
-		Use: "purge NODE", Short: "Forget a node: its facts, catalog and reports (its certificate stays: see `tutti ca clean`)",
-		Args: exactly(1), Example: "  tutti node purge old-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.NodePurge.Call(cmd.Context(), client, api.NameRequest{Name: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Node %s is forgotten. If it is gone for good: tutti ca clean %s", args[0], args[0])
-			return nil
-		},
-	}
+var nodePurge = verb[api.NameRequest]{
+	use: "purge NODE", short: "Forget a node: its facts, catalog and reports (its certificate stays: see `tutti ca clean`)",
+	example: "  tutti node purge old-1.example.test",
+	into:    byName,
+	run: does(api.NodePurge, func(in *api.NameRequest) string {
+		return fmt.Sprintf("Node %s is forgotten. If it is gone for good: tutti ca clean %s", in.Name, in.Name)
+	}),
 }
 
 // ask calls an operation that answers with one thing.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -12,10 +13,10 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) policyCommand() *cobra.Command {
-	return a.withAccess(noun("policy", "Say which changes are forbidden, need an approval, or deserve a warning, and when nothing is released",
-		a.policyList(), a.policyShow(), a.policySet(), a.policyRemove(), a.policyHistory(), a.policyTest(), a.policyFreeze()))
-}
+var policyCommand = asking{noun{
+	use: "policy", short: "Say which changes are forbidden, need an approval, or deserve a warning, and when nothing is released",
+	verbs: []declared{policyList, policyShow, policySet, policyRemove, policyHistory, policyTest, policyFreeze},
+}}
 
 func policyTable(empty string, now time.Time) print.Table[api.Policy] {
 	return print.Table[api.Policy]{
@@ -43,41 +44,27 @@ func effectText(effect, role string, authorMay bool) string {
 	return effect
 }
 
-func (a *app) policyList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the policies", Args: exactly(0), Example: "  tutti policy list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			policies, err := ask(cmd.Context(), a, api.PolicyList, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), policies.Items, policyTable("No policies: every change may be released by who has the permission.", time.Now()))
-		},
-	}
+var policyList = verb[api.Nothing]{
+	use: "list", short: "List the policies", example: "  tutti policy list",
+	run: lists(api.PolicyList, func(*api.Nothing) print.Table[api.Policy] {
+		return policyTable("No policies: every change may be released by who has the permission.", time.Now())
+	}),
 }
 
-func (a *app) policyShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show POLICY", Short: "Show a policy", Args: exactly(1), Example: "  tutti policy show no-user-removal",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask(cmd.Context(), a, api.PolicyShow, api.PolicyNameRequest{Policy: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(p)
-			}
-			return a.printer().Rows(nil, [][]string{
-				{"Policy", p.Name},
-				{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, print.Ago(p.At, time.Now()), p.Author)},
-				{"Environments", listText(p.Environments)},
-				{"Effect", effectText(p.Effect, p.Role, p.AuthorMay)},
-				{"When", p.When},
-				{"Zone", first(p.Zone, "UTC")},
-				{"Message", p.Message},
-			})
-		},
-	}
+var policyShow = verb[api.PolicyNameRequest]{
+	use: "show POLICY", short: "Show a policy", example: "  tutti policy show no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run: shows(api.PolicyShow, print.Rows(func(p api.Policy) [][]string {
+		return [][]string{
+			{"Policy", p.Name},
+			{"Version", fmt.Sprintf("%d, set %s by %s", p.Version, print.Ago(p.At, time.Now()), p.Author)},
+			{"Environments", listText(p.Environments)},
+			{"Effect", effectText(p.Effect, p.Role, p.AuthorMay)},
+			{"When", p.When},
+			{"Zone", first(p.Zone, "UTC")},
+			{"Message", p.Message},
+		}
+	})),
 }
 
 // definitionFlags are what a policy says.
@@ -109,143 +96,112 @@ const expressionHelp = `An expression is asked about each change that touches a 
 and compares with == != < <= > >= in matches contains startsWith endsWith, and, or, not, and the functions len, lower, upper, trim,
 any, all, none, one, count. One that looks at no change is asked once.`
 
-func (a *app) policySet() *cobra.Command {
-	var d api.PolicyDefinition
-	cmd := &cobra.Command{
-		Use: "set POLICY --when EXPRESSION --message TEXT", Short: "Make a policy, or its next version", Args: exactly(1),
-		Long: "Make a policy, or its next version. It holds from now on, also for releases that wait or run.\n\n" + expressionHelp,
-		Example: `  tutti policy set no-user-removal --when 'change.kind == "removed" and change.type == "User" and change.nodes > 10' \
+var policySet = verb[api.PolicyDefinition]{
+	use: "set POLICY --when EXPRESSION --message TEXT", short: "Make a policy, or its next version", args: exactly(1),
+	long: "Make a policy, or its next version. It holds from now on, also for releases that wait or run.\n\n" + expressionHelp,
+	example: `  tutti policy set no-user-removal --when 'change.kind == "removed" and change.type == "User" and change.nodes > 10' \
     --effect approve --role operator --message 'many people lose their account'
   tutti policy set ssh-stays --when 'change.type == "Service" and change.title == "sshd"' --message 'sshd is not touched' --environment production`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask(cmd.Context(), a, api.PolicySet, api.PolicySetRequest{Policy: args[0], Definition: d})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(p)
-			}
-			a.hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
+	flags: func(f flagSet, in *api.PolicyDefinition) {
+		definitionFlags(f.cmd, in)
+		_ = f.cmd.MarkFlagRequired("when")
+		_ = f.cmd.MarkFlagRequired("message")
+	},
+	run: func(ctx context.Context, c *call, in *api.PolicyDefinition) error {
+		return showAnswer(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in}, func(to print.Printer, p api.Policy) error {
+			to.Hint("Policy %s, version %d, holds. Try it: tutti policy test %s --preview N", p.Name, p.Version, p.Name)
 			return nil
-		},
-	}
-	definitionFlags(cmd, &d)
-	_ = cmd.MarkFlagRequired("when")
-	_ = cmd.MarkFlagRequired("message")
-	return cmd
+		})
+	},
 }
 
-func (a *app) policyRemove() *cobra.Command {
-	return &cobra.Command{
-		Use: "remove POLICY", Short: "Remove a policy; its versions stay", Args: exactly(1), Example: "  tutti policy remove no-user-removal",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask(cmd.Context(), a, api.PolicyRemove, api.PolicyNameRequest{Policy: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(p)
-			}
-			a.hint("Policy %s does not hold any more", p.Name)
-			return nil
-		},
-	}
+var policyRemove = verb[api.PolicyNameRequest]{
+	use: "remove POLICY", short: "Remove a policy; its versions stay", example: "  tutti policy remove no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run: shows(api.PolicyRemove, print.Advice(func(p api.Policy) string {
+		return fmt.Sprintf("Policy %s does not hold any more", p.Name)
+	})),
 }
 
-func (a *app) policyHistory() *cobra.Command {
-	return &cobra.Command{
-		Use: "history POLICY", Short: "List every version of a policy, newest first", Args: exactly(1), Example: "  tutti policy history no-user-removal",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			policies, err := ask(cmd.Context(), a, api.PolicyHistory, api.PolicyNameRequest{Policy: args[0]})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), policies.Items, policyTable("", time.Now()))
-		},
-	}
+var policyHistory = verb[api.PolicyNameRequest]{
+	use: "history POLICY", short: "List every version of a policy, newest first", example: "  tutti policy history no-user-removal",
+	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run:  lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] { return policyTable("", time.Now()) }),
 }
 
-func (a *app) policyTest() *cobra.Command {
-	var request api.PolicyTestRequest
-	var d api.PolicyDefinition
-	var at string
-	cmd := &cobra.Command{
-		Use: "test [POLICY] --preview PREVIEW", Short: "Say what policies and freezes say of a preview, as if all of it was released",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError{fault.New(fault.Invalid, "name one policy, or none for all; usage: %s", cmd.UseLine())}
-			}
-			return nil
-		},
-		Long: `Say what policies and freezes say of a preview, as if all of it was released: all of them, the one that is named, or with --when one that is not
+type policyTestInput struct {
+	request api.PolicyTestRequest
+	d       api.PolicyDefinition
+	at      string
+}
+
+var policyTest = verb[policyTestInput]{
+	use: "test [POLICY] --preview PREVIEW", short: "Say what policies and freezes say of a preview, as if all of it was released", args: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError{fault.New(fault.Invalid, "name one policy, or none for all; usage: %s", cmd.UseLine())}
+		}
+		return nil
+	},
+	long: `Say what policies and freezes say of a preview, as if all of it was released: all of them, the one that is named, or with --when one that is not
 set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be warnings); 5 something is denied, needs an approval, or is frozen.
 
 ` + expressionHelp,
-		Example: `  tutti policy test --preview 3
+	example: `  tutti policy test --preview 3
   tutti policy test no-user-removal --preview 3
   tutti policy test --preview 3 --when 'change.type == "Package" and change.nodes > 100'
   tutti policy test --preview 3 --at 2026-12-24T18:00:00Z`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				request.Policy = args[0]
-			}
-			if d.When != "" {
-				d.Message = first(d.Message, "it would be found")
-				request.Definition = &d
-			}
-			if at != "" {
-				when, err := time.Parse(time.RFC3339, at)
-				if err != nil {
-					return usageError{fault.New(fault.Invalid, "--at %q is no time as 2026-12-24T18:00:00Z", at)}
-				}
-				request.At = &when
-			}
-			verdict, err := ask(cmd.Context(), a, api.PolicyTest, request)
+	flags: func(f flagSet, in *policyTestInput) {
+		f.StringVar(&in.request.Preview, "preview", "", "the preview")
+		f.StringVar(&in.at, "at", "", "as if it was then, as 2026-12-24T18:00:00Z")
+		definitionFlags(f.cmd, &in.d)
+		_ = f.cmd.MarkFlagRequired("preview")
+	},
+	run: func(ctx context.Context, c *call, in *policyTestInput) error {
+		if len(c.args) == 1 {
+			in.request.Policy = c.args[0]
+		}
+		if in.d.When != "" {
+			in.d.Message = first(in.d.Message, "it would be found")
+			in.request.Definition = &in.d
+		}
+		if in.at != "" {
+			when, err := time.Parse(time.RFC3339, in.at)
 			if err != nil {
-				return err
+				return usageError{fault.New(fault.Invalid, "--at %q is no time as 2026-12-24T18:00:00Z", in.at)}
 			}
-			if err := a.printVerdict(verdict); err != nil {
-				return err
-			}
-			return verdictError(verdict)
-		},
-	}
-	cmd.Flags().StringVar(&request.Preview, "preview", "", "the preview")
-	cmd.Flags().StringVar(&at, "at", "", "as if it was then, as 2026-12-24T18:00:00Z")
-	definitionFlags(cmd, &d)
-	_ = cmd.MarkFlagRequired("preview")
-	return cmd
+			in.request.At = &when
+		}
+		verdict, err := ask(ctx, c.app, api.PolicyTest, in.request)
+		if err != nil {
+			return err
+		}
+		if err := print.One(c.printer(), verdict, print.Words(verdictText)); err != nil {
+			return err
+		}
+		return verdictError(verdict)
+	},
 }
 
-func (a *app) printVerdict(v api.PolicyVerdict) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(v)
-	}
-	out := a.system.Out
+func verdictText(v api.PolicyVerdict) string {
+	var text strings.Builder
 	if len(v.Findings) == 0 && v.Frozen == nil {
-		_, err := fmt.Fprintln(out, "No policy has anything to say.")
-		return err
+		return "No policy has anything to say.\n"
 	}
 	for _, f := range v.Findings {
 		about := count(f.Nodes, "node")
 		if f.Found > 0 {
 			about = count(f.Found, "change") + " on " + about
 		}
-		if _, err := fmt.Fprintf(out, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "%s  %s  %s: %s\n", effectText(f.Effect, f.Role, f.AuthorMay), f.Policy, about, print.OneLine(f.Message))
 		if f.Broken != "" {
-			if _, err := fmt.Fprintf(out, "      it could not be judged, and so counts as found: %s\n", print.OneLine(f.Broken)); err != nil {
-				return err
-			}
+			fmt.Fprintf(&text, "      it could not be judged, and so counts as found: %s\n", print.OneLine(f.Broken))
 		}
 	}
-	if v.Frozen == nil {
-		return nil
+	if v.Frozen != nil {
+		fmt.Fprintf(&text, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","),
+			v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
 	}
-	_, err := fmt.Fprintf(out, "frozen  %s  until %s: %s\n", strings.Join(v.Frozen.Freezes, ","),
-		v.Frozen.Until.UTC().Format(time.RFC3339), print.OneLine(v.Frozen.Why))
-	return err
+	return text.String()
 }
 
 // verdictError is what a verdict that stands in the way ends with.

@@ -1,17 +1,18 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) policyFreeze() *cobra.Command {
-	return noun("freeze", "Say when nothing is released", a.freezeList(), a.freezeSet(), a.freezeRemove(), a.freezeHistory())
+var policyFreeze = noun{
+	use: "freeze", short: "Say when nothing is released",
+	verbs: []declared{freezeList, freezeSet, freezeRemove, freezeHistory},
 }
 
 func freezeTable(empty string, now time.Time) print.Table[api.Freeze] {
@@ -50,61 +51,51 @@ func timeIn(t time.Time, zone string) string {
 	return t.In(where).Format(minuteForm)
 }
 
-func (a *app) freezeList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the freezes, and which hold now", Args: exactly(0), Example: "  tutti policy freeze list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			freezes, err := ask(cmd.Context(), a, api.FreezeList, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), freezes.Items, freezeTable("No freezes: releases begin at any time.", time.Now()))
-		},
-	}
+var freezeList = verb[api.Nothing]{
+	use: "list", short: "List the freezes, and which hold now", example: "  tutti policy freeze list",
+	run: lists(api.FreezeList, func(*api.Nothing) print.Table[api.Freeze] {
+		return freezeTable("No freezes: releases begin at any time.", time.Now())
+	}),
 }
 
-func (a *app) freezeSet() *cobra.Command {
-	var d api.FreezeDefinition
-	var from, to string
-	cmd := &cobra.Command{
-		Use: "set FREEZE --zone ZONE --why TEXT (--from TIME --to TIME | --weekly WINDOW)", Short: "Make a freeze, or its next version", Args: exactly(1),
-		Long: `Make a freeze, or its next version. While it holds nothing begins: a release waits before its next wave, and goes on by itself afterwards.
+type freezeSetInput struct {
+	d        api.FreezeDefinition
+	from, to string
+}
+
+var freezeSet = verb[freezeSetInput]{
+	use: "set FREEZE --zone ZONE --why TEXT (--from TIME --to TIME | --weekly WINDOW)", short: "Make a freeze, or its next version", args: exactly(1),
+	long: `Make a freeze, or its next version. While it holds nothing begins: a release waits before its next wave, and goes on by itself afterwards.
 
 A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00' (each evening, to the next morning), 'sat,sun 00:00-24:00',
 'daily 22:00-23:30', 'fri 16:00-mon 06:00'.`,
-		Example: `  tutti policy freeze set christmas --from '2026-12-18 16:00' --to '2027-01-04 08:00' --zone Europe/Berlin --why 'nobody is there'
+	example: `  tutti policy freeze set christmas --from '2026-12-18 16:00' --to '2027-01-04 08:00' --zone Europe/Berlin --why 'nobody is there'
   tutti policy freeze set weekend --weekly 'fri 16:00-mon 06:00' --zone Europe/Berlin --environment production --why 'no changes at weekends'`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if d.From, err = freezeTime("from", from, d.Zone); err != nil {
-				return err
-			}
-			if d.To, err = freezeTime("to", to, d.Zone); err != nil {
-				return err
-			}
-			f, err := ask(cmd.Context(), a, api.FreezeSet, api.FreezeSetRequest{Freeze: args[0], Definition: d})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(f)
-			}
-			a.hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
+	flags: func(f flagSet, in *freezeSetInput) {
+		f.StringVar(&in.from, "from", "", "when it begins: '2026-12-18 16:00' by the clock of the zone, or 2026-12-18T15:00:00Z")
+		f.StringVar(&in.to, "to", "", "when it is over")
+		f.StringVar(&in.d.Weekly, "weekly", "", "instead, every week: 'mon-fri 18:00-06:00' or 'fri 16:00-mon 06:00'")
+		f.StringVar(&in.d.Zone, "zone", "", "the time zone, as Europe/Berlin or UTC")
+		f.StringVar(&in.d.Why, "why", "", "the reason, for people")
+		f.StringSliceVar(&in.d.Environments, "environment", nil, "only in these environments; may be repeated")
+		_ = f.cmd.MarkFlagRequired("zone")
+		_ = f.cmd.MarkFlagRequired("why")
+	},
+	run: func(ctx context.Context, c *call, in *freezeSetInput) (err error) {
+		if in.d.From, err = freezeTime("from", in.from, in.d.Zone); err != nil {
+			return err
+		}
+		if in.d.To, err = freezeTime("to", in.to, in.d.Zone); err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.FreezeSet, api.FreezeSetRequest{Freeze: c.args[0], Definition: in.d}, func(to print.Printer, f api.Freeze) error {
+			to.Hint("Freeze %s, version %d: %s (%s)", f.Name, f.Version, freezeText(f), f.Zone)
 			if f.Until != nil {
-				a.hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
+				to.Hint("Nothing begins before %s", timeIn(*f.Until, f.Zone))
 			}
 			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "when it begins: '2026-12-18 16:00' by the clock of the zone, or 2026-12-18T15:00:00Z")
-	flags.StringVar(&to, "to", "", "when it is over")
-	flags.StringVar(&d.Weekly, "weekly", "", "instead, every week: 'mon-fri 18:00-06:00' or 'fri 16:00-mon 06:00'")
-	flags.StringVar(&d.Zone, "zone", "", "the time zone, as Europe/Berlin or UTC")
-	flags.StringVar(&d.Why, "why", "", "the reason, for people")
-	flags.StringSliceVar(&d.Environments, "environment", nil, "only in these environments; may be repeated")
-	_ = cmd.MarkFlagRequired("zone")
-	_ = cmd.MarkFlagRequired("why")
-	return cmd
+		})
+	},
 }
 
 // freezeTime reads a time by the clock of a zone, or one with its own.
@@ -126,32 +117,16 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 	return &at, nil
 }
 
-func (a *app) freezeRemove() *cobra.Command {
-	return &cobra.Command{
-		Use: "remove FREEZE", Short: "End a freeze; its versions stay", Args: exactly(1), Example: "  tutti policy freeze remove christmas",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := ask(cmd.Context(), a, api.FreezeRemove, api.FreezeNameRequest{Freeze: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(f)
-			}
-			a.hint("Freeze %s does not hold any more", f.Name)
-			return nil
-		},
-	}
+var freezeRemove = verb[api.FreezeNameRequest]{
+	use: "remove FREEZE", short: "End a freeze; its versions stay", example: "  tutti policy freeze remove christmas",
+	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run: shows(api.FreezeRemove, print.Advice(func(f api.Freeze) string {
+		return fmt.Sprintf("Freeze %s does not hold any more", f.Name)
+	})),
 }
 
-func (a *app) freezeHistory() *cobra.Command {
-	return &cobra.Command{
-		Use: "history FREEZE", Short: "List every version of a freeze, newest first", Args: exactly(1), Example: "  tutti policy freeze history christmas",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			freezes, err := ask(cmd.Context(), a, api.FreezeHistory, api.FreezeNameRequest{Freeze: args[0]})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), freezes.Items, freezeTable("", time.Now()))
-		},
-	}
+var freezeHistory = verb[api.FreezeNameRequest]{
+	use: "history FREEZE", short: "List every version of a freeze, newest first", example: "  tutti policy freeze history christmas",
+	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run:  lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] { return freezeTable("", time.Now()) }),
 }

@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -16,90 +15,92 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) previewCommand() *cobra.Command {
-	return a.withAccess(noun("preview", "See what code would change on every node before it is theirs",
-		a.previewCreate(), a.previewShow(), a.previewWatch(), a.previewDiff(), a.previewNodes(), a.previewList(), a.previewAck(), a.previewComment(), a.previewCancel(), a.previewNoise()))
-}
+var previewCommand = asking{noun{
+	use: "preview", short: "See what code would change on every node before it is theirs",
+	verbs: []declared{previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewList, previewAck, previewComment, previewCancel, previewNoise},
+}}
 
 // previewExits is what the help of the commands that print a preview says of exit codes.
 const previewExits = `Exit codes: 0 done; 3 with --exit-code, if something changes; 4 if it does not compile for some of the nodes.`
 
-func (a *app) previewCreate() *cobra.Command {
-	var targets targetFlags
-	var options code.BuildOptions
-	var printing previewPrinting
-	var request api.PreviewCreateRequest
-	var ref string
-	var noWait bool
-	cmd := &cobra.Command{
-		Use: "create ENVIRONMENT", Short: "Compile code for nodes beside what they have, and print what it would change", Args: exactly(1),
-		Long: `Compile code for nodes beside what they have, and print what it would change, grouped: each change once, with how many nodes
+type previewCreateInput struct {
+	targets  targetFlags
+	options  code.BuildOptions
+	printing previewPrinting
+	request  api.PreviewCreateRequest
+	ref      string
+	noWait   bool
+}
+
+var previewCreate = verb[previewCreateInput]{
+	use: "create ENVIRONMENT", short: "Compile code for nodes beside what they have, and print what it would change",
+	long: `Compile code for nodes beside what they have, and print what it would change, grouped: each change once, with how many nodes
 have it. Nothing is deployed or released. Only nodes that read something that differs cost a compilation.
 
 The code is a directory or a git ref (--ref), a version that was deployed (--version), or else the environment's current
 version. The nodes are those of the environment, or those that are named by flags. Ctrl-C leaves the preview working.
 
 ` + previewExits,
-		Example: `  tutti preview create production --ref ./control-repo
+	example: `  tutti preview create production --ref ./control-repo
   tutti preview create production --ref https://git.example.test/control.git@feature_tls --where 'facts.role = "web"'
   tutti preview create production --ref . --markdown --exit-code > comment.md`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			request.Environment = args[0]
-			if _, err := fleet.ParseEnvironment(args[0]); err != nil {
-				return err // before anything is read and uploaded
-			}
-			if err := printing.check(a); err != nil {
+	flags: func(f flagSet, in *previewCreateInput) {
+		f.StringVar(&in.ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
+		f.StringVar(&in.request.Version, "version", "", "instead, a version that was deployed to the environment, or its first digits")
+		f.StringVar(&in.request.Description, "description", "", "what it is about, for people")
+		f.BoolVar(&in.noWait, "no-wait", false, "print the preview's number and do not wait for it")
+		f.cmd.MarkFlagsMutuallyExclusive("ref", "version")
+		addTargetFlags(f, &in.targets)
+		baseModuleFlag(f, &in.options)
+		in.printing.flags(f)
+	},
+	run: func(ctx context.Context, c *call, in *previewCreateInput) (err error) {
+		in.request.Environment = c.args[0]
+		if _, err := fleet.ParseEnvironment(c.args[0]); err != nil {
+			return err // before anything is read and uploaded
+		}
+		if err := in.printing.check(c.app); err != nil {
+			return err
+		}
+		if !in.targets.none() {
+			if in.request.Targets, err = readTargets(c.app, in.targets); err != nil {
 				return err
 			}
-			if !targets.none() {
-				if request.Targets, err = a.readTargets(targets); err != nil {
-					return err
-				}
-			}
-			client, err := a.client()
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if in.ref != "" {
+			from, bundle, err := storeCode(ctx, c.app, client, in.ref, in.options)
 			if err != nil {
 				return err
 			}
-			if ref != "" {
-				from, bundle, err := a.store(cmd.Context(), client, ref, options)
-				if err != nil {
-					return err
-				}
-				defer from.close()
-				if request.Manifest, err = bundle.Manifest.Encode(); err != nil {
-					return err
-				}
-				request.Commit, request.Origin = from.commit, from.origin
-			}
-			p, err := api.PreviewCreate.Call(cmd.Context(), client, request)
-			if err != nil {
+			defer from.close()
+			if in.request.Manifest, err = bundle.Manifest.Encode(); err != nil {
 				return err
 			}
-			a.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
-			if p.Check != nil {
-				for _, f := range p.Check.Findings {
-					a.hint("%s", print.OneLine(findingLine(f)))
-				}
+			in.request.Commit, in.request.Origin = from.commit, from.origin
+		}
+		p, err := api.PreviewCreate.Call(ctx, client, in.request)
+		if err != nil {
+			return err
+		}
+		c.hint("Preview %s: version %s for %s (%s)", p.ID, short(p.Version), count(p.Nodes, "node"), p.Targets)
+		if p.Check != nil {
+			for _, f := range p.Check.Findings {
+				c.hint("%s", print.OneLine(findingLine(f)))
 			}
-			if noWait {
-				a.hint("See it with: tutti preview show %s", p.ID)
-				return a.printPreviewID(p)
-			}
-			if err := a.awaitPreview(cmd.Context(), client, p.ID); err != nil {
-				return err
-			}
-			return a.printPreview(cmd.Context(), client, p.ID, printing)
-		},
-	}
-	cmd.Flags().StringVar(&ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
-	cmd.Flags().StringVar(&request.Version, "version", "", "instead, a version that was deployed to the environment, or its first digits")
-	cmd.Flags().StringVar(&request.Description, "description", "", "what it is about, for people")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "print the preview's number and do not wait for it")
-	cmd.MarkFlagsMutuallyExclusive("ref", "version")
-	a.targetFlags(cmd, &targets)
-	baseModuleFlag(cmd, &options)
-	printing.flags(cmd)
-	return cmd
+		}
+		if in.noWait {
+			c.hint("See it with: tutti preview show %s", p.ID)
+			return print.One(c.printer(), p, printPreviewID)
+		}
+		if err := awaitPreview(ctx, c.app, client, p.ID); err != nil {
+			return err
+		}
+		return printPreview(ctx, c.app, client, p.ID, in.printing)
+	},
 }
 
 // none says whether no node is named.
@@ -107,102 +108,93 @@ func (t targetFlags) none() bool {
 	return len(t.names)+len(t.nodes)+len(t.exclude) == 0 && t.group == "" && t.where == "" && t.query == "" && !t.all
 }
 
-func (a *app) printPreviewID(p api.Preview) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(p)
-	}
-	_, err := fmt.Fprintln(a.system.Out, p.ID)
-	return err
+func printPreviewID(to print.Printer, p api.Preview) error {
+	return to.Text(p.ID + "\n")
 }
 
-func (a *app) previewShow() *cobra.Command {
-	var printing previewPrinting
-	cmd := &cobra.Command{
-		Use: "show PREVIEW", Short: "Print what a preview would change, the largest change first", Args: exactly(1),
-		Long: `Print what a preview would change: errors first, then one line for each change with the number of nodes that have it. The numbers
+var previewShow = verb[previewPrinting]{
+	use: "show PREVIEW", short: "Print what a preview would change, the largest change first",
+	long: `Print what a preview would change: errors first, then one line for each change with the number of nodes that have it. The numbers
 at the beginning name changes for preview ack, comment and nodes. While a preview compiles, what is known so far is shown.
 
 ` + previewExits,
-		Example: "  tutti preview show 3\n  tutti preview show 3 --details\n  tutti preview show 3 --junit > preview.xml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err == nil {
-				err = printing.check(a)
-			}
-			if err != nil {
-				return err
-			}
-			return a.printPreview(cmd.Context(), client, args[0], printing)
-		},
-	}
-	printing.flags(cmd)
-	return cmd
+	example: "  tutti preview show 3\n  tutti preview show 3 --details\n  tutti preview show 3 --junit > preview.xml",
+	flags:   func(f flagSet, in *previewPrinting) { in.flags(f) },
+	run: func(ctx context.Context, c *call, in *previewPrinting) error {
+		client, err := c.client()
+		if err == nil {
+			err = in.check(c.app)
+		}
+		if err != nil {
+			return err
+		}
+		return printPreview(ctx, c.app, client, c.args[0], *in)
+	},
 }
 
-func (a *app) previewDiff() *cobra.Command {
-	var order, noise bool
-	cmd := &cobra.Command{
-		Use: "diff PREVIEW NODE", Short: "Print all that a preview changes for one node", Args: exactly(2),
-		Example: "  tutti preview diff 3 web-1.example.test",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := ask(cmd.Context(), a, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: args[0], Name: args[1]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(answer)
-			}
-			if noise {
-				return diff.WriteText(a.system.Out, answer, order)
+type previewDiffInput struct{ order, noise bool }
+
+var previewDiff = verb[previewDiffInput]{
+	use: "diff PREVIEW NODE", short: "Print all that a preview changes for one node", example: "  tutti preview diff 3 web-1.example.test",
+	flags: func(f flagSet, in *previewDiffInput) {
+		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
+		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
+	},
+	run: func(ctx context.Context, c *call, in *previewDiffInput) error {
+		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]}, func(to print.Printer, answer api.CatalogDifference) error {
+			if in.noise {
+				return diff.WriteText(to.Out, answer, in.order)
 			}
 			hidden := withoutNoise(&answer)
-			err = diff.WriteText(a.system.Out, answer, order)
+			err := diff.WriteText(to.Out, answer, in.order)
 			if err == nil && hidden > 0 {
-				_, err = fmt.Fprintf(a.system.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+				_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
 			}
 			return err
-		},
-	}
-	cmd.Flags().BoolVar(&order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&noise, "noise", false, "show what noise rules hide, too")
-	return cmd
+		})
+	},
 }
 
-func (a *app) previewNodes() *cobra.Command {
-	var state, change string
-	cmd := &cobra.Command{
-		Use: "nodes PREVIEW", Short: "List the nodes of a preview, and how each stands", Args: exactly(1),
-		Long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
+var previewNodes = verb[api.PreviewNodesRequest]{
+	use: "nodes PREVIEW", short: "List the nodes of a preview, and how each stands",
+	long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
 no catalog to compare with), unable (nothing is known to compile with) or waiting.`,
-		Example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
+	example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
+	flags: func(f flagSet, in *api.PreviewNodesRequest) {
+		f.StringVar(&in.State, "state", "", "those that stand like this")
+		f.StringVar(&in.Change, "change", "", "those with this change: its number in preview show, or its key")
+		f.cmd.MarkFlagsMutuallyExclusive("state", "change")
+	},
+	run: func(ctx context.Context, c *call, in *api.PreviewNodesRequest) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		in.Preview = c.args[0]
+		if in.Change != "" {
+			keys, err := changeKeys(ctx, client, c.args[0], []string{in.Change})
 			if err != nil {
 				return err
 			}
-			if change != "" {
-				keys, err := changeKeys(cmd.Context(), client, args[0], []string{change})
-				if err != nil {
-					return err
-				}
-				change = strings.Join(keys, ",")
-			}
-			return list(cmd.Context(), a, api.PreviewNodes, func(after string) api.PreviewNodesRequest {
-				return api.PreviewNodesRequest{Preview: args[0], State: state, Change: change, After: after, Limit: 1000}
-			}, print.Table[api.PreviewNode]{
-				Columns: []string{"node", "state", "catalog", "had", "note"},
-				Row: func(n api.PreviewNode) []string {
-					return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
-				},
-				Name:  func(n api.PreviewNode) string { return n.Name },
-				Empty: "No such nodes.",
-			})
+			in.Change = strings.Join(keys, ",")
+		}
+		return pages(api.PreviewNodes, nextPreviewNodes, previewNodeTable)(ctx, c, in)
+	},
+}
+
+func nextPreviewNodes(in *api.PreviewNodesRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
+}
+
+func previewNodeTable(*api.PreviewNodesRequest) print.Table[api.PreviewNode] {
+	return print.Table[api.PreviewNode]{
+		Columns: []string{"node", "state", "catalog", "had", "note"},
+		Row: func(n api.PreviewNode) []string {
+			return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
 		},
+		Name:  func(n api.PreviewNode) string { return n.Name },
+		Empty: "No such nodes.",
 	}
-	cmd.Flags().StringVar(&state, "state", "", "those that stand like this")
-	cmd.Flags().StringVar(&change, "change", "", "those with this change: its number in preview show, or its key")
-	cmd.MarkFlagsMutuallyExclusive("state", "change")
-	return cmd
 }
 
 func shareNote(n api.PreviewNode) string {
@@ -220,13 +212,14 @@ func shareNote(n api.PreviewNode) string {
 	}
 }
 
-func (a *app) previewList() *cobra.Command {
-	return newestList(a, newest[api.PreviewListRequest, api.Preview]{
-		op: api.PreviewList, short: "List previews, newest first", example: "  tutti preview list --environment production", states: "compiling, ready or cancelled",
-		request: func(environment, state, after string) api.PreviewListRequest {
-			return api.PreviewListRequest{Environment: environment, State: state, After: after, Limit: 1000}
-		},
-		table: print.Table[api.Preview]{
+var previewList = verb[api.PreviewListRequest]{
+	use: "list", short: "List previews, newest first", example: "  tutti preview list --environment production",
+	flags: func(f flagSet, in *api.PreviewListRequest) {
+		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVar(&in.State, "state", "", "compiling, ready or cancelled")
+	},
+	run: pages(api.PreviewList, nextPreviews, func(*api.PreviewListRequest) print.Table[api.Preview] {
+		return print.Table[api.Preview]{
 			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
 			Row: func(p api.Preview) []string {
 				return []string{
@@ -236,84 +229,77 @@ func (a *app) previewList() *cobra.Command {
 			},
 			Name:  func(p api.Preview) string { return p.ID },
 			Empty: "No previews. `tutti preview create production --ref DIR` makes one.",
-		},
-	})
+		}
+	}),
 }
 
-func (a *app) previewAck() *cobra.Command {
-	var request api.PreviewSayRequest
-	var withdraw bool
-	cmd := &cobra.Command{
-		Use: "ack PREVIEW CHANGE...|--all", Short: "Say that changes of a preview were seen and are wanted", Args: atLeastOne("which preview?"),
-		Long:    "Say that changes of a preview were seen and are wanted; --withdraw takes that back. A change is named by its number in preview show, several by 2-5, or by its key.",
-		Example: "  tutti preview ack 3 1 4-6 --text 'as in ticket 81'\n  tutti preview ack 3 --all\n  tutti preview ack 3 2 --withdraw",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if request.All == (len(args) > 1) {
-				return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
-			}
-			request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[withdraw]
-			return a.sayOnPreview(cmd, args, &request)
-		},
-	}
-	cmd.Flags().BoolVar(&request.All, "all", false, "every change")
-	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "take it back")
-	cmd.Flags().StringVar(&request.Text, "text", "", "why")
-	return cmd
+func nextPreviews(in *api.PreviewListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }
 
-func (a *app) previewComment() *cobra.Command {
-	request := api.PreviewSayRequest{Kind: "comment"}
-	cmd := &cobra.Command{
-		Use: "comment PREVIEW [CHANGE...] --text TEXT", Short: "Comment on a preview, or on changes of it", Args: atLeastOne("which preview?"),
-		Example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.sayOnPreview(cmd, args, &request)
-		},
-	}
-	cmd.Flags().StringVar(&request.Text, "text", "", "the comment")
-	_ = cmd.MarkFlagRequired("text")
-	return cmd
+type previewAckInput struct {
+	request  api.PreviewSayRequest
+	withdraw bool
+}
+
+var previewAck = verb[previewAckInput]{
+	use: "ack PREVIEW CHANGE...|--all", short: "Say that changes of a preview were seen and are wanted", args: atLeastOne("which preview?"),
+	long:    "Say that changes of a preview were seen and are wanted; --withdraw takes that back. A change is named by its number in preview show, several by 2-5, or by its key.",
+	example: "  tutti preview ack 3 1 4-6 --text 'as in ticket 81'\n  tutti preview ack 3 --all\n  tutti preview ack 3 2 --withdraw",
+	flags: func(f flagSet, in *previewAckInput) {
+		f.BoolVar(&in.request.All, "all", false, "every change")
+		f.BoolVar(&in.withdraw, "withdraw", false, "take it back")
+		f.StringVar(&in.request.Text, "text", "", "why")
+	},
+	run: func(ctx context.Context, c *call, in *previewAckInput) error {
+		if in.request.All == (len(c.args) > 1) {
+			return usageError{fault.New(fault.Invalid, "which changes? give their numbers, or --all")}
+		}
+		in.request.Kind = map[bool]string{false: "acknowledged", true: "withdrawn"}[in.withdraw]
+		return sayOnPreview(ctx, c.app, c.args, &in.request)
+	},
+}
+
+var previewComment = verb[api.PreviewSayRequest]{
+	use: "comment PREVIEW [CHANGE...] --text TEXT", short: "Comment on a preview, or on changes of it", args: atLeastOne("which preview?"),
+	example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
+	flags: func(f flagSet, in *api.PreviewSayRequest) {
+		in.Kind = "comment"
+		f.StringVar(&in.Text, "text", "", "the comment")
+		_ = f.cmd.MarkFlagRequired("text")
+	},
+	run: func(ctx context.Context, c *call, in *api.PreviewSayRequest) error {
+		return sayOnPreview(ctx, c.app, c.args, in)
+	},
 }
 
 // sayOnPreview sends what somebody says of the changes that args name behind the preview.
-func (a *app) sayOnPreview(cmd *cobra.Command, args []string, request *api.PreviewSayRequest) error {
+func sayOnPreview(ctx context.Context, a *app, args []string, request *api.PreviewSayRequest) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	request.Preview = args[0]
-	if request.Changes, err = changeKeys(cmd.Context(), client, args[0], args[1:]); err != nil {
+	if request.Changes, err = changeKeys(ctx, client, args[0], args[1:]); err != nil {
 		return err
 	}
-	said, err := api.PreviewSay.Call(cmd.Context(), client, *request)
+	said, err := api.PreviewSay.Call(ctx, client, *request)
 	if err != nil {
 		return err
 	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(said)
-	}
-	about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
-	if len(about) == 0 {
-		a.hint("Said of preview %s", args[0])
-		return nil
-	}
-	a.hint("%s: %s of preview %s", request.Kind, count(len(about), "change"), args[0])
-	return nil
+	return print.One(a.printer(), said, print.Advice(func(said api.List[api.PreviewRemark]) string {
+		about := slices.DeleteFunc(said.Items, func(r api.PreviewRemark) bool { return r.Change == "" })
+		if len(about) == 0 {
+			return "Said of preview " + args[0]
+		}
+		return fmt.Sprintf("%s: %s of preview %s", request.Kind, count(len(about), "change"), args[0])
+	}))
 }
 
-func (a *app) previewCancel() *cobra.Command {
-	return &cobra.Command{
-		Use: "cancel PREVIEW", Short: "Stop working on a preview", Args: exactly(1), Example: "  tutti preview cancel 3",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := ask(cmd.Context(), a, api.PreviewCancel, api.PreviewRequest{Preview: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(p)
-			}
-			a.hint("Preview %s is %s", p.ID, p.State)
-			return nil
-		},
-	}
+var previewCancel = verb[api.PreviewRequest]{
+	use: "cancel PREVIEW", short: "Stop working on a preview", example: "  tutti preview cancel 3",
+	into: func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
+	run: shows(api.PreviewCancel, print.Advice(func(p api.Preview) string {
+		return fmt.Sprintf("Preview %s is %s", p.ID, p.State)
+	})),
 }

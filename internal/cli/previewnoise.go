@@ -1,20 +1,18 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) previewNoise() *cobra.Command {
-	return noun("noise", "Hide changes of previews that nobody needs to look at",
-		a.noiseList(), a.noiseSet(), a.noiseRemove(), a.noiseHistory(), a.noiseSuggest())
+var previewNoise = noun{
+	use: "noise", short: "Hide changes of previews that nobody needs to look at",
+	verbs: []declared{noiseList, noiseSet, noiseRemove, noiseHistory, noiseSuggest},
 }
 
 // noiseTable shows noise rules.
@@ -65,115 +63,82 @@ func resourceText(n api.Noise) string {
 	return first(n.Type, "*") + "[" + first(n.Title, "*") + "]"
 }
 
-func (a *app) noiseList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the rules that hide changes", Args: exactly(0), Example: "  tutti preview noise list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := ask(cmd.Context(), a, api.NoiseList, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), rules.Items, noiseTable("No noise rules: previews show every change.", time.Now()))
-		},
-	}
+var noiseList = verb[api.Nothing]{
+	use: "list", short: "List the rules that hide changes", example: "  tutti preview noise list",
+	run: lists(api.NoiseList, func(*api.Nothing) print.Table[api.NoiseRule] {
+		return noiseTable("No noise rules: previews show every change.", time.Now())
+	}),
 }
 
-func (a *app) noiseSet() *cobra.Command {
-	var n api.Noise
-	cmd := &cobra.Command{
-		Use: "set RULE", Aliases: []string{"add"}, Short: "Hide changes in previews from now on, also in those that are there", Args: exactly(1),
-		Long: `Hide changes in previews. All that is said must hold for a change; in patterns, * stands for any text. A rule that is there gets a new
+var noiseSet = verb[api.Noise]{
+	use: "set RULE", short: "Hide changes in previews from now on, also in those that are there", aliases: []string{"add"},
+	long: `Hide changes in previews. All that is said must hold for a change; in patterns, * stands for any text. A rule that is there gets a new
 version. Previews say how many changes each rule hides, and show them with --noise. What does not compile is never hidden, and policies judge
 hidden changes, too.`,
-		Example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
+	example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
   tutti preview noise set lab --type Package --parameter ensure --nodes 'facts.role = "lab"' --environment production`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask(cmd.Context(), a, api.NoiseSet, api.NoiseSetRequest{Rule: args[0], Noise: n})
-			if err != nil {
-				return err
-			}
-			return a.printNoise(rule)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&n.Change, "change", "", "only changes of this kind: added, removed, changed, node or edge")
-	flags.StringVar(&n.Type, "type", "", "type of the resource, a pattern")
-	flags.StringVar(&n.Title, "title", "", "title of the resource, a pattern; a node's own name in it is <node>, its host name <host>")
-	flags.StringSliceVar(&n.Parameters, "parameter", nil, "nothing but these parameters changes, patterns; may be repeated")
-	flags.StringVar(&n.Nodes, "nodes", "", "PQL: the nodes that have the change are all among those that this condition holds for")
-	flags.StringSliceVar(&n.Environments, "environment", nil, "only previews of these environments; may be repeated")
-	flags.StringVar(&n.Why, "why", "", "the reason, for people")
-	a.completes(cmd, "nodes", completeCondition)
-	return cmd
+	flags: func(f flagSet, in *api.Noise) {
+		f.StringVar(&in.Change, "change", "", "only changes of this kind: added, removed, changed, node or edge")
+		f.StringVar(&in.Type, "type", "", "type of the resource, a pattern")
+		f.StringVar(&in.Title, "title", "", "title of the resource, a pattern; a node's own name in it is <node>, its host name <host>")
+		f.StringSliceVar(&in.Parameters, "parameter", nil, "nothing but these parameters changes, patterns; may be repeated")
+		f.StringVar(&in.Nodes, "nodes", "", "PQL: the nodes that have the change are all among those that this condition holds for")
+		f.StringSliceVar(&in.Environments, "environment", nil, "only previews of these environments; may be repeated")
+		f.StringVar(&in.Why, "why", "", "the reason, for people")
+		f.completes("nodes", completeCondition)
+	},
+	run: func(ctx context.Context, c *call, in *api.Noise) error {
+		return showAnswer(ctx, c.app, api.NoiseSet, api.NoiseSetRequest{Rule: c.args[0], Noise: *in}, printNoise)
+	},
 }
 
-func (a *app) printNoise(r api.NoiseRule) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
-	}
+func printNoise(to print.Printer, r api.NoiseRule) error {
 	if r.Removed {
-		a.hint("Noise rule %s hides nothing any more", r.Name)
+		to.Hint("Noise rule %s hides nothing any more", r.Name)
 		return nil
 	}
-	a.hint("Noise rule %s, version %d, hides: %s", r.Name, r.Version, noiseText(r.Noise))
+	to.Hint("Noise rule %s, version %d, hides: %s", r.Name, r.Version, noiseText(r.Noise))
 	return nil
 }
 
-func (a *app) noiseRemove() *cobra.Command {
-	return &cobra.Command{
-		Use: "remove RULE", Short: "Show again what a rule hides", Args: exactly(1), Example: "  tutti preview noise remove motd",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			rule, err := ask(cmd.Context(), a, api.NoiseRemove, api.NoiseRequest{Rule: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.printNoise(rule)
-		},
-	}
+var noiseRemove = verb[api.NoiseRequest]{
+	use: "remove RULE", short: "Show again what a rule hides", example: "  tutti preview noise remove motd",
+	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] }, run: shows(api.NoiseRemove, printNoise),
 }
 
-func (a *app) noiseHistory() *cobra.Command {
-	return &cobra.Command{
-		Use: "history RULE", Short: "List every version of a rule, newest first", Args: exactly(1), Example: "  tutti preview noise history motd",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := ask(cmd.Context(), a, api.NoiseHistory, api.NoiseRequest{Rule: args[0]})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), rules.Items, noiseTable("", time.Now()))
-		},
-	}
+var noiseHistory = verb[api.NoiseRequest]{
+	use: "history RULE", short: "List every version of a rule, newest first", example: "  tutti preview noise history motd",
+	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run:  lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] { return noiseTable("", time.Now()) }),
 }
 
-func (a *app) noiseSuggest() *cobra.Command {
-	var request api.NoiseSuggestRequest
-	cmd := &cobra.Command{
-		Use: "suggest ENVIRONMENT", Short: "Suggest rules for changes that people acknowledged again and again", Args: exactly(1),
-		Long: `Suggest rules for changes that people acknowledged again and again: those of the same type, title and parameters, in at least --least previews.
+var noiseSuggest = verb[api.NoiseSuggestRequest]{
+	use: "suggest ENVIRONMENT", short: "Suggest rules for changes that people acknowledged again and again",
+	long: `Suggest rules for changes that people acknowledged again and again: those of the same type, title and parameters, in at least --least previews.
 Titles that differ only in numbers count as one. Nothing is hidden before somebody sets the rule.`,
-		Example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request.Environment = args[0]
-			found, err := ask(cmd.Context(), a, api.NoiseSuggest, request)
-			if err != nil {
-				return err
-			}
-			if err := print.List(a.printer(), found.Items, print.Table[api.NoiseSuggestion]{
-				Columns: []string{"previews", "by", "rule"},
-				Row: func(s api.NoiseSuggestion) []string {
-					return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
-				},
-				Name:  func(s api.NoiseSuggestion) string { return s.Name },
-				Empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
-			}); err != nil || len(found.Items) == 0 {
-				return err
-			}
-			a.hint("Set one with: tutti preview noise set …")
-			return nil
-		},
-	}
-	cmd.Flags().IntVar(&request.Least, "least", 0, "in at least so many previews; 0: 3")
-	return cmd
+	example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
+	flags: func(f flagSet, in *api.NoiseSuggestRequest) {
+		f.IntVar(&in.Least, "least", 0, "in at least so many previews; 0: 3")
+	},
+	run: func(ctx context.Context, c *call, in *api.NoiseSuggestRequest) error {
+		in.Environment = c.args[0]
+		found, err := ask(ctx, c.app, api.NoiseSuggest, *in)
+		if err != nil {
+			return err
+		}
+		if err := print.List(c.printer(), found.Items, print.Table[api.NoiseSuggestion]{
+			Columns: []string{"previews", "by", "rule"},
+			Row: func(s api.NoiseSuggestion) []string {
+				return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
+			},
+			Name:  func(s api.NoiseSuggestion) string { return s.Name },
+			Empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",
+		}); err != nil || len(found.Items) == 0 {
+			return err
+		}
+		c.hint("Set one with: tutti preview noise set …")
+		return nil
+	},
 }
 
 // noiseCommand is what sets a suggested rule.
@@ -212,13 +177,12 @@ func hiddenText(hidden []api.HiddenChanges) string {
 	return fmt.Sprintf("%s by noise rules: %s", count(total, "change"), strings.Join(parts, ", "))
 }
 
-// writeHidden says in a line of its own how much noise rules hide, if they do.
-func (p previewPrinting) writeHidden(out io.Writer, format string, hidden []api.HiddenChanges) error {
+// hiddenLine says in a line of its own how much noise rules hide, if they do.
+func (p previewPrinting) hiddenLine(format string, hidden []api.HiddenChanges) string {
 	if len(hidden) == 0 || p.noise {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintf(out, format, hiddenText(hidden))
-	return err
+	return fmt.Sprintf(format, hiddenText(hidden))
 }
 
 // withoutNoise takes the resources away that noise rules hide from one node's differences, and counts them.

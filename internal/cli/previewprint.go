@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/diff"
@@ -24,14 +22,14 @@ type previewPrinting struct {
 	details, order, noise, markdown, junit, exitCode bool
 }
 
-func (p *previewPrinting) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
-	cmd.Flags().BoolVar(&p.order, "order", false, "show what differs in order only, too")
-	cmd.Flags().BoolVar(&p.noise, "noise", false, "show what noise rules hide, too, and count it")
-	cmd.Flags().BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
-	cmd.Flags().BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
-	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order and --noise, also if it is that only)")
-	cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
+func (p *previewPrinting) flags(f flagSet) {
+	f.BoolVar(&p.details, "details", false, "show how the first node of each change has it, texts as diffs")
+	f.BoolVar(&p.order, "order", false, "show what differs in order only, too")
+	f.BoolVar(&p.noise, "noise", false, "show what noise rules hide, too, and count it")
+	f.BoolVar(&p.markdown, "markdown", false, "print Markdown, for a merge request")
+	f.BoolVar(&p.junit, "junit", false, "print JUnit XML: a test for each node, which fails if the code does not compile for it")
+	f.BoolVar(&p.exitCode, "exit-code", false, "end with exit code 3 if something changes (with --order and --noise, also if it is that only)")
+	f.cmd.MarkFlagsMutuallyExclusive("markdown", "junit")
 }
 
 func (p *previewPrinting) check(a *app) error {
@@ -64,7 +62,7 @@ func standingText(p api.Preview) string {
 }
 
 // printPreview prints a preview as it is now. Its errors decide the exit code.
-func (a *app) printPreview(ctx context.Context, client *api.Client, id string, how previewPrinting) error {
+func printPreview(ctx context.Context, a *app, client *api.Client, id string, how previewPrinting) error {
 	report, err := wholePreview(ctx, client, id)
 	if err != nil {
 		return err
@@ -76,11 +74,11 @@ func (a *app) printPreview(ctx context.Context, client *api.Client, id string, h
 	case a.printer().AsJSON():
 		err = a.printer().JSON(report)
 	case how.markdown:
-		err = a.previewMarkdown(report, how)
+		err = previewMarkdown(a.printer(), report, how)
 	case how.junit:
-		err = a.previewJUnit(ctx, client, report, how)
+		err = previewJUnit(ctx, a, client, report, how)
 	default:
-		err = a.previewText(report, how)
+		err = previewText(a.printer(), report, how)
 	}
 	changes := report.Counts["changed"] - report.Quiet
 	if how.order {
@@ -113,15 +111,11 @@ func wholePreview(ctx context.Context, client *api.Client, id string) (whole api
 	}
 }
 
-func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
-	out := a.system.Out
-	if _, err := fmt.Fprintf(out, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview)); err != nil {
-		return err
-	}
+func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview))
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(out, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node"))
 	}
 	hidden := 0
 	changes := changesByKey(r)
@@ -133,24 +127,18 @@ func (a *app) previewText(r api.PreviewReport, how previewPrinting) error {
 		if !how.noise && allNoise(kind, changes) {
 			continue
 		}
-		if err := kind.WriteText(out, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
+		if err := kind.WriteText(&text, fmt.Sprintf("%4d", i+1), acknowledgement(kind, changes), how.details); err != nil {
 			return err
 		}
 		for _, key := range kind.Keys {
-			if err := printRemarks(a, changes[key].Remarks); err != nil {
-				return err
-			}
+			text.WriteString(remarksText(changes[key].Remarks))
 		}
 	}
 	if hidden > 0 {
-		if _, err := fmt.Fprintf(out, "      … and %s in order only (--order)\n", count(hidden, "change")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "      … and %s in order only (--order)\n", count(hidden, "change"))
 	}
-	if err := how.writeHidden(out, "      … and %s (--noise)\n", r.Hidden); err != nil {
-		return err
-	}
-	return printRemarks(a, r.Remarks)
+	text.WriteString(how.hiddenLine("      … and %s (--noise)\n", r.Hidden) + remarksText(r.Remarks))
+	return to.Text(text.String())
 }
 
 // allNoise says whether noise rules hide all variants of a kind of change.
@@ -186,39 +174,32 @@ func acknowledgement(kind diff.Kind, changes map[string]api.PreviewChange) strin
 	return "acknowledged by " + strings.Join(slices.Sorted(maps.Keys(who)), ", ")
 }
 
-func printRemarks(a *app, remarks []api.PreviewRemark) error {
+func remarksText(remarks []api.PreviewRemark) string {
+	var text strings.Builder
 	for _, r := range remarks {
-		if r.Text == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(a.system.Out, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text)); err != nil {
-			return err
+		if r.Text != "" {
+			fmt.Fprintf(&text, "      %s, %s: %s\n", r.Author, print.Ago(r.At, time.Now()), print.OneLine(r.Text))
 		}
 	}
-	return nil
+	return text.String()
 }
 
-func (a *app) previewMarkdown(r api.PreviewReport, how previewPrinting) error {
-	if _, err := fmt.Fprintf(a.system.Out, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version)); err != nil {
-		return err
-	}
+func previewMarkdown(to print.Printer, r api.PreviewReport, how previewPrinting) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version))
 	f := api.FleetDifference{
 		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
 	}
 	r.Changes = how.quieter(r.Changes)
 	f.Groups = groupsOf(r)
-	if err := diff.WriteFleetMarkdown(a.system.Out, f, how.order); err != nil {
+	if err := diff.WriteFleetMarkdown(&text, f, how.order); err != nil {
 		return err
 	}
-	if err := how.writeHidden(a.system.Out, "\nHidden: %s\n", r.Hidden); err != nil {
-		return err
-	}
+	text.WriteString(how.hiddenLine("\nHidden: %s\n", r.Hidden))
 	for _, u := range r.Unseen {
-		if _, err := fmt.Fprintf(a.system.Out, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node")); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "\nNot seen: `%s` (%s)\n", strings.ReplaceAll(print.OneLine(u.Reason), "`", "'"), count(u.Nodes, "node"))
 	}
-	return nil
+	return to.Text(text.String())
 }
 
 // The part of JUnit's format that CI servers read.
@@ -246,7 +227,7 @@ type (
 )
 
 // previewJUnit prints a test for each node.
-func (a *app) previewJUnit(ctx context.Context, client *api.Client, r api.PreviewReport, how previewPrinting) error {
+func previewJUnit(ctx context.Context, a *app, client *api.Client, r api.PreviewReport, how previewPrinting) error {
 	suite := junitSuite{Name: "preview " + r.ID + " of " + r.Environment}
 	if len(r.Hidden) > 0 && !how.noise {
 		suite.Output = "hidden: " + hiddenText(r.Hidden)

@@ -5,37 +5,31 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/diff"
 )
 
-func (a *app) previewWatch() *cobra.Command {
-	var printing previewPrinting
-	cmd := &cobra.Command{
-		Use: "watch PREVIEW", Short: "Follow a preview until it is ready, then print what it would change", Args: exactly(1),
-		Long: `Follow a preview until it is ready, then print what it would change, as preview show does. Changes are named on standard error as they
+var previewWatch = verb[previewPrinting]{
+	use: "watch PREVIEW", short: "Follow a preview until it is ready, then print what it would change",
+	long: `Follow a preview until it is ready, then print what it would change, as preview show does. Changes are named on standard error as they
 are found, the first of them before all nodes are known. Ctrl-C leaves the preview working.
 
 ` + previewExits,
-		Example: "  tutti preview watch 3",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err == nil {
-				err = printing.check(a)
-			}
-			if err == nil {
-				err = a.awaitPreview(cmd.Context(), client, args[0])
-			}
-			if err != nil {
-				return err
-			}
-			return a.printPreview(cmd.Context(), client, args[0], printing)
-		},
-	}
-	printing.flags(cmd)
-	return cmd
+	example: "  tutti preview watch 3",
+	flags:   func(f flagSet, in *previewPrinting) { in.flags(f) },
+	run: func(ctx context.Context, c *call, in *previewPrinting) error {
+		client, err := c.client()
+		if err == nil {
+			err = in.check(c.app)
+		}
+		if err == nil {
+			err = awaitPreview(ctx, c.app, client, c.args[0])
+		}
+		if err != nil {
+			return err
+		}
+		return printPreview(ctx, c.app, client, c.args[0], *in)
+	},
 }
 
 // What is said of a preview that somebody waits for.
@@ -45,7 +39,7 @@ const (
 )
 
 // awaitPreview follows a preview until it has ended, and tells how it goes.
-func (a *app) awaitPreview(ctx context.Context, client *api.Client, id string) error {
+func awaitPreview(ctx context.Context, a *app, client *api.Client, id string) error {
 	w := previewWaiter{app: a, told: time.Now(), named: map[string]bool{}}
 	err := client.FollowPreview(ctx, id, w.heard, func(err error) { a.hint("%s; the preview goes on, trying again", explain(err)) }, func() { a.hint("connected again") })
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -18,12 +18,11 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-func (a *app) queryCommand() *cobra.Command {
-	var explain bool
-	var total bool
-	cmd := a.withAccess(&cobra.Command{
-		Use: "query PQL|@FILE|-", Short: "Ask the inventory a question", Args: oneQuery,
-		Long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
+type queryCommandInput struct{ explain, total bool }
+
+var queryCommand = asking{verb[queryCommandInput]{
+	use: "query PQL|@FILE|-", short: "Ask the inventory a question", args: oneQuery,
+	long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
 argument, from a file (@FILE), or from standard input (-).
 
 A query names an entity, the columns to show (all if there are none), and which
@@ -32,31 +31,31 @@ inventory, catalogs, resources, edges, collected (what nodes collected from
 others), reports, events, environments, packages and package_inventory.
 
 -o json prints an array, as ` + "`puppet query`" + ` does; -o jsonl one row a line.`,
-		Example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
+	example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'
   tutti query 'inventory[certname]{facts.os.family = "Debian" and resources{type = "Class" and title = "Role::Web"}}'
   tutti query 'facts[value, count()]{name = "kernel" group by value}' -o csv
   tutti query @failed.pql -o json
   tutti query --explain 'nodes{certname != "a"}'`,
-		ValidArgsFunction: completeQuery,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := a.queryText(args[0])
-			if err != nil {
-				return err
-			}
-			q, err := readQuery(text)
-			if err != nil {
-				return err
-			}
-			if explain {
-				return a.explainQuery(q)
-			}
-			return a.rows(cmd.Context(), api.QueryRequest{Query: text, Total: total}, "No rows.", true)
-		},
-	})
-	cmd.Flags().BoolVar(&explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
-	cmd.Flags().BoolVar(&total, "total", false, "say how many rows there are without limit and offset")
-	return cmd
-}
+	complete: completeQuery,
+	flags: func(f flagSet, in *queryCommandInput) {
+		f.BoolVar(&in.explain, "explain", false, "show how the query is understood, in both notations, and ask nobody")
+		f.BoolVar(&in.total, "total", false, "say how many rows there are without limit and offset")
+	},
+	run: func(ctx context.Context, c *call, in *queryCommandInput) error {
+		text, err := queryText(c.app, c.args[0])
+		if err != nil {
+			return err
+		}
+		q, err := readQuery(text)
+		if err != nil {
+			return err
+		}
+		if in.explain {
+			return explainQuery(c.printer(), q)
+		}
+		return queryRows(ctx, c.app, api.QueryRequest{Query: text, Total: in.total}, "No rows.", true)
+	},
+}}
 
 // oneQuery says how to give what is missing.
 func oneQuery(cmd *cobra.Command, args []string) error {
@@ -70,7 +69,7 @@ func oneQuery(cmd *cobra.Command, args []string) error {
 }
 
 // queryText is the query that an argument stands for.
-func (a *app) queryText(argument string) (string, error) {
+func queryText(a *app, argument string) (string, error) {
 	name, isFile := strings.CutPrefix(argument, "@")
 	from := a.system.In
 	switch {
@@ -135,24 +134,28 @@ func caretIn(text string, e *pql.Error) string {
 	return e.Caret()
 }
 
-func (a *app) explainQuery(q *pql.Query) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
+func explainQuery(to print.Printer, q *pql.Query) error {
+	if to.AsJSON() {
+		return to.JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
 	}
-	return a.printer().Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
+	return to.Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
 }
 
 // completeQuery offers what may follow the query as it is written so far.
-func completeQuery(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, pqlDirective
+func completeQuery(*app) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, pqlDirective
+		}
+		return completed(toComplete, pql.Complete(toComplete)), pqlDirective
 	}
-	return completed(toComplete, pql.Complete(toComplete)), pqlDirective
 }
 
 // completeCondition does the same for a condition on nodes.
-func completeCondition(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	return completed(toComplete, pql.CompleteCondition(toComplete)), pqlDirective
+func completeCondition(*app) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return completed(toComplete, pql.CompleteCondition(toComplete)), pqlDirective
+	}
 }
 
 const pqlDirective = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -169,13 +172,13 @@ func completed(text string, suggestions []pql.Suggestion) []string {
 	return out
 }
 
-// rows asks and prints what comes. As JSON, bare is an array.
-func (a *app) rows(ctx context.Context, request api.QueryRequest, empty string, bare bool) error {
-	return a.print(ctx, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
+// queryRows asks and prints what comes. As JSON, bare is an array.
+func queryRows(ctx context.Context, a *app, request api.QueryRequest, empty string, bare bool) error {
+	return printRows(ctx, a, request, func(columns []string) print.Table[json.RawMessage] { return rowTable(columns, empty, bare) })
 }
 
-// print asks and prints what comes as a table that depends on the columns.
-func (a *app) print(ctx context.Context, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
+// printRows asks and prints what comes as a table that depends on the columns.
+func printRows(ctx context.Context, a *app, request api.QueryRequest, shape func(columns []string) print.Table[json.RawMessage]) error {
 	client, err := a.client()
 	if err != nil {
 		return err

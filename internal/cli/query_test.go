@@ -51,7 +51,7 @@ func TestAWrongQueryShowsThePlace(t *testing.T) {
 
 func TestTheShellCompletesQueries(t *testing.T) {
 	t.Parallel()
-	if got, _ := completeCondition(nil, nil, `certname = "a" and latest_report_st`); len(got) == 0 || got[0] != `certname = "a" and latest_report_status` {
+	if got, _ := completeCondition(nil)(nil, nil, `certname = "a" and latest_report_st`); len(got) == 0 || got[0] != `certname = "a" and latest_report_status` {
 		t.Errorf("a condition: %v", got)
 	}
 	for typed, want := range map[string][]string{
@@ -59,7 +59,7 @@ func TestTheShellCompletesQueries(t *testing.T) {
 		"nodes{latest_report_st": {"nodes{latest_report_status"},
 		`nodes{certname = "a" a`: {`nodes{certname = "a" and`},
 	} {
-		got, _ := completeQuery(nil, nil, typed)
+		got, _ := completeQuery(nil)(nil, nil, typed)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", typed, diff)
 		}

@@ -7,18 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) releaseCommand() *cobra.Command {
-	return a.withAccess(noun("release", "Hand the catalogs of a preview to nodes, in waves",
-		a.releaseCreate(), a.releaseList(), a.releaseShow(), a.releaseNodes(), a.releaseWatch(), a.releasePromote(), a.releasePause(), a.releaseResume(),
-		a.releaseAbort(), a.releaseApprove(), a.releaseRefresh()))
-}
+var releaseCommand = asking{noun{
+	use: "release", short: "Hand the catalogs of a preview to nodes, in waves",
+	verbs: []declared{releaseCreate, releaseList, releaseShow, releaseNodes, releaseWatch, releasePromote, releasePause, releaseResume, releaseAbort, releaseApprove, releaseRefresh},
+}}
 
 // releaseExits is what the help of commands that wait for a release says of exit codes.
 const releaseExits = `Exit codes: 0 every node has its catalog and applied it; 4 some failed, or the release was aborted or paused by failures; 5 refused: by a
@@ -31,18 +28,17 @@ type waveFlags struct {
 	soak, timeout, waitOffline time.Duration
 }
 
-func (f *waveFlags) add(a *app, cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.Waves, "wave", nil, "a wave: 1% or 10 of all nodes, @GROUP, or rest; may be given many times; none: all at once")
-	flags.StringVar(&f.budget, "max-failures", "0", "more failed nodes than this pause the release; none: no bound")
-	flags.StringVar(&f.Promote, "promote", "", "when the next wave begins: auto (at once), manual (tutti release promote) or soak (after --soak)")
-	flags.DurationVar(&f.soak, "soak", 0, "time between waves")
-	flags.BoolVar(&f.NoopFirst, "noop-first", false, "run each wave in noop mode first; nodes that fail in it are not run")
-	flags.IntVar(&f.Concurrency, "concurrency", 0, "how many runs at the same time; 0: all of a wave")
-	flags.DurationVar(&f.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
-	flags.DurationVar(&f.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
-	flags.StringVar(&f.ApproveBy, "approve-by", "", "somebody with this `ROLE`, not the author, has to approve it before it begins")
-	a.completes(cmd, "promote", cobra.FixedCompletions([]string{"auto", "manual", "soak"}, cobra.ShellCompDirectiveNoFileComp))
+func (in *waveFlags) add(f flagSet) {
+	f.StringArrayVar(&in.Waves, "wave", nil, "a wave: 1% or 10 of all nodes, @GROUP, or rest; may be given many times; none: all at once")
+	f.StringVar(&in.budget, "max-failures", "0", "more failed nodes than this pause the release; none: no bound")
+	f.StringVar(&in.Promote, "promote", "", "when the next wave begins: auto (at once), manual (tutti release promote) or soak (after --soak)")
+	f.DurationVar(&in.soak, "soak", 0, "time between waves")
+	f.BoolVar(&in.NoopFirst, "noop-first", false, "run each wave in noop mode first; nodes that fail in it are not run")
+	f.IntVar(&in.Concurrency, "concurrency", 0, "how many runs at the same time; 0: all of a wave")
+	f.DurationVar(&in.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
+	f.DurationVar(&in.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
+	f.StringVar(&in.ApproveBy, "approve-by", "", "somebody with this `ROLE`, not the author, has to approve it before it begins")
+	f.offers("promote", "auto", "manual", "soak")
 }
 
 // options is what the flags say.
@@ -62,15 +58,17 @@ func (f *waveFlags) options() (api.ReleaseOptions, error) {
 	return o, nil
 }
 
-func (a *app) releaseCreate() *cobra.Command {
-	var waves waveFlags
-	var targets targetFlags
-	var request api.ReleaseCreateRequest
-	var preview string
-	var noWait, yes bool
-	cmd := &cobra.Command{
-		Use: "create --preview PREVIEW", Short: "Release exactly the catalogs of a preview to its nodes, in waves, and watch it", Args: exactly(0),
-		Long: `Release exactly the catalogs of a preview to its nodes that change, or to those of them that flags name. Nothing is compiled: what was
+type releaseCreateInput struct {
+	waves       waveFlags
+	targets     targetFlags
+	request     api.ReleaseCreateRequest
+	preview     string
+	noWait, yes bool
+}
+
+var releaseCreate = verb[releaseCreateInput]{
+	use: "create --preview PREVIEW", short: "Release exactly the catalogs of a preview to its nodes, in waves, and watch it", args: exactly(0),
+	long: `Release exactly the catalogs of a preview to its nodes that change, or to those of them that flags name. Nothing is compiled: what was
 reviewed is what is applied. Wave by wave each node's catalog is set and Puppet is run.
 
 A node that has another catalog by now than the preview compared with, or whose facts or other inputs changed meanwhile, is superseded: it is
@@ -78,44 +76,43 @@ named with the reason and left out. With --refresh those are previewed again, fo
 (tutti catalog mode), unless they are pinned. Ctrl-C leaves the release going on.
 
 ` + releaseExits,
-		Example: `  tutti release create --preview 3
+	example: `  tutti release create --preview 3
   tutti release create --preview 3 --wave 1% --wave 10% --wave rest --max-failures 2
   tutti release create --preview 3 --wave @canary --wave rest --soak 30m --approve-by lead`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if request.Preview, err = strconv.ParseInt(preview, 10, 64); err != nil || request.Preview < 1 {
-				return usageError{fault.New(fault.Invalid, "which preview? give --preview: a number that `tutti preview list` shows")}
-			}
-			if request.ReleaseOptions, err = waves.options(); err != nil {
+	flags: func(f flagSet, in *releaseCreateInput) {
+		f.StringVar(&in.preview, "preview", "", "the preview, which is ready")
+		f.StringVar(&in.request.Description, "description", "", "what it is about, for people")
+		f.BoolVar(&in.request.Refresh, "refresh", false, "make a new preview of nodes that are superseded")
+		f.BoolVar(&in.request.DryRun, "dry-run", false, "show waves and nodes, and release nothing")
+		f.BoolVar(&in.noWait, "no-wait", false, "print the release's number and do not watch it")
+		f.BoolVarP(&in.yes, "yes", "y", false, "do not ask, however many nodes there are")
+		in.waves.add(f)
+		addTargetFlags(f, &in.targets)
+	},
+	run: func(ctx context.Context, c *call, in *releaseCreateInput) (err error) {
+		if in.request.Preview, err = strconv.ParseInt(in.preview, 10, 64); err != nil || in.request.Preview < 1 {
+			return usageError{fault.New(fault.Invalid, "which preview? give --preview: a number that `tutti preview list` shows")}
+		}
+		if in.request.ReleaseOptions, err = in.waves.options(); err != nil {
+			return err
+		}
+		if !in.targets.none() {
+			if in.request.Targets, err = readTargets(c.app, in.targets); err != nil {
 				return err
 			}
-			if !targets.none() {
-				if request.Targets, err = a.readTargets(targets); err != nil {
-					return err
-				}
-			}
-			dry := request.DryRun
-			request.DryRun = true
-			client, plan, err := planRelease(cmd.Context(), a, api.ReleaseCreate, request)
-			if err != nil {
-				return err
-			}
-			if dry {
-				return a.showPlan(plan)
-			}
-			request.DryRun = false
-			return makeRelease(cmd.Context(), a, client, api.ReleaseCreate, request, plan, noWait, yes)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&preview, "preview", "", "the preview, which is ready")
-	flags.StringVar(&request.Description, "description", "", "what it is about, for people")
-	flags.BoolVar(&request.Refresh, "refresh", false, "make a new preview of nodes that are superseded")
-	flags.BoolVar(&request.DryRun, "dry-run", false, "show waves and nodes, and release nothing")
-	flags.BoolVar(&noWait, "no-wait", false, "print the release's number and do not watch it")
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask, however many nodes there are")
-	waves.add(a, cmd)
-	a.targetFlags(cmd, &targets)
-	return cmd
+		}
+		dry := in.request.DryRun
+		in.request.DryRun = true
+		client, plan, err := planRelease(ctx, c.app, api.ReleaseCreate, in.request)
+		if err != nil {
+			return err
+		}
+		if dry {
+			return showPlan(c.printer(), plan)
+		}
+		in.request.DryRun = false
+		return makeRelease(ctx, c.app, client, api.ReleaseCreate, in.request, plan, in.noWait, in.yes)
+	},
 }
 
 // planRelease asks what a release would be.
@@ -130,18 +127,18 @@ func planRelease[Request any](
 }
 
 // showPlan prints what a release would be.
-func (a *app) showPlan(plan api.ReleaseReport) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(plan)
+func showPlan(to print.Printer, plan api.ReleaseReport) error {
+	if to.AsJSON() {
+		return to.JSON(plan)
 	}
-	return a.printPlan(plan, a.sayf)
+	return printPlan(to, plan, to.Linef)
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
 func makeRelease[Request any](
 	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
 ) error {
-	if err := a.printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
+	if err := printPlan(a.printer(), plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
 	if n := plan.Counts["waiting"]; n > 0 {
@@ -162,18 +159,13 @@ func makeRelease[Request any](
 		if a.printer().AsJSON() {
 			return a.printer().JSON(made)
 		}
-		return a.sayf("%s", made.ID)
+		return a.printer().Linef("%s", made.ID)
 	}
-	return a.watchRelease(ctx, client, made.ID)
-}
-
-func (a *app) sayf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.system.Out, format+"\n", args...)
-	return err
+	return watchRelease(ctx, a, client, made.ID)
 }
 
 // printPlan says what a release would be.
-func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
+func printPlan(to print.Printer, p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
 		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))
@@ -208,14 +200,14 @@ func (a *app) printPlan(p api.ReleaseReport, say func(format string, args ...any
 // namedAtMost is how many nodes are named that a release leaves out.
 const namedAtMost = 10
 
-func (a *app) releaseList() *cobra.Command {
-	return newestList(a, newest[api.ReleaseListRequest, api.Release]{
-		op: api.ReleaseList, short: "List releases, newest first", example: "  tutti release list --state running",
-		states: "waiting_approval, running, paused, stopping, done, done_with_failures or aborted",
-		request: func(environment, state, after string) api.ReleaseListRequest {
-			return api.ReleaseListRequest{Environment: environment, State: state, After: after, Limit: 1000}
-		},
-		table: print.Table[api.Release]{
+var releaseList = verb[api.ReleaseListRequest]{
+	use: "list", short: "List releases, newest first", example: "  tutti release list --state running",
+	flags: func(f flagSet, in *api.ReleaseListRequest) {
+		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVar(&in.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
+	},
+	run: pages(api.ReleaseList, nextReleases, func(*api.ReleaseListRequest) print.Table[api.Release] {
+		return print.Table[api.Release]{
 			Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
 			Row: func(r api.Release) []string {
 				return []string{
@@ -225,8 +217,12 @@ func (a *app) releaseList() *cobra.Command {
 			},
 			Name:  func(r api.Release) string { return r.ID },
 			Empty: "No releases. `tutti release create --preview PREVIEW` makes one.",
-		},
-	})
+		}
+	}),
+}
+
+func nextReleases(in *api.ReleaseListRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }
 
 // releaseSource is what a release's catalogs are from.
@@ -262,89 +258,68 @@ func releaseCounts(counts map[string]int) string {
 	return strings.Join(words, ", ")
 }
 
-func (a *app) releaseShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show RELEASE", Short: "Show a release, its waves, and what happened in it", Args: exactly(1), Example: "  tutti release show 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := ask(cmd.Context(), a, api.ReleaseShow, api.ReleaseShowRequest{Release: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(r)
-			}
-			return a.printReleaseReport(r)
-		},
-	}
+var releaseShow = verb[api.ReleaseShowRequest]{
+	use: "show RELEASE", short: "Show a release, its waves, and what happened in it", example: "  tutti release show 7",
+	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, print.Words(releaseText)),
 }
 
-func (a *app) printReleaseReport(r api.ReleaseReport) error {
-	if err := a.sayf("Release %s: %s", r.ID, releaseSummary(r.Release)); err != nil {
-		return err
-	}
+func releaseText(r api.ReleaseReport) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Release %s: %s\n", r.ID, releaseSummary(r.Release))
 	for _, line := range spared(r.Release) {
-		if err := a.sayf("  %s", line); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s\n", line)
 	}
 	for _, w := range r.Waves {
 		job := ""
 		if w.Job != "" {
 			job = ", job " + w.Job
 		}
-		if err := a.sayf("  wave %d (%s): %s, %s%s", w.Number, w.Size, count(w.Nodes, "node"), w.State, job); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  wave %d (%s): %s, %s%s\n", w.Number, w.Size, count(w.Nodes, "node"), w.State, job)
 	}
 	for _, n := range r.Needs {
-		text := "needs the approval of " + n.Role
+		approval := "needs"
 		if n.Met {
-			text = "has the approval of " + n.Role
+			approval = "has"
 		}
-		if err := a.sayf("  %s", text); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s the approval of %s\n", approval, n.Role)
 	}
 	for _, e := range r.Entries {
 		by := "tutti"
 		if e.By != "" {
 			by = e.By
 		}
-		if err := a.sayf("  %s  %s: %s", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "  %s  %s: %s\n", e.At.Local().Format(time.DateTime), by, print.OneLine(e.Text))
 	}
-	return nil
+	return text.String()
 }
 
-func (a *app) releaseNodes() *cobra.Command {
-	var request api.ReleaseTargetsRequest
-	cmd := &cobra.Command{
-		Use: "nodes RELEASE", Short: "List the nodes of a release, how each stands, and why", Args: exactly(1),
-		Example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request.Release = args[0]
-			return list(cmd.Context(), a, api.ReleaseTargets, func(after string) api.ReleaseTargetsRequest {
-				request.After, request.Limit = after, 1000
-				return request
-			}, print.Table[api.ReleaseTarget]{
-				Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
-				Row: func(t api.ReleaseTarget) []string {
-					wave, generation := "", ""
-					if t.Wave > 0 {
-						wave = strconv.Itoa(t.Wave)
-					}
-					if t.Generation > 0 {
-						generation = strconv.FormatInt(t.Generation, 10)
-					}
-					return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), print.OneLine(t.Reason)}
-				},
-				Name:  func(t api.ReleaseTarget) string { return t.Name },
-				Empty: "No such nodes.",
-			})
-		},
-	}
-	cmd.Flags().StringVar(&request.State, "state", "", "those that stand like this, several with commas")
-	cmd.Flags().IntVar(&request.Wave, "wave", 0, "those of this wave")
-	return cmd
+var releaseNodes = verb[api.ReleaseTargetsRequest]{
+	use: "nodes RELEASE", short: "List the nodes of a release, how each stands, and why",
+	example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
+	flags: func(f flagSet, in *api.ReleaseTargetsRequest) {
+		f.StringVar(&in.State, "state", "", "those that stand like this, several with commas")
+		f.IntVar(&in.Wave, "wave", 0, "those of this wave")
+	},
+	into: func(in *api.ReleaseTargetsRequest, args []string) { in.Release = args[0] },
+	run: pages(api.ReleaseTargets, nextTargets, func(*api.ReleaseTargetsRequest) print.Table[api.ReleaseTarget] {
+		return print.Table[api.ReleaseTarget]{
+			Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
+			Row: func(t api.ReleaseTarget) []string {
+				wave, generation := "", ""
+				if t.Wave > 0 {
+					wave = strconv.Itoa(t.Wave)
+				}
+				if t.Generation > 0 {
+					generation = strconv.FormatInt(t.Generation, 10)
+				}
+				return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), print.OneLine(t.Reason)}
+			},
+			Name:  func(t api.ReleaseTarget) string { return t.Name },
+			Empty: "No such nodes.",
+		}
+	}),
+}
+
+func nextTargets(in *api.ReleaseTargetsRequest, after string, limit int) {
+	in.After, in.Limit = after, limit
 }

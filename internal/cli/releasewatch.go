@@ -8,26 +8,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) releaseWatch() *cobra.Command {
-	return &cobra.Command{
-		Use: "watch RELEASE", Short: "Follow a release until it has ended, or waits for somebody", Args: exactly(1),
-		Long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
-		Example: "  tutti release watch 7",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			return a.watchRelease(cmd.Context(), client, args[0])
-		},
-	}
+var releaseWatch = verb[api.Nothing]{
+	use: "watch RELEASE", short: "Follow a release until it has ended, or waits for somebody",
+	long:    "Follow a release until it has ended, or is paused or waits for an approval, and print what became of its nodes. Ctrl-C leaves it going on.\n\n" + releaseExits,
+	example: "  tutti release watch 7",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		return watchRelease(ctx, c.app, client, c.args[0])
+	},
 }
 
 // releaseWatcher follows a release.
@@ -46,8 +42,8 @@ const fromNow = -1
 
 // watchRelease follows a release to its end, or to where it waits for somebody, prints how it stands, and says by its error whether
 // all went well.
-func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) error {
-	w := a.watcherOfRelease(client, id)
+func watchRelease(ctx context.Context, a *app, client *api.Client, id string) error {
+	w := watcherOfRelease(a, client, id)
 	r, err := w.followed(ctx)
 	if err != nil {
 		return err
@@ -61,7 +57,7 @@ func (a *app) watchRelease(ctx context.Context, client *api.Client, id string) e
 	return releaseVerdict(r.Release)
 }
 
-func (a *app) watcherOfRelease(client *api.Client, id string) *releaseWatcher {
+func watcherOfRelease(a *app, client *api.Client, id string) *releaseWatcher {
 	return &releaseWatcher{app: a, client: client, id: id, view: &releaseView{app: a}, final: map[string]bool{}}
 }
 
@@ -79,7 +75,7 @@ func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
 	if w.printer().AsJSON() {
 		return w.printer().JSON(r)
 	}
-	return w.sayf("Release %s: %s", r.ID, releaseSummary(r.Release))
+	return w.printer().Linef("Release %s: %s", r.ID, releaseSummary(r.Release))
 }
 
 func (w *releaseWatcher) follow(ctx context.Context) (r api.ReleaseReport, err error) {

@@ -1,55 +1,50 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) reportCommand() *cobra.Command {
-	return a.withAccess(noun("report", "See what runs did", a.reportList(), a.reportShow()))
-}
+var reportCommand = asking{noun{use: "report", short: "See what runs did", verbs: []declared{reportList, reportShow}}}
 
-func (a *app) reportList() *cobra.Command {
-	var request api.ReportListRequest
-	cmd := &cobra.Command{
-		Use: "list", Short: "List runs, newest first", Args: exactly(0),
-		Example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			reports, err := ask(cmd.Context(), a, api.ReportList, request)
-			if err != nil {
-				return err
-			}
-			now := time.Now()
-			err = print.List(a.printer(), reports.Items, print.Table[api.Report]{
-				Columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
-				Row: func(r api.Report) []string {
-					return []string{
-						short(r.ID), r.Name, r.Environment, reportStatus(r), print.Ago(r.StartedAt, now), seconds(r.Seconds),
-						fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
-					}
-				},
-				Name:  func(r api.Report) string { return r.ID },
-				Empty: "No reports.",
-			})
-			if err == nil && reports.Next != "" {
-				a.hint("There are more: --after %s", reports.Next)
-			}
+var reportList = verb[api.ReportListRequest]{
+	use: "list", short: "List runs, newest first",
+	example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
+	flags: func(f flagSet, in *api.ReportListRequest) {
+		f.StringVar(&in.Name, "node", "", "only runs of this node")
+		f.StringVar(&in.Status, "status", "", "only failed, changed or unchanged runs")
+		f.IntVar(&in.Limit, "limit", 20, "at most this many, 1 to 1000")
+		f.StringVar(&in.After, "after", "", "go on where the page before ended")
+	},
+	run: func(ctx context.Context, c *call, in *api.ReportListRequest) error {
+		reports, err := ask(ctx, c.app, api.ReportList, *in)
+		if err != nil {
 			return err
-		},
-	}
-	cmd.Flags().StringVar(&request.Name, "node", "", "only runs of this node")
-	cmd.Flags().StringVar(&request.Status, "status", "", "only failed, changed or unchanged runs")
-	cmd.Flags().IntVar(&request.Limit, "limit", 20, "at most this many, 1 to 1000")
-	cmd.Flags().StringVar(&request.After, "after", "", "go on where the page before ended")
-	return cmd
+		}
+		now := time.Now()
+		err = print.List(c.printer(), reports.Items, print.Table[api.Report]{
+			Columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
+			Row: func(r api.Report) []string {
+				return []string{
+					short(r.ID), r.Name, r.Environment, reportStatus(r), print.Ago(r.StartedAt, now), seconds(r.Seconds),
+					fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
+				}
+			},
+			Name:  func(r api.Report) string { return r.ID },
+			Empty: "No reports.",
+		})
+		if err == nil && reports.Next != "" {
+			c.hint("There are more: --after %s", reports.Next)
+		}
+		return err
+	},
 }
 
 // reportStatus is the word for what a run did.
@@ -69,30 +64,25 @@ func reportStatus(r api.Report) string {
 
 func seconds(s float64) string { return fmt.Sprintf("%.1fs", s) }
 
-func (a *app) reportShow() *cobra.Command {
-	var all bool
-	cmd := &cobra.Command{
-		Use: "show REPORT", Short: "Show one run: what changed, what failed, and the log", Args: exactly(1),
-		Long:    "Show one run. REPORT is an id from `tutti report list`, or its first digits (at least six).",
-		Example: "  tutti report show 3f9c2a\n  tutti report show 3f9c2a --all -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := ask(cmd.Context(), a, api.ReportShow, api.ReportRequest{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(report)
-			}
-			return a.printReport(report, all)
-		},
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
-	return cmd
+type reportShowInput struct{ all bool }
+
+var reportShow = verb[reportShowInput]{
+	use: "show REPORT", short: "Show one run: what changed, what failed, and the log",
+	long:    "Show one run. REPORT is an id from `tutti report list`, or its first digits (at least six).",
+	example: "  tutti report show 3f9c2a\n  tutti report show 3f9c2a --all -o json",
+	flags: func(f flagSet, in *reportShowInput) {
+		f.BoolVar(&in.all, "all", false, "also show resources that did not change, and the whole log instead of warnings and errors")
+	},
+	run: func(ctx context.Context, c *call, in *reportShowInput) error {
+		return showAnswer(ctx, c.app, api.ReportShow, api.ReportRequest{ID: c.args[0]}, func(to print.Printer, report api.Report) error {
+			return printReport(to, report, in.all)
+		})
+	},
 }
 
-func (a *app) printReport(r api.Report, all bool) error {
+func printReport(to print.Printer, r api.Report, all bool) error {
 	counts := r.Counts
-	if err := a.printer().Rows(nil, [][]string{
+	if err := to.Rows(nil, [][]string{
 		{"Report", r.ID},
 		{"Node", r.Name},
 		{"Environment", r.Environment},
@@ -106,7 +96,7 @@ func (a *app) printReport(r api.Report, all bool) error {
 		return err
 	}
 	if r.Short {
-		a.say("Kept in short: its log and resources are past report_detail_retention.")
+		to.Line("Kept in short: its log and resources are past report_detail_retention.")
 		return nil
 	}
 	var rows [][]string
@@ -116,16 +106,16 @@ func (a *app) printReport(r api.Report, all bool) error {
 		}
 	}
 	if len(rows) > 0 {
-		a.say("")
-		if err := a.printer().Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
+		to.Line("")
+		if err := to.Rows([]string{"status", "resource", "what happened", "where"}, rows); err != nil {
 			return err
 		}
 	}
-	return a.printLog(r.Logs, all)
+	return printLog(to, r.Logs, all)
 }
 
 // printLog prints warnings and errors, or every line.
-func (a *app) printLog(lines []api.ReportLog, all bool) error {
+func printLog(to print.Printer, lines []api.ReportLog, all bool) error {
 	var rows [][]string
 	for _, line := range lines {
 		if all || !slices.Contains([]string{"debug", "info", "notice"}, line.Level) {
@@ -133,16 +123,14 @@ func (a *app) printLog(lines []api.ReportLog, all bool) error {
 		}
 	}
 	if hidden := len(lines) - len(rows); hidden > 0 {
-		a.hint("%d lines of the log are not shown; --all shows them", hidden)
+		to.Hint("%d lines of the log are not shown; --all shows them", hidden)
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	a.say("")
-	return a.printer().Rows([]string{"time", "level", "message", "source"}, rows)
+	to.Line("")
+	return to.Rows([]string{"time", "level", "message", "source"}, rows)
 }
-
-func (a *app) say(line string) { _, _ = fmt.Fprintln(a.system.Out, line) }
 
 func firstMessage(r api.ReportResource) string {
 	for _, event := range r.Events {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -11,38 +12,41 @@ import (
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
-func (a *app) resourceCommand() *cobra.Command {
-	return a.withAccess(noun("resource", "See which nodes have a resource, and where it differs", a.resourceList(), a.resourceVariants()))
+var resourceCommand = asking{noun{
+	use: "resource", short: "See which nodes have a resource, and where it differs",
+	verbs: []declared{resourceList, resourceVariants},
+}}
+
+type resourceListInput struct {
+	where      string
+	parameters bool
 }
 
-func (a *app) resourceList() *cobra.Command {
-	var where string
-	var parameters bool
-	cmd := &cobra.Command{
-		Use: "list TYPE [TITLE]", Short: "List the nodes that have a resource in their newest catalog", Args: oneOrTwo("TYPE", "TITLE"),
-		Example: `  tutti resource list Service nginx
+var resourceList = verb[resourceListInput]{
+	use: "list TYPE [TITLE]", short: "List the nodes that have a resource in their newest catalog", args: oneOrTwo("TYPE", "TITLE"),
+	example: `  tutti resource list Service nginx
   tutti resource list Class Role::Web -o name
   tutti resource list File /etc/motd --parameters --where 'facts.os.family = "Debian"'`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, title := spelled(args)
-			q := &pql.Query{Entity: "resources", Where: named(kind, title)}
-			columns := []string{"certname", "title", "exported", "file", "line"}
-			if parameters {
-				columns = append(columns, "parameters")
-			}
-			for _, name := range columns {
-				q.Columns = append(q.Columns, column(name))
-			}
-			q.OrderBy = []pql.Order{{Field: column("certname")}, {Field: column("title")}}
-			if err := onNodes(q, where); err != nil {
-				return err
-			}
-			return a.ask(cmd, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
-		},
-	}
-	cmd.Flags().BoolVar(&parameters, "parameters", false, "show the parameters, too")
-	a.whereFlag(cmd, &where)
-	return cmd
+	flags: func(f flagSet, in *resourceListInput) {
+		f.BoolVar(&in.parameters, "parameters", false, "show the parameters, too")
+		addWhereFlag(f, &in.where)
+	},
+	run: func(ctx context.Context, c *call, in *resourceListInput) error {
+		kind, title := spelled(c.args)
+		q := &pql.Query{Entity: "resources", Where: named(kind, title)}
+		columns := []string{"certname", "title", "exported", "file", "line"}
+		if in.parameters {
+			columns = append(columns, "parameters")
+		}
+		for _, name := range columns {
+			q.Columns = append(q.Columns, column(name))
+		}
+		q.OrderBy = []pql.Order{{Field: column("certname")}, {Field: column("title")}}
+		if err := onNodes(q, in.where); err != nil {
+			return err
+		}
+		return askRows(ctx, c.app, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
+	},
 }
 
 // oneOrTwo takes one argument, and perhaps another.
@@ -87,38 +91,34 @@ func named(kind, title string) pql.Expr {
 	return pql.And{Terms: []pql.Expr{is("type", kind), is("title", title)}}
 }
 
-func (a *app) resourceVariants() *cobra.Command {
-	var request api.ResourceVariantsRequest
-	cmd := &cobra.Command{
-		Use: "variants TYPE [TITLE]", Short: "Say how a resource differs over the fleet: the way to find drift", Args: oneOrTwo("TYPE", "TITLE"),
-		Long: `Say with which parameters nodes have a resource, how many have each set, and which
+var resourceVariants = verb[api.ResourceVariantsRequest]{
+	use: "variants TYPE [TITLE]", short: "Say how a resource differs over the fleet: the way to find drift", args: oneOrTwo("TYPE", "TITLE"),
+	long: `Say with which parameters nodes have a resource, how many have each set, and which
 parameters differ; what most nodes have comes first. Without TITLE, every resource
 of the type is listed with the number of its variants.`,
-		Example: `  tutti resource variants Service nginx
+	example: `  tutti resource variants Service nginx
   tutti resource variants File /etc/ssh/sshd_config --where 'facts.os.family = "Debian"'
   tutti resource variants Package -o csv`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request.Type, request.Title = spelled(args)
-			if _, err := readCondition(request.Where); err != nil {
-				return err
-			}
-			found, err := ask(cmd.Context(), a, api.ResourceVariants, request)
-			if err != nil {
-				return err
-			}
-			if request.Title == "" {
-				return print.List(a.printer(), found.Items, comparisonTable())
-			}
-			if len(found.Items) == 0 {
-				return print.List(a.printer(), []api.ResourceVariant(nil), variantTable(nil))
-			}
-			one := found.Items[0]
-			a.hint("%s[%s] on %s: %s", one.Type, one.Title, count(one.Nodes, "node"), differs(one))
-			return print.List(a.printer(), one.Variants, variantTable(one.Differing))
-		},
-	}
-	a.whereFlag(cmd, &request.Where)
-	return cmd
+	flags: func(f flagSet, in *api.ResourceVariantsRequest) { addWhereFlag(f, &in.Where) },
+	run: func(ctx context.Context, c *call, in *api.ResourceVariantsRequest) error {
+		in.Type, in.Title = spelled(c.args)
+		if _, err := readCondition(in.Where); err != nil {
+			return err
+		}
+		found, err := ask(ctx, c.app, api.ResourceVariants, *in)
+		if err != nil {
+			return err
+		}
+		if in.Title == "" {
+			return print.List(c.printer(), found.Items, comparisonTable())
+		}
+		if len(found.Items) == 0 {
+			return print.List(c.printer(), []api.ResourceVariant(nil), variantTable(nil))
+		}
+		one := found.Items[0]
+		c.hint("%s[%s] on %s: %s", one.Type, one.Title, count(one.Nodes, "node"), differs(one))
+		return print.List(c.printer(), one.Variants, variantTable(one.Differing))
+	},
 }
 
 // differs sums up a comparison.

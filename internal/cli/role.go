@@ -1,20 +1,20 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-func (a *app) roleCommand() *cobra.Command {
-	return a.withAccess(noun("role", "Decide what roles allow", a.roleList(), a.roleShow(), a.roleCreate(), a.roleEdit(), a.roleDelete()))
-}
+var roleCommand = asking{noun{
+	use: "role", short: "Decide what roles allow",
+	verbs: []declared{roleList, roleShow, roleCreate, roleEdit, roleDelete},
+}}
 
 const grantHelp = `A grant is a permission, and what it is good for: PERMISSION [environments=A,B] [tasks=A,B] [nodes=CONDITION]. In names, * stands
 for any characters. CONDITION is PQL on the inventory and comes last. Without them the grant is good for everything.`
@@ -72,46 +72,29 @@ func grantText(g fleet.Grant) string {
 	return text
 }
 
-func (a *app) roleList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List roles", Args: exactly(0), Example: "  tutti role list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			roles, err := ask(cmd.Context(), a, api.RoleList, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			return print.List(a.printer(), roles.Items, print.Table[api.Role]{
-				Columns: []string{"role", "made by", "grants", "description"},
-				Row: func(r api.Role) []string {
-					maker := r.ChangedBy
-					if r.BuiltIn {
-						maker = "(built in)"
-					}
-					return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
-				},
-				Name: func(r api.Role) string { return r.Name },
-			})
-		},
-	}
+var roleList = verb[api.Nothing]{
+	use: "list", short: "List roles", example: "  tutti role list",
+	run: lists(api.RoleList, func(*api.Nothing) print.Table[api.Role] {
+		return print.Table[api.Role]{
+			Columns: []string{"role", "made by", "grants", "description"},
+			Row: func(r api.Role) []string {
+				maker := r.ChangedBy
+				if r.BuiltIn {
+					maker = "(built in)"
+				}
+				return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
+			},
+			Name: func(r api.Role) string { return r.Name },
+		}
+	}),
 }
 
-func (a *app) roleShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show ROLE", Short: "Show what a role allows", Args: exactly(1), Example: "  tutti role show operator",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.printRole(role)
-		},
-	}
+var roleShow = verb[api.RoleRequest]{
+	use: "show ROLE", short: "Show what a role allows", example: "  tutti role show operator",
+	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] }, run: shows(api.RoleShow, printRole),
 }
 
-func (a *app) printRole(r api.Role) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(r)
-	}
+func printRole(to print.Printer, r api.Role) error {
 	rows := [][]string{{"Role", r.Name}, {"Description", r.Description}}
 	if !r.BuiltIn {
 		rows = append(rows, []string{"Changed", print.AgoOf(r.ChangedAt, time.Now()) + by(r.ChangedBy)})
@@ -119,78 +102,68 @@ func (a *app) printRole(r api.Role) error {
 	for _, grant := range r.Grants {
 		rows = append(rows, []string{"May", grantText(grant)})
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
-func (a *app) roleCreate() *cobra.Command {
-	var description string
-	var texts []string
-	cmd := &cobra.Command{
-		Use: "create ROLE", Short: "Create a role", Args: exactly(1), Long: "Create a role.\n\n" + grantHelp,
-		Example: "  tutti role create web-team --grant 'code:deploy environments=web_*' --grant 'node:read nodes=facts.role = \"web\"'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			grants, err := parseGrants(texts)
-			if err != nil {
-				return err
-			}
-			role, err := ask(cmd.Context(), a, api.RoleCreate, api.RoleCreateRequest{Name: args[0], Description: description, Grants: grants})
-			if err != nil {
-				return err
-			}
-			return a.printRole(role)
-		},
-	}
-	cmd.Flags().StringVar(&description, "description", "", "what it is for")
-	cmd.Flags().StringArrayVar(&texts, "grant", nil, "what it allows; may be given many times")
-	return cmd
+type roleCreateInput struct {
+	description string
+	texts       []string
 }
 
-func (a *app) roleEdit() *cobra.Command {
-	var description string
-	var texts []string
-	cmd := &cobra.Command{
-		Use: "edit ROLE", Short: "Change what a role allows", Args: exactly(1),
-		Long:    "Change a role. If grants are given, they replace those that it has.\n\n" + grantHelp,
-		Example: "  tutti role edit web-team --grant 'code:deploy environments=web_*,test'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			role, err := ask(cmd.Context(), a, api.RoleShow, api.RoleRequest{Role: args[0]})
-			if err != nil {
-				return err
-			}
-			request := api.RoleEditRequest{Role: role.Name, Description: role.Description, Grants: role.Grants}
-			if cmd.Flags().Changed("description") {
-				request.Description = description
-			}
-			if len(texts) > 0 {
-				if request.Grants, err = parseGrants(texts); err != nil {
-					return err
-				}
-			}
-			if role, err = ask(cmd.Context(), a, api.RoleEdit, request); err != nil {
-				return err
-			}
-			return a.printRole(role)
-		},
-	}
-	cmd.Flags().StringVar(&description, "description", "", "what it is for")
-	cmd.Flags().StringArrayVar(&texts, "grant", nil, "what it allows, instead of what it did; may be given many times")
-	cmd.MarkFlagsOneRequired("description", "grant")
-	return cmd
+var roleCreate = verb[roleCreateInput]{
+	use: "create ROLE", short: "Create a role",
+	long:    "Create a role.\n\n" + grantHelp,
+	example: "  tutti role create web-team --grant 'code:deploy environments=web_*' --grant 'node:read nodes=facts.role = \"web\"'",
+	flags: func(f flagSet, in *roleCreateInput) {
+		f.StringVar(&in.description, "description", "", "what it is for")
+		f.StringArrayVar(&in.texts, "grant", nil, "what it allows; may be given many times")
+	},
+	run: func(ctx context.Context, c *call, in *roleCreateInput) error {
+		grants, err := parseGrants(in.texts)
+		if err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.RoleCreate, api.RoleCreateRequest{Name: c.args[0], Description: in.description, Grants: grants}, printRole)
+	},
 }
 
-func (a *app) roleDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete ROLE", Short: "Delete a role that nobody has", Args: exactly(1), Example: "  tutti role delete web-team",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
+type roleEditInput struct {
+	description string
+	texts       []string
+}
+
+var roleEdit = verb[roleEditInput]{
+	use: "edit ROLE", short: "Change what a role allows",
+	long:    "Change a role. If grants are given, they replace those that it has.\n\n" + grantHelp,
+	example: "  tutti role edit web-team --grant 'code:deploy environments=web_*,test'",
+	flags: func(f flagSet, in *roleEditInput) {
+		f.StringVar(&in.description, "description", "", "what it is for")
+		f.StringArrayVar(&in.texts, "grant", nil, "what it allows, instead of what it did; may be given many times")
+		f.cmd.MarkFlagsOneRequired("description", "grant")
+	},
+	run: func(ctx context.Context, c *call, in *roleEditInput) error {
+		role, err := ask(ctx, c.app, api.RoleShow, api.RoleRequest{Role: c.args[0]})
+		if err != nil {
+			return err
+		}
+		request := api.RoleEditRequest{Role: role.Name, Description: role.Description, Grants: role.Grants}
+		if c.changed("description") {
+			request.Description = in.description
+		}
+		if len(in.texts) > 0 {
+			if request.Grants, err = parseGrants(in.texts); err != nil {
 				return err
 			}
-			if _, err := api.RoleDelete.Call(cmd.Context(), client, api.RoleRequest{Role: args[0]}); err != nil {
-				return err
-			}
-			a.hint("Role %s is deleted", args[0])
-			return nil
-		},
-	}
+		}
+		if role, err = ask(ctx, c.app, api.RoleEdit, request); err != nil {
+			return err
+		}
+		return print.One(c.printer(), role, printRole)
+	},
+}
+
+var roleDelete = verb[api.RoleRequest]{
+	use: "delete ROLE", short: "Delete a role that nobody has", example: "  tutti role delete web-team",
+	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run:  does(api.RoleDelete, func(in *api.RoleRequest) string { return fmt.Sprintf("Role %s is deleted", in.Role) }),
 }

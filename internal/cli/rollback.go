@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -10,70 +11,71 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) rollbackCommand() *cobra.Command {
-	var waves waveFlags
-	var request api.RollbackRequest
-	var of string
-	var noWait, yes, order bool
-	cmd := &cobra.Command{
-		Use: "rollback --release RELEASE | NODE... [--to GENERATION]", Short: "Give nodes back the catalogs that they had before, in waves",
-		Long: `Give nodes back the catalogs that they had before: those of a release what they had before it, or nodes that are named an earlier generation
+type rollbackCommandInput struct {
+	waves              waveFlags
+	request            api.RollbackRequest
+	of                 string
+	noWait, yes, order bool
+}
+
+var rollbackCommand = asking{verb[rollbackCommandInput]{
+	use: "rollback --release RELEASE | NODE... [--to GENERATION]", short: "Give nodes back the catalogs that they had before, in waves", args: cobra.ArbitraryArgs,
+	long: `Give nodes back the catalogs that they had before: those of a release what they had before it, or nodes that are named an earlier generation
 (tutti catalog generations). Nothing is compiled, so it starts at once, in the same waves as a release.
 
 What changes is shown first. A catalog cannot undo everything: resources that are in what nodes have now and not in what they get vanish from the
 catalog, but stay on the node as they are. They are counted.
 
 ` + releaseExits,
-		Example: `  tutti rollback --release 7
+	example: `  tutti rollback --release 7
   tutti rollback --release 7 --dry-run
   tutti rollback web-1.example.test --to 41`,
-		ValidArgsFunction: a.completeNodes,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			request.Nodes = args
-			if (of == "") == (len(args) == 0) {
-				return usageError{fault.New(fault.Invalid, "name what is taken back: --release N for a whole release, or the nodes")}
+	complete: completeNodes,
+	flags: func(f flagSet, in *rollbackCommandInput) {
+		f.StringVar(&in.of, "release", "", "take back this release: nodes that have its catalogs get what they had before it")
+		f.Int64Var(&in.request.To, "to", 0, "the generation that the nodes get; without it the one before")
+		f.StringVar(&in.request.Description, "description", "", "what it is about, for people")
+		f.BoolVar(&in.request.DryRun, "dry-run", false, "show what would change, and change nothing")
+		f.BoolVar(&in.order, "order", false, "show what differs in order only, too")
+		f.BoolVar(&in.noWait, "no-wait", false, "print the release's number and do not watch it")
+		f.BoolVarP(&in.yes, "yes", "y", false, "do not ask, however many nodes there are")
+		in.waves.add(f)
+	},
+	run: func(ctx context.Context, c *call, in *rollbackCommandInput) (err error) {
+		in.request.Nodes = c.args
+		if (in.of == "") == (len(c.args) == 0) {
+			return usageError{fault.New(fault.Invalid, "name what is taken back: --release N for a whole release, or the nodes")}
+		}
+		if in.of != "" {
+			if in.request.Release, err = strconv.ParseInt(in.of, 10, 64); err != nil || in.request.Release < 1 {
+				return usageError{fault.New(fault.Invalid, "--release is a number that `tutti release list` shows, not %.40q", in.of)}
 			}
-			if of != "" {
-				if request.Release, err = strconv.ParseInt(of, 10, 64); err != nil || request.Release < 1 {
-					return usageError{fault.New(fault.Invalid, "--release is a number that `tutti release list` shows, not %.40q", of)}
-				}
-			}
-			if request.ReleaseOptions, err = waves.options(); err != nil {
-				return err
-			}
-			dry := request.DryRun
-			request.DryRun = true
-			client, plan, err := planRelease(cmd.Context(), a, api.ReleaseRollback, request)
-			if err != nil {
-				return err
-			}
-			if dry && a.printer().AsJSON() {
-				return a.printer().JSON(plan)
-			}
-			if err := a.printWayBack(plan, dry, order); err != nil {
-				return err
-			}
-			if dry {
-				return a.printPlan(plan, a.sayf)
-			}
-			request.DryRun = false
-			return makeRelease(cmd.Context(), a, client, api.ReleaseRollback, request, plan, noWait, yes)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&of, "release", "", "take back this release: nodes that have its catalogs get what they had before it")
-	flags.Int64Var(&request.To, "to", 0, "the generation that the nodes get; without it the one before")
-	flags.StringVar(&request.Description, "description", "", "what it is about, for people")
-	flags.BoolVar(&request.DryRun, "dry-run", false, "show what would change, and change nothing")
-	flags.BoolVar(&order, "order", false, "show what differs in order only, too")
-	flags.BoolVar(&noWait, "no-wait", false, "print the release's number and do not watch it")
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask, however many nodes there are")
-	waves.add(a, cmd)
-	return a.withAccess(cmd)
-}
+		}
+		if in.request.ReleaseOptions, err = in.waves.options(); err != nil {
+			return err
+		}
+		dry := in.request.DryRun
+		in.request.DryRun = true
+		client, plan, err := planRelease(ctx, c.app, api.ReleaseRollback, in.request)
+		if err != nil {
+			return err
+		}
+		if dry && c.printer().AsJSON() {
+			return c.printer().JSON(plan)
+		}
+		if err := printWayBack(c.app, plan, dry, in.order); err != nil {
+			return err
+		}
+		if dry {
+			return printPlan(c.printer(), plan, c.printer().Linef)
+		}
+		in.request.DryRun = false
+		return makeRelease(ctx, c.app, client, api.ReleaseRollback, in.request, plan, in.noWait, in.yes)
+	},
+}}
 
 // printWayBack prints what a roll back changes, and warns of what it cannot undo.
-func (a *app) printWayBack(p api.ReleaseReport, dry, order bool) error {
+func printWayBack(a *app, p api.ReleaseReport, dry, order bool) error {
 	out := a.system.Err
 	if dry {
 		out = a.system.Out

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,22 +104,18 @@ From another machine, give the address and the CA's certificate, and log in:
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
-	root.AddCommand(a.hostCommands()...)
-	root.AddCommand(a.compileCommand())
-	root.AddCommand(a.agentCommand(), a.caCommand(), a.codeCommand(), a.nodeCommand(), a.groupCommand(), a.catalogCommand(), a.previewCommand(), a.appCommand(), a.releaseCommand(), a.rollbackCommand(), a.policyCommand(),
-		a.resourceCommand(), a.factCommand(), a.reportCommand(), a.eventCommand(), a.queryCommand(),
-		a.runCommand(), a.taskCommand(), a.commandCommand(), a.scriptCommand(), a.fileCommand(), a.jobCommand(),
-		a.loginCommand(), a.logoutCommand(), a.whoamiCommand(), a.tokenCommand(), a.userCommand(), a.roleCommand(), a.auditCommand(), a.agentChildren())
+	for _, v := range slices.Concat(hostCommands, commands) {
+		root.AddCommand(v.command(a))
+	}
 	return root
 }
 
-// noun makes a command that only groups others; called bare it shows its help,
-// and an unknown verb is an error, not a silent success.
-func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noVerb, RunE: showHelp}
-	cmd.AddCommand(verbs...)
-	cmd.SuggestionsMinimumDistance = 2
-	return cmd
+// commands are what every operating system has.
+var commands = []declared{
+	compileCommand, agentCommand, caCommand, codeCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
+	rollbackCommand, policyCommand, resourceCommand, factCommand, reportCommand, eventCommand, queryCommand, runCommand, taskCommand,
+	commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
+	auditCommand, agentChildren,
 }
 
 // noVerb refuses what is none of a command's commands.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -37,11 +39,14 @@ func (p *puppetFlags) make(order api.JobOrder) api.JobPuppetRequest {
 	return request
 }
 
-func (a *app) runCommand() *cobra.Command {
-	o, p := orderFlags{}, puppetFlags{}
-	cmd := a.withAccess(&cobra.Command{
-		Use: "run [NODE|@FILE|-]...", Short: "Run Puppet on nodes, now",
-		Long: `Run Puppet on nodes, and follow the runs to their end.
+type runCommandInput struct {
+	o orderFlags
+	p puppetFlags
+}
+
+var runCommand = asking{verb[runCommandInput]{
+	use: "run [NODE|@FILE|-]...", short: "Run Puppet on nodes, now", args: cobra.ArbitraryArgs,
+	long: `Run Puppet on nodes, and follow the runs to their end.
 
 ` + targetHelp + `
 
@@ -49,26 +54,26 @@ A node that is not connected ends as offline, unless --wait-offline gives it tim
 on a node at a time: a second one waits for the first. Ctrl-C leaves the job to go on; "tutti job watch" comes back to it.
 
 ` + exitHelp,
-		Example: `  tutti run web-1.example.test web-2.example.test
+	example: `  tutti run web-1.example.test web-2.example.test
   tutti run --where 'facts.os.family = "Debian"' --noop
   tutti run --group 'Web servers' --concurrency 20 --max-failures 3
   tutti run --all --exclude db-1.example.test --tags ntp,ssh --yes
   tutti run @nodes.txt --environment canary --wait-offline 30m --no-wait`,
-		ValidArgsFunction: a.completeNodes,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.names = append(o.names, args...)
-			if p.noop && p.noNoop {
-				return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
-			}
-			return a.launch(cmd, o, newJob{
-				does: p.does(), send: ordered(api.JobPuppet, p.make),
-			})
-		},
-	})
-	a.orderFlags(cmd, &o)
-	p.add(cmd.Flags())
-	return cmd
-}
+	complete: completeNodes,
+	flags: func(f flagSet, in *runCommandInput) {
+		addOrderFlags(f, &in.o)
+		in.p.add(f.FlagSet)
+	},
+	run: func(ctx context.Context, c *call, in *runCommandInput) error {
+		in.o.names = append(in.o.names, c.args...)
+		if in.p.noop && in.p.noNoop {
+			return usageError{fault.New(fault.Invalid, "--noop and --no-noop say the opposite: give one of them")}
+		}
+		return launch(ctx, c.app, in.o, newJob{
+			does: in.p.does(), send: ordered(api.JobPuppet, in.p.make),
+		})
+	},
+}}
 
 // does is what the job does, in words.
 func (p *puppetFlags) does() string {
@@ -82,9 +87,9 @@ const exitHelp = `Exit code: 0 all succeeded, 4 some failed, 5 refused by the se
 long, 7 no right, 8 server not reachable, 130 interrupted (the job goes on).`
 
 // launch completes a job with what its flags say, and runs it.
-func (a *app) launch(cmd *cobra.Command, o orderFlags, n newJob) (err error) {
+func launch(ctx context.Context, a *app, o orderFlags, n newJob) (err error) {
 	n.app, n.flags = a, o
-	if n.order, err = a.order(o); err != nil {
+	if n.order, err = readOrder(a, o); err != nil {
 		return err
 	}
 	if n.client == nil {
@@ -92,5 +97,5 @@ func (a *app) launch(cmd *cobra.Command, o orderFlags, n newJob) (err error) {
 			return err
 		}
 	}
-	return n.run(cmd.Context())
+	return n.run(ctx)
 }

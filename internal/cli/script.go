@@ -14,36 +14,30 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) scriptCommand() *cobra.Command {
-	return a.withAccess(noun("script", "Run scripts on nodes", a.scriptRun()))
-}
+var scriptCommand = asking{noun{use: "script", short: "Run scripts on nodes", verbs: []declared{scriptRun}}}
 
-func (a *app) scriptRun() *cobra.Command {
-	o := orderFlags{}
-	cmd := &cobra.Command{
-		Use: "run FILE [ARGUMENT]...", Short: "Run a script of yours on nodes", Args: atLeastOne("which script?"),
-		Long: `Send a script to nodes and run it there with the given arguments. Flags of the script itself come after --.
+var scriptRun = verb[orderFlags]{
+	use: "run FILE [ARGUMENT]...", short: "Run a script of yours on nodes", args: atLeastOne("which script?"),
+	long: `Send a script to nodes and run it there with the given arguments. Flags of the script itself come after --.
 
 ` + targetHelp + `
 
 ` + exitHelp,
-		Example: `  tutti script run ./mend.sh --targets web-1.example.test
+	example: `  tutti script run ./mend.sh --targets web-1.example.test
   tutti script run ./rotate.rb --where 'facts.role = "log"' -- --keep 7`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			upload, err := a.localFile(args[0])
-			if err != nil {
-				return err
-			}
-			return a.launch(cmd, o, newJob{
-				does: "script " + upload.name, client: upload.client, prepare: upload.send,
-				send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {
-					return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: args[1:]}
-				}),
-			})
-		},
-	}
-	a.orderFlags(cmd, &o)
-	return cmd
+	flags: addOrderFlags,
+	run: func(ctx context.Context, c *call, in *orderFlags) error {
+		upload, err := openLocalFile(c.app, c.args[0])
+		if err != nil {
+			return err
+		}
+		return launch(ctx, c.app, *in, newJob{
+			does: "script " + upload.name, client: upload.client, prepare: upload.send,
+			send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {
+				return api.JobScriptRequest{JobOrder: order, Name: upload.name, Digest: upload.digest, Arguments: c.args[1:]}
+			}),
+		})
+	},
 }
 
 // atLeastOne wants an argument.
@@ -63,8 +57,8 @@ type localFile struct {
 	digest     string
 }
 
-// localFile reads a file's digest.
-func (a *app) localFile(path string) (*localFile, error) {
+// openLocalFile reads a file's digest.
+func openLocalFile(a *app, path string) (*localFile, error) {
 	client, err := a.client()
 	if err != nil {
 		return nil, err

@@ -1,41 +1,33 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) serverUsage() *cobra.Command {
-	return a.withAccess(&cobra.Command{
-		Use: "usage", Short: "Say what the data takes, how fast it grows, and until when the disk lasts", Args: exactly(0),
-		Long: `Say what each part of the server's data takes, how much it grows in a day, and when the
+var serverUsage = asking{verb[api.Nothing]{
+	use: "usage", short: "Say what the data takes, how fast it grows, and until when the disk lasts",
+	long: `Say what each part of the server's data takes, how much it grows in a day, and when the
 disk of the data directory will be full if it goes on like that. A day's growth is the
 mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
-		Example: "  tutti server usage\n  tutti server usage -o json",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			usage, err := ask(cmd.Context(), a, api.ServerUsage, api.Nothing{})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(usage)
-			}
+	example: "  tutti server usage\n  tutti server usage -o json",
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		return showAnswer(ctx, c.app, api.ServerUsage, api.Nothing{}, func(to print.Printer, usage api.Usage) error {
 			rows := append(usage.Areas, api.UsageArea{Area: "all", Bytes: usage.Bytes, Growth: usage.Growth})
-			err = print.List(a.printer(), rows, print.Table[api.UsageArea]{
+			err := print.List(to, rows, print.Table[api.UsageArea]{
 				Columns: []string{"what", "size", "a day"},
 				Row:     func(u api.UsageArea) []string { return []string{u.Area, print.Bytes(u.Bytes), growthText(u.Growth)} },
 				Name:    func(u api.UsageArea) string { return u.Area },
 			})
-			a.hint("%s", diskText(usage, time.Now()))
+			to.Hint("%s", diskText(usage, time.Now()))
 			return err
-		},
-	})
-}
+		})
+	},
+}}
 
 func growthText(growth *int64) string {
 	switch {

@@ -1,51 +1,53 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) taskCommand() *cobra.Command {
-	return a.withAccess(noun("task", "See and run the tasks of the deployed code", a.taskList(), a.taskShow(), a.taskRun()))
-}
+var taskCommand = asking{noun{
+	use: "task", short: "See and run the tasks of the deployed code",
+	verbs: []declared{taskList, taskShow, taskRun},
+}}
 
 const taskEnvironment = "environment whose code is looked at"
 
-func (a *app) taskList() *cobra.Command {
-	var environment string
-	var all bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List tasks", Args: exactly(0),
-		Long: `List the tasks of an environment's current version. A task that cannot be run is listed with the reason. Private tasks are
+type taskListInput struct {
+	environment string
+	all         bool
+}
+
+var taskList = verb[taskListInput]{
+	use: "list", short: "List tasks",
+	long: `List the tasks of an environment's current version. A task that cannot be run is listed with the reason. Private tasks are
 listed with --all.`,
-		Example: "  tutti task list\n  tutti task list --environment staging --all",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := ask(cmd.Context(), a, api.TaskList, api.EnvironmentRequest{Environment: environment})
-			if err != nil {
-				return err
+	example: "  tutti task list\n  tutti task list --environment staging --all",
+	flags: func(f flagSet, in *taskListInput) {
+		f.StringVarP(&in.environment, "environment", "e", "production", taskEnvironment)
+		f.BoolVar(&in.all, "all", false, "private tasks, too")
+	},
+	run: func(ctx context.Context, c *call, in *taskListInput) error {
+		list, err := ask(ctx, c.app, api.TaskList, api.EnvironmentRequest{Environment: in.environment})
+		if err != nil {
+			return err
+		}
+		var shown []api.Task
+		for _, t := range list.Items {
+			if in.all || !t.Private {
+				shown = append(shown, t)
 			}
-			var shown []api.Task
-			for _, t := range list.Items {
-				if all || !t.Private {
-					shown = append(shown, t)
-				}
-			}
-			return print.List(a.printer(), shown, print.Table[api.Task]{
-				Columns: []string{"task", "description"},
-				Row:     func(t api.Task) []string { return []string{t.Name, taskSummary(t)} },
-				Name:    func(t api.Task) string { return t.Name },
-				Empty:   "No tasks in " + environment + ". A task is an executable in the tasks directory of a module.",
-			})
-		},
-	}
-	cmd.Flags().StringVarP(&environment, "environment", "e", "production", taskEnvironment)
-	cmd.Flags().BoolVar(&all, "all", false, "private tasks, too")
-	return cmd
+		}
+		return print.List(c.printer(), shown, print.Table[api.Task]{
+			Columns: []string{"task", "description"},
+			Row:     func(t api.Task) []string { return []string{t.Name, taskSummary(t)} },
+			Name:    func(t api.Task) string { return t.Name },
+			Empty:   "No tasks in " + in.environment + ". A task is an executable in the tasks directory of a module.",
+		})
+	},
 }
 
 func taskSummary(t api.Task) string {
@@ -55,27 +57,16 @@ func taskSummary(t api.Task) string {
 	return t.Description
 }
 
-func (a *app) taskShow() *cobra.Command {
-	var environment string
-	cmd := &cobra.Command{
-		Use: "show TASK", Short: "Show what a task does and which parameters it takes", Args: exactly(1), ValidArgsFunction: a.completeTask,
-		Example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.printer().AsJSON() {
-				return a.printer().JSON(t)
-			}
-			return a.printTask(t)
-		},
-	}
-	cmd.Flags().StringVarP(&environment, "environment", "e", "production", taskEnvironment)
-	return cmd
+var taskShow = verb[api.TaskRequest]{
+	use: "show TASK", short: "Show what a task does and which parameters it takes",
+	example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json", complete: completeTask,
+	flags: func(f flagSet, in *api.TaskRequest) {
+		f.StringVarP(&in.Environment, "environment", "e", "production", taskEnvironment)
+	},
+	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] }, run: shows(api.TaskShow, printTask),
 }
 
-func (a *app) printTask(t api.Task) error {
+func printTask(to print.Printer, t api.Task) error {
 	noop := "no"
 	if t.SupportsNoop {
 		noop = "yes"
@@ -94,17 +85,17 @@ func (a *app) printTask(t api.Task) error {
 	} else if len(t.Parameters) == 0 {
 		facts = append(facts, []string{"Parameters", "none"})
 	}
-	if err := a.printer().Rows(nil, facts); err != nil || len(t.Parameters) == 0 {
+	if err := to.Rows(nil, facts); err != nil || len(t.Parameters) == 0 {
 		return err
 	}
-	if _, err := fmt.Fprintln(a.system.Out); err != nil {
+	if _, err := fmt.Fprintln(to.Out); err != nil {
 		return err
 	}
 	rows := make([][]string, len(t.Parameters))
 	for i, p := range t.Parameters {
 		rows[i] = []string{p.Name, p.Type, parameterNeed(p), p.Description}
 	}
-	return a.printer().Rows([]string{"parameter", "type", "need", "description"}, rows)
+	return to.Rows([]string{"parameter", "type", "need", "description"}, rows)
 }
 
 // label is the heading of the first of several rows.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -31,11 +29,10 @@ parameter as something that no text is: then it is JSON, such as 7, true or ["a"
 Parameters that the task declares sensitive are refused on the command line, where others can see them: give
 them in a file, on standard input, from the environment (--env) or at a prompt (--ask).`
 
-func (p *paramFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringArrayVarP(&p.params, "params", "p", nil, "parameters: NAME=VALUE, an object of JSON, @FILE or - (standard input); may be given many times")
-	flags.StringArrayVar(&p.env, "env", nil, "take a parameter from the environment: NAME=VARIABLE, or NAME for PT_NAME")
-	flags.StringArrayVar(&p.ask, "ask", nil, "ask for the parameter NAME at the terminal, without showing it")
+func (p *paramFlags) add(f flagSet) {
+	f.StringArrayVarP(&p.params, "params", "p", nil, "parameters: NAME=VALUE, an object of JSON, @FILE or - (standard input); may be given many times")
+	f.StringArrayVar(&p.env, "env", nil, "take a parameter from the environment: NAME=VARIABLE, or NAME for PT_NAME")
+	f.StringArrayVar(&p.ask, "ask", nil, "ask for the parameter NAME at the terminal, without showing it")
 }
 
 // taskParams is what was given: texts as typed, and objects of JSON.
@@ -46,10 +43,10 @@ type taskParams struct {
 }
 
 // readParams reads all that was given for task t.
-func (a *app) readParams(words []string, p paramFlags, t api.Task) (g taskParams, err error) {
+func readParams(a *app, words []string, p paramFlags, t api.Task) (g taskParams, err error) {
 	g = taskParams{texts: map[string]string{}, values: map[string]json.RawMessage{}, shown: map[string]bool{}}
 	for _, word := range slices.Concat(words, p.params) {
-		if err := a.readParam(g, word); err != nil {
+		if err := readParam(a, g, word); err != nil {
 			return g, err
 		}
 	}
@@ -85,7 +82,7 @@ func (a *app) readParams(words []string, p paramFlags, t api.Task) (g taskParams
 }
 
 // readParam reads one word of the command line.
-func (a *app) readParam(g taskParams, word string) error {
+func readParam(a *app, g taskParams, word string) error {
 	file, isFile := strings.CutPrefix(word, "@")
 	name, value, isPair := strings.Cut(word, "=")
 	switch {

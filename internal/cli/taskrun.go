@@ -11,13 +11,16 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) taskRun() *cobra.Command {
-	o, p := orderFlags{}, paramFlags{}
-	var environment string
-	var noop bool
-	cmd := &cobra.Command{
-		Use: "run TASK [NAME=VALUE]...", Short: "Run a task on nodes", Args: atLeastOne("which task?"),
-		Long: `Run a task of the deployed code on nodes. "tutti task show TASK" lists its parameters; they are checked before
+type taskRunInput struct {
+	o           orderFlags
+	p           paramFlags
+	environment string
+	noop        bool
+}
+
+var taskRun = verb[taskRunInput]{
+	use: "run TASK [NAME=VALUE]...", short: "Run a task on nodes", args: atLeastOne("which task?"),
+	long: `Run a task of the deployed code on nodes. "tutti task show TASK" lists its parameters; they are checked before
 anything is sent.
 
 ` + paramHelp + `
@@ -25,41 +28,41 @@ anything is sent.
 ` + targetHelp + `
 
 ` + exitHelp,
-		Example: `  tutti task run package name=openssl action=status --targets web-1.example.test
+	example: `  tutti task run package name=openssl action=status --targets web-1.example.test
   tutti task run service --params @restart.json --group 'Web servers' --concurrency 10
   tutti task run db::passwd user=app --ask password --targets db-1.example.test
   echo '{"user": "app", "password": "s"}' | tutti task run db::passwd --params - --all`,
-		ValidArgsFunction: a.completeTaskRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if stdinTwice(o, p) {
-				return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the parameters, not both: put one of them into a file")}
-			}
-			t, err := ask(cmd.Context(), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
-			if err != nil {
-				return wrongTask(err)
-			}
-			given, err := a.readParams(args[1:], p, t)
-			if err != nil {
-				return err
-			}
-			request := api.JobTaskRequest{Environment: environment, Task: t.Name, Texts: given.texts, Noop: noop}
-			if request.Params, err = given.json(); err != nil {
-				return err
-			}
-			return a.launch(cmd, o, newJob{
-				does: "task " + t.Name,
-				send: ordered(api.JobTask, func(order api.JobOrder) api.JobTaskRequest {
-					request.JobOrder = order
-					return request
-				}),
-			})
-		},
-	}
-	a.orderFlags(cmd, &o)
-	p.add(cmd)
-	cmd.Flags().StringVarP(&environment, "environment", "e", "production", "environment whose code has the task")
-	cmd.Flags().BoolVar(&noop, "noop", false, "let the task change nothing; not every task can")
-	return cmd
+	complete: completeTaskRun,
+	flags: func(f flagSet, in *taskRunInput) {
+		addOrderFlags(f, &in.o)
+		in.p.add(f)
+		f.StringVarP(&in.environment, "environment", "e", "production", "environment whose code has the task")
+		f.BoolVar(&in.noop, "noop", false, "let the task change nothing; not every task can")
+	},
+	run: func(ctx context.Context, c *call, in *taskRunInput) error {
+		if stdinTwice(in.o, in.p) {
+			return usageError{fault.New(fault.Invalid, "standard input can be the nodes or the parameters, not both: put one of them into a file")}
+		}
+		t, err := ask(ctx, c.app, api.TaskShow, api.TaskRequest{Environment: in.environment, Task: c.args[0]})
+		if err != nil {
+			return wrongTask(err)
+		}
+		given, err := readParams(c.app, c.args[1:], in.p, t)
+		if err != nil {
+			return err
+		}
+		request := api.JobTaskRequest{Environment: in.environment, Task: t.Name, Texts: given.texts, Noop: in.noop}
+		if request.Params, err = given.json(); err != nil {
+			return err
+		}
+		return launch(ctx, c.app, in.o, newJob{
+			does: "task " + t.Name,
+			send: ordered(api.JobTask, func(order api.JobOrder) api.JobTaskRequest {
+				request.JobOrder = order
+				return request
+			}),
+		})
+	},
 }
 
 // wrongTask says of a task or environment that is not there that it was misspelt.
@@ -82,23 +85,25 @@ func stdinTwice(o orderFlags, p paramFlags) bool {
 }
 
 // completeTaskRun completes the task, then the names of its parameters.
-func (a *app) completeTaskRun(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	environment, _ := cmd.Flags().GetString("environment")
-	if len(args) == 0 {
-		return a.completeTask(cmd, args, begun)
-	}
-	t, err := ask(completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, p := range t.Parameters {
-		given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
-		if strings.HasPrefix(p.Name, begun) && !given && !p.Sensitive {
-			names = append(names, p.Name+"=\t"+p.Type)
+func completeTaskRun(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		environment, _ := cmd.Flags().GetString("environment")
+		if len(args) == 0 {
+			return completeTask(a)(cmd, args, begun)
 		}
+		t, err := ask(completing(cmd), a, api.TaskShow, api.TaskRequest{Environment: environment, Task: args[0]})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, p := range t.Parameters {
+			given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, p.Name+"=") })
+			if strings.HasPrefix(p.Name, begun) && !given && !p.Sensitive {
+				names = append(names, p.Name+"=\t"+p.Type)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // completing is the context of a completion, which cobra may not have set.

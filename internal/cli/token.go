@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,68 +12,71 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-func (a *app) tokenCommand() *cobra.Command {
-	commands := append([]*cobra.Command{a.tokenCreate(), a.tokenList(), a.tokenRevoke()}, a.localTokens()...)
-	return a.withAccess(noun("token", "Make, see and revoke tokens", commands...))
+var tokenCommand = asking{noun{
+	use: "token", short: "Make, see and revoke tokens",
+	verbs: append([]declared{tokenCreate, tokenList, tokenRevoke}, localTokens...),
+}}
+
+type tokenCreateInput struct {
+	lifetime time.Duration
+	roles    []string
 }
 
-func (a *app) tokenCreate() *cobra.Command {
-	var lifetime time.Duration
-	var roles []string
-	cmd := &cobra.Command{
-		Use: "create LABEL", Short: "Make a token for yourself, for a program to show", Args: exactly(1),
-		Long: `Make a token that acts as you. It is printed this once. --role narrows it: give a program only what it needs. A token never
+var tokenCreate = verb[tokenCreateInput]{
+	use: "create LABEL", short: "Make a token for yourself, for a program to show",
+	long: `Make a token that acts as you. It is printed this once. --role narrows it: give a program only what it needs. A token never
 may more than you at the moment that it is used.`,
-		Example: "  tutti token create ci --role deployer --lifetime 2160h\n  tutti token create backup --role viewer -q > token",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			seconds, err := secondsOf(cmd, lifetime)
-			if err != nil {
-				return err
-			}
-			issued, err := ask(cmd.Context(), a, api.TokenCreate, api.TokenCreateRequest{Label: args[0], Seconds: seconds, Roles: roles})
-			if err != nil {
-				return err
-			}
-			return a.printToken(issued)
-		},
-	}
-	cmd.Flags().DurationVar(&lifetime, "lifetime", 0, "how long it is good; as the server says if not given")
-	cmd.Flags().StringSliceVar(&roles, "role", nil, "narrow it to this role; may be given many times")
-	return cmd
+	example: "  tutti token create ci --role deployer --lifetime 2160h\n  tutti token create backup --role viewer -q > token",
+	flags: func(f flagSet, in *tokenCreateInput) {
+		f.DurationVar(&in.lifetime, "lifetime", 0, "how long it is good; as the server says if not given")
+		f.StringSliceVar(&in.roles, "role", nil, "narrow it to this role; may be given many times")
+	},
+	run: func(ctx context.Context, c *call, in *tokenCreateInput) error {
+		seconds, err := secondsOf(c.cmd, in.lifetime)
+		if err != nil {
+			return err
+		}
+		return showAnswer(ctx, c.app, api.TokenCreate, api.TokenCreateRequest{Label: c.args[0], Seconds: seconds, Roles: in.roles}, printToken)
+	},
 }
 
-func (a *app) tokenList() *cobra.Command {
-	var user string
-	var all bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List tokens, yours or somebody's", Args: exactly(0),
-		Example: "  tutti token list\n  tutti token list --user ann\n  tutti token list --all",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			owner := first(user, api.Me)
-			if all {
-				owner = api.AllUsers
+type tokenListInput struct {
+	api.TokenListRequest
+	all bool
+}
+
+var tokenList = verb[tokenListInput]{
+	use: "list", short: "List tokens, yours or somebody's",
+	example: "  tutti token list\n  tutti token list --user ann\n  tutti token list --all",
+	flags: func(f flagSet, in *tokenListInput) {
+		f.StringVar(&in.User, "user", "", "of this user, instead of yourself")
+		f.BoolVar(&in.all, "all", false, "of everybody")
+		f.cmd.MarkFlagsMutuallyExclusive("user", "all")
+	},
+	run: func(ctx context.Context, c *call, in *tokenListInput) error {
+		in.User = first(in.User, api.Me)
+		if in.all {
+			in.User = api.AllUsers
+		}
+		return pages(api.TokenList, nextTokens, tokenTable)(ctx, c, &in.TokenListRequest)
+	},
+}
+
+func nextTokens(in *api.TokenListRequest, after string, limit int) { in.After, in.Limit = after, limit }
+
+func tokenTable(*api.TokenListRequest) print.Table[api.AccessToken] {
+	now := time.Now()
+	return print.Table[api.AccessToken]{
+		Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
+		Row: func(t api.AccessToken) []string {
+			return []string{
+				t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
+				print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
 			}
-			now := time.Now()
-			next := func(after string) api.TokenListRequest {
-				return api.TokenListRequest{User: owner, After: after, Limit: 1000}
-			}
-			return list(cmd.Context(), a, api.TokenList, next, print.Table[api.AccessToken]{
-				Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
-				Row: func(t api.AccessToken) []string {
-					return []string{
-						t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
-						print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
-					}
-				},
-				Name:  func(t api.AccessToken) string { return t.ID },
-				Empty: "No tokens.",
-			})
 		},
+		Name:  func(t api.AccessToken) string { return t.ID },
+		Empty: "No tokens.",
 	}
-	cmd.Flags().StringVar(&user, "user", "", "of this user, instead of yourself")
-	cmd.Flags().BoolVar(&all, "all", false, "of everybody")
-	cmd.MarkFlagsMutuallyExclusive("user", "all")
-	return cmd
 }
 
 // expiry says when a token ends, or that it has.
@@ -83,39 +87,41 @@ func expiry(t *time.Time, now time.Time) string {
 	return stampOf(t)
 }
 
-func (a *app) tokenRevoke() *cobra.Command {
-	var user string
-	var all bool
-	cmd := &cobra.Command{
-		Use: "revoke [TOKEN...]", Short: "Revoke tokens, by id or label", Args: cobra.ArbitraryArgs,
-		Example: "  tutti token revoke ci\n  tutti token revoke --user ann 5be7c1a94d0e\n  tutti token revoke --user ann --all",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if all == (len(args) > 0) {
-				return usageError{fmt.Errorf("name tokens, or give --all; usage: %s", cmd.UseLine())}
-			}
-			client, err := a.client()
+type tokenRevokeInput struct {
+	user string
+	all  bool
+}
+
+var tokenRevoke = verb[tokenRevokeInput]{
+	use: "revoke [TOKEN...]", short: "Revoke tokens, by id or label", args: cobra.ArbitraryArgs,
+	example: "  tutti token revoke ci\n  tutti token revoke --user ann 5be7c1a94d0e\n  tutti token revoke --user ann --all",
+	flags: func(f flagSet, in *tokenRevokeInput) {
+		f.StringVar(&in.user, "user", "", "of this user, instead of yourself")
+		f.BoolVar(&in.all, "all", false, "all of them, but for the one that asks")
+	},
+	run: func(ctx context.Context, c *call, in *tokenRevokeInput) error {
+		if in.all == (len(c.args) > 0) {
+			return usageError{fmt.Errorf("name tokens, or give --all; usage: %s", c.cmd.UseLine())}
+		}
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		owner := first(in.user, api.Me)
+		if in.all {
+			revoked, err := api.TokenRevokeAll.Call(ctx, client, api.UserRequest{User: owner})
 			if err != nil {
 				return err
 			}
-			owner := first(user, api.Me)
-			if all {
-				revoked, err := api.TokenRevokeAll.Call(cmd.Context(), client, api.UserRequest{User: owner})
-				if err != nil {
-					return err
-				}
-				a.say(fmt.Sprintf("%d revoked", revoked.Revoked))
-				return nil
-			}
-			for _, token := range args {
-				if _, err := api.TokenRevoke.Call(cmd.Context(), client, api.TokenRevokeRequest{User: owner, Token: token}); err != nil {
-					return err
-				}
-				a.say(token + " revoked")
-			}
+			c.printer().Line(fmt.Sprintf("%d revoked", revoked.Revoked))
 			return nil
-		},
-	}
-	cmd.Flags().StringVar(&user, "user", "", "of this user, instead of yourself")
-	cmd.Flags().BoolVar(&all, "all", false, "all of them, but for the one that asks")
-	return cmd
+		}
+		for _, token := range c.args {
+			if _, err := api.TokenRevoke.Call(ctx, client, api.TokenRevokeRequest{User: owner, Token: token}); err != nil {
+				return err
+			}
+			c.printer().Line(token + " revoked")
+		}
+		return nil
+	},
 }

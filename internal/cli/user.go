@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,45 +14,33 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-func (a *app) userCommand() *cobra.Command {
-	return a.withAccess(noun("user", "Decide who may log in, and which roles they have",
-		a.userList(), a.userShow(), a.userCreate(), a.userEdit(), a.userDelete(), a.userPassword()))
+var userCommand = asking{noun{
+	use: "user", short: "Decide who may log in, and which roles they have",
+	verbs: []declared{userList, userShow, userCreate, userEdit, userDelete, userPassword},
+}}
+
+var userList = verb[api.PageRequest]{
+	use: "list", short: "List users with their roles", example: "  tutti user list",
+	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
+		now := time.Now()
+		return print.Table[api.User]{
+			Columns: []string{"user", "kind", "state", "roles", "last login"},
+			Row: func(u api.User) []string {
+				return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
+			},
+			Name: func(u api.User) string { return u.Name },
+		}
+	}),
 }
 
-func (a *app) userList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List users with their roles", Args: exactly(0), Example: "  tutti user list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := time.Now()
-			next := func(after string) api.PageRequest { return api.PageRequest{After: after, Limit: 1000} }
-			return list(cmd.Context(), a, api.UserList, next, print.Table[api.User]{
-				Columns: []string{"user", "kind", "state", "roles", "last login"},
-				Row: func(u api.User) []string {
-					return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
-				},
-				Name: func(u api.User) string { return u.Name },
-			})
-		},
-	}
+func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }
+
+var userShow = verb[api.UserRequest]{
+	use: "show NAME", short: "Show one user", example: "  tutti user show ann",
+	into: func(in *api.UserRequest, args []string) { in.User = args[0] }, run: shows(api.UserShow, printUser),
 }
 
-func (a *app) userShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME", Short: "Show one user", Args: exactly(1), Example: "  tutti user show ann",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			user, err := ask(cmd.Context(), a, api.UserShow, api.UserRequest{User: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.printUser(user)
-		},
-	}
-}
-
-func (a *app) printUser(u api.User) error {
-	if a.printer().AsJSON() {
-		return a.printer().JSON(u)
-	}
+func printUser(to print.Printer, u api.User) error {
 	now := time.Now()
 	rows := [][]string{
 		{"User", u.Name},
@@ -65,84 +54,78 @@ func (a *app) printUser(u api.User) error {
 	if u.LockedUntil != nil {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
-	return a.printer().Rows(nil, rows)
+	return to.Rows(nil, rows)
 }
 
-func (a *app) userCreate() *cobra.Command {
-	var roles []string
-	var node, stdin, without bool
-	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Create a user, or give roles to a node's certificate", Args: exactly(1),
-		Long: `Create a user who can log in. The password is asked for at the terminal, or read from standard input. With --node, NAME is a
+type userCreateInput struct {
+	roles                []string
+	node, stdin, without bool
+}
+
+var userCreate = verb[userCreateInput]{
+	use: "create NAME", short: "Create a user, or give roles to a node's certificate",
+	long: `Create a user who can log in. The password is asked for at the terminal, or read from standard input. With --node, NAME is a
 certname: who shows that node's certificate has the roles, and there is no password.`,
-		Example: "  tutti user create ann --role operator\n  tutti user create ann --role viewer --password-stdin < password\n" +
-			"  tutti user create ci.example.test --node --role deployer",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request := api.UserCreateRequest{Name: args[0], Roles: roles}
-			switch {
-			case node:
-				request.Kind = "node"
-			case !without:
-				secrets, err := a.freshPassword(stdin, args[0])
-				if err != nil {
-					return err
-				}
-				request.Password = secrets[0]
-			}
-			user, err := ask(cmd.Context(), a, api.UserCreate, request)
+	example: "  tutti user create ann --role operator\n  tutti user create ann --role viewer --password-stdin < password\n" +
+		"  tutti user create ci.example.test --node --role deployer",
+	flags: func(f flagSet, in *userCreateInput) {
+		f.StringSliceVar(&in.roles, "role", nil, "a role of the user; may be given many times")
+		f.BoolVar(&in.node, "node", false, "NAME is a certname, and the user shows its certificate")
+		f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
+		f.BoolVar(&in.without, "no-password", false, "nobody can log in until a password is set")
+		f.cmd.MarkFlagsMutuallyExclusive("node", "password-stdin", "no-password")
+	},
+	run: func(ctx context.Context, c *call, in *userCreateInput) error {
+		request := api.UserCreateRequest{Name: c.args[0], Roles: in.roles}
+		switch {
+		case in.node:
+			request.Kind = "node"
+		case !in.without:
+			secrets, err := c.freshPassword(in.stdin, c.args[0])
 			if err != nil {
 				return err
 			}
-			return a.printUser(user)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&roles, "role", nil, "a role of the user; may be given many times")
-	flags.BoolVar(&node, "node", false, "NAME is a certname, and the user shows its certificate")
-	flags.BoolVar(&stdin, "password-stdin", false, "read the password from standard input, one line")
-	flags.BoolVar(&without, "no-password", false, "nobody can log in until a password is set")
-	cmd.MarkFlagsMutuallyExclusive("node", "password-stdin", "no-password")
-	return cmd
+			request.Password = secrets[0]
+		}
+		return showAnswer(ctx, c.app, api.UserCreate, request, printUser)
+	},
 }
 
-func (a *app) userEdit() *cobra.Command {
-	var add, remove []string
-	var disable, enable, unlock bool
-	cmd := &cobra.Command{
-		Use: "edit NAME", Short: "Change a user's roles, disable, enable or unlock it", Args: exactly(1),
-		Example: "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			request := api.UserEditRequest{User: args[0], Unlock: unlock}
-			if disable || enable {
-				request.Disabled = &disable
-			}
-			if len(add)+len(remove) > 0 {
-				roles, err := a.changedRoles(cmd.Context(), args[0], add, remove)
-				if err != nil {
-					return err
-				}
-				request.Roles = &roles
-			}
-			user, err := ask(cmd.Context(), a, api.UserEdit, request)
+type userEditInput struct {
+	add, remove             []string
+	disable, enable, unlock bool
+}
+
+var userEdit = verb[userEditInput]{
+	use: "edit NAME", short: "Change a user's roles, disable, enable or unlock it",
+	example: "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
+	flags: func(f flagSet, in *userEditInput) {
+		f.StringSliceVar(&in.add, "add-role", nil, "a role to give; may be given many times")
+		f.StringSliceVar(&in.remove, "remove-role", nil, "a role to take away; may be given many times")
+		f.BoolVar(&in.disable, "disable", false, "refuse the user's logins and tokens")
+		f.BoolVar(&in.enable, "enable", false, "accept them again")
+		f.BoolVar(&in.unlock, "unlock", false, "forget failed logins")
+		f.cmd.MarkFlagsMutuallyExclusive("disable", "enable")
+		f.cmd.MarkFlagsOneRequired("add-role", "remove-role", "disable", "enable", "unlock")
+	},
+	run: func(ctx context.Context, c *call, in *userEditInput) error {
+		request := api.UserEditRequest{User: c.args[0], Unlock: in.unlock}
+		if in.disable || in.enable {
+			request.Disabled = &in.disable
+		}
+		if len(in.add)+len(in.remove) > 0 {
+			roles, err := changedRoles(ctx, c.app, c.args[0], in.add, in.remove)
 			if err != nil {
 				return err
 			}
-			return a.printUser(user)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&add, "add-role", nil, "a role to give; may be given many times")
-	flags.StringSliceVar(&remove, "remove-role", nil, "a role to take away; may be given many times")
-	flags.BoolVar(&disable, "disable", false, "refuse the user's logins and tokens")
-	flags.BoolVar(&enable, "enable", false, "accept them again")
-	flags.BoolVar(&unlock, "unlock", false, "forget failed logins")
-	cmd.MarkFlagsMutuallyExclusive("disable", "enable")
-	cmd.MarkFlagsOneRequired("add-role", "remove-role", "disable", "enable", "unlock")
-	return cmd
+			request.Roles = &roles
+		}
+		return showAnswer(ctx, c.app, api.UserEdit, request, printUser)
+	},
 }
 
 // changedRoles is what the user's roles will be.
-func (a *app) changedRoles(ctx context.Context, name string, add, remove []string) ([]string, error) {
+func changedRoles(ctx context.Context, a *app, name string, add, remove []string) ([]string, error) {
 	user, err := ask(ctx, a, api.UserShow, api.UserRequest{User: name})
 	if err != nil {
 		return nil, err
@@ -156,54 +139,43 @@ func (a *app) changedRoles(ctx context.Context, name string, add, remove []strin
 	return append(roles, add...), nil
 }
 
-func (a *app) userDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete NAME", Short: "Delete a user and its tokens", Args: exactly(1), Example: "  tutti user delete ann",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := api.UserDelete.Call(cmd.Context(), client, api.UserRequest{User: args[0]}); err != nil {
-				return err
-			}
-			a.hint("User %s is deleted", args[0])
-			return nil
-		},
-	}
+var userDelete = verb[api.UserRequest]{
+	use: "delete NAME", short: "Delete a user and its tokens", example: "  tutti user delete ann",
+	into: func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run:  does(api.UserDelete, func(in *api.UserRequest) string { return fmt.Sprintf("User %s is deleted", in.User) }),
 }
 
-func (a *app) userPassword() *cobra.Command {
-	var stdin bool
-	cmd := &cobra.Command{
-		Use: "password [NAME]", Short: "Change your password, or set somebody's", Args: cobra.MaximumNArgs(1),
-		Long: `Without NAME, change your own password; the old one is asked for. With NAME, set that user's password by right. The user's
+type userPasswordInput struct{ stdin bool }
+
+var userPassword = verb[userPasswordInput]{
+	use: "password [NAME]", short: "Change your password, or set somebody's", args: cobra.MaximumNArgs(1),
+	long: `Without NAME, change your own password; the old one is asked for. With NAME, set that user's password by right. The user's
 logins end, except for the one that asks; tokens with a label stay.`,
-		Example: "  tutti user password\n  tutti user password ann",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			request := api.PasswordRequest{User: api.Me}
-			var secrets []string
-			if len(args) == 1 {
-				request.User = args[0]
-				secrets, err = a.freshPassword(stdin, args[0])
-			} else if secrets, err = a.freshPassword(stdin, "yours", "Old password"); err == nil {
-				request.Old = secrets[0]
-			}
-			if err != nil {
-				return err
-			}
-			request.New = secrets[len(secrets)-1]
-			if _, err := api.UserPassword.Call(cmd.Context(), client, request); err != nil {
-				return err
-			}
-			a.hint("The password is changed")
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&stdin, "password-stdin", false, "read from standard input, one line each: without NAME the old password, then the new one")
-	return cmd
+	example: "  tutti user password\n  tutti user password ann",
+	flags: func(f flagSet, in *userPasswordInput) {
+		f.BoolVar(&in.stdin, "password-stdin", false, "read from standard input, one line each: without NAME the old password, then the new one")
+	},
+	run: func(ctx context.Context, c *call, in *userPasswordInput) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		request := api.PasswordRequest{User: api.Me}
+		var secrets []string
+		if len(c.args) == 1 {
+			request.User = c.args[0]
+			secrets, err = c.freshPassword(in.stdin, c.args[0])
+		} else if secrets, err = c.freshPassword(in.stdin, "yours", "Old password"); err == nil {
+			request.Old = secrets[0]
+		}
+		if err != nil {
+			return err
+		}
+		request.New = secrets[len(secrets)-1]
+		if _, err := api.UserPassword.Call(ctx, client, request); err != nil {
+			return err
+		}
+		c.hint("The password is changed")
+		return nil
+	},
 }

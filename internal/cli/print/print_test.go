@@ -93,3 +93,28 @@ func TestListsInEveryFormat(t *testing.T) {
 		}
 	}
 }
+
+// One thing is JSON for programs, and for people what its text says.
+func TestOneThing(t *testing.T) {
+	t.Parallel()
+	type thing struct {
+		Name string `json:"name"`
+	}
+	name := func(t thing) string { return t.Name }
+	for _, c := range []struct {
+		text       func(Printer, thing) error
+		table, err string
+	}{
+		{Rows(func(t thing) [][]string { return [][]string{{"Name", t.Name}, {"Next", ""}} }), "Name  a\nNext  -\n", ""},
+		{Words(name), "a", ""},
+		{Advice(name), "", "a\n"},
+	} {
+		for format, want := range map[string]string{"table": c.table, "name": c.table, "jsonl": "{\n  \"name\": \"a\"\n}\n"} {
+			var out, advice bytes.Buffer
+			p := Printer{Out: &out, Format: format, Hint: func(format string, args ...any) { fmt.Fprintf(&advice, format+"\n", args...) }}
+			if err := One(p, thing{"a"}, c.text); err != nil || out.String() != want || !p.AsJSON() && advice.String() != c.err {
+				t.Errorf("%s: %v, %q and %q, want %q and %q", format, err, out.String(), advice.String(), want, c.err)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
+)
+
+// What most verbs do is one of these kinds: each makes a verb's run of an operation and of what is printed.
+
+// shows asks for one thing and prints it: as JSON, or for people as text does.
+func shows[Request, Response any](op api.Op[Request, Response], text func(print.Printer, Response) error) func(context.Context, *call, *Request) error {
+	return func(ctx context.Context, c *call, in *Request) error { return showAnswer(ctx, c.app, op, *in, text) }
+}
+
+// does acts, and says as a hint what was done.
+func does[Request, Response any](op api.Op[Request, Response], done func(in *Request) string) func(context.Context, *call, *Request) error {
+	return func(ctx context.Context, c *call, in *Request) error {
+		if _, err := ask(ctx, c.app, op, *in); err != nil {
+			return err
+		}
+		c.hint("%s", done(in))
+		return nil
+	}
+}
+
+// lists asks for a list that comes at once, and prints it.
+func lists[Request, T any](op api.Op[Request, api.List[T]], table func(in *Request) print.Table[T]) func(context.Context, *call, *Request) error {
+	return func(ctx context.Context, c *call, in *Request) error {
+		answer, err := ask(ctx, c.app, op, *in)
+		if err != nil {
+			return err
+		}
+		return print.List(c.printer(), answer.Items, table(in))
+	}
+}
+
+// pages asks for a list page by page, and prints it while it comes.
+func pages[Request, T any](
+	op api.Op[Request, api.List[T]], next func(in *Request, after string, limit int), table func(in *Request) print.Table[T],
+) func(context.Context, *call, *Request) error {
+	return func(ctx context.Context, c *call, in *Request) error {
+		return list(ctx, c.app, op, func(after string) Request {
+			page := *in
+			next(&page, after, pageSize)
+			return page
+		}, table(in))
+	}
+}
+
+// given is a run of which the server says that it cannot use what was given: that is a mistake of the command line.
+func given[In any](run func(context.Context, *call, *In) error) func(context.Context, *call, *In) error {
+	return func(ctx context.Context, c *call, in *In) error { return wrongInput(run(ctx, c, in)) }
+}
+
+// pageSize is how many rows a page has.
+const pageSize = 1000
+
+// showAnswer asks for one thing and prints it.
+func showAnswer[Request, Response any](
+	ctx context.Context, a *app, op api.Op[Request, Response], request Request, text func(print.Printer, Response) error,
+) error {
+	answer, err := ask(ctx, a, op, request)
+	if err != nil {
+		return err
+	}
+	return print.One(a.printer(), answer, text)
+}
+
+// some asks for the first rows of a list, so many at most; 0: all.
+func some[Request, T any](
+	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request Request, next func(in *Request, after string, limit int), most int,
+) (rows []T, err error) {
+	for after := ""; ; {
+		limit := pageSize
+		if most > 0 {
+			limit = min(most-len(rows), pageSize)
+		}
+		next(&request, after, limit)
+		page, err := ask(ctx, a, op, request)
+		if err != nil {
+			return nil, err
+		}
+		rows, after = append(rows, page.Items...), page.Next
+		if after == "" || most > 0 && len(rows) >= most {
+			return rows, nil
+		}
+	}
+}
+
+// byName takes the one argument as a name.
+func byName(in *api.NameRequest, args []string) { in.Name = args[0] }

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// declared is a command as a value: it becomes one of cobra's in one place, when the program starts.
+type declared interface {
+	command(a *app) *cobra.Command
+}
+
+// verb is a command that does something. Its flags and arguments are read into an In, which for most verbs is the request
+// of the operation that they call; run does the rest, and is made by one of the kinds, or is a function of its own.
+type verb[In any] struct {
+	use, short, long, example string
+	aliases                   []string
+	args                      cobra.PositionalArgs            // nil: as many as use names
+	complete                  func(*app) cobra.CompletionFunc // offers arguments; nil: none
+	flags                     func(f flagSet, in *In)         // nil: there are none
+	into                      func(in *In, args []string)     // takes the arguments; nil: run does
+	run                       func(ctx context.Context, c *call, in *In) error
+}
+
+// call is one use of a verb: the program, and the command line that it was called by.
+type call struct {
+	*app
+	cmd  *cobra.Command
+	args []string
+}
+
+// changed says whether a flag was given.
+func (c *call) changed(flag string) bool { return c.cmd.Flags().Changed(flag) }
+
+func (v verb[In]) command(a *app) *cobra.Command {
+	in := new(In)
+	cmd := &cobra.Command{Use: v.use, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args}
+	if v.args == nil {
+		cmd.Args = exactly(len(strings.Fields(v.use)) - 1)
+	}
+	if v.complete != nil {
+		cmd.ValidArgsFunction = v.complete(a)
+	}
+	if v.flags != nil {
+		v.flags(flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, in)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if v.into != nil {
+			v.into(in, args)
+		}
+		return v.run(cmd.Context(), &call{app: a, cmd: cmd, args: args}, in)
+	}
+	return cmd
+}
+
+// flagSet is the flags of a verb, with what cobra knows of them.
+type flagSet struct {
+	*pflag.FlagSet
+	cmd *cobra.Command
+	app *app
+}
+
+// completes says what a flag's value may be.
+func (f flagSet) completes(flag string, with func(*app) cobra.CompletionFunc) {
+	if err := f.cmd.RegisterFlagCompletionFunc(flag, with(f.app)); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// offers names all values that a flag can have.
+func (f flagSet) offers(flag string, values ...string) {
+	f.completes(flag, func(*app) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	})
+}
+
+// noun is a command that only groups others; called bare it shows its help, and an unknown verb is an error, not a silent success.
+type noun struct {
+	use, short string
+	verbs      []declared
+	flags      func(flagSet) // that all of them have; nil: none
+	hidden     bool
+}
+
+func (n noun) command(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: n.use, Short: n.short, Args: noVerb, RunE: showHelp, SuggestionsMinimumDistance: 2, Hidden: n.hidden}
+	if n.flags != nil {
+		n.flags(flagSet{FlagSet: cmd.PersistentFlags(), cmd: cmd, app: a})
+	}
+	for _, v := range n.verbs {
+		cmd.AddCommand(v.command(a))
+	}
+	return cmd
+}
+
+// asking is a command that asks a server: it and those below it have the flags of a client.
+type asking struct{ declared }
+
+func (c asking) command(a *app) *cobra.Command { return withAccess(a, c.declared.command(a)) }
