@@ -61,7 +61,7 @@ race: test-deps build ## every test with the race detector, also where Go waits 
 fuzz: ## every fuzz target for FUZZTIME (10s) each
 	@tools/fuzz-all $${FUZZTIME:-10s}
 
-bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy ## every benchmark against its peer (writes bench/out)
+bench: bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup ## every benchmark against its peer (writes bench/out)
 
 bench-deps:
 	@tools/install-packages tools/packages.txt tools/packages-bench.txt internal/compiler/ruby/testdata/modules.txt
@@ -105,6 +105,9 @@ bench-events: bench-deps build ## delay from what happens in a Puppet run to the
 bench-deploy: build ## the check of a deploy: 5 000 files (FILES=n) of which 20 changed, besides the compiles
 	$(GO) run ./bench/deploy $(if $(FILES),-files $(FILES))
 
+bench-backup: build ## a backup of 10 000 nodes (NODES=n), another one, verify, restore; how long facts wait meanwhile
+	$(GO) run ./bench/backup $(if $(NODES),-nodes $(NODES))
+
 bench-go: ## the Go benchmarks, in a form that benchstat compares
 	@mkdir -p bench/out
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/... | tee bench/out/go.txt
@@ -136,4 +139,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-go lint fmt generate verify check
+.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint fmt generate verify check

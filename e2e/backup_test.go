@@ -14,7 +14,7 @@ import (
 )
 
 // A server is backed up while a job runs; then its machine is lost. Restored elsewhere, into PostgreSQL, it goes on: agents notice
-// nothing, who was revoked stays so, and the job says what became of it.
+// nothing, who was revoked stays so, and the job says what became of it. So it does when it is restored once more, from there into SQLite.
 func TestABackupBringsAServerBack(t *testing.T) {
 	begin(t, 60)
 	s := startServer(t, "--autosign", "all")
@@ -51,7 +51,12 @@ func TestABackupBringsAServerBack(t *testing.T) {
 
 	database := startPostgres(t)
 	other := newServer(t.TempDir(), "--autosign", "all", "--database", database, "--listen", "127.0.0.1:"+port)
-	restored := other.tutti(t, "backup", "restore", target, "--identity-file", key, "--database", database)
+	wrong := filepath.Join(dir, "wrong")
+	s.tutti(t, "backup", "key", wrong)
+	if r := other.try(t, "backup", "restore", target, "--identity-file", wrong, "--database", database); r.code == 0 || !strings.Contains(r.err, "does not open it") {
+		t.Errorf("restored with another key: %d %s", r.code, r.err)
+	}
+	restored := other.tutti(t, "backup", "restore", target, "--identity-file", key, "--database", database) // the wrong key left nothing in its way
 	contains(t, restored, "Restored all of backup "+made.ID, "stopped job 1, which was under way")
 	again := other.try(t, "backup", "restore", target, "--identity-file", key, "--database", database)
 	if again.code != 5 || !strings.Contains(again.err, "is not empty") {
@@ -78,6 +83,35 @@ func TestABackupBringsAServerBack(t *testing.T) {
 		t.Errorf("a good certificate: %d %s", a.status, a.body)
 	}
 	contains(t, other.tutti(t, "code", "status"), "production")
+
+	// And back, from PostgreSQL into a file: the CA has forgotten nothing of either.
+	late, thrown := enrol(t, other, "late.test"), enrol(t, other, "thrown.test")
+	other.tutti(t, "ca", "revoke", thrown.name)
+	second := decode[backup.Result](t, other, "backup", "create", target, "--recipient", public, "--database", database)
+	if err := other.crash(); err != nil {
+		t.Fatal(err)
+	}
+	third := newServer(t.TempDir(), "--autosign", "all", "--listen", "127.0.0.1:"+port)
+	contains(t, third.tutti(t, "backup", "restore", target, "--identity-file", key), "Restored all of backup "+second.ID)
+	third.startFor(t)
+	agent.connectedTo(t, address)
+	for _, n := range []*node{gone, thrown} {
+		if a, err := n.do(http.MethodGet, "/puppet/v3/node/"+n.name+"?environment=production", "", nil); err == nil {
+			t.Errorf("%s is revoked and was let in: %d %s", n.name, a.status, a.body)
+		}
+	}
+	fresh, known := enrol(t, third, "fresh.test"), map[string]bool{}
+	opensslSays(t, third, map[*node]string{stays: ": OK", late: ": OK", fresh: ": OK", gone: "certificate revoked", thrown: "certificate revoked"})
+	for _, n := range []*node{gone, stays, late, thrown, fresh} {
+		serial := certificateOf(t, n).SerialNumber.Text(16)
+		if known[serial] {
+			t.Errorf("serial number %s of %s was given twice", serial, n.name)
+		}
+		known[serial] = true
+	}
+	if list := third.tutti(t, "ca", "list"); !holdsAll(list, []string{"gone.test", "stays.test", "late.test", "thrown.test", "fresh.test", "web-1.test"}) {
+		t.Errorf("the CA knows only\n%s", list)
+	}
 }
 
 // Every command of the page on backups works, and a server starts on what they restore.

@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"net/http"
 	"os"
@@ -148,17 +150,68 @@ func exchange(t *testing.T, records keeper, flags func(string) []string) {
 		t.Errorf("a revoked certificate was let in: %d %s", a.status, a.body)
 	}
 	late := enrol(t, s, "late.test")
+	opensslSays(t, s, map[*node]string{good: ": OK", late: ": OK", bad: "certificate revoked"})
+}
+
+// opensslSays checks what openssl makes of nodes' certificates by the CA and the revocation list of a server.
+func opensslSays(t *testing.T, s *server, of map[*node]string) {
+	t.Helper()
+	dir := t.TempDir()
 	lists := filepath.Join(dir, "crl.pem")
 	write(t, lists, anonymous(t, s).must(t, http.MethodGet, "/puppet-ca/v1/certificate_revocation_list/ca", "", nil).body)
-	for n, want := range map[*node]string{good: ": OK", late: ": OK", bad: "certificate revoked"} {
+	for n, want := range of {
 		path := filepath.Join(dir, n.name+".pem")
-		der := n.client.Transport.(*http.Transport).TLSClientConfig.Certificates[0].Certificate[0]
-		write(t, path, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+		write(t, path, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificateOf(t, n).Raw})))
 		r := execute(t, cleanEnv(), time.Minute, "openssl", "verify", "-crl_check", "-CAfile", filepath.Join(s.data, api.CAFile), "-CRLfile", lists, path)
 		if !strings.Contains(r.text(), want) || (r.code == 0) != (want == ": OK") {
 			t.Errorf("openssl verify of %s: %d %s, want %s", n.name, r.code, r.text(), want)
 		}
 	}
+}
+
+// certificateOf is what a node shows.
+func certificateOf(t *testing.T, n *node) *x509.Certificate {
+	t.Helper()
+	leaf, err := x509.ParseCertificate(n.client.Transport.(*http.Transport).TLSClientConfig.Certificates[0].Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+// A certificate that ends soon is renewed by the node's agent, with the same key, and the agent goes on with it.
+func TestAnAgentRenewsItsCertificate(t *testing.T) {
+	begin(t, 30)
+	s := startServer(t, "--autosign", "all")
+	if err := s.stop(); err != nil { // its own certificate is not to end soon
+		t.Fatal(err)
+	}
+	s.flags = append(s.flags, "--certificate-ttl", "2m")
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	agent := joinNode(t, s, "renewed.test")
+	file, key := filepath.Join(agent.dir, "certificate.pem"), filepath.Join(agent.dir, "key.pem")
+	load := func() *x509.Certificate {
+		t.Helper()
+		pair, err := tls.LoadX509KeyPair(file, key) // fails unless they belong together
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair.Leaf
+	}
+	first := load()
+	agent.start(t)
+	agent.connectedTo(t, "localhost:"+s.port())
+	eventually(t, patience, "the certificate is renewed", func() bool { return load().SerialNumber.Cmp(first.SerialNumber) != 0 })
+	if fresh := load(); !fresh.NotAfter.After(first.NotAfter) || fresh.Subject.CommonName != "renewed.test" {
+		t.Errorf("the renewed certificate is %s until %s; the first was good until %s", fresh.Subject, fresh.NotAfter, first.NotAfter)
+	}
+	contains(t, s.tutti(t, "command", "run", "echo still here", "--targets", "renewed.test", "--yes"), "still here")
+	agent.kill()
+	agent.start(t) // it shows the new one
+	agent.connectedTo(t, "localhost:"+s.port())
+	contains(t, s.tutti(t, "command", "run", "echo and again", "--targets", "renewed.test", "--yes"), "and again")
 }
 
 // refused starts a server that must not start, and say why.

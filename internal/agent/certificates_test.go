@@ -233,3 +233,21 @@ func TestRenewalComesInTime(t *testing.T) {
 		}
 	}
 }
+
+// A node that comes back shortly before its certificate ends looks at it before that.
+func TestWhoHasLittleTimeLeftLooksSooner(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, c := range []struct{ left, most, want time.Duration }{
+		{5 * 365 * 24 * time.Hour, retry, retry},
+		{200 * time.Hour, daily, 20 * time.Hour},
+		{time.Hour, retry, 6 * time.Minute},
+		{5 * time.Second, retry, time.Second},
+		{0, retry, retry},
+		{-time.Hour, daily, daily},
+	} {
+		if got := inTime(&x509.Certificate{NotAfter: now.Add(c.left)}, c.most, now); got != c.want {
+			t.Errorf("%s left: looks within %s, want %s", c.left, got, c.want)
+		}
+	}
+}

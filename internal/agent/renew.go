@@ -24,7 +24,7 @@ func (d *daemon) keepCertificates(ctx context.Context) error {
 	if !d.ownsCertificates() {
 		return nil
 	}
-	for pause := rand.N(retry); ; { //nolint:gosec // no secret
+	for pause := rand.N(inTime(d.id.Certificate(), retry, time.Now())); ; { //nolint:gosec // no secret
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -32,11 +32,12 @@ func (d *daemon) keepCertificates(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		pause = pauseFor(d.id.Certificate())
+		most := pauseFor(d.id.Certificate())
 		if err := d.refresh(ctx); err != nil {
 			d.log.WarnContext(ctx, "certificates not refreshed, will retry", "err", err)
-			pause = retry
+			most = retry
 		}
+		pause = inTime(d.id.Certificate(), most, time.Now())
 	}
 }
 
@@ -51,6 +52,16 @@ func renewalDue(c *x509.Certificate, before time.Duration, now time.Time) bool {
 func pauseFor(c *x509.Certificate) time.Duration {
 	day := min(daily, c.NotAfter.Sub(c.NotBefore)/12)
 	return day/2 + rand.N(day+1) //nolint:gosec // no secret
+}
+
+// inTime is most, or less for a certificate that ends soon: a tenth of what is left. So a node that was away until then is renewed in time. One that has
+// ended is past help.
+func inTime(c *x509.Certificate, most time.Duration, now time.Time) time.Duration {
+	left := c.NotAfter.Sub(now)
+	if left <= 0 {
+		return most
+	}
+	return min(most, max(left/10, time.Second))
 }
 
 // refresh asks the servers in turn; the first that answers is enough.

@@ -78,6 +78,9 @@ func Restore(ctx context.Context, c Config, o RestoreOptions) (r Restored, err e
 	if err := backup.CheckEmpty(r.Data, o.Share); err != nil {
 		return r, err
 	}
+	if err := backup.CheckKey(o.Source, o.ID, o.Key); err != nil {
+		return r, err
+	}
 	data, err := openDataDir(r.Data)
 	if err != nil {
 		return r, err

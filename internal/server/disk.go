@@ -177,8 +177,5 @@ func (p *parts) storage(bool) map[string]any {
 	p.disk.mu.Lock()
 	said := map[string]any{"free_bytes": p.disk.free, "read_only": p.disk.full}
 	p.disk.mu.Unlock()
-	if err := p.storing(context.Background()); err != nil {
-		said["reason"] = fault.Detail(err)
-	}
 	return said
 }

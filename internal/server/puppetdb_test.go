@@ -7,9 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -66,10 +69,10 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 
 func TestStatusAsAPuppetDB(t *testing.T) {
 	t.Parallel()
-	for _, fails := range []error{nil, errors.New("no disk")} {
-		h := &health{services: []service{
-			{name: "server", check: func(context.Context) error { return fails }},
-			{name: puppetDBStatus, version: "7.12.1", check: func(context.Context) error { return fails }, more: asPuppetDB},
+	for _, fails := range []error{nil, fault.New(fault.Unavailable, "the database cannot be reached")} {
+		h := &health{database: func(context.Context) error { return fails }, services: []service{
+			{name: "server"},
+			{name: puppetDBStatus, version: "7.12.1", more: asPuppetDB},
 		}}
 		well, state, status := fails == nil, "running", http.StatusOK
 		if !well {
@@ -81,6 +84,9 @@ func TestStatusAsAPuppetDB(t *testing.T) {
 				"maintenance_mode?": false, "queue_depth": 0.0, "read_db_up?": well, "write_db_up?": well, "write_dbs_up?": well,
 				"write_db": map[string]any{"default": map[string]any{"up?": well}},
 			},
+		}
+		if !well {
+			want["status"].(map[string]any)["reason"] = "the database cannot be reached"
 		}
 		w := httptest.NewRecorder()
 		h.puppetDB(w, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -102,4 +108,31 @@ func TestStatusAsAPuppetDB(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
+}
+
+// A database that gives no answer is asked once for all that need it, and the answer comes when its time is up.
+func TestStatusOfADatabaseThatIsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		h := &health{database: func(ctx context.Context) error {
+			asked++
+			<-ctx.Done()
+			return ctx.Err()
+		}, services: []service{{name: "server"}, {name: "ca"}, {name: "storage", check: func(context.Context) error { return nil }}}}
+		began, w := time.Now(), httptest.NewRecorder()
+		h.all(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		var all map[string]part
+		if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil || w.Code != http.StatusServiceUnavailable {
+			t.Fatalf("%d %s %v", w.Code, w.Body, err)
+		}
+		for name, state := range map[string]string{"server": "error", "ca": "error", "storage": "running"} {
+			if all[name].State != state || state == "error" && all[name].Status["reason"] != "the database does not answer within 3s" {
+				t.Errorf("%s: %+v", name, all[name])
+			}
+		}
+		if took := time.Since(began); took != checkTime || asked != 1 {
+			t.Errorf("the database was asked %d times, and the answer took %s", asked, took)
+		}
+	})
 }

@@ -166,10 +166,10 @@ func (p *parts) health() *health {
 		_, err := p.store.Nodes.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
-	return &health{version: puppetVersion, services: []service{
-		{name: "server", check: reads},
-		{name: "ca", check: reads},
-		{name: puppetDBStatus, version: puppetdb.Version, check: reads, more: asPuppetDB},
+	return &health{version: puppetVersion, database: reads, services: []service{
+		{name: "server"},
+		{name: "ca"},
+		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
 		{name: "storage", check: p.storing, more: p.storage},
 		{name: "compile-cells", check: func(context.Context) error { return nil }, more: p.isolation},
 	}}

@@ -8,13 +8,15 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // service is one part whose health is asked for.
 type service struct {
 	name    string
-	version string // empty: the server's
-	check   func(context.Context) error
+	version string                         // empty: the server's
+	check   func(context.Context) error    // nil: it is well when the database answers
 	more    func(well bool) map[string]any // what else it says of itself; may be nil
 }
 
@@ -33,13 +35,39 @@ func asPuppetDB(well bool) map[string]any {
 // health answers /status/v1 in the shapes that Puppet's agents and monitors
 // know: "simple" is a word, "services" an object for each part.
 type health struct {
+	database func(context.Context) error // asks it; nil: it answered
 	services []service
 	version  string
 	stopping atomic.Bool
 }
 
-// checkTime is how long one part may take to say that it is well.
+// checkTime is how long the database may take to answer. A monitor gets its answer in that time, also from a database that gives none.
 const checkTime = 3 * time.Second
+
+// look says of each service what is wrong with it. The database is asked once for all of them.
+func (h *health) look(ctx context.Context, services ...service) []error {
+	var database error
+	if slices.ContainsFunc(services, func(s service) bool { return s.check == nil }) {
+		database = h.askDatabase(ctx)
+	}
+	wrong := make([]error, len(services))
+	for i, s := range services {
+		if wrong[i] = database; s.check != nil {
+			wrong[i] = s.check(ctx)
+		}
+	}
+	return wrong
+}
+
+func (h *health) askDatabase(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	err := h.database(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fault.Wrap(fault.Unavailable, err, "the database does not answer within %s", checkTime)
+	}
+	return err
+}
 
 // simple says "running" (200), or "stopping" or "error" (503): agents with a
 // server_list go on to the next one.
@@ -48,26 +76,13 @@ func (h *health) simple(w http.ResponseWriter, r *http.Request) {
 	word := "running"
 	if h.stopping.Load() {
 		word = "stopping"
-	} else {
-		for _, s := range h.services {
-			if s.state(r.Context()) != "running" {
-				word = "error"
-			}
-		}
+	} else if slices.ContainsFunc(h.look(r.Context(), h.services...), func(err error) bool { return err != nil }) {
+		word = "error"
 	}
 	if word != "running" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_, _ = w.Write([]byte(word))
-}
-
-func (s service) state(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	if s.check(ctx) != nil {
-		return "error"
-	}
-	return "running"
 }
 
 // part is what is told of one service.
@@ -81,33 +96,37 @@ type part struct {
 	Name          string         `json:"service_name,omitempty"` // where it is not the key
 }
 
-func (h *health) part(ctx context.Context, s service) part {
-	p := part{Version: cmp.Or(s.version, h.version), StatusVersion: 1, DetailLevel: "info", State: s.state(ctx), Status: map[string]any{}, Alerts: []any{}}
+// part tells of a service with which something is wrong, or nothing. What is wrong is said to everybody: it names no node, file or address.
+func (h *health) part(s service, wrong error) part {
+	p := part{Version: cmp.Or(s.version, h.version), StatusVersion: 1, DetailLevel: "info", State: "running", Status: map[string]any{}, Alerts: []any{}}
 	if s.more != nil {
-		p.Status = s.more(p.State == "running")
+		p.Status = s.more(wrong == nil)
+	}
+	if wrong != nil {
+		p.State, p.Status["reason"] = "error", fault.Detail(wrong)
 	}
 	return p
 }
 
 func (h *health) all(w http.ResponseWriter, r *http.Request) {
 	answer, status := map[string]part{}, http.StatusOK
-	for _, s := range h.services {
-		p := h.part(r.Context(), s)
-		if p.State != "running" {
+	for i, wrong := range h.look(r.Context(), h.services...) {
+		if wrong != nil {
 			status = http.StatusServiceUnavailable
 		}
-		answer[s.name] = p
+		answer[h.services[i].name] = h.part(h.services[i], wrong)
 	}
 	tell(w, status, answer)
 }
 
 // puppetDB tells of the service that stands in for a PuppetDB.
 func (h *health) puppetDB(w http.ResponseWriter, r *http.Request) {
-	i := slices.IndexFunc(h.services, func(s service) bool { return s.name == puppetDBStatus })
-	p := h.part(r.Context(), h.services[i])
+	s := h.services[slices.IndexFunc(h.services, func(s service) bool { return s.name == puppetDBStatus })]
+	wrong := h.look(r.Context(), s)[0]
+	p := h.part(s, wrong)
 	p.Name = puppetDBStatus
 	status := http.StatusOK
-	if p.State != "running" {
+	if wrong != nil {
 		status = http.StatusServiceUnavailable
 	}
 	tell(w, status, p)

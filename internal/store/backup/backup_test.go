@@ -148,6 +148,55 @@ func TestAFailedBackupLeavesNothing(t *testing.T) {
 	}
 }
 
+// What a backup leaves in a directory that is killed at any moment is no backup and no obstacle, and the next one clears it away. Two are not made
+// at the same time: one would take the other's for that.
+func TestADirectoryIsClearedOfKilledBackups(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]Lock{"a key": {}, "a passphrase": {passphrase: "correct horse", work: 10}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if lock.passphrase != "" {
+				w.lock, w.key = lock, KeyOf(lock.passphrase)
+			}
+			dir := t.TempDir()
+			leave := func(names ...string) {
+				for _, name := range names {
+					put(t, filepath.Join(dir, name), "a par")
+				}
+			}
+			leave("."+layoutFile+".1.unfinished", "."+keyFile+".2.unfinished") // killed before it was a directory of backups
+			w.create(dir)
+			leave(".20261123T101500Z-1a2b.tutti.3.unfinished", "tmp/"+string(w.blob("more")))
+			w.source.Now = w.source.Now.Add(time.Hour)
+			made := w.create(dir)
+			list, err := List(dir)
+			if err != nil || len(list) != 2 || list[1].ID != made.ID {
+				t.Errorf("list %+v, %v", list, err)
+			}
+			entries, _ := os.ReadDir(dir)
+			for _, entry := range entries {
+				if isUnfinished(entry.Name()) {
+					t.Errorf("%s is still there", entry.Name())
+				}
+			}
+			if _, err := Verify(t.Context(), dir, "", w.key, nil); err != nil {
+				t.Error(err)
+			}
+			other, err := openDirectory(dir, w.lock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Create(t.Context(), w.source, dir, w.lock); fault.Of(err) != fault.Conflict || !strings.Contains(fault.Detail(err), "another backup is being made") {
+				t.Errorf("beside another backup: %v", err)
+			}
+			other.close()
+			w.source.Now = w.source.Now.Add(time.Hour)
+			w.create(dir)
+		})
+	}
+}
+
 // A damaged blob in the server's store is told, and does not end the backup of the rest.
 func TestADamagedBlobIsTold(t *testing.T) {
 	t.Parallel()
@@ -206,9 +255,12 @@ func TestARestoreOverwritesNothing(t *testing.T) {
 	if err := CheckEmpty(filepath.Join(dir, "none"), Everything); err != nil {
 		t.Error(err)
 	}
-	// A part does not hide that the whole was not finished.
+	// A part does not hide that the whole was not finished, and who begins again is told how.
 	if _, err := mark(dir, Everything); err != nil {
 		t.Fatal(err)
+	}
+	if err := CheckEmpty(dir, Everything); !strings.Contains(fault.Detail(err), "did not end") {
+		t.Error(err)
 	}
 	if _, err := mark(dir, OnlyCA); fault.Of(err) != fault.Conflict {
 		t.Error(err)

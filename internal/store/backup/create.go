@@ -72,6 +72,7 @@ func Create(ctx context.Context, from Source, target string, lock Lock) (Result,
 		if err != nil {
 			return Result{}, err
 		}
+		defer dir.close()
 		c.beside, lock, path = dir, dir.lock, filepath.Join(dir.path, c.id+extension)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

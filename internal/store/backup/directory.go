@@ -33,7 +33,8 @@ type Layout struct {
 // directory is a directory of backups that is written to.
 type directory struct {
 	path  string
-	lock  Lock // the directory's own key, if it has a passphrase
+	lock  Lock     // the directory's own key, if it has a passphrase
+	alone *os.File // while it is open, no other backup is made here
 	batch []waitingBlob
 	bytes int64
 }
@@ -48,32 +49,56 @@ const (
 )
 
 // openDirectory opens a directory of backups for a lock, and makes it if it is empty or not
-// there.
+// there. Conflict while another backup is made there.
 func openDirectory(path string, lock Lock) (*directory, error) {
 	if err := os.MkdirAll(filepath.Join(path, "blobs"), 0o700); err != nil {
 		return nil, disk(path, err)
 	}
-	d := &directory{path: path, lock: lock}
+	held, err := alone(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{path: path, lock: lock, alone: held}
+	if err := d.open(); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *directory) close() { _ = d.alone.Close() }
+
+// open looks at what the directory is, and clears it of what backups left that were killed.
+func (d *directory) open() error {
+	path, lock := d.path, d.lock
 	layout, err := readLayout(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		layout, err = d.begin(lock)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !slices.Equal(layout.Recipients, lock.names) {
 		to := "a passphrase"
 		if len(layout.Recipients) > 0 {
 			to = strings.Join(layout.Recipients, ", ")
 		}
-		return nil, fault.New(fault.Conflict, "the backups in %s are encrypted to %s: give the same again, or another directory", path, to)
+		return fault.New(fault.Conflict, "the backups in %s are encrypted to %s: give the same again, or another directory", path, to)
 	}
 	if lock.passphrase != "" {
 		if d.lock, err = ownLock(path, KeyOf(lock.passphrase)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return d, disk(path, os.RemoveAll(filepath.Join(path, "tmp"))) // of one that was killed
+	return disk(path, errors.Join(removeUnfinished(path), os.RemoveAll(filepath.Join(path, "tmp"))))
+}
+
+func removeUnfinished(path string) (err error) {
+	left, globErr := filepath.Glob(filepath.Join(escape(path), ".*"+unfinished))
+	for _, name := range left {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return errors.Join(globErr, err)
 }
 
 func readLayout(path string) (layout Layout, err error) {
@@ -98,7 +123,7 @@ func (d *directory) begin(lock Lock) (Layout, error) {
 		return layout, disk(d.path, err)
 	}
 	for _, entry := range entries {
-		if name := entry.Name(); name != "blobs" && name != keyFile && name != "lost+found" {
+		if name := entry.Name(); name != "blobs" && name != keyFile && name != "lost+found" && !isUnfinished(name) {
 			return layout, fault.New(fault.Conflict, "%s holds other files (%s): give an empty directory", d.path, name)
 		}
 	}

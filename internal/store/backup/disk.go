@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -42,6 +43,13 @@ func replace(path string, content []byte) error {
 	return w.commit()
 }
 
+// unfinished is how the name of a file ends that does not have its own yet; it begins with a dot.
+const unfinished = ".unfinished"
+
+func isUnfinished(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, unfinished)
+}
+
 // file gets its name when it is whole and on the disk.
 type file struct {
 	*os.File
@@ -49,7 +57,7 @@ type file struct {
 }
 
 func newFile(path string) (*file, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.unfinished")
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+unfinished)
 	if err != nil {
 		return nil, disk(path, err)
 	}

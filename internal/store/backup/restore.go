@@ -71,6 +71,9 @@ func CheckEmpty(dir string, share Share) error {
 	}
 	for _, entry := range entries {
 		if entry.Name() != "lost+found" {
+			if err := CheckDataDir(dir); err != nil {
+				return err
+			}
 			return notEmpty(dir, entries)
 		}
 	}

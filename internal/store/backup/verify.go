@@ -24,6 +24,21 @@ func Verify(ctx context.Context, target, id string, key Key, progress func(what 
 	return result, err
 }
 
+// CheckKey says whether a backup is there and the key opens it: to be asked before anything is made for a restore.
+func CheckKey(target, id string, key Key) error {
+	f, err := find(target, id, key)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return disk(f.path, err)
+	}
+	defer func() { _ = file.Close() }()
+	_, err = f.key.open(file)
+	return describe(f.path, err)
+}
+
 // read reads the archive and tells v.
 func (f found) read(ctx context.Context, v visitor) (Result, Manifest, error) {
 	file, err := os.Open(f.path)

@@ -61,7 +61,8 @@ func (s *Store) HoldClaim(ctx context.Context) error {
 	}
 }
 
-// renewClaim makes the claim anew if its connection is gone or does not answer.
+// renewClaim makes the claim anew if its connection is gone or does not answer. When another one gives no answer either, the database is silent:
+// then all who wait for it are told so.
 func (s *Store) renewClaim(ctx context.Context) error {
 	if s.claimed != nil {
 		asking, cancel := context.WithTimeout(ctx, claimTime)
@@ -72,9 +73,13 @@ func (s *Store) renewClaim(ctx context.Context) error {
 		_ = s.claimed.Close() // it is broken
 		s.claimed = nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*claimTime)
+	claiming, cancel := context.WithTimeout(ctx, 2*claimTime)
 	defer cancel()
-	return s.Claim(ctx)
+	err := s.Claim(claiming)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		s.wires.cut()
+	}
+	return err
 }
 
 // claimOn takes a lock that the session of conn holds to its end.

@@ -28,7 +28,7 @@ func OpenDump(ctx context.Context, config Config) (*Dump, error) {
 	var err error
 	if config.URL != "" {
 		d.dialect = postgresDialect
-		d.db, err = openPostgres(ctx, config.URL)
+		d.db, err = openPostgres(ctx, config.URL, nil)
 	} else {
 		d.db, err = openBeside(config.Path)
 	}

@@ -59,7 +59,7 @@ func OpenLoader(ctx context.Context, config Config, schema backup.Schema) (*Load
 
 func (l *Loader) open(ctx context.Context, schema int64) (err error) {
 	if l.dialect.postgres {
-		l.db, err = openPostgres(ctx, l.config.URL)
+		l.db, err = openPostgres(ctx, l.config.URL, nil)
 	} else {
 		err = l.openFile()
 	}

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -44,10 +45,14 @@ var postgresDialect = dialect{
 
 const postgresConns = 16
 
-func openPostgres(ctx context.Context, url string) (*sql.DB, error) {
+// openPostgres opens a pool. Its connections are among wires; nil: nobody wants to cut them.
+func openPostgres(ctx context.Context, url string, wires *wires) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil { // which may hold the password
 		return nil, fault.New(fault.Invalid, "the database URL cannot be read; it looks like postgres://user:password@host:5432/tutti")
+	}
+	if wires != nil {
+		config.DialFunc = wires.dialing(config.DialFunc)
 	}
 	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(withoutJIT))
 	db.SetMaxOpenConns(postgresConns)
@@ -112,7 +117,7 @@ func postgresFault(err error) error {
 	if !errors.As(err, &e) {
 		var network net.Error
 		var connect *pgconn.ConnectError
-		if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) {
+		if errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.Is(err, driver.ErrBadConn) {
 			return &fault.Error{Kind: fault.Unavailable, Detail: "the database cannot be reached", RetryAfter: comeBack, Err: err}
 		}
 		return nil

@@ -86,7 +86,7 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Store, error) 
 }
 
 func (s *Store) openPostgres(ctx context.Context, config Config) error {
-	pool, err := openPostgres(ctx, config.URL)
+	pool, err := openPostgres(ctx, config.URL, &s.wires)
 	if err != nil {
 		return err
 	}
