@@ -306,7 +306,6 @@ const (
 var manyMethods = map[string]string{
 	"internal/agent/orders.Engine":    "to be divided by what it does with an order: policy, spool, programs, answers",
 	"internal/cli.app":                "to be divided by command",
-	"internal/pki.Authority":          "to be divided into requests, revocation list, certificates and what is imported",
 	"internal/protocol/puppet.server": "to be divided by endpoint",
 	"internal/release.Service":        "to be divided into plan, waves and judgement",
 	"internal/server.parts":           "to be divided by flow",

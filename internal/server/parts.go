@@ -130,7 +130,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
-	p.chain = rbac.NewChain(p.store.Audit, p.ca, p.log.Logger)
+	p.chain = rbac.NewChain(p.store.Audit, p.ca.Audit, p.log.Logger)
 	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}

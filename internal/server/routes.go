@@ -37,7 +37,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c := p.config.Load()
 	own, err := rest.New(rest.Config{
-		Certificates: certificates{p.ca, p},
+		Certificates: certificates{p.ca, p}, Requests: p.ca.Requests,
 		Code:         codeDoor{p},
 		Blobs:        p.blobs,
 		Nodes:        knownNodes{p.store.Nodes, p},

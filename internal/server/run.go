@@ -61,7 +61,7 @@ type door struct {
 
 // listen opens the listener with the server's certificate.
 func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
-	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 		return nil, errors.Join(err, socket.Close())
 	}
 	front, err := tuttitls.New(socket, tuttitls.Config{
-		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+		Authority: p.ca.Revocations, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
 		Limits: tuttitls.Limits{
 			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
 		},
@@ -293,7 +293,7 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
 		return err
 	}
-	if err := p.ca.SetAutosign(autosign); err != nil {
+	if err := p.ca.Requests.SetAutosign(autosign); err != nil {
 		return err
 	}
 	p.config.Store(&applied)
@@ -306,7 +306,7 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 // renewCertificate makes the listener use a certificate that is good for the
 // server's names: the one it has, or a new one.
 func (p *parts) renewCertificate(ctx context.Context, d *door, c Config) error {
-	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
 	if err != nil {
 		return err
 	}

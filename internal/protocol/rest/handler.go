@@ -22,6 +22,7 @@ import (
 // Config hands in the parts that the operations work on.
 type Config struct {
 	Certificates Certificates
+	Requests     CertificateRequests
 	Code         Code
 	Blobs        cas.Store
 	Nodes        inventory.NodeStore
@@ -114,7 +115,7 @@ func (h *Handler) areas(c Config) []area {
 	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
-		&certificates{ca: c.Certificates},
+		&certificates{ca: c.Certificates, requests: c.Requests},
 		&versions{gate: h.gate, code: c.Code, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		&nodes{
 			nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,

@@ -240,7 +240,7 @@ func (fakeScopes) Inside(_ context.Context, condition string, nodes []fleet.Cert
 type rotating struct{ *pki.Authority }
 
 func (r rotating) RotateServer(ctx context.Context) (*x509.Certificate, error) {
-	made, err := r.Authority.RotateServer(ctx, []string{"tutti.test"})
+	made, err := r.Server.Rotate(ctx, []string{"tutti.test"})
 	return made.Leaf, err
 }
 
@@ -276,7 +276,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	b.events = event.New(event.Parts{Store: b.happened, Now: time.Now, Log: log}, settings)
 	b.report = b.seed(t, "web-1", "production")
 	b.handler, err = rest.New(rest.Config{
-		Certificates: rotating{ca}, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
+		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
 		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Applications: appgraph.Service{Store: shop}, Releases: newReleases(b.stored), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
