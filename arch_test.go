@@ -304,10 +304,8 @@ const (
 
 // manyMethods are types that are still several things. None may be added, and one that became small enough goes.
 var manyMethods = map[string]string{
-	"internal/agent/orders.Engine":    "to be divided by what it does with an order: policy, spool, programs, answers",
 	"internal/cli.app":                "to be divided by command",
 	"internal/protocol/puppet.server": "to be divided by endpoint",
-	"internal/release.Service":        "to be divided into plan, waves and judgement",
 	"internal/server.parts":           "to be divided by flow",
 	"internal/sim/demo.stage":         "to be divided by scene",
 }
@@ -315,7 +313,7 @@ var manyMethods = map[string]string{
 // manyAsked are interfaces of an edge that are still several things; see manyMethods.
 var manyAsked = map[string]bool{
 	"internal/protocol/rest.Compiling": true, "internal/protocol/rest.Deliveries": true, "internal/protocol/rest.Jobs": true,
-	"internal/protocol/rest.Previews": true, "internal/protocol/rest.Releaser": true,
+	"internal/protocol/rest.Previews": true,
 }
 
 // wide begins the note beside an interface with more methods than interfaceMethods: why it is one thing even so.

@@ -200,7 +200,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
 			"previews":           p.previews.Run,
-			"releases":           p.releases.Run,
+			"releases":           p.releases.Worker.Run,
 			"certificates":       p.ca.Run,
 			"audit log's chain":  p.chain.Run,
 			"last use of tokens": p.access.Run,

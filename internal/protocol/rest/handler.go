@@ -21,46 +21,49 @@ import (
 
 // Config hands in the parts that the operations work on.
 type Config struct {
-	Certificates Certificates
-	Requests     CertificateRequests
-	Code         Code
-	Blobs        cas.Store
-	Nodes        inventory.NodeStore
-	Presences    inventory.Presences
-	Runs         inventory.RunStore
-	Breakages    compile.Breakages
-	Facts        inventory.FactStore
-	Catalogs     inventory.CatalogStore
-	Inputs       CatalogInputs
-	Deliveries   Deliveries
-	Compiling    Compiling
-	Verifying    Verifying
-	Usages       Usages
-	Reports      inventory.ReportStore
-	Events       Events
-	Inventory    inventory.Asker
-	Groups       classify.Store
-	Tasks        Tasks
-	Jobs         Jobs
-	JobFiles     JobFiles
-	Previews     Previews
-	Releases     Releaser
-	Policies     Policies
-	PreviewJudge PreviewJudge
-	Applications Applications
-	Classifier   Classifier
-	Access       *rbac.Access
-	Audit        *rbac.Audit
-	AuditLog     rbac.AuditStore
-	AuditChain   *rbac.Chain
-	AuditReads   func() bool // whether questions are recorded, too
-	Scopes       Scopes
-	Entry        func(context.Context) rbac.Entry   // when, from where, under which reference
-	RequestID    func(context.Context) string       // the reference that logs and callers share
-	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
-	Streams      func(context.Context)              // is told that a body is not kept in memory
-	Stopping     <-chan struct{}                    // closed when the server begins to stop: streams end then, too
-	Log          *slog.Logger
+	Certificates       Certificates
+	Requests           CertificateRequests
+	Code               Code
+	Blobs              cas.Store
+	Nodes              inventory.NodeStore
+	Presences          inventory.Presences
+	Runs               inventory.RunStore
+	Breakages          compile.Breakages
+	Facts              inventory.FactStore
+	Catalogs           inventory.CatalogStore
+	Inputs             CatalogInputs
+	Deliveries         Deliveries
+	Compiling          Compiling
+	Verifying          Verifying
+	Usages             Usages
+	Reports            inventory.ReportStore
+	Events             Events
+	Inventory          inventory.Asker
+	Groups             classify.Store
+	Tasks              Tasks
+	Jobs               Jobs
+	JobFiles           JobFiles
+	Previews           Previews
+	Releases           ReleaseRecords
+	ReleasePlanner     ReleasePlanner
+	ReleaseControl     ReleaseControl
+	ReleaseDifferences ReleaseDifferences
+	Policies           Policies
+	PreviewJudge       PreviewJudge
+	Applications       Applications
+	Classifier         Classifier
+	Access             *rbac.Access
+	Audit              *rbac.Audit
+	AuditLog           rbac.AuditStore
+	AuditChain         *rbac.Chain
+	AuditReads         func() bool // whether questions are recorded, too
+	Scopes             Scopes
+	Entry              func(context.Context) rbac.Entry   // when, from where, under which reference
+	RequestID          func(context.Context) string       // the reference that logs and callers share
+	NoteActor          func(context.Context, fleet.Actor) // is told who asks, for the log
+	Streams            func(context.Context)              // is told that a body is not kept in memory
+	Stopping           <-chan struct{}                    // closed when the server begins to stop: streams end then, too
+	Log                *slog.Logger
 }
 
 // Handler serves /api/v1: it knows who asks, whether they may, and which area answers.
@@ -131,7 +134,7 @@ func (h *Handler) areas(c Config) []area {
 			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries,
 		},
 		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
-		&releases{gate: h.gate, releases: c.Releases},
+		&releases{gate: h.gate, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},
 		&applications{applications: c.Applications},
 		&users{sessions: logins, access: c.Access},
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},
