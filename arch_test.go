@@ -304,10 +304,8 @@ const (
 
 // manyMethods are types that are still several things. None may be added, and one that became small enough goes.
 var manyMethods = map[string]string{
-	"internal/cli.app":                "to be divided by command",
-	"internal/protocol/puppet.server": "to be divided by endpoint",
-	"internal/server.parts":           "to be divided by flow",
-	"internal/sim/demo.stage":         "to be divided by scene",
+	"internal/cli.app":      "to be divided by command",
+	"internal/server.parts": "to be divided by flow",
 }
 
 // manyAsked are interfaces of an edge that are still several things; see manyMethods.
