@@ -18,7 +18,7 @@ type certificates struct {
 
 // RotateServer implements httpapi.Certificates.
 func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, error) {
-	d := c.parts.door.Load()
+	d := c.parts.listeners.Load()
 	if d == nil {
 		return nil, fault.New(fault.Unavailable, "the server is starting")
 	}

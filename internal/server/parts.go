@@ -50,7 +50,7 @@ type parts struct {
 	library   *code.Library
 	trees     *worktree.Worktree
 	ca        *pki.Authority
-	door      atomic.Pointer[door] // the listeners, from when they are open
+	listeners atomic.Pointer[openListeners] // the listeners, from when they are open
 	trust     checkin.Trust
 	groups    *classify.Service
 	places    checkin.Environments

@@ -33,7 +33,13 @@ type Config struct {
 	Catalogs           inventory.CatalogStore
 	Inputs             CatalogInputs
 	Deliveries         Deliveries
-	Compiling          Compiling
+	Losses             Losses
+	CatalogReleases    CatalogReleases
+	CatalogChanges     CatalogChanges
+	Compilations       compile.Board
+	CompilePauses      compile.Pauses
+	CompileTurns       compile.Turns
+	Wanting            Wanting
 	Verifying          Verifying
 	Usages             Usages
 	Reports            inventory.ReportStore
@@ -41,9 +47,12 @@ type Config struct {
 	Inventory          inventory.Asker
 	Groups             classify.Store
 	Tasks              Tasks
-	Jobs               Jobs
+	Jobs               JobRecords
+	JobOrders          JobOrders
 	JobFiles           JobFiles
 	Previews           Previews
+	PreviewOrders      PreviewOrders
+	Noise              Noise
 	Releases           ReleaseRecords
 	ReleasePlanner     ReleasePlanner
 	ReleaseControl     ReleaseControl
@@ -108,12 +117,12 @@ func (h *Handler) areas(c Config) []area {
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
 	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
-	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries}
-	compiled := &compilations{gate: h.gate, selector: chosen, compiling: c.Compiling, verifying: c.Verifying}
-	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs}
-	hidden := &noise{gate: h.gate, previews: c.Previews}
+	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses, releases: c.CatalogReleases}
+	compiled := &compilations{gate: h.gate, selector: chosen, board: c.Compilations, pauses: c.CompilePauses, turns: c.CompileTurns, wanting: c.Wanting, verifying: c.Verifying}
+	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs, orders: c.JobOrders}
+	hidden := &noise{gate: h.gate, rules: c.Noise}
 	previewed := &previews{
-		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, code: c.Code, blobs: c.Blobs, log: c.Log,
+		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, orders: c.PreviewOrders, code: c.Code, blobs: c.Blobs, log: c.Log,
 	}
 	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
 	return []area{
@@ -130,8 +139,8 @@ func (h *Handler) areas(c Config) []area {
 		&tasks{tasks: c.Tasks},
 		&questions{inventory: c.Inventory, problems: h.problems},
 		&orders{
-			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.Jobs,
-			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries,
+			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.JobOrders, records: c.Jobs,
+			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
 		},
 		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
 		&releases{gate: h.gate, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},
