@@ -26,7 +26,7 @@ func enrolled(t *testing.T, ca *pki.Authority, name string) Config {
 	must(t, err)
 	certificate := pkitest.Enrol(t, ca, name, key)
 	bundle, _ := ca.Bundle()
-	list, _ := ca.CRL()
+	list, _ := ca.Revocations.CRL()
 	for path, content := range map[string][]byte{
 		c.CAFile: bundle, c.KeyFile: text, c.CRLFile: list, c.CertificateFile: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
 	} {
@@ -49,23 +49,23 @@ func TestRequestsThatTheCAUnderstands(t *testing.T) {
 	if !sameKey(fresh.Public(), again.Public()) {
 		t.Error("a key is another one when it is read")
 	}
-	token, err := ca.NewJoinToken(t.Context(), "web1", 1e12)
+	token, err := ca.Requests.NewJoinToken(t.Context(), "web1", 1e12)
 	must(t, err)
 	request, err := newRequest("web1", fresh, token)
 	must(t, err)
-	signed, err := ca.Submit(t.Context(), "web1", request, "")
+	signed, err := ca.Requests.Submit(t.Context(), "web1", request, "")
 	if err != nil || !signed {
 		t.Errorf("with a token: signed %v, %v", signed, err)
 	}
 	request, err = newRequest("web2", old, "")
 	must(t, err)
-	signed, err = ca.Submit(t.Context(), "web2", request, "")
+	signed, err = ca.Requests.Submit(t.Context(), "web2", request, "")
 	if err != nil || signed {
 		t.Errorf("without a token: signed %v, %v", signed, err)
 	}
 	request, err = newRequest("web3", fresh, token)
 	must(t, err)
-	if _, err = ca.Submit(t.Context(), "web3", request, ""); fault.Of(err) != fault.Denied {
+	if _, err = ca.Requests.Submit(t.Context(), "web3", request, ""); fault.Of(err) != fault.Denied {
 		t.Errorf("with a token that is used up: %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestRevokedServers(t *testing.T) {
 	must(t, err)
 	must(t, config.VerifyConnection(tls.ConnectionState{VerifiedChains: chain}))
 	must(t, ca.Revoke(t.Context(), "server1"))
-	list, _ := ca.CRL()
+	list, _ := ca.Revocations.CRL()
 	must(t, write(c.CRLFile, list, 0o644))
 	config, err = id.TLS()
 	must(t, err)

@@ -5,38 +5,27 @@ import (
 	"context"
 	"crypto/x509"
 	"log/slog"
-	"math/big"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Authority is the fleet's CA. See the package comment for what it promises.
+// Authority is the fleet's CA: its parts, each for those who need only that, and what is done with the certificates of nodes. See the
+// package comment for what it promises.
 type Authority struct {
-	cfg   Config
-	store Store
-	log   *slog.Logger
-	names map[string]string // OID to short name
+	Requests    *Requests
+	Revocations *Revocations
+	Server      *ServerCertificates
+	Audit       AuditKey
 
-	autosign atomic.Pointer[AutosignPolicy]
-	turn     chan struct{} // holds one token: whoever has it decides
-	door     chan struct{} // the same for those who add or drop waiting requests
-	lines    lines
-	waiting  *waitingRoom
-	reserved reservation
-	journal  *journal // of whoever has the turn
-
-	mu       sync.RWMutex
-	ca       *ca
-	crl      crl
-	upper    []byte // revocation lists of the CAs above ours, in PEM
-	upperMod time.Time
-	revoked  map[string]bool // serial numbers of our own
-	hooks    []func([]*big.Int)
-	left     func(context.Context, fleet.Certname)
+	dir          string
+	refreshEvery time.Duration
+	allowRenewal bool
+	store        Store
+	log          *slog.Logger
+	names        shortNames
+	ca           *atomic.Pointer[ca]
+	records      *records
+	issuer       *issuer
 }
 
 // now is the present as it is kept: UTC, to the second.
@@ -59,36 +48,48 @@ func Open(ctx context.Context, cfg Config, store Store, log *slog.Logger) (*Auth
 	if err := root.checkTime(time.Now()); err != nil {
 		return nil, err
 	}
-	a := &Authority{
-		cfg: cfg, store: store, log: log, names: oidNames(cfg.OIDNames), turn: make(chan struct{}, 1),
-		door: make(chan struct{}, 1), waiting: newWaitingRoom(cfg.MaxWaiting, cfg.MaxWaitingOfOne), ca: root, revoked: map[string]bool{},
-	}
-	a.autosign.Store(&cfg.Autosign)
-	if a.journal, err = reconcile(ctx, cfg.Dir, root, store); err != nil {
+	journal, err := reconcile(ctx, cfg.Dir, root, store)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.loadUpperLists(); err != nil {
+	servers, err := store.ServerCertificates(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.reserveNames(ctx); err != nil {
+	a := compose(cfg, store, root, journal, log)
+	if err := a.Revocations.loadUpper(); err != nil {
+		return nil, err
+	}
+	if err := a.issuer.reserved.begin(root, servers); err != nil {
 		return nil, err
 	}
 	return a, a.refresh(ctx, true)
 }
 
-// SetAutosign exchanges the policy for requests that come from now on.
-func (a *Authority) SetAutosign(policy AutosignPolicy) error {
-	if err := policy.Check(); err != nil {
-		return err
+// compose makes the parts, each of those that it stands on.
+func compose(cfg Config, store Store, root *ca, journal *journal, log *slog.Logger) *Authority {
+	current := new(atomic.Pointer[ca])
+	current.Store(root)
+	waiting := newWaitingRoom(cfg.MaxWaiting, cfg.MaxWaitingOfOne)
+	records := &records{store: store, waiting: waiting, turn: make(chan struct{}, 1), journal: journal}
+	issuer := &issuer{ca: current, records: records, reserved: &reservation{}, ttl: cfg.LeafTTL, log: log}
+	revocations := &Revocations{
+		dir: cfg.Dir, ttl: cfg.CRLTTL, store: store, ca: current, records: records, revoked: map[string]bool{}, log: log,
 	}
-	a.autosign.Store(&policy)
-	return nil
+	requests := &Requests{cfg: cfg, store: store, issuer: issuer, records: records, door: make(chan struct{}, 1), waiting: waiting, log: log}
+	requests.autosign.Store(&cfg.Autosign)
+	return &Authority{
+		Requests: requests, Revocations: revocations, Audit: AuditKey{ca: current},
+		Server: &ServerCertificates{dir: cfg.Dir, store: store, issuer: issuer, records: records, revocations: revocations, log: log},
+		dir:    cfg.Dir, refreshEvery: cfg.RefreshEvery, allowRenewal: cfg.AllowRenewal, store: store, log: log,
+		names: newShortNames(cfg.OIDNames), ca: current, records: records, issuer: issuer,
+	}
 }
 
 // Run looks for what other processes revoked and keeps the revocation list
 // fresh, until ctx is done.
 func (a *Authority) Run(ctx context.Context) error {
-	tick := time.NewTicker(a.cfg.RefreshEvery)
+	tick := time.NewTicker(a.refreshEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -107,103 +108,32 @@ func (a *Authority) Run(ctx context.Context) error {
 func (a *Authority) Refresh(ctx context.Context) error { return a.refresh(ctx, false) }
 
 func (a *Authority) refresh(ctx context.Context, force bool) error {
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := a.settle(ctx); err != nil {
+	if err := a.records.settle(ctx); err != nil {
 		return err
 	}
-	if err := a.countRequests(ctx); err != nil {
+	if err := a.Requests.count(ctx); err != nil {
 		return err
 	}
-	if err := a.expireRequests(ctx); err != nil {
+	if err := a.Requests.expire(ctx); err != nil {
 		return err
 	}
-	return a.renewList(ctx, force)
-}
-
-// countRequests brings what is known of waiting requests up to the store's rows.
-func (a *Authority) countRequests(ctx context.Context) error {
-	done, err := a.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	heads, err := a.store.RequestHeads(ctx)
-	if err == nil {
-		a.waiting.fill(heads)
-	}
-	return err
-}
-
-// take waits for the right to decide and returns how to give it back.
-func (a *Authority) take(ctx context.Context) (done func(), err error) {
-	select {
-	case a.turn <- struct{}{}:
-		return func() { <-a.turn }, nil
-	case <-ctx.Done():
-		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the CA is busy")
-	}
-}
-
-func (a *Authority) current() *ca {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.ca
+	return a.Revocations.renew(ctx, force)
 }
 
 // Bundle is the CA's certificates in PEM, the signing one first, and when they
 // last changed. The caller must not change it.
 func (a *Authority) Bundle() ([]byte, time.Time) {
-	c := a.current()
+	c := a.ca.Load()
 	return c.bundle, c.modified
 }
 
 // Pool holds the certificates that a peer's certificate is verified against.
-func (a *Authority) Pool() *x509.CertPool { return a.current().pool.Clone() }
-
-// OnRevoke calls f with the serial numbers of certificates that were just
-// revoked, after CheckPeer refuses them. f must return quickly and may be
-// called concurrently. Register hooks before the first revocation.
-func (a *Authority) OnRevoke(f func(serials []*big.Int)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.hooks = append(a.hooks, f)
-}
-
-// OnLeave calls f with each name whose certificates were revoked by this authority, after CheckPeer refuses them. Set it before the
-// first revocation.
-func (a *Authority) OnLeave(f func(context.Context, fleet.Certname)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.left = f
-}
-
-// CheckPeer tells whether a certificate, whose chain was verified already, is
-// one that this CA issued and has not revoked, and that has not ended since the
-// connection was made. It only looks into memory.
-func (a *Authority) CheckPeer(cert *x509.Certificate) error {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	switch signer := a.ca.signer(); {
-	case !issuedBy(cert, signer):
-		return fault.New(fault.Denied, "the certificate of %q was not issued by this CA", cert.Subject.CommonName)
-	case a.isRevoked(cert.SerialNumber):
-		return fault.New(fault.Denied, "the certificate of %q with serial number %X is revoked", cert.Subject.CommonName, cert.SerialNumber)
-	case time.Now().After(cert.NotAfter):
-		return fault.New(fault.Denied, "the certificate of %q ended at %s", cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.RFC3339))
-	default:
-		return nil
-	}
-}
-
-// isRevoked allocates nothing: every request comes by here.
-func (a *Authority) isRevoked(serial *big.Int) bool {
-	var text [64]byte // 20 bytes of serial number, the most that RFC 5280 allows, are 49 digits
-	return a.revoked[string(serial.Append(text[:0], 10))]
-}
+func (a *Authority) Pool() *x509.CertPool { return a.ca.Load().pool.Clone() }
 
 // issuedBy compares names and key identifiers; the signature was verified before.
 func issuedBy(cert, signer *x509.Certificate) bool {

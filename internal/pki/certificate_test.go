@@ -58,7 +58,7 @@ func TestWhatACertificateSays(t *testing.T) {
 	}
 	_, err := cert.Verify(x509.VerifyOptions{Roots: a.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, DNSName: "www.example.com"})
 	must(t, err)
-	must(t, a.CheckPeer(cert))
+	must(t, a.Revocations.CheckPeer(cert))
 
 	trusted, err := a.Trusted(cert, nil)
 	must(t, err)
@@ -92,9 +92,9 @@ func TestListAndShow(t *testing.T) {
 	for _, name := range []string{"web2", "web1", "web3"} {
 		submit(t, a, pkitest.CSR{Name: name, Extensions: []pkix.Extension{pkitest.Admin(t), pkitest.Text(t, oidImage, "base")}})
 	}
-	_, err := a.Sign(ctx, "web2", time.Hour)
+	_, err := a.Requests.Sign(ctx, "web2", time.Hour)
 	must(t, err)
-	_, err = a.Sign(ctx, "web3", 0)
+	_, err = a.Requests.Sign(ctx, "web3", 0)
 	must(t, err)
 	must(t, a.Revoke(ctx, "web3"))
 	entries, err := a.List(ctx)
@@ -128,10 +128,10 @@ func TestAPeerWhoseCertificateEndedIsRefused(t *testing.T) {
 	a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
 	submit(t, a, pkitest.CSR{Name: "web1"})
 	cert := certificate(t, a, "web1")
-	must(t, a.CheckPeer(cert))
+	must(t, a.Revocations.CheckPeer(cert))
 	ended := *cert
 	ended.NotAfter = time.Now().Add(-time.Minute)
-	wantKind(t, a.CheckPeer(&ended), fault.Denied)
+	wantKind(t, a.Revocations.CheckPeer(&ended), fault.Denied)
 }
 
 func TestRevocation(t *testing.T) {
@@ -145,8 +145,8 @@ func TestRevocation(t *testing.T) {
 		submit(t, a, pkitest.CSR{Name: name})
 	}
 	web1, web2 := certificate(t, a, "web1"), certificate(t, a, "web2")
-	a.OnRevoke(func(serials []*big.Int) {
-		wantKind(t, a.CheckPeer(web1), fault.Denied) // refused before anybody is told
+	a.Revocations.OnRevoke(func(serials []*big.Int) {
+		wantKind(t, a.Revocations.CheckPeer(web1), fault.Denied) // refused before anybody is told
 		told = append(told, serials...)
 	})
 	before := list(t, a)
@@ -157,7 +157,7 @@ func TestRevocation(t *testing.T) {
 	if len(told) != 1 || told[0].Cmp(web1.SerialNumber) != 0 {
 		t.Errorf("hook was told %v", told)
 	}
-	must(t, a.CheckPeer(web2))
+	must(t, a.Revocations.CheckPeer(web2))
 	entries := after.RevokedCertificateEntries
 	if len(entries) != 1 || entries[0].SerialNumber.Cmp(web1.SerialNumber) != 0 || entries[0].ReasonCode != 1 {
 		t.Errorf("list holds %v", entries)
@@ -167,8 +167,8 @@ func TestRevocation(t *testing.T) {
 	}
 
 	again := open(t, cfg, store) // a restart forgets nothing
-	wantKind(t, again.CheckPeer(web1), fault.Denied)
-	must(t, again.CheckPeer(web2))
+	wantKind(t, again.Revocations.CheckPeer(web1), fault.Denied)
+	must(t, again.Revocations.CheckPeer(web2))
 	if restarted := list(t, again); len(restarted.RevokedCertificateEntries) != 1 || restarted.Number.Cmp(after.Number) <= 0 {
 		t.Errorf("list after a restart: %v", restarted)
 	}
@@ -184,12 +184,12 @@ func TestRunSeesWhatAnotherProcessRevoked(t *testing.T) {
 		submit(t, one, pkitest.CSR{Name: "web1"})
 		cert := certificate(t, one, "web1")
 		told := make(chan []*big.Int, 1)
-		two.OnRevoke(func(serials []*big.Int) { told <- serials })
+		two.Revocations.OnRevoke(func(serials []*big.Int) { told <- serials })
 		done := make(chan error, 1)
 		go func() { done <- two.Run(t.Context()) }()
 		must(t, one.Revoke(t.Context(), "web1"))
 		<-told
-		wantKind(t, two.CheckPeer(cert), fault.Denied)
+		wantKind(t, two.Revocations.CheckPeer(cert), fault.Denied)
 		synctest.Wait()
 		if len(list(t, two).RevokedCertificateEntries) != 1 {
 			t.Error("the other process's list is empty")
@@ -203,7 +203,7 @@ func TestCleanFreesNames(t *testing.T) {
 	a := open(t, pki.Config{}, pkitest.NewMemory())
 	for _, name := range []fleet.Certname{"web1", "web2"} {
 		submit(t, a, pkitest.CSR{Name: string(name)})
-		_, err := a.Sign(ctx, name, 0)
+		_, err := a.Requests.Sign(ctx, name, 0)
 		must(t, err)
 	}
 	submit(t, a, pkitest.CSR{Name: "web3"}) // only a request
@@ -242,8 +242,8 @@ func TestRenewal(t *testing.T) {
 		t.Error("the renewed certificate differs in more than its number")
 	}
 	must(t, a.Revoke(ctx, "web1")) // takes both
-	wantKind(t, a.CheckPeer(old), fault.Denied)
-	wantKind(t, a.CheckPeer(cert), fault.Denied)
+	wantKind(t, a.Revocations.CheckPeer(old), fault.Denied)
+	wantKind(t, a.Revocations.CheckPeer(cert), fault.Denied)
 	_, err = a.Renew(ctx, cert)
 	wantKind(t, err, fault.Denied)
 
@@ -259,7 +259,7 @@ func TestServerCertificate(t *testing.T) {
 	a := open(t, pki.Config{}, pkitest.NewMemory())
 	get := func(names ...string) tls.Certificate {
 		t.Helper()
-		c, err := a.ServerCertificate(ctx, names)
+		c, err := a.Server.Certificate(ctx, names)
 		must(t, err)
 		return c
 	}
@@ -276,7 +276,7 @@ func TestServerCertificate(t *testing.T) {
 		t.Error("not made again for other names")
 	}
 	for _, names := range [][]string{nil, {"a b"}, {"*"}} {
-		_, err := a.ServerCertificate(ctx, names)
+		_, err := a.Server.Certificate(ctx, names)
 		wantKind(t, err, fault.Invalid)
 	}
 }
@@ -286,10 +286,10 @@ func TestServerCertificateIsMadeAgainNearItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		a := open(t, pki.Config{Dir: dir}, pkitest.NewMemory())
-		first, err := a.ServerCertificate(t.Context(), []string{"localhost"})
+		first, err := a.Server.Certificate(t.Context(), []string{"localhost"})
 		must(t, err)
 		<-time.After(time.Until(first.Leaf.NotAfter) - 29*24*time.Hour)
-		second, err := a.ServerCertificate(t.Context(), []string{"localhost"})
+		second, err := a.Server.Certificate(t.Context(), []string{"localhost"})
 		must(t, err)
 		if second.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) == 0 {
 			t.Error("kept a certificate that ends in 29 days")
@@ -305,7 +305,7 @@ func TestFilesOfTheAuthority(t *testing.T) {
 			cfg := pki.Config{Dir: filepath.Join(t.TempDir(), "ca"), KeyType: keyType, CAName: "Our CA"}
 			store := pkitest.NewMemory()
 			first := open(t, cfg, store)
-			_, err := first.ServerCertificate(t.Context(), []string{"localhost"})
+			_, err := first.Server.Certificate(t.Context(), []string{"localhost"})
 			must(t, err)
 			for name, want := range map[string]os.FileMode{"": 0o700, "ca.pem": 0o600, "server.pem": 0o600, "ca_crt.pem": 0o644} {
 				info, err := os.Stat(filepath.Join(cfg.Dir, name))

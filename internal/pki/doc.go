@@ -1,7 +1,8 @@
 // Package pki is the certificate authority of the fleet: certificate requests, signing, renewal, revocation.
 //
 // An Authority holds the fleet's signing key in its directory and everything
-// else in a Store. A node submits a request, somebody or a rule signs it, the
+// else in a Store. Its parts are handed to those who need only one: Requests (what nodes ask for), Revocations (who is refused),
+// ServerCertificates (the listener's) and AuditKey. Below them records make each change, and an issuer signs. A node submits a request, somebody or a rule signs it, the
 // node fetches its certificate; later that is renewed, revoked or cleaned.
 //
 //	            Submit              Sign               Revoke

@@ -85,7 +85,7 @@ func FuzzTrusted(f *testing.F) {
 			t.Fatalf("OID %q is lost", oid)
 		}
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: name}, Extensions: []pkix.Extension{{Id: id, Value: value}}}
-		a := &Authority{names: oidNames(nil)}
+		a := &Authority{names: newShortNames(nil)}
 		text, err := a.Trusted(cert, nil)
 		if err != nil || !json.Valid(text) {
 			t.Fatalf("trusted data %s, %v", text, err)

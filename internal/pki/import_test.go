@@ -64,7 +64,7 @@ func TestImportOfAPuppetCA(t *testing.T) {
 	cfg, store := pki.Config{Dir: t.TempDir()}, pkitest.NewMemory()
 	a := open(t, cfg, store)
 	fresh, _ := a.Bundle()
-	server, err := a.ServerCertificate(ctx, []string{"localhost"})
+	server, err := a.Server.Certificate(ctx, []string{"localhost"})
 	must(t, err)
 	got, err := a.Import(ctx, dir)
 	must(t, err)
@@ -79,20 +79,20 @@ func TestImportOfAPuppetCA(t *testing.T) {
 		t.Errorf("the bundle is\n%s", bundle)
 	}
 	primary := certificate(t, a, "primary.example")
-	must(t, a.CheckPeer(primary))
+	must(t, a.Revocations.CheckPeer(primary))
 	if !pki.IsAdmin(primary) {
 		t.Error("the primary server is no administrator any more")
 	}
-	if lists, _ := a.CRL(); strings.Count(string(lists), "BEGIN") != 2 {
+	if lists, _ := a.Revocations.CRL(); strings.Count(string(lists), "BEGIN") != 2 {
 		t.Errorf("the lists are\n%s", lists)
 	}
-	second, err := a.ServerCertificate(ctx, []string{"localhost"})
+	second, err := a.Server.Certificate(ctx, []string{"localhost"})
 	must(t, err)
 	if second.Leaf.SerialNumber.Cmp(server.Leaf.SerialNumber) == 0 || len(second.Certificate) != 2 {
 		t.Error("the server still shows the old CA's certificate, or leaves out the intermediate")
 	}
 
-	signed, err := a.Sign(ctx, "web1", 0)
+	signed, err := a.Requests.Sign(ctx, "web1", 0)
 	must(t, err)
 	if signed.Serial.BitLen() != 129 { // above all that was counted
 		t.Errorf("serial number %s may have been handed out before", signed.Serial)
@@ -108,12 +108,12 @@ func TestImportOfAPuppetCA(t *testing.T) {
 		t.Errorf("revoked (-want +got):\n%s", diff)
 	}
 	again := open(t, cfg, store)
-	wantKind(t, again.CheckPeer(primary), fault.Denied)
-	if err := again.MergeCRLs(ctx, readFile(t, filepath.Join(dir, "ca_crl.pem"))); err != nil {
+	wantKind(t, again.Revocations.CheckPeer(primary), fault.Denied)
+	if err := again.Revocations.MergeCRLs(ctx, readFile(t, filepath.Join(dir, "ca_crl.pem"))); err != nil {
 		t.Errorf("lists of its own chain: %v", err)
 	}
-	foreign, _ := open(t, pki.Config{}, pkitest.NewMemory()).CRL()
-	wantKind(t, again.MergeCRLs(ctx, foreign), fault.Invalid)
+	foreign, _ := open(t, pki.Config{}, pkitest.NewMemory()).Revocations.CRL()
+	wantKind(t, again.Revocations.MergeCRLs(ctx, foreign), fault.Invalid)
 	_, err = again.Import(ctx, dir) // it has issued web1 since
 	wantKind(t, err, fault.Conflict)
 }
@@ -127,7 +127,7 @@ func exported(t *testing.T, a *pki.Authority, dir string) string {
 	key, bundle, _ := strings.Cut(text, "-----BEGIN CERTIFICATE-----")
 	writeFile(t, filepath.Join(out, "ca_key.pem"), key)
 	writeFile(t, filepath.Join(out, "ca_crt.pem"), "-----BEGIN CERTIFICATE-----"+bundle)
-	lists, _ := a.CRL()
+	lists, _ := a.Revocations.CRL()
 	writeFile(t, filepath.Join(out, "ca_crl.pem"), string(lists))
 	entries, err := a.List(t.Context())
 	must(t, err)
@@ -161,9 +161,9 @@ func TestImportKeepsTheRevokedRevoked(t *testing.T) {
 	if imported.Certificates != 2 || imported.Revoked != 2 {
 		t.Errorf("imported %+v", imported)
 	}
-	must(t, a.CheckPeer(good))
-	wantKind(t, a.CheckPeer(bad), fault.Denied)
-	wantKind(t, a.CheckPeer(gone), fault.Denied)
+	must(t, a.Revocations.CheckPeer(good))
+	wantKind(t, a.Revocations.CheckPeer(bad), fault.Denied)
+	wantKind(t, a.Revocations.CheckPeer(gone), fault.Denied)
 	if before, after := list(t, old), list(t, a); after.Number.Cmp(before.Number) <= 0 || len(after.RevokedCertificateEntries) != 2 {
 		t.Errorf("list %s with %d entries follows %s", after.Number, len(after.RevokedCertificateEntries), before.Number)
 	}

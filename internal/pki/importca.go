@@ -42,7 +42,7 @@ func (a *Authority) Import(ctx context.Context, dir string) (Imported, error) {
 	if err := read.root.checkTime(time.Now()); err != nil {
 		return Imported{}, err
 	}
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -343,17 +343,17 @@ func (a *Authority) storeImport(ctx context.Context, p *puppetCA) error {
 			return err
 		}
 	}
-	return a.countRequests(ctx)
+	return a.Requests.count(ctx)
 }
 
 // takeOver makes the imported CA ours: on disk in one step, with a journal of its
 // own that says all that was imported; then in the store, for which a start after a
 // crash does the same; then in memory.
 func (a *Authority) takeOver(ctx context.Context, p *puppetCA) error {
-	if err := a.settle(ctx); err != nil {
+	if err := a.records.settle(ctx); err != nil {
 		return err
 	}
-	if err := a.keepUpper(p.upper); err != nil {
+	if err := a.Revocations.keepUpper(p.upper); err != nil {
 		return err
 	}
 	identity, err := newIdentity()
@@ -365,24 +365,22 @@ func (a *Authority) takeOver(ctx context.Context, p *puppetCA) error {
 	for _, c := range p.certs {
 		all.add(c)
 	}
-	journal, err := beginJournal(a.cfg.Dir, p.root.key, identity, a.journal.last, all.rows())
+	journal, err := beginJournal(a.dir, p.root.key, identity, a.records.journal.last, all.rows())
 	if err != nil {
 		return err
 	}
-	if err := saveCA(a.cfg.Dir, p.root); err != nil {
+	if err := saveCA(a.dir, p.root); err != nil {
 		return err
 	}
-	former := a.journal
-	a.journal = journal
+	former := a.records.journal
+	a.records.journal = journal
 	if err := a.store.RestateCA(ctx, journal.last, all.rows()); err != nil {
 		return err
 	}
-	if err := errors.Join(journal.settled(), former.file.Close(), removeFile(a.cfg.Dir, filepath.Base(former.path))); err != nil {
+	if err := errors.Join(journal.settled(), former.file.Close(), removeFile(a.dir, filepath.Base(former.path))); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	a.ca = p.root
-	a.mu.Unlock()
-	a.reserveCA()
-	return a.renewList(ctx, true)
+	a.ca.Store(p.root)
+	a.issuer.reserved.addCA(p.root)
+	return a.Revocations.renew(ctx, true)
 }

@@ -94,7 +94,7 @@ func verified(t *testing.T, a *pki.Authority, certPEM []byte) (string, bool) {
 	t.Helper()
 	dir := t.TempDir()
 	bundle, _ := a.Bundle()
-	lists, _ := a.CRL()
+	lists, _ := a.Revocations.CRL()
 	writeFile(t, filepath.Join(dir, "ca.pem"), string(bundle))
 	writeFile(t, filepath.Join(dir, "crl.pem"), string(lists))
 	writeFile(t, filepath.Join(dir, "cert.pem"), string(certPEM))
@@ -134,12 +134,12 @@ func TestImportOfCAsMadeByOpenssl(t *testing.T) {
 			a := open(t, cfg, store) // the server starts
 			submit(t, a, pkitest.CSR{Name: "good"})
 			submit(t, a, pkitest.CSR{Name: "bad"})
-			good, err := a.Sign(t.Context(), "good", 0)
+			good, err := a.Requests.Sign(t.Context(), "good", 0)
 			must(t, err)
-			bad, err := a.Sign(t.Context(), "bad", 0)
+			bad, err := a.Requests.Sign(t.Context(), "bad", 0)
 			must(t, err)
 			must(t, a.Revoke(t.Context(), "bad"))
-			lists, _ := a.CRL()
+			lists, _ := a.Revocations.CRL()
 			if got := bytes.Count(lists, []byte("BEGIN")); got != 1+c.upper {
 				t.Errorf("%d lists, want %d", got, 1+c.upper)
 			}

@@ -61,9 +61,9 @@ func (f *fleetOf) whole(t *testing.T, store pki.Store) *pki.Authority {
 		if out, ok := verified(t, a, text); ok || !strings.Contains(out, "certificate revoked") {
 			t.Errorf("openssl says of %s: %s", name, out)
 		}
-		wantKind(t, a.CheckPeer(parse(t, text)), fault.Denied)
+		wantKind(t, a.Revocations.CheckPeer(parse(t, text)), fault.Denied)
 	}
-	must(t, a.CheckPeer(parse(t, f.good)))
+	must(t, a.Revocations.CheckPeer(parse(t, f.good)))
 	entries, err := a.List(t.Context())
 	must(t, err)
 	var states []string
@@ -147,7 +147,7 @@ func TestTheCAForgetsNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, f := t.Context(), newFleet(t)
-			_, err := f.ca.NewJoinToken(ctx, "spent", time.Hour)
+			_, err := f.ca.Requests.NewJoinToken(ctx, "spent", time.Hour)
 			must(t, err)
 			store := c.harm(t, f)
 			_, err = pki.Open(ctx, f.cfg, store, quiet)
@@ -220,7 +220,7 @@ func TestAKillBetweenJournalAndDatabase(t *testing.T) {
 			ctx, f := t.Context(), newFleet(t)
 			for _, step := range []func(a *pki.Authority) error{
 				func(a *pki.Authority) error {
-					_, err := a.Submit(ctx, "late", pkitest.CSR{Name: "late"}.PEM(t), "")
+					_, err := a.Requests.Submit(ctx, "late", pkitest.CSR{Name: "late"}.PEM(t), "")
 					return err
 				},
 				func(a *pki.Authority) error { return a.Revoke(ctx, "late") },
@@ -236,9 +236,9 @@ func TestAKillBetweenJournalAndDatabase(t *testing.T) {
 				entry, err := a.Show(ctx, "late")
 				switch {
 				case err == nil && entry.State == pki.Revoked:
-					wantKind(t, a.CheckPeer(parse(t, entry.PEM)), fault.Denied)
+					wantKind(t, a.Revocations.CheckPeer(parse(t, entry.PEM)), fault.Denied)
 				case err == nil:
-					must(t, a.CheckPeer(parse(t, entry.PEM)))
+					must(t, a.Revocations.CheckPeer(parse(t, entry.PEM)))
 				}
 			}
 			_, err := f.ca.Show(ctx, "late")
@@ -260,7 +260,7 @@ func TestADatabaseThatFailedCatchesUp(t *testing.T) {
 	}
 	store.before = false
 	must(t, a.Refresh(ctx))
-	wantKind(t, a.CheckPeer(parse(t, f.good)), fault.Denied)
+	wantKind(t, a.Revocations.CheckPeer(parse(t, f.good)), fault.Denied)
 	if out, ok := verified(t, a, f.good); ok {
 		t.Errorf("openssl says: %s", out)
 	}

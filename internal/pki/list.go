@@ -76,10 +76,10 @@ func (a *Authority) List(ctx context.Context) ([]Entry, error) {
 	}
 	entries := make([]Entry, 0, len(requests)+len(certs))
 	for _, r := range requests {
-		entries = a.appendEntry(ctx, entries, r.Certname)(a.requestEntry(r))
+		entries = a.appendEntry(ctx, entries, r.Certname)(a.names.requestEntry(r))
 	}
 	for _, c := range certs {
-		entries = a.appendEntry(ctx, entries, c.Certname)(a.certificateEntry(c))
+		entries = a.appendEntry(ctx, entries, c.Certname)(a.names.certificateEntry(c))
 	}
 	return entries, nil
 }
@@ -100,7 +100,7 @@ func (a *Authority) appendEntry(ctx context.Context, to []Entry, name fleet.Cert
 func (a *Authority) Show(ctx context.Context, name fleet.Certname) (Entry, error) {
 	c, err := a.store.Certificate(ctx, name)
 	if err == nil {
-		return a.certificateEntry(c)
+		return a.names.certificateEntry(c)
 	}
 	if fault.Of(err) != fault.NotFound {
 		return Entry{}, err
@@ -112,7 +112,7 @@ func (a *Authority) Show(ctx context.Context, name fleet.Certname) (Entry, error
 	if err != nil {
 		return Entry{}, err
 	}
-	return a.requestEntry(r)
+	return a.names.requestEntry(r)
 }
 
 // Certificate returns the current certificate of a name, revoked or not.
@@ -120,12 +120,7 @@ func (a *Authority) Certificate(ctx context.Context, name fleet.Certname) (Certi
 	return a.store.Certificate(ctx, name)
 }
 
-// Request returns the waiting request of a name.
-func (a *Authority) Request(ctx context.Context, name fleet.Certname) (Request, error) {
-	return a.store.Request(ctx, name)
-}
-
-func (a *Authority) requestEntry(r Request) (Entry, error) {
+func (n shortNames) requestEntry(r Request) (Entry, error) {
 	parsed, err := parseCSR(r.PEM)
 	if err != nil {
 		return Entry{}, err
@@ -134,11 +129,11 @@ func (a *Authority) requestEntry(r Request) (Entry, error) {
 		Certname: r.Certname, State: Requested, Fingerprints: fingerprints(parsed.Raw), ReceivedAt: r.ReceivedAt, From: r.From,
 		AltNames: altNameTexts(parsed.altNames), PEM: r.PEM,
 	}
-	e.AuthorizationExtensions, e.Extensions = a.splitExtensions(parsed.requested)
+	e.AuthorizationExtensions, e.Extensions = n.split(parsed.requested)
 	return e, nil
 }
 
-func (a *Authority) certificateEntry(c Certificate) (Entry, error) {
+func (n shortNames) certificateEntry(c Certificate) (Entry, error) {
 	certs, err := parseCertificates(c.PEM)
 	if err != nil {
 		return Entry{}, err
@@ -150,7 +145,7 @@ func (a *Authority) certificateEntry(c Certificate) (Entry, error) {
 	if !c.RevokedAt.IsZero() {
 		e.State = Revoked
 	}
-	e.AuthorizationExtensions, e.Extensions = a.splitExtensions(puppetExtensions(certs[0]))
+	e.AuthorizationExtensions, e.Extensions = n.split(puppetExtensions(certs[0]))
 	return e, nil
 }
 
@@ -162,7 +157,7 @@ func EntryOf(cert *x509.Certificate) Entry {
 	}
 }
 
-func (a *Authority) splitExtensions(all []pkix.Extension) (authorization, other map[string]string) {
+func (n shortNames) split(all []pkix.Extension) (authorization, other map[string]string) {
 	var grants, rest []pkix.Extension
 	for _, ext := range all {
 		if under(ext.Id, oidPuppetAuthorization) {
@@ -171,7 +166,7 @@ func (a *Authority) splitExtensions(all []pkix.Extension) (authorization, other 
 			rest = append(rest, ext)
 		}
 	}
-	return byName(a.named(grants)), byName(a.named(rest))
+	return byName(n.named(grants)), byName(n.named(rest))
 }
 
 func altNameTexts(names []altName) []string {

@@ -50,12 +50,12 @@ func TestLifeOfANameHoldsItsPromises(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": func(t *rapid.T) {
 				who, key := name.Draw(t, "name"), rapid.IntRange(0, 1).Draw(t, "key")
-				signed, err := a.Submit(ctx, who, requests[who][key], "")
+				signed, err := a.Requests.Submit(ctx, who, requests[who][key], "")
 				m.submit(t, who, key, signed, err)
 			},
 			"sign": func(t *rapid.T) {
 				who := name.Draw(t, "name")
-				c, err := a.Sign(ctx, who, 0)
+				c, err := a.Requests.Sign(ctx, who, 0)
 				m.sign(t, who, c, err)
 			},
 			"revoke": func(t *rapid.T) {
@@ -197,7 +197,7 @@ func (m *model) compare(ctx context.Context, t *rapid.T, a *pki.Authority) {
 	if !maps.Equal(seen, m.state) {
 		t.Fatalf("list shows %v, want %v", seen, m.state)
 	}
-	text, _ := a.CRL()
+	text, _ := a.Revocations.CRL()
 	list, err := x509.ParseRevocationList(decodePEM(text))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func (m *model) compare(ctx context.Context, t *rapid.T, a *pki.Authority) {
 		listed[entry.SerialNumber.String()] = true
 	}
 	for serial, c := range m.certs {
-		if refused := a.CheckPeer(c.cert) != nil; refused != c.revoked || listed[serial] != c.revoked {
+		if refused := a.Revocations.CheckPeer(c.cert) != nil; refused != c.revoked || listed[serial] != c.revoked {
 			t.Fatalf("serial %s: refused %t, listed %t, want %t", serial, refused, listed[serial], c.revoked)
 		}
 	}

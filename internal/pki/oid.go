@@ -36,9 +36,12 @@ var registeredNames = [...]string{
 	"pp_securitypolicy", "pp_cloudplatform", "pp_apptier", "pp_hostname", "pp_owner",
 }
 
-// oidNames maps identifiers to short names; more wins over the table.
-func oidNames(more map[string]string) map[string]string {
-	names := map[string]string{}
+// shortNames maps identifiers of extensions to the names that people know.
+type shortNames map[string]string
+
+// newShortNames is the table; more wins over it.
+func newShortNames(more map[string]string) shortNames {
+	names := shortNames{}
 	for i, name := range registeredNames {
 		names[oidPuppetRegistered.String()+"."+strconv.Itoa(i+1)] = name
 	}

@@ -159,38 +159,6 @@ func (j *journal) compact(ctx context.Context, dir string, store Store) (*journa
 	return fresh, fresh.settled()
 }
 
-// commit makes a change known to the journal, then to the store. After an error
-// the change may stand nevertheless: the journal is right, and what it says is
-// offered to the store again before anything else is done. The caller has the turn.
-func (a *Authority) commit(ctx context.Context, c Change) error {
-	ctx = context.WithoutCancel(ctx) // who asked may go away between the two
-	if err := a.settle(ctx); err != nil {
-		return err
-	}
-	if err := a.journal.append(c); err != nil {
-		return err
-	}
-	return a.settle(ctx)
-}
-
-// settle brings the store up to the journal. The caller has the turn.
-func (a *Authority) settle(ctx context.Context) error {
-	c := a.journal.unsettled
-	if c == nil {
-		return nil
-	}
-	if err := a.store.ChangeCA(ctx, *c); err != nil {
-		return err
-	}
-	for _, cert := range c.Issued {
-		if cert.Current {
-			a.waiting.remove(cert.Certname)
-		}
-	}
-	a.waiting.remove(c.Forgotten...)
-	return a.journal.settled()
-}
-
 // ours tells whether this CA signed what a row holds; of one without a certificate nobody can tell.
 func (c *ca) ours(row Certificate) bool {
 	if len(row.PEM) == 0 {

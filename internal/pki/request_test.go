@@ -66,7 +66,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
-			_, err := a.Submit(t.Context(), "web1", c.pem, "")
+			_, err := a.Requests.Submit(t.Context(), "web1", c.pem, "")
 			wantKind(t, err, c.want)
 			if !strings.Contains(fault.Detail(err), c.says) {
 				t.Errorf("error %q does not say %q", fault.Detail(err), c.says)
@@ -106,28 +106,28 @@ func TestANameHasOneKey(t *testing.T) {
 	first := pkitest.CSR{Name: "web1", Key: pkitest.NewKey(t)}
 	text := first.PEM(t)
 	for range 2 { // the same again is fine
-		signed, err := a.Submit(ctx, "web1", text, "")
+		signed, err := a.Requests.Submit(ctx, "web1", text, "")
 		must(t, err)
 		if signed {
 			t.Fatal("signed by itself")
 		}
 	}
-	_, err := a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
+	_, err := a.Requests.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	wantKind(t, err, fault.Conflict)
-	_, err = a.Sign(ctx, "web1", 0)
+	_, err = a.Requests.Sign(ctx, "web1", 0)
 	must(t, err)
 	if !submit(t, a, first) { // same key, signed
 		t.Error("the key's own certificate was not found")
 	}
-	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
+	_, err = a.Requests.Submit(ctx, "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	wantKind(t, err, fault.Conflict)
-	_, err = a.Sign(ctx, "web1", 0)
+	_, err = a.Requests.Sign(ctx, "web1", 0)
 	wantKind(t, err, fault.Conflict)
-	_, err = a.Sign(ctx, "web2", 0)
+	_, err = a.Requests.Sign(ctx, "web2", 0)
 	wantKind(t, err, fault.NotFound)
 
 	must(t, a.Revoke(ctx, "web1"))
-	_, err = a.Submit(ctx, "web1", text, "") // thrown out is thrown out
+	_, err = a.Requests.Submit(ctx, "web1", text, "") // thrown out is thrown out
 	wantKind(t, err, fault.Conflict)
 	_, err = a.Clean(ctx, "web1")
 	must(t, err)
@@ -153,11 +153,11 @@ func TestANewerRequestForTheSameKeyReplacesTheOlder(t *testing.T) {
 	}
 	badToken, goodToken := withRole, withRole
 	badToken.Challenge = "tutti-join-made-up"
-	_, err = a.Submit(ctx, "web1", badToken.PEM(t), "")
+	_, err = a.Requests.Submit(ctx, "web1", badToken.PEM(t), "")
 	wantKind(t, err, fault.Denied)
-	_, err = a.Request(ctx, "web1") // and the one before still waits
+	_, err = a.Requests.Waiting(ctx, "web1") // and the one before still waits
 	must(t, err)
-	goodToken.Challenge, err = a.NewJoinToken(ctx, "", time.Hour)
+	goodToken.Challenge, err = a.Requests.NewJoinToken(ctx, "", time.Hour)
 	must(t, err)
 	if !submit(t, a, goodToken) {
 		t.Error("a token that came later does not sign")
@@ -169,14 +169,14 @@ func TestTheAutosignPolicyCanBeExchanged(t *testing.T) {
 	a := open(t, pki.Config{}, pkitest.NewMemory())
 	text := pkitest.CSR{Name: "web1"}.PEM(t)
 	for _, want := range []bool{false, true} {
-		signed, err := a.Submit(t.Context(), "web1", text, "")
+		signed, err := a.Requests.Submit(t.Context(), "web1", text, "")
 		must(t, err)
 		if signed != want {
 			t.Errorf("signed %t, want %t", signed, want)
 		}
-		must(t, a.SetAutosign(pki.AutosignPolicy{Names: []string{"web1"}}))
+		must(t, a.Requests.SetAutosign(pki.AutosignPolicy{Names: []string{"web1"}}))
 	}
-	wantKind(t, a.SetAutosign(pki.AutosignPolicy{Names: []string{"*x*"}}), fault.Invalid)
+	wantKind(t, a.Requests.SetAutosign(pki.AutosignPolicy{Names: []string{"*x*"}}), fault.Invalid)
 }
 
 func TestAutosign(t *testing.T) {
@@ -198,7 +198,7 @@ func TestAutosign(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"web*.example.com", "*.*", "/etc", "*example.com"} {
-		if err := a.SetAutosign(pki.AutosignPolicy{Names: []string{bad}}); fault.Of(err) != fault.Invalid {
+		if err := a.Requests.SetAutosign(pki.AutosignPolicy{Names: []string{bad}}); fault.Of(err) != fault.Invalid {
 			t.Errorf("pattern %q: error = %v", bad, err)
 		}
 	}
@@ -208,14 +208,14 @@ func TestJoinToken(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	a := open(t, pki.Config{}, pkitest.NewMemory())
-	bound, err := a.NewJoinToken(ctx, "web1", time.Hour)
+	bound, err := a.Requests.NewJoinToken(ctx, "web1", time.Hour)
 	must(t, err)
-	late, err := a.NewJoinToken(ctx, "", time.Nanosecond)
+	late, err := a.Requests.NewJoinToken(ctx, "", time.Nanosecond)
 	must(t, err)
 	for name, challenge := range map[string]string{"web2": bound, "web3": late, "web4": "tutti-join-made-up"} {
-		_, err := a.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name, Challenge: challenge}.PEM(t), "")
+		_, err := a.Requests.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name, Challenge: challenge}.PEM(t), "")
 		wantKind(t, err, fault.Denied)
-		if _, err := a.Request(ctx, fleet.Certname(name)); fault.Of(err) != fault.NotFound {
+		if _, err := a.Requests.Waiting(ctx, fleet.Certname(name)); fault.Of(err) != fault.NotFound {
 			t.Errorf("%s: a request with a bad token waits, where others can read it", name)
 		}
 	}
@@ -227,20 +227,20 @@ func TestJoinToken(t *testing.T) {
 	}
 	_, err = a.Clean(ctx, "web1")
 	must(t, err)
-	_, err = a.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Challenge: bound}.PEM(t), "")
+	_, err = a.Requests.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Challenge: bound}.PEM(t), "")
 	wantKind(t, err, fault.Denied)
-	_, err = a.NewJoinToken(ctx, "", 0)
+	_, err = a.Requests.NewJoinToken(ctx, "", 0)
 	wantKind(t, err, fault.Invalid)
 }
 
 func TestOneTokenSignsOneOfMany(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{}, pkitest.NewMemory())
-	token, err := a.NewJoinToken(t.Context(), "", time.Hour)
+	token, err := a.Requests.NewJoinToken(t.Context(), "", time.Hour)
 	must(t, err)
 	signed := race(t, 6, func(i int) (bool, error) {
 		name := fleet.Certname("web" + string(rune('0'+i)))
-		return a.Submit(t.Context(), name, pkitest.CSR{Name: string(name), Challenge: token}.PEM(t), "")
+		return a.Requests.Submit(t.Context(), name, pkitest.CSR{Name: string(name), Challenge: token}.PEM(t), "")
 	}, fault.Denied)
 	if signed != 1 {
 		t.Errorf("%d certificates for one token", signed)
@@ -251,7 +251,7 @@ func TestOneNameSignsOneOfMany(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{Autosign: allowEvery}, pkitest.NewMemory())
 	signed := race(t, 6, func(int) (bool, error) {
-		return a.Submit(t.Context(), "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
+		return a.Requests.Submit(t.Context(), "web1", pkitest.CSR{Name: "web1"}.PEM(t), "")
 	}, fault.Conflict)
 	if signed != 1 {
 		t.Errorf("%d certificates for one name", signed)

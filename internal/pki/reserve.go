@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"context"
 	"strings"
 	"sync"
 
@@ -59,30 +58,26 @@ func (a altName) plain() string {
 	return "DNS:" + strings.ToLower(strings.TrimSuffix(a.dns, "."))
 }
 
-// reserveNames reserves what is known before the server has said its names.
-func (a *Authority) reserveNames(ctx context.Context) error {
-	a.reserved.add(ofHost, altName{dns: "localhost"})
-	a.reserveCA()
-	servers, err := a.store.ServerCertificates(ctx)
-	if err != nil {
-		return err
-	}
+// begin reserves what is known before the server has said its names: the machine's own, the CA's, and those that servers had.
+func (r *reservation) begin(root *ca, servers []Certificate) error {
+	r.add(ofHost, altName{dns: "localhost"})
+	r.addCA(root)
 	for _, c := range servers {
 		certs, err := parseCertificates(c.PEM)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err, "the stored server certificate %s cannot be read", c.Serial.Text(16))
 		}
-		a.reserved.add(ofServer, altName{dns: certs[0].Subject.CommonName})
-		a.reserved.add(ofServer, altNamesOf(certs[0])...)
+		r.add(ofServer, altName{dns: certs[0].Subject.CommonName})
+		r.add(ofServer, altNamesOf(certs[0])...)
 	}
 	return nil
 }
 
-// reserveCA reserves the names of the CA: the one by which agents ask for its
+// addCA reserves the names of the CA: the one by which agents ask for its
 // certificate, and those in its certificates.
-func (a *Authority) reserveCA() {
-	a.reserved.add(ofCA, altName{dns: "ca"})
-	for _, cert := range a.current().chain {
-		a.reserved.add(ofCA, altName{dns: cert.Subject.CommonName})
+func (r *reservation) addCA(root *ca) {
+	r.add(ofCA, altName{dns: "ca"})
+	for _, cert := range root.chain {
+		r.add(ofCA, altName{dns: cert.Subject.CommonName})
 	}
 }

@@ -20,10 +20,10 @@ func TestNamesOfTheServerAreNobodyElses(t *testing.T) {
 	first := open(t, cfg, store)
 	early := pkitest.NewKey(t) // the name was a node's before it was the server's
 	submit(t, first, pkitest.CSR{Name: "late.example", Key: early})
-	_, err := first.Sign(ctx, "late.example", 0)
+	_, err := first.Requests.Sign(ctx, "late.example", 0)
 	must(t, err)
 	was := certificate(t, first, "late.example")
-	_, err = first.ServerCertificate(ctx, []string{"old.example", "old-alias.example"})
+	_, err = first.Server.Certificate(ctx, []string{"old.example", "old-alias.example"})
 	must(t, err)
 	names := []fleet.Certname{"tutti.example", "alias.example", "late.example", "localhost", "ca", "ca.example", "old.example", "old-alias.example"}
 	for _, name := range names { // requests that wait from before, in whatever way they came in
@@ -40,23 +40,23 @@ func TestNamesOfTheServerAreNobodyElses(t *testing.T) {
 			ctx, cfg := t.Context(), cfg
 			cfg.Autosign = policy
 			a := open(t, cfg, store) // the names of old certificates are known after a restart
-			_, err := a.ServerCertificate(ctx, []string{"tutti.example", "alias.example", "late.example", "192.0.2.7"})
+			_, err := a.Server.Certificate(ctx, []string{"tutti.example", "alias.example", "late.example", "192.0.2.7"})
 			must(t, err)
 			for _, name := range names {
 				request := pkitest.CSR{Name: string(name)}
 				if way == "token" {
-					request.Challenge, err = a.NewJoinToken(ctx, name, time.Hour)
+					request.Challenge, err = a.Requests.NewJoinToken(ctx, name, time.Hour)
 					must(t, err)
 				}
-				_, err := a.Submit(ctx, name, request.PEM(t), "")
+				_, err := a.Requests.Submit(ctx, name, request.PEM(t), "")
 				wantKind(t, err, fault.Denied)
 				if name != "late.example" {
-					_, err = a.Sign(ctx, name, 0)
+					_, err = a.Requests.Sign(ctx, name, 0)
 					wantKind(t, err, fault.Denied)
 				}
 			}
 			for _, alt := range []string{"Tutti.Example", "ALIAS.example.", "localhost", "old-alias.example"} {
-				_, err := a.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Extensions: []pkix.Extension{pkitest.AltNames(t, alt)}}.PEM(t), "")
+				_, err := a.Requests.Submit(ctx, "web1", pkitest.CSR{Name: "web1", Extensions: []pkix.Extension{pkitest.AltNames(t, alt)}}.PEM(t), "")
 				wantKind(t, err, fault.Denied)
 			}
 			_, err = a.Renew(ctx, was)
@@ -71,7 +71,7 @@ func TestSerialNumbersAreRandom(t *testing.T) {
 	t.Parallel()
 	store := pkitest.NewMemory()
 	a := open(t, pki.Config{Autosign: allowEvery}, store)
-	server, err := a.ServerCertificate(t.Context(), []string{"tutti.example"})
+	server, err := a.Server.Certificate(t.Context(), []string{"tutti.example"})
 	must(t, err)
 	seen := map[string]bool{server.Leaf.SerialNumber.String(): true}
 	for _, name := range []string{"web1", "web2", "web3", "web4"} {

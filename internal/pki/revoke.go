@@ -12,7 +12,7 @@ import (
 // Revoke takes back every certificate of a name. Twice is no error. Conflict if
 // only a request waits, NotFound if the name is unknown.
 func (a *Authority) Revoke(ctx context.Context, name fleet.Certname) error {
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (a *Authority) Revoke(ctx context.Context, name fleet.Certname) error {
 	if err != nil || len(marked) == 0 {
 		return err
 	}
-	return a.renewList(ctx, true)
+	return a.Revocations.renew(ctx, true)
 }
 
 // mark revokes for good, and leaves the list to the caller.
@@ -33,10 +33,10 @@ func (a *Authority) mark(ctx context.Context, name fleet.Certname) ([]Certificat
 	if len(good) == 0 {
 		return nil, a.whyNothingRevoked(ctx, name)
 	}
-	if err := a.commit(ctx, Change{At: now(), Revoked: serialsOf(good)}); err != nil {
+	if err := a.records.commit(ctx, Change{At: now(), Revoked: serialsOf(good)}); err != nil {
 		return nil, err
 	}
-	a.expel(ctx, good)
+	a.Revocations.expel(ctx, good)
 	return good, nil
 }
 
@@ -45,22 +45,6 @@ func serialsOf(certs []Certificate) (serials []*big.Int) {
 		serials = append(serials, c.Serial)
 	}
 	return serials
-}
-
-// expel refuses whoever shows a certificate that was just revoked, and says so.
-func (a *Authority) expel(ctx context.Context, marked []Certificate) {
-	a.refuse(marked)
-	a.mu.RLock()
-	left := a.left
-	a.mu.RUnlock()
-	var last fleet.Certname
-	for _, c := range marked {
-		a.log.InfoContext(ctx, "certificate revoked", "node", c.Certname, "serial", c.Serial.Text(16))
-		if left != nil && c.Certname != last {
-			left(ctx, c.Certname)
-		}
-		last = c.Certname
-	}
 }
 
 func (a *Authority) whyNothingRevoked(ctx context.Context, name fleet.Certname) error {
@@ -74,27 +58,6 @@ func (a *Authority) whyNothingRevoked(ctx context.Context, name fleet.Certname) 
 	return err
 }
 
-// refuse makes CheckPeer refuse certificates from now on, then tells the hooks
-// about those it did not know.
-func (a *Authority) refuse(certs []Certificate) {
-	a.mu.Lock()
-	var fresh []*big.Int
-	for _, c := range certs {
-		if key := c.Serial.String(); !a.revoked[key] {
-			a.revoked[key] = true
-			fresh = append(fresh, c.Serial)
-		}
-	}
-	hooks := a.hooks
-	a.mu.Unlock()
-	if len(fresh) == 0 {
-		return
-	}
-	for _, hook := range hooks {
-		hook(fresh)
-	}
-}
-
 // cleanedAtOnce is how many names one change cleans.
 const cleanedAtOnce = 500
 
@@ -102,7 +65,7 @@ const cleanedAtOnce = 500
 // again; one revocation list is made for all. It returns the names that nothing
 // was known of.
 func (a *Authority) Clean(ctx context.Context, names ...fleet.Certname) (unknown []fleet.Certname, err error) {
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +81,7 @@ func (a *Authority) Clean(ctx context.Context, names ...fleet.Certname) (unknown
 	if revoked == 0 {
 		return unknown, nil
 	}
-	return unknown, a.renewList(ctx, true)
+	return unknown, a.Revocations.renew(ctx, true)
 }
 
 // clean is one change for several names, and counts the certificates that it revoked.
@@ -145,10 +108,10 @@ func (a *Authority) clean(ctx context.Context, names []fleet.Certname) (unknown 
 		return unknown, 0, nil
 	}
 	c.Revoked = serialsOf(marked)
-	if err := a.commit(ctx, c); err != nil {
+	if err := a.records.commit(ctx, c); err != nil {
 		return unknown, 0, err
 	}
-	a.expel(ctx, marked)
+	a.Revocations.expel(ctx, marked)
 	a.log.InfoContext(ctx, "certificates cleaned", "nodes", c.Forgotten)
 	return unknown, len(marked), nil
 }
@@ -168,7 +131,7 @@ func (a *Authority) known(ctx context.Context, name fleet.Certname) (certified, 
 // Forget drops a name's request and certificate without revoking: the
 // certificate stays good until it ends, and the name may ask again.
 func (a *Authority) Forget(ctx context.Context, name fleet.Certname) error {
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,12 +140,12 @@ func (a *Authority) Forget(ctx context.Context, name fleet.Certname) error {
 	case err != nil:
 		return err
 	case certified:
-		err = a.commit(ctx, Change{At: now(), Forgotten: []fleet.Certname{name}})
+		err = a.records.commit(ctx, Change{At: now(), Forgotten: []fleet.Certname{name}})
 		if err != nil {
 			return err
 		}
 	case waits:
-		return a.DeleteRequest(ctx, name)
+		return a.Requests.Delete(ctx, name)
 	default:
 		return fault.New(fault.NotFound, "there is no certificate and no request of %s", name)
 	}

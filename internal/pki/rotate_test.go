@@ -21,32 +21,32 @@ func TestTheServersKeyIsExchanged(t *testing.T) {
 	cfg, store := pki.Config{Dir: t.TempDir(), Autosign: allowEvery}, pkitest.NewMemory()
 	a := open(t, cfg, store)
 	names := []string{"tutti.example", "localhost"}
-	older, err := a.ServerCertificate(ctx, []string{"older.example"})
+	older, err := a.Server.Certificate(ctx, []string{"older.example"})
 	must(t, err)
-	old, err := a.ServerCertificate(ctx, names)
+	old, err := a.Server.Certificate(ctx, names)
 	must(t, err)
 	submit(t, a, pkitest.CSR{Name: "web1"})
 	node := certificate(t, a, "web1")
-	made, err := a.RotateServer(ctx, names)
+	made, err := a.Server.Rotate(ctx, names)
 	must(t, err)
-	must(t, a.CheckPeer(old.Leaf)) // until the listener shows the new one
-	must(t, a.RevokeFormerServers(ctx, made.Leaf))
+	must(t, a.Revocations.CheckPeer(old.Leaf)) // until the listener shows the new one
+	must(t, a.Server.RevokeFormer(ctx, made.Leaf))
 	a = open(t, cfg, store)
-	if kept, err := a.ServerCertificate(ctx, names); err != nil || kept.Leaf.SerialNumber.Cmp(made.Leaf.SerialNumber) != 0 {
+	if kept, err := a.Server.Certificate(ctx, names); err != nil || kept.Leaf.SerialNumber.Cmp(made.Leaf.SerialNumber) != 0 {
 		t.Errorf("a restart shows another certificate: %v", err)
 	}
 	if key, ok := made.Leaf.PublicKey.(interface{ Equal(x crypto.PublicKey) bool }); ok && key.Equal(old.Leaf.PublicKey) {
 		t.Error("the key is the old one")
 	}
-	must(t, a.CheckPeer(node))
+	must(t, a.Revocations.CheckPeer(node))
 	for former, want := range map[*x509.Certificate]bool{older.Leaf: false, old.Leaf: false, made.Leaf: true, node: true} {
 		out, ok := verified(t, a, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: former.Raw}))
 		if ok != want || !want && !strings.Contains(out, "certificate revoked") {
 			t.Errorf("openssl says of %s: %s", former.Subject, out)
 		}
 	}
-	must(t, a.RevokeFormerServers(ctx, made.Leaf)) // again is fine
-	_, err = a.Submit(ctx, "older.example", pkitest.CSR{Name: "older.example"}.PEM(t), "")
+	must(t, a.Server.RevokeFormer(ctx, made.Leaf)) // again is fine
+	_, err = a.Requests.Submit(ctx, "older.example", pkitest.CSR{Name: "older.example"}.PEM(t), "")
 	wantKind(t, err, fault.Denied)
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
@@ -14,62 +15,72 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// ServerCertificate returns the listener's certificate for names (host names
+// ServerCertificates are those of the listener. They serve only as a server's, and their names are no node's.
+type ServerCertificates struct {
+	dir         string
+	store       CertificateStore
+	issuer      *issuer
+	records     *records
+	revocations *Revocations
+	log         *slog.Logger
+}
+
+// Certificate returns the listener's certificate for names (host names
 // and addresses, the first one is its subject). It is made again when the
 // names change, the CA changes, or its end is near. It serves only as a server's:
 // it can never be shown as a node's.
-func (a *Authority) ServerCertificate(ctx context.Context, names []string) (tls.Certificate, error) {
+func (s *ServerCertificates) Certificate(ctx context.Context, names []string) (tls.Certificate, error) {
 	alt, err := serverNames(names)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	done, err := a.take(ctx)
+	done, err := s.records.take(ctx)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	defer done()
-	a.reserved.add(ofServer, alt...)
-	content, err := readFile(filepath.Join(a.cfg.Dir, serverFile))
+	s.issuer.reserved.add(ofServer, alt...)
+	content, err := readFile(filepath.Join(s.dir, serverFile))
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	if content != nil {
 		key, cert, err := parsePair(content)
-		if err == nil && a.serves(cert, alt) {
-			return a.tlsCertificate(key, cert), a.keepServerRow(ctx, cert)
+		if err == nil && s.serves(cert, alt) {
+			return s.tlsCertificate(key, cert), s.keepRow(ctx, cert)
 		}
-		a.log.InfoContext(ctx, "server certificate is made again", "names", names, "err", err)
+		s.log.InfoContext(ctx, "server certificate is made again", "names", names, "err", err)
 	}
-	return a.makeServerCertificate(ctx, names[0], alt)
+	return s.make(ctx, names[0], alt)
 }
 
-// RotateServer makes a new key and certificate for names, whatever there is. The
-// former one stays good until RevokeFormerServers, so that the listener can change in
+// Rotate makes a new key and certificate for names, whatever there is. The
+// former one stays good until RevokeFormer, so that the listener can change in
 // between.
-func (a *Authority) RotateServer(ctx context.Context, names []string) (tls.Certificate, error) {
+func (s *ServerCertificates) Rotate(ctx context.Context, names []string) (tls.Certificate, error) {
 	alt, err := serverNames(names)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	done, err := a.take(ctx)
+	done, err := s.records.take(ctx)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	defer done()
-	a.reserved.add(ofServer, alt...)
-	return a.makeServerCertificate(ctx, names[0], alt)
+	s.issuer.reserved.add(ofServer, alt...)
+	return s.make(ctx, names[0], alt)
 }
 
-// RevokeFormerServers revokes every certificate of the server's but the current one:
+// RevokeFormer revokes every certificate of the server's but the current one:
 // whoever has a copy of an old key cannot pose as the server to a node that knows the new
 // revocation list.
-func (a *Authority) RevokeFormerServers(ctx context.Context, current *x509.Certificate) error {
-	done, err := a.take(ctx)
+func (s *ServerCertificates) RevokeFormer(ctx context.Context, current *x509.Certificate) error {
+	done, err := s.records.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	servers, err := a.store.ServerCertificates(ctx)
+	servers, err := s.store.ServerCertificates(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,11 +93,11 @@ func (a *Authority) RevokeFormerServers(ctx context.Context, current *x509.Certi
 	if len(c.Revoked) == 0 {
 		return nil
 	}
-	if err := a.commit(ctx, c); err != nil {
+	if err := s.records.commit(ctx, c); err != nil {
 		return err
 	}
-	a.log.InfoContext(ctx, "former server certificates revoked", "certificates", len(c.Revoked))
-	return a.renewList(ctx, true)
+	s.log.InfoContext(ctx, "former server certificates revoked", "certificates", len(c.Revoked))
+	return s.revocations.renew(ctx, true)
 }
 
 func serverNames(names []string) ([]altName, error) {
@@ -126,15 +137,15 @@ func parsePair(content []byte) (crypto.Signer, *x509.Certificate, error) {
 }
 
 // serves tells whether cert still does for names.
-func (a *Authority) serves(cert *x509.Certificate, names []altName) bool {
+func (s *ServerCertificates) serves(cert *x509.Certificate, names []altName) bool {
 	have, want := altNameTexts(altNamesOf(cert)), altNameTexts(names)
 	slices.Sort(have)
 	slices.Sort(want)
-	return slices.Equal(have, slices.Compact(want)) && cert.CheckSignatureFrom(a.current().signer()) == nil &&
+	return slices.Equal(have, slices.Compact(want)) && cert.CheckSignatureFrom(s.issuer.ca.Load().signer()) == nil &&
 		time.Now().After(cert.NotBefore) && time.Until(cert.NotAfter) > min(serverRenewal, cert.NotAfter.Sub(cert.NotBefore)/4)
 }
 
-func (a *Authority) makeServerCertificate(ctx context.Context, name string, alt []altName) (tls.Certificate, error) {
+func (s *ServerCertificates) make(ctx context.Context, name string, alt []altName) (tls.Certificate, error) {
 	key, err := newKey(ECDSAP256)
 	if err != nil {
 		return tls.Certificate{}, err
@@ -146,12 +157,12 @@ func (a *Authority) makeServerCertificate(ctx context.Context, name string, alt 
 	if len(name) > 64 { // the most that X.509 allows; clients look at the alternative names
 		name = name[:64]
 	}
-	cert, err := a.signLeaf(&x509.Certificate{
+	cert, err := s.issuer.sign(&x509.Certificate{
 		Subject:         pkix.Name{CommonName: name},
 		KeyUsage:        x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		ExtraExtensions: []pkix.Extension{{Id: oidSubjectAltName, Value: names}},
-	}, key.Public(), a.cfg.LeafTTL)
+	}, key.Public(), 0)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -159,23 +170,23 @@ func (a *Authority) makeServerCertificate(ctx context.Context, name string, alt 
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	if err := a.keepServerRow(ctx, cert); err != nil {
+	if err := s.keepRow(ctx, cert); err != nil {
 		return tls.Certificate{}, err
 	}
-	if err := writeFile(a.cfg.Dir, serverFile, slices.Concat(keyPEM, encodeCertificate(cert.Raw)), 0o600); err != nil {
+	if err := writeFile(s.dir, serverFile, slices.Concat(keyPEM, encodeCertificate(cert.Raw)), 0o600); err != nil {
 		return tls.Certificate{}, err
 	}
-	a.log.InfoContext(ctx, "server certificate made", "name", name, "not_after", cert.NotAfter)
-	return a.tlsCertificate(key, cert), nil
+	s.log.InfoContext(ctx, "server certificate made", "name", name, "not_after", cert.NotAfter)
+	return s.tlsCertificate(key, cert), nil
 }
 
-// keepServerRow makes the store remember a certificate of the server's, also one
+// keepRow makes the store remember a certificate of the server's, also one
 // that was made before servers' were remembered: its number and its names are
 // nobody else's from then on.
-func (a *Authority) keepServerRow(ctx context.Context, cert *x509.Certificate) error {
+func (s *ServerCertificates) keepRow(ctx context.Context, cert *x509.Certificate) error {
 	c := certificateOf(cert)
 	c.Server, c.IssuedAt = true, now()
-	servers, err := a.store.ServerCertificates(ctx)
+	servers, err := s.store.ServerCertificates(ctx)
 	if err != nil {
 		return err
 	}
@@ -184,14 +195,14 @@ func (a *Authority) keepServerRow(ctx context.Context, cert *x509.Certificate) e
 			return nil
 		}
 	}
-	return a.commit(ctx, Change{At: now(), Issued: []Certificate{c}})
+	return s.records.commit(ctx, Change{At: now(), Issued: []Certificate{c}})
 }
 
 // tlsCertificate adds the CAs below the root: a client that only knows the root
 // needs them.
-func (a *Authority) tlsCertificate(key crypto.Signer, cert *x509.Certificate) tls.Certificate {
+func (s *ServerCertificates) tlsCertificate(key crypto.Signer, cert *x509.Certificate) tls.Certificate {
 	chain := [][]byte{cert.Raw}
-	for _, above := range a.current().chain {
+	for _, above := range s.issuer.ca.Load().chain {
 		if !selfIssued(above) {
 			chain = append(chain, above.Raw)
 		}

@@ -7,7 +7,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"log/slog"
 	"math/big"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -17,56 +19,23 @@ import (
 // comment is what every certificate of a node says about itself.
 const comment = "Tutti Fleet Certificate"
 
-// Sign issues the certificate that name's waiting request asks for. A zero ttl
-// means the setting's. NotFound if nothing waits; Conflict if the name has been
-// signed already.
-func (a *Authority) Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (Certificate, error) {
-	if ttl < 0 {
-		return Certificate{}, fault.New(fault.Invalid, "the certificate's life is %s, it must be positive", ttl)
-	}
-	done, err := a.take(ctx)
-	if err != nil {
-		return Certificate{}, err
-	}
-	defer done()
-	waiting, err := a.store.Request(ctx, name)
-	if err != nil {
-		return Certificate{}, a.whyNothingWaits(ctx, name, err)
-	}
-	r, err := a.admissible(name, waiting.PEM) // settings may have changed since
-	if err != nil {
-		return Certificate{}, err
-	}
-	return a.issue(ctx, r, ttl)
-}
-
-func (a *Authority) whyNothingWaits(ctx context.Context, name fleet.Certname, err error) error {
-	if fault.Of(err) != fault.NotFound {
-		return err
-	}
-	if _, certErr := a.store.Certificate(ctx, name); certErr == nil {
-		return fault.New(fault.Conflict, "%s has a certificate and no waiting request", name)
-	}
-	return err
-}
-
 // Renew issues a new certificate for the key, names and extensions of a good
 // one. peer's chain must have been verified. The old one stays good until it ends.
 func (a *Authority) Renew(ctx context.Context, peer *x509.Certificate) (Certificate, error) {
-	if !a.cfg.AllowRenewal {
+	if !a.allowRenewal {
 		return Certificate{}, fault.New(fault.NotFound, "renewal of certificates is switched off")
 	}
-	if err := a.CheckPeer(peer); err != nil {
+	if err := a.Revocations.CheckPeer(peer); err != nil {
 		return Certificate{}, err
 	}
 	name, err := fleet.ParseCertname(peer.Subject.CommonName)
 	if err != nil {
 		return Certificate{}, err
 	}
-	if err := a.reserved.check(name, altNamesOf(peer)); err != nil {
+	if err := a.issuer.reserved.check(name, altNamesOf(peer)); err != nil {
 		return Certificate{}, err
 	}
-	done, err := a.take(ctx)
+	done, err := a.records.take(ctx)
 	if err != nil {
 		return Certificate{}, err
 	}
@@ -78,7 +47,7 @@ func (a *Authority) Renew(ctx context.Context, peer *x509.Certificate) (Certific
 	if !have.RevokedAt.IsZero() || !holdsKey(have, peer.PublicKey) {
 		return Certificate{}, fault.New(fault.Denied, "the certificate shown is not the current one of %s", name)
 	}
-	return a.certify(ctx, subject{name: name, key: peer.PublicKey, altNames: altNamesOf(peer), copied: puppetExtensions(peer)}, 0)
+	return a.issuer.certify(ctx, subject{name: name, key: peer.PublicKey, altNames: altNamesOf(peer), copied: puppetExtensions(peer)}, 0)
 }
 
 func altNamesOf(cert *x509.Certificate) []altName {
@@ -92,8 +61,18 @@ func altNamesOf(cert *x509.Certificate) []altName {
 	return names
 }
 
-func (a *Authority) issue(ctx context.Context, r *csr, ttl time.Duration) (Certificate, error) {
-	return a.certify(ctx, subject{name: r.name, key: r.PublicKey, altNames: r.altNames, copied: r.requested}, ttl)
+// issuer signs certificates and makes them known. Its callers have the turn of the records.
+type issuer struct {
+	ca       *atomic.Pointer[ca]
+	records  *records
+	reserved *reservation
+	ttl      time.Duration // of a certificate of which nothing else is said
+	log      *slog.Logger
+}
+
+// request issues what a request asks for.
+func (i *issuer) request(ctx context.Context, r *csr, ttl time.Duration) (Certificate, error) {
+	return i.certify(ctx, subject{name: r.name, key: r.PublicKey, altNames: r.altNames, copied: r.requested}, ttl)
 }
 
 // subject is what a certificate says about its holder.
@@ -104,25 +83,22 @@ type subject struct {
 	copied   []pkix.Extension
 }
 
-// certify signs and stores a certificate. The caller has the turn.
-func (a *Authority) certify(ctx context.Context, s subject, ttl time.Duration) (Certificate, error) {
-	if ttl == 0 {
-		ttl = a.cfg.LeafTTL
-	}
+// certify signs and stores a certificate.
+func (i *issuer) certify(ctx context.Context, s subject, ttl time.Duration) (Certificate, error) {
 	template, err := leafTemplate(s)
 	if err != nil {
 		return Certificate{}, err
 	}
-	cert, err := a.signLeaf(template, s.key, ttl)
+	cert, err := i.sign(template, s.key, ttl)
 	if err != nil {
 		return Certificate{}, err
 	}
 	c := certificateOf(cert)
 	c.Certname, c.Current, c.IssuedAt = s.name, true, now()
-	if err := a.commit(ctx, Change{At: now(), Issued: []Certificate{c}}); err != nil {
+	if err := i.records.commit(ctx, Change{At: now(), Issued: []Certificate{c}}); err != nil {
 		return Certificate{}, err
 	}
-	a.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", c.Serial.Text(16), "not_after", c.NotAfter)
+	i.log.InfoContext(ctx, "certificate signed", "node", s.name, "serial", c.Serial.Text(16), "not_after", c.NotAfter)
 	return c, nil
 }
 
@@ -161,10 +137,13 @@ func newSerial() (*big.Int, error) {
 	return serial.SetBit(serial, 128, 1), nil
 }
 
-// signLeaf completes a template and signs it with a serial number of its own. A
-// certificate never outlives its CA.
-func (a *Authority) signLeaf(template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
-	signer := a.current()
+// sign completes a template and signs it with a serial number of its own. A
+// certificate never outlives its CA; a zero ttl means the setting's.
+func (i *issuer) sign(template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
+	if ttl == 0 {
+		ttl = i.ttl
+	}
+	signer := i.ca.Load()
 	if err := signer.checkTime(time.Now()); err != nil {
 		return nil, err
 	}

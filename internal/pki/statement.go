@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -18,19 +19,22 @@ import (
 // certificate, revocation list or line of the journal begins like this.
 const auditPurpose = "tutti audit head\n"
 
+// AuditKey signs heads of the audit log, and knows them again: the CA's key, for this purpose only.
+type AuditKey struct{ ca *atomic.Pointer[ca] }
+
 // SignAudit signs a head of the audit log with the CA's key. It names the CA's certificate by its fingerprint.
-func (a *Authority) SignAudit(text []byte) (signer string, signature []byte, err error) {
+func (k AuditKey) SignAudit(text []byte) (signer string, signature []byte, err error) {
 	if !bytes.HasPrefix(text, []byte(auditPurpose)) {
 		return "", nil, fault.New(fault.Invalid, "the CA's key signs heads of the audit log only where they say so in their first line")
 	}
-	c := a.current()
+	c := k.ca.Load()
 	signature, err = signText(c.key, text)
 	return signerName(c.signer()), signature, err
 }
 
 // CheckAudit tells whether the signature over a head is this CA's.
-func (a *Authority) CheckAudit(signer string, text, signature []byte) error {
-	return auditGood([]*x509.Certificate{a.current().signer()}, signer, text, signature)
+func (k AuditKey) CheckAudit(signer string, text, signature []byte) error {
+	return auditGood([]*x509.Certificate{k.ca.Load().signer()}, signer, text, signature)
 }
 
 // CheckAuditOf is CheckAudit for whoever has only certificates of CAs, in PEM.

@@ -32,7 +32,7 @@ func TestTheOldestOfTheAddressWithMostMakesRoom(t *testing.T) {
 		{"a4", "192.0.2.9", "a4 b1 c1 c2 d1"},        // with another key: it is refused
 		{"b1", "192.0.2.9", "a4 b1 c1 c2 d1"},
 	} {
-		_, err := a.Submit(t.Context(), fleet.Certname(c.name), pkitest.CSR{Name: c.name}.PEM(t), c.from)
+		_, err := a.Requests.Submit(t.Context(), fleet.Certname(c.name), pkitest.CSR{Name: c.name}.PEM(t), c.from)
 		if err != nil && fault.Of(err) != fault.Conflict {
 			t.Fatal(err)
 		}
@@ -40,9 +40,9 @@ func TestTheOldestOfTheAddressWithMostMakesRoom(t *testing.T) {
 			t.Errorf("after %s from %s wait %q, want %q", c.name, c.from, got, c.want)
 		}
 	}
-	_, err := a.Sign(t.Context(), "b1", 0) // signed, deleted and cleaned ones leave room
+	_, err := a.Requests.Sign(t.Context(), "b1", 0) // signed, deleted and cleaned ones leave room
 	must(t, err)
-	must(t, a.DeleteRequest(t.Context(), "d1"))
+	must(t, a.Requests.Delete(t.Context(), "d1"))
 	_, err = a.Clean(t.Context(), "a4")
 	must(t, err)
 	a = open(t, cfg, store) // a restart counts again
@@ -52,12 +52,12 @@ func TestTheOldestOfTheAddressWithMostMakesRoom(t *testing.T) {
 	if got := waiting(t, a); got != "c1 c2 e1 f1 g1" {
 		t.Errorf("at the end wait %q", got)
 	}
-	dropped, err := a.CleanRequests(t.Context(), "2001:db8::7")
+	dropped, err := a.Requests.Clean(t.Context(), "2001:db8::7")
 	must(t, err)
 	if got := waiting(t, a); dropped != 2 || got != "e1 f1 g1" {
 		t.Errorf("dropped %d of an IPv6 network, %q wait", dropped, got)
 	}
-	dropped, err = a.CleanRequests(t.Context(), "")
+	dropped, err = a.Requests.Clean(t.Context(), "")
 	must(t, err)
 	if got := waiting(t, a); dropped != 3 || got != "" {
 		t.Errorf("dropped %d, %q wait", dropped, got)
@@ -110,22 +110,22 @@ func TestAFloodHoldsUpNobodyWhoIsSigned(t *testing.T) {
 	store := stuckStore{pkitest.NewMemory(), entered, free}
 	a := open(t, pki.Config{MaxWaiting: addresses * each / 2, Autosign: pki.AutosignPolicy{Names: []string{"listed"}}}, store)
 	submitFrom(t, a, "byhand", "198.51.100.1")
-	token, err := a.NewJoinToken(ctx, "", time.Hour)
+	token, err := a.Requests.NewJoinToken(ctx, "", time.Hour)
 	must(t, err)
 	var flood sync.WaitGroup
 	text := pkitest.CSR{Name: "flooded"}.PEM(t)
 	for n := range addresses * each {
 		flood.Go(func() {
 			name := fmt.Sprintf("flood%d", n)
-			_, _ = a.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name}.PEM(t), fmt.Sprintf("192.0.2.%d", n%addresses))
-			_, _ = a.Submit(ctx, "flooded", text, "192.0.2.1")
+			_, _ = a.Requests.Submit(ctx, fleet.Certname(name), pkitest.CSR{Name: name}.PEM(t), fmt.Sprintf("192.0.2.%d", n%addresses))
+			_, _ = a.Requests.Submit(ctx, "flooded", text, "192.0.2.1")
 		})
 	}
 	<-entered
 	if !submit(t, a, pkitest.CSR{Name: "listed"}) || !submit(t, a, pkitest.CSR{Name: "holder", Challenge: token}) {
 		t.Error("not signed at once")
 	}
-	_, err = a.Sign(ctx, "byhand", 0)
+	_, err = a.Requests.Sign(ctx, "byhand", 0)
 	must(t, err)
 	close(free)
 	flood.Wait()
@@ -141,7 +141,7 @@ func TestATokenGoesBeforeAStrangersRequest(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{}, pkitest.NewMemory())
 	submitFrom(t, a, "web1", "192.0.2.1")
-	token, err := a.NewJoinToken(t.Context(), "web1", time.Hour)
+	token, err := a.Requests.NewJoinToken(t.Context(), "web1", time.Hour)
 	must(t, err)
 	key := pkitest.NewKey(t)
 	if !submit(t, a, pkitest.CSR{Name: "web1", Key: key, Challenge: token}) {

@@ -51,7 +51,7 @@ func wantKind(t *testing.T, err error, want fault.Kind) {
 
 func submit(t *testing.T, a *pki.Authority, c pkitest.CSR) bool {
 	t.Helper()
-	signed, err := a.Submit(t.Context(), fleet.Certname(c.Name), c.PEM(t), "")
+	signed, err := a.Requests.Submit(t.Context(), fleet.Certname(c.Name), c.PEM(t), "")
 	must(t, err)
 	return signed
 }
@@ -59,7 +59,7 @@ func submit(t *testing.T, a *pki.Authority, c pkitest.CSR) bool {
 // submitFrom sends a request from an address; it is left waiting.
 func submitFrom(t *testing.T, a *pki.Authority, name fleet.Certname, from string) {
 	t.Helper()
-	signed, err := a.Submit(t.Context(), name, pkitest.CSR{Name: string(name)}.PEM(t), from)
+	signed, err := a.Requests.Submit(t.Context(), name, pkitest.CSR{Name: string(name)}.PEM(t), from)
 	must(t, err)
 	if signed {
 		t.Errorf("%s was signed", name)
@@ -101,7 +101,7 @@ func parse(t *testing.T, text []byte) *x509.Certificate {
 
 func list(t *testing.T, a *pki.Authority) *x509.RevocationList {
 	t.Helper()
-	text, _ := a.CRL()
+	text, _ := a.Revocations.CRL()
 	block, _ := pem.Decode(text)
 	if block == nil {
 		t.Fatal("no PEM")

@@ -43,7 +43,7 @@ func (a *Authority) Trusted(cert *x509.Certificate, external json.RawMessage) (j
 		Hostname      string          `json:"hostname"`
 		Domain        *string         `json:"domain"`
 		External      json.RawMessage `json:"external"`
-	}{Authenticated: "remote", Certname: name, Hostname: hostname, Extensions: object(a.named(puppetExtensions(cert))), External: external}
+	}{Authenticated: "remote", Certname: name, Hostname: hostname, Extensions: object(a.names.named(puppetExtensions(cert))), External: external}
 	if dotted {
 		trusted.Domain = &domain
 	}
@@ -77,10 +77,10 @@ type extension struct{ name, value string }
 
 // named reads extensions, in their order. A value of an early CA may be bare text instead
 // of a DER string.
-func (a *Authority) named(extensions []pkix.Extension) []extension {
+func (n shortNames) named(extensions []pkix.Extension) []extension {
 	var found []extension
 	for _, ext := range extensions {
-		name, known := a.names[ext.Id.String()]
+		name, known := n[ext.Id.String()]
 		if !known {
 			name = ext.Id.String()
 		}

@@ -64,21 +64,32 @@ func (o Order) check() error {
 	return nil
 }
 
+// Planner finds out what a release would give to whom, and makes it.
+type Planner struct {
+	records    *Records
+	recipients recipients
+	previews   Previews
+	delivery   Delivery
+	resolver   Resolver
+	gate       Gate
+	wake       func() // the worker
+}
+
 // Plan says what an order would do now. Nothing is stored, and nothing begins.
-func (s *Service) Plan(ctx context.Context, actor fleet.Actor, o Order) (Plan, error) {
-	p, _, err := s.plan(ctx, actor, o)
+func (l *Planner) Plan(ctx context.Context, actor fleet.Actor, o Order) (Plan, error) {
+	p, _, err := l.plan(ctx, actor, o)
 	return p, err
 }
 
 // Create makes a release: when it returns the release survives a crash, and begins by itself, unless it waits for an
 // approval. Conflict if there is no node that it can be released to.
-func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Plan, error) {
-	plan, source, err := s.plan(ctx, actor, o)
+func (l *Planner) Create(ctx context.Context, actor fleet.Actor, o Order) (Plan, error) {
+	plan, source, err := l.plan(ctx, actor, o)
 	if err != nil {
 		return plan, err
 	}
 	if o.Refresh {
-		if plan.Refreshed, err = s.refresh(ctx, actor, source, plan.Targets); err != nil {
+		if plan.Refreshed, err = l.refresh(ctx, actor, source, plan.Targets); err != nil {
 			return plan, err
 		}
 	}
@@ -93,12 +104,12 @@ func (s *Service) Create(ctx context.Context, actor fleet.Actor, o Order) (Plan,
 	for _, f := range plan.Findings {
 		entries = append(entries, Entry{At: plan.Release.CreatedAt, Text: fmt.Sprintf("rule %s: %s: %s", f.Rule, f.Effect, f.Message)})
 	}
-	plan.Release, err = s.Store.CreateRelease(ctx, plan.Release, plan.Targets, entries)
+	plan.Release, err = l.records.store.CreateRelease(ctx, plan.Release, plan.Targets, entries)
 	if err != nil {
 		return plan, err
 	}
-	s.Log.InfoContext(ctx, "release made", "release", plan.Release.ID, "kind", plan.Release.Kind, "preview", plan.Release.Preview, "targets", len(plan.Targets), "actor", actor.Name)
-	s.Wake()
+	l.records.log.InfoContext(ctx, "release made", "release", plan.Release.ID, "kind", plan.Release.Kind, "preview", plan.Release.Preview, "targets", len(plan.Targets), "actor", actor.Name)
+	l.wake()
 	return plan, nil
 }
 
@@ -119,38 +130,38 @@ func nobody(p Plan) error {
 	return fault.New(fault.Invalid, "field targets: no node is meant")
 }
 
-func (s *Service) plan(ctx context.Context, actor fleet.Actor, o Order) (plan Plan, source Preview, err error) {
+func (l *Planner) plan(ctx context.Context, actor fleet.Actor, o Order) (plan Plan, source Preview, err error) {
 	o.Promotion = cmp.Or(o.Promotion, Automatic)
 	if err := o.check(); err != nil {
 		return plan, source, err
 	}
 	plan.Release = Release{
 		Kind: Forward, Preview: o.Preview, Description: o.Description, Author: actor.Name, AuthorKind: actor.Kind, Options: o.Options, State: Running,
-		CreatedAt: s.Now(),
+		CreatedAt: l.records.now(),
 	}
 	seed := uint64(o.Preview) //nolint:gosec // any number
 	if o.Preview != 0 {
-		if source, err = s.source(ctx, o.Preview); err == nil {
+		if source, err = l.source(ctx, o.Preview); err == nil {
 			plan.Release.Environment, plan.Release.Version = source.Environment, source.Version
-			err = s.forward(ctx, o, source, &plan)
+			err = l.forward(ctx, o, source, &plan)
 		}
 	} else {
 		plan.Release.Kind, plan.Release.Of = Rollback, o.Of
 		seed = uint64(o.Of) //nolint:gosec // any number
-		err = s.backward(ctx, o, &plan)
+		err = l.backward(ctx, o, &plan)
 	}
 	if err != nil {
 		return plan, source, err
 	}
-	if err := s.intoWaves(ctx, o.Waves, seed, &plan); err != nil {
+	if err := l.intoWaves(ctx, o.Waves, seed, &plan); err != nil {
 		return plan, source, err
 	}
-	return plan, source, s.judge(ctx, &plan)
+	return plan, source, l.judge(ctx, &plan)
 }
 
 // source is a preview that can be released.
-func (s *Service) source(ctx context.Context, id int64) (Preview, error) {
-	p, err := s.Previews.Preview(ctx, id)
+func (l *Planner) source(ctx context.Context, id int64) (Preview, error) {
+	p, err := l.previews.Preview(ctx, id)
 	if err == nil && !p.Ready {
 		err = fault.New(fault.Conflict, "preview %d is %s: only one that is ready can be released; wait for it: tutti preview watch %d", id, p.State, id)
 	}
@@ -164,14 +175,14 @@ const atOnce = 16
 const pageSize = 1000
 
 // forward finds the targets of a preview's release.
-func (s *Service) forward(ctx context.Context, o Order, p Preview, plan *Plan) error {
-	meant, err := s.meant(ctx, o.Targets)
+func (l *Planner) forward(ctx context.Context, o Order, p Preview, plan *Plan) error {
+	meant, err := l.meant(ctx, o.Targets)
 	if err != nil {
 		return err
 	}
 	var shares []Share
 	for behind := 0; ; {
-		page, err := s.Previews.Shares(ctx, p.ID, behind, pageSize)
+		page, err := l.previews.Shares(ctx, p.ID, behind, pageSize)
 		if err != nil {
 			return err
 		}
@@ -205,18 +216,18 @@ func (s *Service) forward(ctx context.Context, o Order, p Preview, plan *Plan) e
 	}
 	plan.Targets = make([]Target, len(shares))
 	return parallel.Each(len(shares), atOnce, func(i int) (err error) {
-		plan.Targets[i], err = s.shareTarget(ctx, p, shares[i])
+		plan.Targets[i], err = l.shareTarget(ctx, p, shares[i])
 		plan.Targets[i].Number = i + 1
 		return err
 	})
 }
 
 // meant is the nodes that targets name; nil if they name none.
-func (s *Service) meant(ctx context.Context, targets api.JobTargets) (map[fleet.Certname]bool, error) {
+func (l *Planner) meant(ctx context.Context, targets api.JobTargets) (map[fleet.Certname]bool, error) {
 	if len(targets.Nodes) == 0 && targets.Group == "" && targets.Query == "" && !targets.All {
 		return nil, nil //nolint:nilnil // none is named
 	}
-	nodes, err := s.Resolver.Resolve(ctx, targets)
+	nodes, err := l.resolver.Resolve(ctx, targets)
 	meant := make(map[fleet.Certname]bool, len(nodes))
 	for _, node := range nodes {
 		meant[node] = true
@@ -228,12 +239,12 @@ func (s *Service) meant(ctx context.Context, targets api.JobTargets) (map[fleet.
 }
 
 // shareTarget is a share's target, as it stands now.
-func (s *Service) shareTarget(ctx context.Context, p Preview, share Share) (Target, error) {
+func (l *Planner) shareTarget(ctx context.Context, p Preview, share Share) (Target, error) {
 	t := Target{Node: share.Node, State: Waiting, Round: 1}
 	if share.Failure != "" {
 		return t.end(Refused, "there is no catalog for it: "+strings.Join(strings.Fields(share.Failure), " ")), nil
 	}
-	catalog, err := s.Previews.Catalog(ctx, p, share)
+	catalog, err := l.previews.Catalog(ctx, p, share)
 	if fault.Is(err, fault.NotFound) {
 		return t.end(Superseded, "its previewed catalog is not known any more: preview it again"), nil // that is the answer
 	}
@@ -241,52 +252,11 @@ func (s *Service) shareTarget(ctx context.Context, p Preview, share Share) (Targ
 		return t, err
 	}
 	t.Base, t.Catalog = share.Base, catalog
-	return s.examine(ctx, t, 0, true)
-}
-
-// examine says whether a target may be given its catalog by a release now. What the release itself gave stays; inputs says
-// whether what the catalog was compiled with has to be so still.
-func (s *Service) examine(ctx context.Context, t Target, release int64, inputs bool) (Target, error) {
-	has, err := s.Delivery.Has(ctx, t.Node)
-	switch {
-	case err != nil:
-		return t, err
-	case release != 0 && has.Release == release && has.Catalog == t.Catalog.Digest:
-		return t, nil // the server was stopped before it could say so
-	case has.Refuses != "":
-		return t.end(Refused, has.Refuses), nil
-	case has.Catalog == t.Catalog.Digest && has.Version == t.Catalog.Version:
-		return t, nil // somebody else gave it exactly that
-	case has.Catalog != t.Base:
-		return t.end(Superseded, otherCatalog(has, t)), nil
-	case !inputs:
-		return t, nil
-	}
-	why, err := s.Previews.Stands(ctx, t.Node, t.Catalog)
-	if why != "" && err == nil {
-		t = t.end(Superseded, "its catalog would be another one by now: "+why)
-	}
-	return t, err
-}
-
-func otherCatalog(has Holding, t Target) string {
-	text := fmt.Sprintf("it has catalog %s", has.Catalog.Short())
-	switch {
-	case has.Catalog == "":
-		text = "it has no catalog any more"
-	case has.Release != 0:
-		text += fmt.Sprintf(" (generation %d, of release %d)", has.Generation, has.Release)
-	case has.Generation != 0:
-		text += fmt.Sprintf(" (generation %d)", has.Generation)
-	}
-	if t.Base == "" {
-		return text + ", and had none"
-	}
-	return text + ", not " + t.Base.Short() + " as when it was looked at"
+	return l.recipients.examine(ctx, t, 0, true)
 }
 
 // intoWaves spreads the targets that wait over waves, and names what is released to whom.
-func (s *Service) intoWaves(ctx context.Context, sizes []string, seed uint64, plan *Plan) error {
+func (l *Planner) intoWaves(ctx context.Context, sizes []string, seed uint64, plan *Plan) error {
 	r := &plan.Release
 	var nodes []fleet.Certname
 	for _, t := range plan.Targets {
@@ -294,7 +264,7 @@ func (s *Service) intoWaves(ctx context.Context, sizes []string, seed uint64, pl
 			nodes = append(nodes, t.Node)
 		}
 	}
-	waves, place, err := Spread(sizes, nodes, seed, func(group string) ([]fleet.Certname, error) { return s.Resolver.Members(ctx, group) })
+	waves, place, err := Spread(sizes, nodes, seed, func(group string) ([]fleet.Certname, error) { return l.resolver.Members(ctx, group) })
 	if err != nil && len(nodes) > 0 {
 		return err
 	}
@@ -319,9 +289,9 @@ func digestOf(r Release, targets []Target) fleet.Digest {
 }
 
 // judge asks the gate about a release that is about to be made.
-func (s *Service) judge(ctx context.Context, plan *Plan) error {
+func (l *Planner) judge(ctx context.Context, plan *Plan) error {
 	r := &plan.Release
-	verdict, err := s.Gate.Judge(ctx, question(*r, plan.Targets, 0, s.Now()))
+	verdict, err := l.gate.Judge(ctx, question(*r, plan.Targets, 0, l.records.now()))
 	if err != nil {
 		return err
 	}
@@ -371,29 +341,29 @@ func environmentsOf(targets []Target) []fleet.Environment {
 }
 
 // Refresh makes a new preview of the nodes of a release that are superseded. Conflict if there are none.
-func (s *Service) Refresh(ctx context.Context, actor fleet.Actor, id int64) (preview int64, err error) {
-	r, err := s.Store.Release(ctx, id)
+func (l *Planner) Refresh(ctx context.Context, actor fleet.Actor, id int64) (preview int64, err error) {
+	r, err := l.records.Release(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	if r.Kind != Forward {
 		return 0, fault.New(fault.Conflict, "release %d is a roll back: there is no preview of it", id)
 	}
-	targets, err := s.all(ctx, id, TargetPage{States: []Standing{Superseded}})
+	targets, err := l.records.all(ctx, id, TargetPage{States: []Standing{Superseded}})
 	if err != nil {
 		return 0, err
 	}
-	source, err := s.Previews.Preview(ctx, r.Preview)
+	source, err := l.previews.Preview(ctx, r.Preview)
 	if err != nil {
 		return 0, err
 	}
-	if preview, err = s.refresh(ctx, actor, source, targets); err == nil && preview == 0 {
+	if preview, err = l.refresh(ctx, actor, source, targets); err == nil && preview == 0 {
 		err = fault.New(fault.Conflict, "no node of release %d is superseded", id)
 	}
 	return preview, err
 }
 
-func (s *Service) refresh(ctx context.Context, actor fleet.Actor, source Preview, targets []Target) (int64, error) {
+func (l *Planner) refresh(ctx context.Context, actor fleet.Actor, source Preview, targets []Target) (int64, error) {
 	var nodes []fleet.Certname
 	for _, t := range targets {
 		if t.State == Superseded {
@@ -403,18 +373,5 @@ func (s *Service) refresh(ctx context.Context, actor fleet.Actor, source Preview
 	if len(nodes) == 0 || source.ID == 0 {
 		return 0, nil
 	}
-	return s.Previews.Again(ctx, actor, source, nodes)
-}
-
-// all is every target that fits.
-func (s *Service) all(ctx context.Context, id int64, page TargetPage) (targets []Target, err error) {
-	page.Limit = pageSize
-	for {
-		some, err := s.Store.Targets(ctx, id, page)
-		targets = append(targets, some...)
-		if err != nil || len(some) < page.Limit {
-			return targets, err
-		}
-		page.After = some[len(some)-1].Number
-	}
+	return l.previews.Again(ctx, actor, source, nodes)
 }

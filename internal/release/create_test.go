@@ -32,13 +32,13 @@ func TestWrongOrders(t *testing.T) {
 		"nothing at all": {release.Order{}, fault.Invalid, "release"},
 		"no release":     {release.Order{Of: 5}, fault.NotFound, "release 5"},
 	} {
-		_, err := s.Create(t.Context(), ann, c.order)
+		_, err := s.Planner.Create(t.Context(), ann, c.order)
 		if err == nil || fault.Of(err) != c.kind || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %s with %q", name, err, c.kind, c.says)
 		}
 	}
 	world.State = "compiling"
-	if _, err := s.Create(t.Context(), ann, release.Order{Preview: 1}); fault.Of(err) != fault.Conflict {
+	if _, err := s.Planner.Create(t.Context(), ann, release.Order{Preview: 1}); fault.Of(err) != fault.Conflict {
 		t.Errorf("a preview that is not ready: %v", err)
 	}
 }

@@ -6,6 +6,9 @@
 // ended, the next one begins by itself, after a time, or when a user promotes it. If more nodes fail than the
 // budget allows, the release pauses. A roll back is a release of catalogs that nodes had before.
 //
+// A Service has four parts: the Planner makes releases, Records keep them, Control is what people do with one, and the Worker brings
+// them on; for each wave it uses waves.
+//
 // # States of a release
 //
 //	waiting_approval ──► running ◄──► paused (by hand, budget, promotion, freeze, policy, trouble)

@@ -32,16 +32,17 @@ func TestFreezeEnds(t *testing.T) {
 					}
 					return v
 				}
-				s := world.Service(releasetest.NewStore())
-				s.Now, s.Poll = time.Now, time.Second
+				config := world.Config(releasetest.NewStore())
+				config.Now, config.Poll = time.Now, time.Second
+				s := release.NewService(config)
 				id := create(t, s, release.Order{Preview: 1}).ID
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				go func() { _ = s.Run(ctx) }()
+				go func() { _ = s.Worker.Run(ctx) }()
 				stands := func(state release.State, hold release.Hold) {
 					t.Helper()
 					synctest.Wait()
-					r, err := s.Release(t.Context(), id)
+					r, err := s.Records.Release(t.Context(), id)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -53,7 +54,7 @@ func TestFreezeEnds(t *testing.T) {
 				if removed {
 					gone.Store(true)
 					stands(release.Paused, release.Frozen)
-					s.Wake()
+					s.Worker.Wake()
 				} else {
 					<-time.After(time.Until(until) - time.Millisecond)
 					stands(release.Paused, release.Frozen)
@@ -121,7 +122,7 @@ func TestUnjudged(t *testing.T) {
 		t.Errorf("the reason is %q", r.Reason)
 	}
 	world.Unjudged = nil
-	if _, err := s.Resume(t.Context(), ann, r.ID, nil); err != nil {
+	if _, err := s.Control.Resume(t.Context(), ann, r.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	isState(t, run(t, world, s, r.ID), release.Done, release.NoHold)
@@ -135,10 +136,10 @@ func TestApproval(t *testing.T) {
 	o.ApproveBy = "of bob"
 	r := run(t, world, s, create(t, s, o).ID)
 	isState(t, r, release.WaitingApproval, release.NoHold)
-	if _, err := s.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied {
+	if _, err := s.Control.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied {
 		t.Errorf("approved without the role: %v", err)
 	}
-	if _, err := s.Approve(t.Context(), fleet.Actor{Name: "bob"}, r.ID, "fine"); err != nil {
+	if _, err := s.Control.Approve(t.Context(), fleet.Actor{Name: "bob"}, r.ID, "fine"); err != nil {
 		t.Fatal(err)
 	}
 	isState(t, run(t, world, s, r.ID), release.Done, release.NoHold)
@@ -149,7 +150,7 @@ func TestApproval(t *testing.T) {
 	fates["n00"] = releasetest.Fate{Base: "older", Fresh: "newer"}
 	o.Targets = api.JobTargets{Nodes: []string{"n00"}}
 	r = create(t, s, o)
-	if _, err := s.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied || !strings.Contains(err.Error(), "of their own") {
+	if _, err := s.Control.Approve(t.Context(), ann, r.ID, ""); fault.Of(err) != fault.Denied || !strings.Contains(err.Error(), "of their own") {
 		t.Errorf("the author approves: %v", err)
 	}
 }
@@ -185,7 +186,7 @@ func TestDenied(t *testing.T) {
 		return v
 	}
 	s := world.Service(releasetest.NewStore())
-	_, err := s.Create(t.Context(), ann, release.Order{Preview: 1})
+	_, err := s.Planner.Create(t.Context(), ann, release.Order{Preview: 1})
 	if fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), "no-users") {
 		t.Errorf("a rule denies: %v", err)
 	}

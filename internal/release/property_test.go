@@ -76,7 +76,7 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 			budget := rapid.IntRange(0, 3).Draw(rt, "may fail")
 			order.MaxFailures = &budget
 		}
-		plan, err := s.Create(t.Context(), ann, order)
+		plan, err := s.Planner.Create(t.Context(), ann, order)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 			if rapid.IntRange(0, 2).Draw(rt, "stop") == 0 {
 				world.StopAt(rapid.IntRange(1, 12).Draw(rt, "at call"), rapid.Bool().Draw(rt, "after"))
 			}
-			if err := s.Look(t.Context()); err != nil && !errors.Is(err, releasetest.ErrStopped) {
+			if err := s.Worker.Look(t.Context()); err != nil && !errors.Is(err, releasetest.ErrStopped) {
 				rt.Fatal(err)
 			}
 			if world.Start() {
@@ -109,12 +109,12 @@ func TestEndsWhateverStopsTheServer(t *testing.T) {
 			case r.State == release.Paused && r.Hold != release.Frozen || r.State == release.Paused && act < 3:
 				aborted = goOn(rt, s, r) || aborted
 			case r.State == release.WaitingApproval:
-				_, err = s.Approve(t.Context(), fleet.Actor{Name: "bob"}, id, "")
+				_, err = s.Control.Approve(t.Context(), fleet.Actor{Name: "bob"}, id, "")
 			case act == 0:
-				_, _ = s.Pause(t.Context(), ann, id, "")
+				_, _ = s.Control.Pause(t.Context(), ann, id, "")
 			case act == 1 && r.MaxFailures != nil:
 				more := *r.MaxFailures + 1
-				_, _ = s.Resume(t.Context(), ann, id, &more)
+				_, _ = s.Control.Resume(t.Context(), ann, id, &more)
 			}
 			if err != nil {
 				rt.Fatal(err)
@@ -151,18 +151,18 @@ func goOn(rt *rapid.T, s *release.Service, r release.Release) (aborted bool) {
 	var err error
 	switch {
 	case rapid.IntRange(0, 12).Draw(rt, "abort") == 0:
-		_, err = s.Abort(ctx, ann, r.ID, "", rapid.Bool().Draw(rt, "kill"))
+		_, err = s.Control.Abort(ctx, ann, r.ID, "", rapid.Bool().Draw(rt, "kill"))
 		aborted = true
 	case r.Hold == release.Frozen: // it goes on by itself
 	case r.Hold == release.ForPromoter:
-		_, err = s.Promote(ctx, ann, r.ID)
+		_, err = s.Control.Promote(ctx, ann, r.ID)
 	case r.Hold == release.OverBudget:
 		more := r.Counts.Failures() + rapid.IntRange(0, 2).Draw(rt, "more")
-		_, err = s.Resume(ctx, ann, r.ID, &more)
+		_, err = s.Control.Resume(ctx, ann, r.ID, &more)
 	default:
-		if _, err = s.Resume(ctx, ann, r.ID, nil); fault.Is(err, fault.Conflict) {
+		if _, err = s.Control.Resume(ctx, ann, r.ID, nil); fault.Is(err, fault.Conflict) {
 			more := r.Counts.Failures()
-			_, err = s.Resume(ctx, ann, r.ID, &more)
+			_, err = s.Control.Resume(ctx, ann, r.ID, &more)
 		}
 	}
 	if err != nil {

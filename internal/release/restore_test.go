@@ -22,7 +22,7 @@ func stopped(t *testing.T, prepare func(world *releasetest.World, s *release.Ser
 	o.MaxFailures, o.Concurrency = &none, 1
 	r := create(t, s, o)
 	for len(world.Jobs()) == 0 {
-		if err := s.Look(t.Context()); err != nil {
+		if err := s.Worker.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestWhoIsNotRunHasWhatItHad(t *testing.T) {
 			t.Errorf("%s, which was not run, has %+v", nodeOf(i+1), got)
 		}
 	}
-	plan, err := s.Create(t.Context(), ann, release.Order{Of: r.ID, Options: release.Options{}})
+	plan, err := s.Planner.Create(t.Context(), ann, release.Order{Of: r.ID, Options: release.Options{}})
 	if err != nil || len(plan.Targets) != 1 || plan.Targets[0].Node != "n00" || plan.Already != 7 {
 		t.Errorf("to be taken back are %v, and %d have it already; %v", plan.Targets, plan.Already, err)
 	}
@@ -65,7 +65,7 @@ func TestWhoIsNotRunGetsItWhenItsTurnComes(t *testing.T) {
 	t.Parallel()
 	world, s, r := stopped(t, nil)
 	more := 1
-	if _, err := s.Resume(t.Context(), ann, r.ID, &more); err != nil {
+	if _, err := s.Control.Resume(t.Context(), ann, r.ID, &more); err != nil {
 		t.Fatal(err)
 	}
 	isState(t, run(t, world, s, r.ID), release.DoneWithFailures, release.NoHold)
@@ -85,7 +85,7 @@ func TestWhatCannotBeTakenBack(t *testing.T) {
 		world.Forget("n06")
 		world.Pin("n07")
 	})
-	targets, err := s.Targets(t.Context(), r.ID, release.TargetPage{Limit: 10})
+	targets, err := s.Records.Targets(t.Context(), r.ID, release.TargetPage{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // backward finds the targets of a roll back: of a release, the nodes that it gave a generation; or those that are named.
-func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
-	nodes, err := s.takenBack(ctx, o, plan)
+func (l *Planner) backward(ctx context.Context, o Order, plan *Plan) error {
+	nodes, err := l.takenBack(ctx, o, plan)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (s *Service) backward(ctx context.Context, o Order, plan *Plan) error {
 	targets := make([]Target, len(nodes))
 	already := make([]bool, len(nodes))
 	err = parallel.Each(len(nodes), atOnce, func(i int) (err error) {
-		targets[i], already[i], err = s.earlier(ctx, o, nodes[i])
+		targets[i], already[i], err = l.earlier(ctx, o, nodes[i])
 		return err
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (o Order) environments(ctx context.Context, plan *Plan) error {
 }
 
 // takenBack is the nodes that a roll back is about, by name.
-func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.Certname, error) {
+func (l *Planner) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.Certname, error) {
 	switch {
 	case (o.Of == 0) == (len(o.Nodes) == 0):
 		return nil, fault.New(fault.Invalid, "field release, nodes: give a release to take back, or nodes")
@@ -71,7 +71,7 @@ func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.C
 	case o.Of == 0:
 		return slices.Compact(slices.Sorted(slices.Values(o.Nodes))), nil
 	}
-	of, err := s.Store.Release(ctx, o.Of)
+	of, err := l.records.Release(ctx, o.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +82,17 @@ func (s *Service) takenBack(ctx context.Context, o Order, plan *Plan) ([]fleet.C
 		return nil, fault.New(fault.Conflict, "release %d is %s: pause or abort it first: tutti release abort %d", of.ID, inWords(of.State), of.ID)
 	}
 	plan.Release.Environment = of.Environment
-	return s.Delivery.GivenBy(ctx, o.Of)
+	return l.delivery.GivenBy(ctx, o.Of)
 }
 
 // earlier is what a node is given by a roll back; already says that it has it.
-func (s *Service) earlier(ctx context.Context, o Order, node fleet.Certname) (t Target, already bool, err error) {
+func (l *Planner) earlier(ctx context.Context, o Order, node fleet.Certname) (t Target, already bool, err error) {
 	t = Target{Node: node, State: Waiting, Round: 1}
-	kept, err := s.Delivery.Generations(ctx, node)
+	kept, err := l.delivery.Generations(ctx, node)
 	if err != nil {
 		return t, false, err
 	}
-	has, err := s.Delivery.Has(ctx, node)
+	has, err := l.delivery.Has(ctx, node)
 	if err != nil {
 		return t, false, err
 	}

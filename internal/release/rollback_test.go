@@ -19,7 +19,7 @@ func TestRollback(t *testing.T) {
 	s := world.Service(releasetest.NewStore())
 	forward := run(t, world, s, create(t, s, release.Order{Preview: 1}).ID)
 	world.Release("n02", "later")
-	plan, err := s.Create(t.Context(), ann, release.Order{Of: forward.ID, Waves: []string{"1", "rest"}})
+	plan, err := s.Planner.Create(t.Context(), ann, release.Order{Of: forward.ID, Waves: []string{"1", "rest"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestRollback(t *testing.T) {
 			t.Errorf("%s has %+v", node, has)
 		}
 	}
-	plan, err = s.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 1})
+	plan, err = s.Planner.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestRollback(t *testing.T) {
 	if has, _ := world.Has(t.Context(), "n02"); has.Catalog != "old" || has.Generation != 4 {
 		t.Errorf("n02 has %+v", has)
 	}
-	_, err = s.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 77})
+	_, err = s.Planner.Create(t.Context(), ann, release.Order{Nodes: []fleet.Certname{"n02"}, To: 77})
 	if fault.Of(err) != fault.Conflict || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("to a generation that is not there: %v", err)
 	}
@@ -68,7 +68,7 @@ func TestRollbackOfNodesHasAnEnvironment(t *testing.T) {
 		}
 		return nil
 	}}
-	if _, err := s.Create(t.Context(), ann, o); fault.Of(err) != fault.Denied {
+	if _, err := s.Planner.Create(t.Context(), ann, o); fault.Of(err) != fault.Denied {
 		t.Errorf("rolled back into an environment that is not allowed: %v", err)
 	}
 	o.Allowed = func(_ context.Context, env fleet.Environment, _ []fleet.Certname) error {

@@ -22,10 +22,10 @@ func nodeOf(i int) fleet.Certname { return fleet.Certname(fmt.Sprintf("n%02d", i
 func run(t *testing.T, world *releasetest.World, s *release.Service, id int64) release.Release {
 	t.Helper()
 	for range 100 {
-		if err := s.Look(t.Context()); err != nil {
+		if err := s.Worker.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Release(t.Context(), id)
+		r, err := s.Records.Release(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func healthy(n int) map[fleet.Certname]releasetest.Fate {
 
 func create(t *testing.T, s *release.Service, o release.Order) release.Release {
 	t.Helper()
-	plan, err := s.Create(t.Context(), ann, o)
+	plan, err := s.Planner.Create(t.Context(), ann, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func TestFailuresStopWithinTheBudget(t *testing.T) {
 	if diff := cmp.Diff(want, r.Counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
-	if _, err := s.Resume(t.Context(), ann, r.ID, nil); fault.Of(err) != fault.Conflict {
+	if _, err := s.Control.Resume(t.Context(), ann, r.ID, nil); fault.Of(err) != fault.Conflict {
 		t.Errorf("resumed without more budget: %v", err)
 	}
 	more := 100
-	if _, err := s.Resume(t.Context(), ann, r.ID, &more); err != nil {
+	if _, err := s.Control.Resume(t.Context(), ann, r.ID, &more); err != nil {
 		t.Fatal(err)
 	}
 	r = run(t, world, s, r.ID)
@@ -109,11 +109,11 @@ func TestBudgetRaisedWhileItRuns(t *testing.T) {
 	o.MaxFailures, o.Concurrency = &none, 1
 	id := create(t, s, o).ID
 	for len(world.Jobs()) == 0 {
-		if err := s.Look(t.Context()); err != nil {
+		if err := s.Worker.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := s.Resume(t.Context(), ann, id, &more)
+	r, err := s.Control.Resume(t.Context(), ann, id, &more)
 	if err != nil || r.State != release.Running || *r.MaxFailures != more {
 		t.Fatalf("the release is %s with a budget of %d, %v", r.State, *r.MaxFailures, err)
 	}
@@ -131,7 +131,7 @@ func TestSuperseded(t *testing.T) {
 	world := releasetest.NewWorld(fates)
 	world.Release("n02", "other")
 	s := world.Service(releasetest.NewStore())
-	plan, err := s.Create(t.Context(), ann, release.Order{Preview: 1, Waves: []string{"1", "rest"}, Refresh: true})
+	plan, err := s.Planner.Create(t.Context(), ann, release.Order{Preview: 1, Waves: []string{"1", "rest"}, Refresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}

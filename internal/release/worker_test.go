@@ -20,7 +20,7 @@ func TestOrderedWithoutAWord(t *testing.T) {
 		o.NoopFirst, o.Concurrency = true, 1
 		id := create(t, s, o).ID
 		for len(world.Jobs()) == 0 {
-			if err := s.Look(t.Context()); err != nil {
+			if err := s.Worker.Look(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -29,23 +29,23 @@ func TestOrderedWithoutAWord(t *testing.T) {
 		}
 		world.StopAt(call, true)
 		for range 20 {
-			_ = s.Look(t.Context()) // until it is stopped
+			_ = s.Worker.Look(t.Context()) // until it is stopped
 		}
 		if !world.Start() {
 			break
 		}
 		s = world.Service(store)
-		r, _ := s.Release(t.Context(), id)
+		r, _ := s.Records.Release(t.Context(), id)
 		if r.State.Final() {
 			break
 		}
 		if len(world.Jobs()) == 2 && r.Waves[0].Job == 0 {
 			seen++
 		}
-		if _, err := s.Pause(t.Context(), ann, id, ""); err != nil {
+		if _, err := s.Control.Pause(t.Context(), ann, id, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Resume(t.Context(), ann, id, nil); err != nil {
+		if _, err := s.Control.Resume(t.Context(), ann, id, nil); err != nil {
 			t.Fatal(err)
 		}
 		isState(t, run(t, world, s, id), release.Done, release.NoHold)
@@ -69,26 +69,26 @@ func TestPausedWithoutAWord(t *testing.T) {
 		id := create(t, s, release.Order{Preview: 1}).ID
 		world.StopAt(call, true)
 		for range 5 {
-			_ = s.Look(t.Context())
+			_ = s.Worker.Look(t.Context())
 		}
 		if !world.Start() {
 			t.Error("the server was never stopped between the job and its number")
 			break
 		}
 		s = world.Service(store)
-		r, _ := s.Release(t.Context(), id)
+		r, _ := s.Records.Release(t.Context(), id)
 		if len(world.Jobs()) == 0 || r.Waves[0].Job != 0 {
 			continue
 		}
-		if _, err := s.Pause(t.Context(), ann, id, ""); err != nil {
+		if _, err := s.Control.Pause(t.Context(), ann, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			if err := s.Look(t.Context()); err != nil {
+			if err := s.Worker.Look(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if r, _ = s.Release(t.Context(), id); r.State != release.Paused || r.Counts[release.Changed] != 2 {
+		if r, _ = s.Records.Release(t.Context(), id); r.State != release.Paused || r.Counts[release.Changed] != 2 {
 			t.Errorf("the paused release is %s, %v", r.State, r.Counts)
 		}
 		return

@@ -84,11 +84,11 @@ func (a versions) Environments(ctx context.Context) (map[fleet.Environment]fleet
 	return current, err
 }
 
-// codeDoor is what httpapi asks of the code: the library, and the rows that only
+// deployments is what httpapi asks of the code: the library, and the rows that only
 // people ask for. A deploy also hints to the warmer.
-type codeDoor struct{ *parts }
+type deployments struct{ *parts }
 
-func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
+func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
 	report, err := d.admit(ctx, deployment, mode)
 	if err != nil {
 		return code.Version{}, nil, err
@@ -111,20 +111,20 @@ func (d codeDoor) Deploy(ctx context.Context, deployment code.Deployment, mode c
 }
 
 // Stage keeps a version for previews. Nothing is warmed: it may be looked at once.
-func (d codeDoor) Stage(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+func (d deployments) Stage(ctx context.Context, deployment code.Deployment) (code.Version, error) {
 	return d.library.Stage(ctx, deployment)
 }
 
-func (d codeDoor) Environments(ctx context.Context) ([]code.Version, error) {
+func (d deployments) Environments(ctx context.Context) ([]code.Version, error) {
 	return d.store.Versions.Environments(ctx)
 }
 
-func (d codeDoor) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
+func (d deployments) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
 	return d.store.Versions.Versions(ctx, env, limit)
 }
 
 // Status is httpapi.Code.
-func (d codeDoor) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
+func (d deployments) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
 	version, err := d.library.Refresh(ctx, env)
 	if err != nil {
 		return version, compile.CodeStatus{}, err
@@ -136,7 +136,7 @@ func (d codeDoor) Status(ctx context.Context, env fleet.Environment) (code.Versi
 	return version, status, d.verified(ctx, env, version.ID, &status)
 }
 
-func (d codeDoor) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
+func (d deployments) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
 	held, err := d.store.Deliveries.HeadsIn(ctx, env)
 	if err != nil {
 		return err

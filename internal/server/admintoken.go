@@ -12,6 +12,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 // Rotated is a new token in a data directory.
@@ -55,7 +56,7 @@ func (d *dataDir) holder() (int, error) {
 		return 0, unusable(d.path, err)
 	}
 	defer func() { _ = lock.Close() }()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+	if err := filelock.Exclusive(lock); err == nil {
 		return 0, nil // closing it gives it back
 	}
 	text, err := os.ReadFile(lock.Name())

@@ -143,7 +143,7 @@ func (r *Restored) pauseReleases(ctx context.Context, store *sql.Store, why stri
 			if one.State == release.Paused && one.Hold != release.Frozen {
 				continue
 			}
-			if _, err := service.Pause(ctx, actor, one.ID, why); err != nil {
+			if _, err := service.Control.Pause(ctx, actor, one.ID, why); err != nil {
 				return err
 			}
 			r.Releases = append(r.Releases, one.ID)

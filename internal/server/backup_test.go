@@ -62,7 +62,7 @@ func TestReleasesArePausedAfterARestore(t *testing.T) {
 		if err != nil || r.State != want.state || r.Hold != want.hold || r.Reason != want.reason && r.Reason != "paused by restore: "+want.reason {
 			t.Errorf("release %d is %s, held by %q: %q, %v; want %+v", id, r.State, r.Hold, r.Reason, err, want)
 		}
-		r, err = service.Resume(t.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "ann"}, id, nil)
+		r, err = service.Control.Resume(t.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "ann"}, id, nil)
 		if id == waits {
 			if fault.Of(err) != fault.Conflict {
 				t.Errorf("release %d waits for approval and was resumed: %v", id, err)

@@ -18,11 +18,11 @@ type certificates struct {
 
 // RotateServer implements httpapi.Certificates.
 func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, error) {
-	d := c.parts.door.Load()
+	d := c.parts.listeners.Load()
 	if d == nil {
 		return nil, fault.New(fault.Unavailable, "the server is starting")
 	}
-	made, err := c.Authority.RotateServer(ctx, serverNames(*c.parts.config.Load()))
+	made, err := c.Server.Rotate(ctx, serverNames(*c.parts.config.Load()))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, erro
 			return nil, err
 		}
 	}
-	return made.Leaf, c.RevokeFormerServers(ctx, made.Leaf)
+	return made.Leaf, c.Server.RevokeFormer(ctx, made.Leaf)
 }
 
 // ImportCA takes over an existing Puppet CA's directory into a data directory

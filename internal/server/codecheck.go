@@ -60,7 +60,7 @@ func (p *parts) touched(ctx context.Context, env fleet.Environment, version flee
 }
 
 // admit stages a version that is to be deployed, and checks it.
-func (d codeDoor) admit(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (*codecheck.Report, error) {
+func (d deployments) admit(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (*codecheck.Report, error) {
 	if mode == codecheck.Checked && !d.config.Load().DeployCheck {
 		mode = codecheck.Unchecked
 	}
@@ -75,12 +75,12 @@ func (d codeDoor) admit(ctx context.Context, deployment code.Deployment, mode co
 }
 
 // Inspect implements httpapi.Code.
-func (d codeDoor) Inspect(ctx context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
+func (d deployments) Inspect(ctx context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
 	return d.checks.Check(ctx, env, version, true)
 }
 
 // Found implements httpapi.Code.
-func (d codeDoor) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
+func (d deployments) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
 	r, err := d.store.CodeChecks.Check(ctx, env, version)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil //nolint:nilnil // it was not checked

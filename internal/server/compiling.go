@@ -3,20 +3,27 @@ package server
 import (
 	"context"
 
-	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// compileDoor is httpapi.Compiling.
-type compileDoor struct {
-	*sql.Queue
-	checkin.Wants
+// compilePauses are pauses whose end wakes the dispatcher of this server; others see it within a poll.
+type compilePauses struct {
+	rows compile.Pauses
+	wake func()
 }
 
-// Resume wakes the dispatcher of this server; others see it within a poll.
-func (d compileDoor) Resume(ctx context.Context, env fleet.Environment) error {
-	err := d.Queue.Resume(ctx, env)
-	d.Wake()
+// Pauses implements compile.Pauses.
+func (d compilePauses) Pauses(ctx context.Context) ([]compile.Pause, error) {
+	return d.rows.Pauses(ctx)
+}
+
+// Pause implements compile.Pauses.
+func (d compilePauses) Pause(ctx context.Context, p compile.Pause) error { return d.rows.Pause(ctx, p) }
+
+// Resume implements compile.Pauses.
+func (d compilePauses) Resume(ctx context.Context, env fleet.Environment) error {
+	err := d.rows.Resume(ctx, env)
+	d.wake()
 	return err
 }

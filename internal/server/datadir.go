@@ -9,11 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 // Files of the data directory that commands on the same machine read.
@@ -48,10 +47,10 @@ func openDataDir(path string) (*dataDir, error) {
 	if err != nil {
 		return nil, unusable(path, err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := filelock.Exclusive(lock); err != nil {
 		holder, _ := os.ReadFile(lock.Name())
 		_ = lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fault.New(fault.Conflict, "another server (process %s) uses the data directory %s; stop it, or give this one another --data",
 				strings.TrimSpace(string(holder)), path)
 		}

@@ -26,8 +26,8 @@ import (
 // deliverWorld is a server without its doors that compiles one small manifest.
 type deliverWorld struct {
 	*testing.T
-	p    *parts
-	door deliveryDoor
+	p        *parts
+	releases catalogReleases
 }
 
 const heldNode fleet.Certname = "web-1.example"
@@ -53,7 +53,7 @@ func newDeliverWorld(t *testing.T, change ...func(*Config)) *deliverWorld {
 			t.Error(err)
 		}
 	})
-	w := &deliverWorld{t, p, p.deliveries()}
+	w := &deliverWorld{t, p, p.catalogReleases()}
 	w.facts(heldNode, "web")
 	return w
 }
@@ -139,7 +139,7 @@ func (w *deliverWorld) gives(what string, node fleet.Certname, want string) chec
 func (w *deliverWorld) stage(version fleet.Digest, ticket string) deliver.Prepared {
 	w.Helper()
 	for {
-		all, err := w.door.Stage(w.Context(), []fleet.Certname{heldNode}, "", string(version)[:12], ticket)
+		all, err := w.releases.Stage(w.Context(), []fleet.Certname{heldNode}, "", string(version)[:12], ticket)
 		w.must(err)
 		if all[0].State != deliver.Compiling {
 			return all[0]
@@ -154,7 +154,7 @@ func (w *deliverWorld) stage(version fleet.Digest, ticket string) deliver.Prepar
 
 func (w *deliverWorld) release(p deliver.Prepared) deliver.Outcome {
 	w.Helper()
-	outcomes, err := w.door.ReleaseAll(w.Context(), []deliver.Prepared{p}, deliver.Order{By: "ann", Why: "test"}, "")
+	outcomes, err := w.releases.ReleaseAll(w.Context(), []deliver.Prepared{p}, deliver.Order{By: "ann", Why: "test"}, "")
 	w.must(err)
 	return outcomes[0]
 }
@@ -208,7 +208,7 @@ func TestReleasedMode(t *testing.T) {
 	if got := w.stage(three, "t-3"); got.State != deliver.Broken || !strings.Contains(got.Reason, "Syntax error") {
 		t.Errorf("broken code: %+v", got)
 	}
-	if all, err := w.door.Stage(t.Context(), []fleet.Certname{heldNode}, "", "000000", "t-4"); err != nil || all[0].State != deliver.Broken {
+	if all, err := w.releases.Stage(t.Context(), []fleet.Certname{heldNode}, "", "000000", "t-4"); err != nil || all[0].State != deliver.Broken {
 		t.Errorf("unknown version: %+v %v", all, err)
 	}
 	w.gives("after failures", heldNode, "two on db")
@@ -247,7 +247,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 	_, err = w.p.store.Queue.Prune(w.Context(), far)
 	w.must(err)
 	for _, version := range versions {
-		if _, err := w.door.Version(w.Context(), "production", string(version)); err != nil {
+		if _, err := w.releases.Version(w.Context(), "production", string(version)); err != nil {
 			w.Errorf("version %s: %v", version.Short(), err)
 		}
 	}
@@ -260,7 +260,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 			w.Errorf("the document of generation %d is not kept", g.Number)
 		}
 	}
-	if err := (codeDoor{w.p}).RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
+	if err := (deployments{w.p}).RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
 		w.Errorf("remove the environment: %v", err)
 	}
 }

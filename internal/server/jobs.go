@@ -39,7 +39,7 @@ func (p *parts) openJobs(c Config) error {
 		Log:      p.log.Logger,
 	}, settings)
 	if err == nil {
-		p.ca.OnLeave(func(ctx context.Context, node fleet.Certname) {
+		p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
 			p.endRuns(ctx, "its node's certificate was revoked", node)
 		})
 		p.jobFigures()

@@ -76,10 +76,10 @@ func enrolled(t *testing.T, p *parts, name fleet.Certname) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.ca.Submit(t.Context(), name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), ""); err != nil {
+	if _, err := p.ca.Requests.Submit(t.Context(), name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.ca.Sign(t.Context(), name, 0); err != nil {
+	if _, err := p.ca.Requests.Sign(t.Context(), name, 0); err != nil {
 		t.Fatal(err)
 	}
 }

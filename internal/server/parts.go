@@ -50,7 +50,7 @@ type parts struct {
 	library   *code.Library
 	trees     *worktree.Worktree
 	ca        *pki.Authority
-	door      atomic.Pointer[door] // the listeners, from when they are open
+	listeners atomic.Pointer[openListeners] // the listeners, from when they are open
 	trust     checkin.Trust
 	groups    *classify.Service
 	places    checkin.Environments
@@ -130,7 +130,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
-	p.chain = rbac.NewChain(p.store.Audit, p.ca, p.log.Logger)
+	p.chain = rbac.NewChain(p.store.Audit, p.ca.Audit, p.log.Logger)
 	if err = p.checkTruster(c); err != nil {
 		return p, err
 	}

@@ -27,7 +27,7 @@ func (p *parts) openPreviews() error {
 		Reuse:  func() bool { return p.config.Load().ReuseCatalogs },
 		Wake:   p.dispatch.Wake,
 	}
-	p.policies = &policy.Service{Store: p.store.Policies, Changed: func() { p.releases.Wake() }}
+	p.policies = &policy.Service{Store: p.store.Policies, Changed: func() { p.releases.Worker.Wake() }}
 	p.previews = preview.NewService(preview.Config{
 		Store:     p.store.Previews,
 		Compiler:  compilations,

@@ -6,20 +6,18 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/release"
 )
 
-// releaseDoor is httpapi.Releaser.
-type releaseDoor struct {
-	*parts
-	*release.Service
-}
+// releaseDifferences is rest.ReleaseDifferences.
+type releaseDifferences struct{ previews *preview.Service }
 
 // maxDifferences is how many changes are shown.
 const maxDifferences = 1000
 
-// Difference implements httpapi.Releaser.
-func (d releaseDoor) Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error) {
+// Difference implements rest.ReleaseDifferences.
+func (d releaseDifferences) Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error) {
 	var none api.FleetDifference
 	compared, err := d.previews.Comparing()
 	if err != nil {

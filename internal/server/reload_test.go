@@ -57,7 +57,7 @@ func TestAReloadIsApplied(t *testing.T) {
 }
 
 // listening opens a server up to the moment before it serves.
-func listening(t *testing.T, c Config) (*parts, *door) {
+func listening(t *testing.T, c Config) (*parts, *openListeners) {
 	t.Helper()
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // newReuser wires what decides whether a stored catalog stands.
@@ -74,17 +75,28 @@ func (d *differ) Changes(ctx context.Context, env fleet.Environment, from, to fl
 	return &changes, nil
 }
 
-// inputsDoor is httpapi.CatalogInputs.
-type inputsDoor struct{ *parts }
+// catalogInputs is rest.CatalogInputs.
+type catalogInputs struct {
+	nodes   inventory.NodeStore
+	rows    compile.Reusables
+	chains  compile.Wants
+	library *code.Library
+	reuser  *compile.Reuser
+}
+
+// catalogInputs makes it.
+func (p *parts) catalogInputs() catalogInputs {
+	return catalogInputs{nodes: p.store.Nodes, rows: p.store.Reusables, chains: p.store.Wants, library: p.library, reuser: p.reuser}
+}
 
 // Inputs judges a catalog as if its node asked now, with the certificate that it
 // showed last.
-func (d inputsDoor) Inputs(ctx context.Context, name fleet.Certname) (compile.Verdict, []compile.ReuseStop, error) {
-	node, err := d.store.Nodes.Node(ctx, name)
+func (d catalogInputs) Inputs(ctx context.Context, name fleet.Certname) (compile.Verdict, []compile.ReuseStop, error) {
+	node, err := d.nodes.Node(ctx, name)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
-	from, err := d.store.Reusables.Newest(ctx, name, node.Environment)
+	from, err := d.rows.Newest(ctx, name, node.Environment)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
@@ -96,13 +108,13 @@ func (d inputsDoor) Inputs(ctx context.Context, name fleet.Certname) (compile.Ve
 	if err != nil {
 		verdict = compile.Verdict{From: from, Why: "whether it stands is not known: " + fault.Detail(err)}
 	}
-	chains, err := d.store.Wants.Chains(ctx)
+	chains, err := d.chains.Chains(ctx)
 	if err != nil {
 		return compile.Verdict{}, nil, err
 	}
 	if i := slices.IndexFunc(chains, func(c compile.Chain) bool { return c.Node == name && c.Environment == node.Environment }); i >= 0 {
 		verdict.Chain = &chains[i]
 	}
-	stops, err := d.store.Reusables.ReuseStops(ctx, name, node.Environment)
+	stops, err := d.rows.ReuseStops(ctx, name, node.Environment)
 	return verdict, stops, err
 }

@@ -41,16 +41,16 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := p.openToken(ctx); err != nil {
 		return err
 	}
-	door, err := p.listen(ctx, c)
+	reached, err := p.listen(ctx, c)
 	if err != nil {
 		return err
 	}
-	p.welcome(o.Out, door)
-	return p.serve(ctx, door, o)
+	p.welcome(o.Out, reached)
+	return p.serve(ctx, reached, o)
 }
 
-// door is the listener and what is needed to change its certificate.
-type door struct {
+// openListeners are those that agents and people reach, and what is needed to change their certificate.
+type openListeners struct {
 	front   *tuttitls.Front
 	second  *tuttitls.Front // the same on broker_listen; may be nil
 	server  *http.Server
@@ -60,12 +60,12 @@ type door struct {
 }
 
 // listen opens the listener with the server's certificate.
-func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
-	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
+	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
 	if err != nil {
 		return nil, err
 	}
-	d := &door{health: p.health(), access: new(atomic.Bool)}
+	d := &openListeners{health: p.health(), access: new(atomic.Bool)}
 	d.access.Store(c.AccessLog)
 	if d.front, err = p.listenOn(ctx, c, "listen", c.Listen, certificate); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*door, error) {
 			return nil, errors.Join(err, d.close())
 		}
 	}
-	p.door.Store(d)
+	p.listeners.Store(d)
 	if err := p.openBroker(c, d.access); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -107,7 +107,7 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 		return nil, errors.Join(err, socket.Close())
 	}
 	front, err := tuttitls.New(socket, tuttitls.Config{
-		Authority: p.ca, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+		Authority: p.ca.Revocations, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
 		Limits: tuttitls.Limits{
 			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
 		},
@@ -119,14 +119,14 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 }
 
 // fronts is the one or two addresses.
-func (d *door) fronts() []*tuttitls.Front {
+func (d *openListeners) fronts() []*tuttitls.Front {
 	if d.second == nil {
 		return []*tuttitls.Front{d.front}
 	}
 	return []*tuttitls.Front{d.front, d.second}
 }
 
-func (d *door) close() error {
+func (d *openListeners) close() error {
 	var err error
 	for _, front := range d.fronts() {
 		err = errors.Join(err, front.Close())
@@ -177,7 +177,7 @@ func (p *parts) health() *health {
 
 // serve runs every component until ctx ends or one of them fails, then stops
 // from the outside in.
-func (p *parts) serve(ctx context.Context, d *door, o Options) error {
+func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 	p.disk.look(time.Now())
 	if err := p.disk.problem(); err != nil {
 		p.log.ErrorContext(ctx, "the disk is full: this server starts read-only", "err", err)
@@ -200,7 +200,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,
 			"previews":           p.previews.Run,
-			"releases":           p.releases.Run,
+			"releases":           p.releases.Worker.Run,
 			"certificates":       p.ca.Run,
 			"audit log's chain":  p.chain.Run,
 			"last use of tokens": p.access.Run,
@@ -237,7 +237,7 @@ func (p *parts) serve(ctx context.Context, d *door, o Options) error {
 }
 
 // drain lets open requests finish, and says what it gave up.
-func (p *parts) drain(d *door) {
+func (p *parts) drain(d *openListeners) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.config.Load().ShutdownTimeout)
 	defer cancel()
 	if err := d.server.Shutdown(ctx); err != nil {
@@ -248,7 +248,7 @@ func (p *parts) drain(d *door) {
 
 // reloads follows SIGHUP, and looks at the server's certificate daily, until ctx
 // is done.
-func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
+func (p *parts) reloads(ctx context.Context, d *openListeners, o Options) error {
 	daily := time.NewTicker(24 * time.Hour)
 	defer daily.Stop()
 	for {
@@ -273,7 +273,7 @@ func (p *parts) reloads(ctx context.Context, d *door, o Options) error {
 // reload applies the settings that may change while running, and names those
 // that changed but need a restart. All that can be refused is checked before
 // anything is changed; the certificate comes last, for asking for it may make it.
-func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)) error {
+func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Config, error)) error {
 	fresh, err := load()
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
 		return err
 	}
-	if err := p.ca.SetAutosign(autosign); err != nil {
+	if err := p.ca.Requests.SetAutosign(autosign); err != nil {
 		return err
 	}
 	p.config.Store(&applied)
@@ -305,8 +305,8 @@ func (p *parts) reload(ctx context.Context, d *door, load func() (Config, error)
 
 // renewCertificate makes the listener use a certificate that is good for the
 // server's names: the one it has, or a new one.
-func (p *parts) renewCertificate(ctx context.Context, d *door, c Config) error {
-	certificate, err := p.ca.ServerCertificate(ctx, serverNames(c))
+func (p *parts) renewCertificate(ctx context.Context, d *openListeners, c Config) error {
+	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func merge(old, fresh Config) (applied Config, waiting []string) {
 }
 
 // welcome tells a newcomer what to do next.
-func (p *parts) welcome(out io.Writer, d *door) {
+func (p *parts) welcome(out io.Writer, d *openListeners) {
 	bundle, _ := p.ca.Bundle()
 	_, port, _ := net.SplitHostPort(d.address[len("https://"):])
 	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", d.address, p.data.path)

@@ -10,11 +10,14 @@ import (
 	"github.com/tutti-project/tutti/internal/task"
 )
 
-// taskDoor finds tasks in the code.
-type taskDoor struct{ *parts }
+// codeTasks finds tasks in the code.
+type codeTasks struct {
+	library *code.Library
+	blobs   cas.Store
+}
 
 // TaskVersion is httpapi.Tasks.
-func (d taskDoor) TaskVersion(ctx context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
+func (d codeTasks) TaskVersion(ctx context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
 	version, err := d.library.Refresh(ctx, env)
 	if err != nil {
 		return "", nil, err

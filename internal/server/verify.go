@@ -7,10 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/checkin"
+	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -75,12 +78,26 @@ func percent(key, text string) (float64, error) {
 	return share / 100, nil
 }
 
-// verifyDoor is httpapi.Verifying.
-type verifyDoor struct{ *parts }
+// verifications is rest.Verifying.
+type verifications struct {
+	nodes    inventory.NodeStore
+	places   checkin.Environments
+	library  *code.Library
+	versions code.Store
+	verifier *compile.Verifier
+	rows     compile.Verifications
+}
+
+// verifications makes it.
+func (p *parts) verifications() verifications {
+	return verifications{
+		nodes: p.store.Nodes, places: p.places, library: p.library, versions: p.store.Versions, verifier: p.verifier, rows: p.store.Verifications,
+	}
+}
 
 // Verify finds out which environment and version are meant.
-func (d verifyDoor) Verify(ctx context.Context, name fleet.Certname, version string) (compile.Verification, error) {
-	node, err := d.store.Nodes.Node(ctx, name)
+func (d verifications) Verify(ctx context.Context, name fleet.Certname, version string) (compile.Verification, error) {
+	node, err := d.nodes.Node(ctx, name)
 	if err != nil {
 		return compile.Verification{}, err
 	}
@@ -98,12 +115,12 @@ func (d verifyDoor) Verify(ctx context.Context, name fleet.Certname, version str
 // maxPrefixes is how many versions are looked through for one that begins so.
 const maxPrefixes = 1000
 
-func (d verifyDoor) version(ctx context.Context, env fleet.Environment, text string) (fleet.Digest, error) {
+func (d verifications) version(ctx context.Context, env fleet.Environment, text string) (fleet.Digest, error) {
 	if text == "" {
 		version, err := d.library.Refresh(ctx, env)
 		return version.ID, err
 	}
-	versions, err := d.store.Versions.Versions(ctx, env, maxPrefixes)
+	versions, err := d.versions.Versions(ctx, env, maxPrefixes)
 	if err != nil {
 		return "", err
 	}
@@ -123,21 +140,21 @@ func (d verifyDoor) version(ctx context.Context, env fleet.Environment, text str
 	return found, nil
 }
 
-// Sample implements httpapi.Verifying.
-func (d verifyDoor) Sample(ctx context.Context, env fleet.Environment, n int) ([]fleet.Certname, error) {
+// Sample implements rest.Verifying.
+func (d verifications) Sample(ctx context.Context, env fleet.Environment, n int) ([]fleet.Certname, error) {
 	return d.verifier.Sample(ctx, env, n)
 }
 
-// Verifications implements httpapi.Verifying.
-func (d verifyDoor) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
-	return d.store.Verifications.Verifications(ctx, f)
+// Verifications implements rest.Verifying.
+func (d verifications) Verifications(ctx context.Context, f compile.VerificationFilter) ([]compile.Verification, error) {
+	return d.rows.Verifications(ctx, f)
 }
 
 // maxWrong is how many nodes code status names whose catalogs differ.
 const maxWrong = 5
 
 // verified adds to a version's status how its catalogs stand to plain Puppet.
-func (d codeDoor) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
+func (d deployments) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
 	if s.Verified, err = d.store.Verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
 		return err
 	}

@@ -15,8 +15,8 @@ var wired = []string{
 
 // mayBeNil are ports that nobody has to fill, each with the reason.
 var mayBeNil = map[string]string{
-	"compile.Warmer.drop":               "it is there while something is warmed",
-	"pki.Authority.cfg.Autosign.Decide": "there is a program if the setting autosign names one",
+	"compile.Warmer.drop":                        "it is there while something is warmed",
+	"pki.Authority.Requests.cfg.Autosign.Decide": "there is a program if the setting autosign names one",
 }
 
 // A port that is left out does nothing, and says nothing: nodes are all in live mode, there are no groups, nothing is told. So
@@ -55,7 +55,7 @@ func isWired(of reflect.Type) bool {
 	return ours && slices.Contains(wired, name)
 }
 
-// emptyPorts are the interfaces and functions of a part, and of the parts that are its fields, that are nil.
+// emptyPorts are the interfaces and functions of a part, and of the parts that are or are pointed to by its fields, that are nil.
 func emptyPorts(v reflect.Value, name string) (empty []string) {
 	for i := range v.NumField() {
 		field, at := v.Field(i), name+"."+v.Type().Field(i).Name
@@ -64,6 +64,8 @@ func emptyPorts(v reflect.Value, name string) (empty []string) {
 			empty = append(empty, at)
 		case field.Kind() == reflect.Struct && isWired(field.Type()):
 			empty = append(empty, emptyPorts(field, at)...)
+		case field.Kind() == reflect.Pointer && !field.IsNil() && field.Elem().Kind() == reflect.Struct && isWired(field.Type().Elem()):
+			empty = append(empty, emptyPorts(field.Elem(), at)...)
 		}
 	}
 	return empty

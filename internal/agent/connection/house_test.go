@@ -58,9 +58,9 @@ func open(t *testing.T, ca *pki.Authority, address string, change func(*websocke
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	must(t, err)
 	h.addr = listener.Addr().String()
-	certificate, err := ca.ServerCertificate(t.Context(), []string{"127.0.0.1"})
+	certificate, err := ca.Server.Certificate(t.Context(), []string{"127.0.0.1"})
 	must(t, err)
-	front, err := tuttitls.New(listener, tuttitls.Config{Authority: ca, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
+	front, err := tuttitls.New(listener, tuttitls.Config{Authority: ca.Revocations, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
 	must(t, err)
 	srv := &http.Server{Handler: sockets}
 	front.Configure(srv)

@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -79,18 +78,6 @@ func resultsOf(label string, action Action, o Output) (jsontext.Value, error) {
 	default:
 		return nil, fmt.Errorf("The task executed for the %s %w", label, err) //nolint:staticcheck // the original's words
 	}
-}
-
-// outcome is the message that tells how a transaction ended.
-func (e *Engine) outcome(o Order, r Record, action Action, output Output) wire.Message {
-	if r.Error != "" {
-		return e.failure(o, r.Error)
-	}
-	results, err := resultsOf(o.label(), action, output)
-	if err != nil {
-		return e.failure(o, err.Error())
-	}
-	return e.response(o, results)
 }
 
 func tooBig(size, most int) string {

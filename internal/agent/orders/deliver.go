@@ -2,6 +2,7 @@ package orders
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -51,44 +52,58 @@ func (o *outbox) close() {
 // it, or returns an error if it cannot; it may be called concurrently, also after the connection is gone.
 // Outcomes that were not delivered are sent, in the order in which they came about.
 func (e *Engine) Connected(send func(wire.Message) error) {
-	e.outbox.mu.Lock()
-	e.outbox.link = send
-	e.outbox.session++
-	e.outbox.mu.Unlock()
-	e.deliverSoon()
+	e.outcomes.connected(send)
+}
+
+// outcomes are of transactions that are over: each is delivered, now or when there is a connection.
+type outcomes struct {
+	outbox  *outbox
+	answers answers
+	spool   Spool
+	modules modules
+	works   *sync.WaitGroup // of the engine
+	log     *slog.Logger
+}
+
+func (t *outcomes) connected(send func(wire.Message) error) {
+	t.outbox.mu.Lock()
+	t.outbox.link = send
+	t.outbox.session++
+	t.outbox.mu.Unlock()
+	t.deliverSoon()
 }
 
 // post puts an outcome into the outbox.
-func (e *Engine) post(r Record) {
-	e.outbox.mu.Lock()
-	e.outbox.waiting = append(e.outbox.waiting, r)
-	e.outbox.mu.Unlock()
-	e.deliverSoon()
+func (t *outcomes) post(r Record) {
+	t.outbox.mu.Lock()
+	t.outbox.waiting = append(t.outbox.waiting, r)
+	t.outbox.mu.Unlock()
+	t.deliverSoon()
 }
 
 // deliverSoon delivers, unless somebody does, or nobody can.
-func (e *Engine) deliverSoon() {
-	o := &e.outbox
+func (t *outcomes) deliverSoon() {
+	o := t.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || o.busy || o.link == nil || len(o.waiting) == 0 {
 		return
 	}
 	o.busy = true
-	e.works.Go(e.deliver)
+	t.works.Go(t.deliver)
 }
 
 // deliver sends what waits until nothing does, or the connection does not take it.
-func (e *Engine) deliver() {
+func (t *outcomes) deliver() {
 	ctx := context.Background() // for the log only
 	for {
-		r, session, ok := e.outbox.next()
+		r, session, ok := t.outbox.next()
 		if !ok {
 			return
 		}
-		err := e.deliverOne(ctx, r)
-		if err != nil && e.outbox.giveUp(session, e.deliverSoon) {
-			e.cfg.Log.InfoContext(ctx, "outcome not delivered, will retry", "transaction", r.Transaction, "err", err)
+		err := t.deliverOne(ctx, r)
+		if err != nil && t.outbox.giveUp(session, t.deliverSoon) {
+			t.log.InfoContext(ctx, "outcome not delivered, will retry", "transaction", r.Transaction, "err", err)
 			return
 		}
 	}
@@ -126,35 +141,35 @@ func (o *outbox) delivered() {
 }
 
 // deliverOne sends an outcome, and then keeps that it was.
-func (e *Engine) deliverOne(ctx context.Context, r Record) error {
-	m, err := e.outcomeOf(ctx, r)
+func (t *outcomes) deliverOne(ctx context.Context, r Record) error {
+	m, err := t.outcomeOf(ctx, r)
 	if err != nil { // it was thrown away as too old
-		e.cfg.Log.WarnContext(ctx, "outcome dropped, it waited too long", "transaction", r.Transaction, "err", err)
-		e.outbox.delivered()
+		t.log.WarnContext(ctx, "outcome dropped, it waited too long", "transaction", r.Transaction, "err", err)
+		t.outbox.delivered()
 		return nil
 	}
-	if err := e.outbox.send(m); err != nil {
+	if err := t.outbox.send(m); err != nil {
 		return err
 	}
-	e.outbox.delivered()
+	t.outbox.delivered()
 	r.Delivered = true
-	if err := e.cfg.Spool.Save(r); err != nil { // after a restart it is sent again
-		e.cfg.Log.ErrorContext(ctx, "delivery not kept", "transaction", r.Transaction, "err", err)
+	if err := t.spool.Save(r); err != nil { // after a restart it is sent again
+		t.log.ErrorContext(ctx, "delivery not kept", "transaction", r.Transaction, "err", err)
 	}
 	return nil
 }
 
 // outcomeOf is the outcome of a transaction that is over; its error is that there is none any more.
-func (e *Engine) outcomeOf(ctx context.Context, r Record) (wire.Message, error) {
+func (t *outcomes) outcomeOf(ctx context.Context, r Record) (wire.Message, error) {
 	o := orderOf(r)
-	output, err := e.cfg.Spool.Output(r.Transaction)
+	output, err := t.spool.Output(r.Transaction)
 	switch {
 	case fault.Of(err) == fault.NotFound:
 		return wire.Message{}, err
 	case err != nil:
-		return e.failure(o, e.failed(ctx, o.label(), err)), nil
+		return t.answers.failure(o, t.answers.failed(ctx, o.label(), err)), nil
 	default:
-		return e.outcome(o, r, e.modules[r.Module].Actions[r.Action], output), nil
+		return t.answers.outcome(o, r, t.modules.of(r), output), nil
 	}
 }
 

@@ -8,6 +8,9 @@
 // free place in their lane, prepare (download what they need), and then run a
 // program through the Runner, which outlives the agent, or do their work inside it.
 //
+// Below an Engine: modules find what an order asks for, turns know what is not over and whose turn it is, answers write to those who
+// asked, and outcomes are delivered, now or when there is a connection.
+//
 // # States of a transaction
 //
 //	request ──► waiting ──► preparing ──► running ──► success ─────┐

@@ -53,33 +53,31 @@ func (c *Config) fill() {
 	}
 }
 
-// Engine handles the requests to one node.
+// Engine handles the requests to one node: it decides, does what is asked for, and looks after what an earlier process left.
 type Engine struct {
-	cfg     Config
-	modules map[string]Module
-
-	mu      sync.Mutex // for what is here; nothing else is called with it held
-	closed  bool
-	active  map[string]*active // what is not over, by transaction in the spool
-	lanes   [lanes]lane
-	refused refusals
-
-	ended  chan struct{} // closed with the engine
-	outbox outbox
-	works  sync.WaitGroup
+	cfg      Config
+	modules  modules
+	turns    *turns
+	answers  answers
+	outcomes *outcomes
+	status   status
+	works    *sync.WaitGroup
 }
 
 // New returns an engine. Of two modules with one name the first counts.
 func New(cfg Config) *Engine {
 	cfg.fill()
-	e := &Engine{cfg: cfg, modules: map[string]Module{}, active: map[string]*active{}, ended: make(chan struct{})}
+	e := &Engine{cfg: cfg, modules: modules{}, works: new(sync.WaitGroup)}
+	box := &outbox{}
+	e.answers = answers{uri: cfg.URI, most: cfg.MaxMessageBytes, outbox: box, log: cfg.Log}
+	e.outcomes = &outcomes{outbox: box, answers: e.answers, spool: cfg.Spool, modules: e.modules, works: e.works, log: cfg.Log}
+	e.turns = newTurns(cfg, e.works)
+	e.status = status{spool: cfg.Spool, runner: cfg.Runner, modules: e.modules, turns: e.turns}
 	for _, m := range append(e.ownModules(), cfg.Modules...) {
 		if _, there := e.modules[m.Name]; !there {
 			e.modules[m.Name] = m
 		}
 	}
-	e.lanes[General] = lane{places: cfg.MaxConcurrent, most: cfg.MaxWaiting}
-	e.lanes[PuppetRun] = lane{places: 1, most: cfg.MaxPuppetWaiting}
 	return e
 }
 
@@ -109,7 +107,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // it by itself.
 func (e *Engine) Purge(ctx context.Context) {
 	now := time.Now()
-	transactions, err := e.cfg.Spool.Purge(now.Add(-e.cfg.Retention), e.isActive)
+	transactions, err := e.cfg.Spool.Purge(now.Add(-e.cfg.Retention), e.turns.isActive)
 	if err != nil {
 		e.cfg.Log.ErrorContext(ctx, "spool not purged, will retry", "err", err)
 	}
@@ -130,25 +128,7 @@ var errClosing = errors.New("the agent ends")
 // Close ends all work inside the agent, and waits for it. Programs go on: the
 // next engine on the same spool adopts them. Handle does nothing from then on.
 func (e *Engine) Close() {
-	e.mu.Lock()
-	if !e.closed {
-		close(e.ended)
-	}
-	e.closed = true
-	var cancels []context.CancelCauseFunc
-	for _, a := range e.active {
-		cancels = append(cancels, a.cancel)
-	}
-	e.mu.Unlock()
-	for _, cancel := range cancels {
-		cancel(errClosing)
-	}
-	e.outbox.close()
+	e.turns.close()
+	e.outcomes.outbox.close()
 	e.works.Wait()
-}
-
-func (e *Engine) isActive(transaction string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.active[transaction] != nil
 }

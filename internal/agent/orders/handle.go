@@ -14,7 +14,7 @@ import (
 // Handle takes a message that came for this node. Answers go out through the
 // connection; what takes time goes on after Handle returned, and after ctx is done.
 func (e *Engine) Handle(ctx context.Context, m wire.Message) {
-	if e.isClosed() {
+	if e.turns.isClosed() {
 		return // who asked asks again, and the next agent answers
 	}
 	if m.Sender == "" {
@@ -33,15 +33,9 @@ func (e *Engine) Handle(ctx context.Context, m wire.Message) {
 	}
 }
 
-func (e *Engine) isClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
-}
-
 func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
 	if len(m.Data) == 0 || m.Data.Kind() == 'n' {
-		e.problem(ctx, m, "no data")
+		e.answers.problem(ctx, m, "no data")
 		return
 	}
 	parse := pxp.ParseNonBlockingRequest
@@ -51,7 +45,7 @@ func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
 	req, err := parse(m.Data)
 	if err != nil {
 		e.cfg.Log.WarnContext(ctx, "request refused", "requester", m.Sender, "err", err)
-		e.problem(ctx, m, "invalid data")
+		e.answers.problem(ctx, m, "invalid data")
 		return
 	}
 	if len(req.Params) == 0 {
@@ -66,11 +60,11 @@ func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
 
 // repeated answers a request whose transaction is known.
 func (e *Engine) repeated(ctx context.Context, o Order) bool {
-	if why := e.wasRefused(o.Transaction); why != "" {
-		e.fail(ctx, o, why)
+	if why := e.turns.wasRefused(o.Transaction); why != "" {
+		e.answers.fail(ctx, o, why)
 		return true
 	}
-	if !e.isActive(o.Transaction) {
+	if !e.turns.isActive(o.Transaction) {
 		if _, err := e.cfg.Spool.Load(o.Transaction); fault.Of(err) == fault.NotFound {
 			return false // any other error means that there is something
 		}
@@ -81,7 +75,7 @@ func (e *Engine) repeated(ctx context.Context, o Order) bool {
 
 func (e *Engine) again(ctx context.Context, o Order) {
 	e.audit(ctx, o, "", "repeated", "")
-	e.provide(ctx, o)
+	e.answers.provide(ctx, o)
 }
 
 // order decides about a request that is new, and begins what it asks for.
@@ -89,7 +83,7 @@ func (e *Engine) order(ctx context.Context, o Order) {
 	action, subject, err := e.decide(o)
 	if err != nil {
 		e.audit(ctx, o, subject, "refused", fault.Detail(err))
-		e.fail(ctx, o, fault.Detail(err))
+		e.answers.fail(ctx, o, fault.Detail(err))
 		return
 	}
 	if action.Answer == nil {
@@ -99,16 +93,16 @@ func (e *Engine) order(ctx context.Context, o Order) {
 	e.audit(ctx, o, subject, "answered", "")
 	results, err := action.Answer(o)
 	if err != nil {
-		e.fail(ctx, o, e.failed(ctx, o.label(), err))
+		e.answers.fail(ctx, o, e.answers.failed(ctx, o.label(), err))
 		return
 	}
-	e.respond(ctx, o, results)
+	e.answers.respond(ctx, o, results)
 }
 
 // decide finds the action, or says in the original's words why there is none. Authority
 // comes before parameters.
 func (e *Engine) decide(o Order) (a Action, subject string, err error) {
-	if a, err = e.find(o); err != nil {
+	if a, err = e.modules.find(o); err != nil {
 		return a, "", err
 	}
 	if a.Answer != nil && !o.Blocking {
@@ -121,17 +115,6 @@ func (e *Engine) decide(o Order) (a Action, subject string, err error) {
 		return a, subject, err
 	}
 	return a, subject, a.check(o)
-}
-
-func (e *Engine) find(o Order) (a Action, err error) {
-	m, ok := e.modules[o.Module]
-	if !ok {
-		return a, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
-	}
-	if a, ok = m.Actions[o.Action]; !ok {
-		return a, fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, o.Action, o.Module)
-	}
-	return a, nil
 }
 
 // check holds an order's parameters to what the action takes.
@@ -165,7 +148,7 @@ func (e *Engine) accept(ctx context.Context, o Order, action Action, subject str
 	}
 	o.Place = place
 	a, life := e.newActive(ctx, o, action, r)
-	start, ok := e.enter(a)
+	start, ok := e.turns.enter(a)
 	if !ok {
 		e.audit(ctx, o, subject, "refused", pxp.Full)
 		e.overfull(life, a)
@@ -173,11 +156,11 @@ func (e *Engine) accept(ctx context.Context, o Order, action Action, subject str
 	}
 	e.audit(ctx, o, subject, "accepted", "")
 	if !o.Blocking {
-		e.provide(ctx, o)
+		e.answers.provide(ctx, o)
 	}
 	close(a.told)
 	if start {
-		e.begin(a)
+		e.turns.begin(a)
 	}
 }
 
@@ -190,71 +173,22 @@ func (e *Engine) newActive(ctx context.Context, o Order, action Action, r Record
 	return a, life
 }
 
-// enter makes a known, and says whether it can start now; not ok: its lane is full.
-func (e *Engine) enter(a *active) (start, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if start, ok = e.lanes[a.action.Lane].admit(a); ok {
-		e.active[a.record.Transaction] = a
-	}
-	return start, ok
-}
-
 // overfull ends a transaction for which there is no room. It stays known: a
 // copy of the request that is still on its way must not run.
 func (e *Engine) overfull(ctx context.Context, a *active) {
 	a.record.Delivered = false // nobody was told that it is there, so the error is the answer
-	e.finish(ctx, a, e.full(a.action.Lane))
-}
-
-// full is the error that a lane has no room.
-func (e *Engine) full(l Lane) error {
-	most, of := e.cfg.MaxWaiting, "orders wait"
-	if l == PuppetRun {
-		most, of = e.cfg.MaxPuppetWaiting, "Puppet runs wait for the one that is running"
-	}
-	return fault.New(fault.Unavailable, "%s: %d %s; order it again later", pxp.Full, most, of)
+	e.finish(ctx, a, e.turns.full(a.action.Lane))
 }
 
 // refuse answers that an order cannot be kept, and so not be run.
 func (e *Engine) refuse(ctx context.Context, o Order, subject string, err error) {
 	e.cfg.Log.ErrorContext(ctx, "transaction not kept", "transaction", o.Transaction, "err", err)
-	text := e.failed(ctx, o.label(), err)
+	text := e.answers.failed(ctx, o.label(), err)
 	e.audit(ctx, o, subject, "refused", text)
 	if !o.Blocking {
-		e.mu.Lock()
-		e.refused.add(o.Transaction, text)
-		e.mu.Unlock()
+		e.turns.refuse(o.Transaction, text)
 	}
-	e.fail(ctx, o, text)
-}
-
-func (e *Engine) wasRefused(transaction string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.refused.why[transaction]
-}
-
-// refusals remembers the newest transactions that could not be kept, so that a
-// copy of the request is not run after the requester was told that it is not.
-type refusals struct {
-	why   map[string]string
-	order []string
-}
-
-// maxRefusals bounds what is remembered.
-const maxRefusals = 1000
-
-func (r *refusals) add(transaction, text string) {
-	if r.why == nil {
-		r.why = map[string]string{}
-	}
-	if len(r.order) == maxRefusals {
-		delete(r.why, r.order[0])
-		r.order = r.order[1:]
-	}
-	r.why[transaction] = text
-	r.order = append(r.order, transaction)
+	e.answers.fail(ctx, o, text)
 }
 
 // audit writes what was asked for, by whom, and what was decided: never its parameters.

@@ -14,11 +14,11 @@ import (
 // Errors: NotFound and Invalid for what cannot be done, Conflict for a transaction that is there, Unavailable when
 // it cannot be kept or its lane is full. Then nothing was begun.
 func (e *Engine) Begin(ctx context.Context, o Order) error {
-	if e.isClosed() {
+	if e.turns.isClosed() {
 		return fault.Wrap(fault.Unavailable, errClosing, "the agent ends")
 	}
 	o.Blocking, o.Notify, o.Requester = false, false, e.cfg.URI
-	action, err := e.find(o)
+	action, err := e.modules.find(o)
 	if err == nil {
 		err = action.check(o)
 	}
@@ -37,16 +37,16 @@ func (e *Engine) Begin(ctx context.Context, o Order) error {
 	}
 	a, life := e.newActive(ctx, o, action, r)
 	close(a.told)
-	start, ok := e.enter(a)
+	start, ok := e.turns.enter(a)
 	if !ok {
 		e.audit(ctx, o, "", "refused", "its lane is full")
-		err := e.full(action.Lane)
+		err := e.turns.full(action.Lane)
 		e.finish(life, a, err)
 		return err
 	}
 	e.audit(ctx, o, "", "accepted", "")
 	if start {
-		e.begin(a)
+		e.turns.begin(a)
 	}
 	return nil
 }
@@ -54,9 +54,7 @@ func (e *Engine) Begin(ctx context.Context, o Order) error {
 // Await waits until a transaction is over, whoever ordered it, and says how it ended. NotFound: there is none;
 // Unavailable: it was not over when the engine was closed.
 func (e *Engine) Await(ctx context.Context, transaction string) (Record, Output, error) {
-	e.mu.Lock()
-	a := e.active[transaction]
-	e.mu.Unlock()
+	a := e.turns.find(transaction)
 	var r Record
 	var err error
 	if a == nil {
@@ -65,7 +63,7 @@ func (e *Engine) Await(ctx context.Context, transaction string) (Record, Output,
 		select {
 		case <-a.over:
 			r = a.concluded()
-		case <-e.ended:
+		case <-e.turns.ended:
 			r = a.concluded() // perhaps it is over
 		case <-ctx.Done():
 			err = ctx.Err()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
@@ -13,6 +14,24 @@ import (
 type Module struct {
 	Name    string
 	Actions map[string]Action
+}
+
+// modules are those of a node, by name.
+type modules map[string]Module
+
+// of is the action of a kept transaction; the zero Action if it is not there any more.
+func (b modules) of(r Record) Action { return b[r.Module].Actions[r.Action] }
+
+// find is the action that an order asks for, or why there is none in the original's words.
+func (b modules) find(o Order) (a Action, err error) {
+	m, ok := b[o.Module]
+	if !ok {
+		return a, fault.New(fault.NotFound, "%s: %s", pxp.UnknownModule, o.Module)
+	}
+	if a, ok = m.Actions[o.Action]; !ok {
+		return a, fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, o.Action, o.Module)
+	}
+	return a, nil
 }
 
 // Action is one thing that an agent can be asked to do. Exactly one of Answer,

@@ -14,7 +14,7 @@ func (e *Engine) ownModules() []Module {
 	return []Module{
 		{Name: pxp.Ping, Actions: map[string]Action{pxp.Ping: {Check: checked(pxp.ParsePing), Answer: ping}}},
 		{Name: pxp.Echo, Actions: map[string]Action{pxp.Echo: {Check: checked(pxp.ParseEcho), Answer: echo}}},
-		{Name: pxp.Status, Actions: map[string]Action{pxp.Query: {Check: checked(pxp.ParseStatus), Answer: e.query}}},
+		{Name: pxp.Status, Actions: map[string]Action{pxp.Query: {Check: checked(pxp.ParseStatus), Answer: e.status.query}}},
 		{Name: pxp.Transaction, Actions: map[string]Action{pxp.Cancel: {Check: checked(pxp.ParseCancel), Answer: e.cancel}}},
 	}
 }
@@ -46,22 +46,17 @@ func (e *Engine) cancel(o Order) (jsontext.Value, error) {
 	if e.stop(p.Transaction, p.Reason) {
 		return pxp.Data(pxp.CancelResults{Transaction: p.Transaction, Status: pxp.Running}), nil
 	}
-	status, err := e.statusOf(p.Transaction)
+	status, err := e.status.of(p.Transaction)
 	return pxp.Data(pxp.CancelResults{Transaction: p.Transaction, Status: status.Status}), err
 }
 
 // stop stops an active transaction; false: there is none.
 func (e *Engine) stop(transaction, reason string) bool {
 	ctx := context.Background() // for the log only
-	e.mu.Lock()
-	a := e.active[transaction]
+	a, state, withdrawn := e.turns.stop(transaction)
 	if a == nil {
-		e.mu.Unlock()
 		return false
 	}
-	a.stopping = true
-	state, withdrawn := a.state, e.lanes[a.action.Lane].withdraw(a)
-	e.mu.Unlock()
 	if reason == "" {
 		reason = "no reason was given"
 	}
@@ -82,27 +77,35 @@ func (e *Engine) stop(transaction, reason string) bool {
 	return true
 }
 
-func (e *Engine) query(o Order) (jsontext.Value, error) {
+// status says how far transactions are.
+type status struct {
+	spool   Spool
+	runner  Runner
+	modules modules
+	turns   *turns
+}
+
+func (q status) query(o Order) (jsontext.Value, error) {
 	p, err := pxp.ParseStatus(o.Params)
 	if err != nil {
 		return nil, err
 	}
-	results, err := e.statusOf(p.Transaction)
+	results, err := q.of(p.Transaction)
 	return pxp.Data(results), err
 }
 
-// statusOf says how far a transaction is. Only what is over has an exit code.
-func (e *Engine) statusOf(transaction string) (pxp.StatusResults, error) {
+// of says how far a transaction is. Only what is over has an exit code.
+func (q status) of(transaction string) (pxp.StatusResults, error) {
 	s := pxp.StatusResults{Transaction: transaction, Status: pxp.Unknown}
 	if possible := pxp.CheckTransaction(transaction) == nil; !possible {
 		s.Stdout = wrapped("found no results directory")
 		return s, nil
 	}
-	if e.isActive(transaction) {
+	if q.turns.isActive(transaction) {
 		s.Status = pxp.Running
 		return s, nil
 	}
-	r, err := e.cfg.Spool.Load(transaction)
+	r, err := q.spool.Load(transaction)
 	switch {
 	case fault.Of(err) == fault.NotFound:
 		s.Stdout = wrapped("found no results directory")
@@ -110,13 +113,13 @@ func (e *Engine) statusOf(transaction string) (pxp.StatusResults, error) {
 	case err != nil: // unknown is the answer
 		s.Stdout = wrapped("the record of the transaction cannot be read")
 		return s, nil //nolint:nilerr // see above
-	case e.modules[r.Module].Name == "":
+	case q.modules[r.Module].Name == "":
 		s.Stdout = wrapped("the module " + r.Module + " is not there any more")
 		return s, nil
 	case r.Status == Running:
-		return e.unsettled(s, r)
+		return q.unsettled(s, r)
 	}
-	output, err := e.cfg.Spool.Output(transaction)
+	output, err := q.spool.Output(transaction)
 	if err != nil {
 		return s, err
 	}
@@ -124,16 +127,16 @@ func (e *Engine) statusOf(transaction string) (pxp.StatusResults, error) {
 }
 
 // unsettled is for the moment between the last word of a work that ended and its record.
-func (e *Engine) unsettled(s pxp.StatusResults, r Record) (pxp.StatusResults, error) {
-	output, err := e.cfg.Spool.Output(r.Transaction)
+func (q status) unsettled(s pxp.StatusResults, r Record) (pxp.StatusResults, error) {
+	output, err := q.spool.Output(r.Transaction)
 	if err != nil {
 		return s, err
 	}
 	switch {
 	case output.Exit != nil:
-		conclude(&r, orderOf(r).label(), e.modules[r.Module].Actions[r.Action], output, nil)
+		conclude(&r, orderOf(r).label(), q.modules.of(r), output, nil)
 		return settled(s, r, output), nil
-	case e.cfg.Runner.Alive(e.cfg.Spool.Place(r.Transaction)):
+	case q.runner.Alive(q.spool.Place(r.Transaction)):
 		s.Status = pxp.Running
 	case output.Begun:
 		s.Stdout = wrapped(pxp.Vanished + ", but no output is available")

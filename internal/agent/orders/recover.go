@@ -19,7 +19,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		switch {
 		case r.Status.Over() && r.Delivered:
 		case r.Status.Over():
-			e.post(r)
+			e.outcomes.post(r)
 		default:
 			e.resume(ctx, r)
 		}
@@ -29,18 +29,15 @@ func (e *Engine) Start(ctx context.Context) error {
 
 // resume goes on with a transaction that an earlier process began.
 func (e *Engine) resume(ctx context.Context, r Record) {
-	a := &active{order: orderOf(r), action: e.modules[r.Module].Actions[r.Action], record: r, state: running, over: make(chan struct{})}
+	a := &active{order: orderOf(r), action: e.modules.of(r), record: r, state: running, over: make(chan struct{})}
 	a.order.Place = e.cfg.Spool.Place(r.Transaction)
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel, a.stopping = cancel, r.Blocking || r.Stop != ""
 	if e.isAlive(a) {
 		e.cfg.Log.InfoContext(ctx, "program of an earlier agent adopted", "transaction", r.Transaction, "module", r.Module)
 		a.start = func() { e.adopted(life, a) }
-		e.mu.Lock()
-		e.active[r.Transaction] = a
-		e.lanes[a.action.Lane].adopt()
-		e.mu.Unlock()
-		e.begin(a)
+		e.turns.adopt(a)
+		e.turns.begin(a)
 		return
 	}
 	e.settle(life, a, nil)
@@ -70,8 +67,8 @@ func (e *Engine) adopted(ctx context.Context, a *active) {
 		return
 	}
 	e.settle(ctx, a, err)
-	if next := e.leave(a.action.Lane); next != nil {
-		e.begin(next)
+	if next := e.turns.leave(a.action.Lane); next != nil {
+		e.turns.begin(next)
 	}
 }
 
@@ -90,5 +87,5 @@ func (e *Engine) settle(ctx context.Context, a *active, err error) {
 	if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {
 		e.cfg.Log.ErrorContext(ctx, "transaction not removed", "transaction", a.record.Transaction, "err", err)
 	}
-	e.forget(a)
+	e.turns.forget(a)
 }

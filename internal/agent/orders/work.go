@@ -14,16 +14,6 @@ var (
 	errTooLong = errors.New("it took too long")
 )
 
-// begin lets a's work start; the engine waits for it when it is closed.
-func (e *Engine) begin(a *active) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.closed {
-		a.state = max(a.state, preparing)
-		e.works.Go(a.start)
-	}
-}
-
 // perform is the life of an order that has its turn.
 func (e *Engine) perform(ctx context.Context, a *active) {
 	<-a.told
@@ -32,15 +22,9 @@ func (e *Engine) perform(ctx context.Context, a *active) {
 		return // the next engine sees what there is
 	}
 	e.finish(ctx, a, err)
-	if next := e.leave(a.action.Lane); next != nil {
-		e.begin(next)
+	if next := e.turns.leave(a.action.Lane); next != nil {
+		e.turns.begin(next)
 	}
-}
-
-func (e *Engine) leave(l Lane) *active {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.lanes[l].leave()
 }
 
 // work does what was ordered; what a program left is in the spool then.
@@ -61,7 +45,7 @@ func (e *Engine) work(ctx context.Context, a *active) error {
 	if err != nil {
 		return because(limited, err)
 	}
-	if !e.commit(a) {
+	if !e.turns.commit(a) {
 		return errStopped
 	}
 	c.Timeout = max(time.Until(end), time.Second)
@@ -71,32 +55,14 @@ func (e *Engine) work(ctx context.Context, a *active) error {
 	return e.watch(ctx, a)
 }
 
-// commit marks that a program is about to start; false: the order was cancelled.
-// After that, whoever cancels stops the program.
-func (e *Engine) commit(a *active) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a.stopping {
-		return false
-	}
-	a.state = running
-	return true
-}
-
 // watch waits for a program to end.
 func (e *Engine) watch(ctx context.Context, a *active) error {
-	if e.isStopping(a) { // while it was being started
+	if e.turns.isStopping(a) { // while it was being started
 		if err := e.cfg.Runner.Stop(a.order.Place); err != nil {
 			e.cfg.Log.ErrorContext(ctx, "program not stopped", "transaction", a.record.Transaction, "err", err)
 		}
 	}
 	return e.cfg.Runner.Wait(ctx, a.order.Place)
-}
-
-func (e *Engine) isStopping(a *active) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return a.stopping
 }
 
 // because prefers the reason why a context ended over what came of that.
@@ -123,20 +89,13 @@ func (e *Engine) finish(ctx context.Context, a *active, err error) {
 	}
 	e.cfg.Log.InfoContext(ctx, "order ended", "transaction", a.order.Transaction, "status", string(a.record.Status), "reason", a.record.Error)
 	if a.record.Blocking {
-		e.answer(ctx, e.outcome(a.order, a.record, a.action, output))
+		e.answers.send(ctx, e.answers.outcome(a.order, a.record, a.action, output))
 		if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {
 			e.cfg.Log.ErrorContext(ctx, "transaction not removed", "transaction", a.record.Transaction, "err", err)
 		}
 	}
-	e.forget(a)
+	e.turns.forget(a)
 	if !a.record.Blocking && !a.record.Delivered {
-		e.post(a.record)
+		e.outcomes.post(a.record)
 	}
-}
-
-func (e *Engine) forget(a *active) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.active, a.record.Transaction)
-	close(a.over)
 }

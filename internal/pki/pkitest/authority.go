@@ -40,10 +40,10 @@ func Enrol(t *testing.T, ca *pki.Authority, name string, key crypto.Signer, exte
 		key = NewKey(t)
 	}
 	certname := fleet.Certname(name)
-	signed, err := ca.Submit(t.Context(), certname, CSR{Name: name, Key: key, Extensions: extensions}.PEM(t), "")
+	signed, err := ca.Requests.Submit(t.Context(), certname, CSR{Name: name, Key: key, Extensions: extensions}.PEM(t), "")
 	must(t, err)
 	if !signed {
-		_, err = ca.Sign(t.Context(), certname, 0)
+		_, err = ca.Requests.Sign(t.Context(), certname, 0)
 		must(t, err)
 	}
 	c, err := ca.Certificate(t.Context(), certname)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -39,9 +40,9 @@ var gzipReaders sync.Pool
 // body opens the request's body: decompressed, bounded after that, and with a
 // clear error when it ends early or takes too long. closing gives back what was
 // borrowed.
-func (s *server) body(c *call, what string, limit int64) (body io.Reader, closing func(), err error) {
+func (c *call) body(what string, limit int64, patience time.Duration) (body io.Reader, closing func(), err error) {
 	closing = func() {}
-	c.readDeadline(s.BodyTimeout)
+	c.readDeadline(patience)
 	var src io.Reader = &incoming{r: c.r.Body, what: what}
 	switch encoding := strings.ToLower(c.r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -115,11 +116,11 @@ const pieceBytes = 32 << 10
 var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
 // readDocument reads a body whole, as JSON.
-func (s *server) readDocument(c *call, what string, limit int64) (string, error) {
+func (c *call) readDocument(what string, limit int64, patience time.Duration) (string, error) {
 	if err := c.sent(dataFormats); err != nil {
 		return "", err
 	}
-	body, err := s.readAll(c, what, limit)
+	body, err := c.readAll(what, limit, patience)
 	if err != nil || !isMessagePack(c.r.Header.Get("Content-Type")) {
 		return body, err
 	}
@@ -133,8 +134,8 @@ func isMessagePack(header string) bool {
 
 // readAll reads a body whole. It becomes a string because parsers cut their texts
 // from it: a report of 85 KB is in memory once, not twice.
-func (s *server) readAll(c *call, what string, limit int64) (string, error) {
-	r, closing, err := s.body(c, what, limit)
+func (c *call) readAll(what string, limit int64, patience time.Duration) (string, error) {
+	r, closing, err := c.body(what, limit, patience)
 	if err != nil {
 		return "", err
 	}

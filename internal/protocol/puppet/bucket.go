@@ -1,6 +1,7 @@
 package puppet
 
 import (
+	"context"
 	"crypto/md5" //nolint:gosec // agents name backups by it when they are told to
 	"crypto/sha256"
 	"crypto/sha512"
@@ -62,30 +63,43 @@ func checkSum(algorithm, sum string) error {
 	return nil
 }
 
-// backup looks up what a route names.
-func (s *server) backup(c *call) (key backupKey, digest fleet.Digest, size int64, err error) {
+// backups is the filebucket: what nodes keep of files before Puppet changes them.
+type backups struct {
+	bucket   filebucket.Store
+	blobs    blobs
+	rules    func() BackupRules
+	roles    func(context.Context, fleet.Actor) (fleet.Actor, error)
+	uploads  *gate // for content on its way
+	rooms    rooms
+	most     int64         // bytes of one
+	patience time.Duration // how long one piece of content may take to come
+	now      func() time.Time
+}
+
+// named looks up what a route names.
+func (k *backups) named(c *call) (key backupKey, digest fleet.Digest, size int64, err error) {
 	if key, err = parseBackupKey(c.key); err != nil {
 		return key, "", 0, err
 	}
 	if err := key.checkSum(); err != nil {
 		return key, "", 0, err
 	}
-	digest, size, err = s.backedUp(c, key.algorithm, key.sum)
+	digest, size, err = k.backedUp(c, key.algorithm, key.sum)
 	if isNotFound(err) {
 		err = c.notThere()
 	}
 	return key, digest, size, err
 }
 
-// bucketHead tells whether a content needs to be sent. An agent that names a
+// head tells whether a content needs to be sent. An agent that names a
 // path is about to skip sending, so that the path is remembered here as it
 // would be with the content.
-func (s *server) bucketHead(c *call) error {
-	key, digest, size, err := s.backup(c)
+func (k *backups) head(c *call) error {
+	key, digest, size, err := k.named(c)
 	if err != nil {
 		return err
 	}
-	missing, err := s.Blobs.Missing(c.ctx(), []fleet.Digest{digest})
+	missing, err := k.blobs.store.Missing(c.ctx(), []fleet.Digest{digest})
 	if err != nil {
 		return err
 	}
@@ -93,7 +107,7 @@ func (s *server) bucketHead(c *call) error {
 		return c.notThere() // let the agent send it again
 	}
 	if key.path != "" {
-		switch err := s.saveBackup(c, key, digest, size); {
+		switch err := k.save(c, key, digest, size); {
 		case errors.Is(err, filebucket.ErrFull):
 			return c.notThere() // this answer has no words; the one to the content has
 		case err != nil:
@@ -105,9 +119,9 @@ func (s *server) bucketHead(c *call) error {
 	return nil
 }
 
-// bucketPut stores a content, if it is what its sum says. It may take as long as
+// put stores a content, if it is what its sum says. It may take as long as
 // bytes trickle in, so its place is among the uploads and not among the files.
-func (s *server) bucketPut(c *call) error {
+func (k *backups) put(c *call) error {
 	if err := c.sent(fileFormats); err != nil {
 		return err
 	}
@@ -119,28 +133,28 @@ func (s *server) bucketPut(c *call) error {
 		return err
 	}
 	c.leave()
-	if err := s.uploads.enter(c.ctx()); err != nil {
+	if err := k.uploads.enter(c.ctx()); err != nil {
 		return err
 	}
-	defer s.uploads.leave()
-	room, err := s.openRoom(c, key)
+	defer k.uploads.leave()
+	room, err := k.openRoom(c, key)
 	if err != nil {
 		return full(err)
 	}
 	defer room.close()
-	body, closing, err := s.body(c, "the backup is", s.MaxBackupBytes)
+	body, closing, err := c.body("the backup is", k.most, k.patience)
 	if err != nil {
 		return err
 	}
 	defer closing()
-	digest, size, err := s.Blobs.Put(c.ctx(), &summed{
+	digest, size, err := k.blobs.store.Put(c.ctx(), &summed{
 		r: body, sum: digests[key.algorithm](), key: key,
-		pace: func() { c.readDeadline(s.BodyTimeout) }, room: room,
+		pace: func() { c.readDeadline(k.patience) }, room: room,
 	})
 	if err != nil {
 		return putError(err)
 	}
-	if err := s.saveBackup(c, key, digest, size); err != nil {
+	if err := k.save(c, key, digest, size); err != nil {
 		return full(err)
 	}
 	c.w.Header().Set("Content-Type", formatBinary.contentType)
@@ -155,11 +169,11 @@ func putError(err error) error {
 	return err
 }
 
-func (s *server) saveBackup(c *call, key backupKey, digest fleet.Digest, size int64) error {
-	return s.Bucket.SaveBackup(c.ctx(), filebucket.Backup{
+func (k *backups) save(c *call, key backupKey, digest fleet.Digest, size int64) error {
+	return k.bucket.SaveBackup(c.ctx(), filebucket.Backup{
 		Algorithm: key.algorithm, Sum: key.sum, Blob: digest, Size: size,
-		Node: fleet.Certname(c.actor.Name), Path: key.path, At: s.Now(),
-	}, s.Backups().Quota)
+		Node: fleet.Certname(c.actor.Name), Path: key.path, At: k.now(),
+	}, k.rules().Quota)
 }
 
 // summed passes a body through and replaces its end by an error when its sum is
@@ -187,30 +201,30 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bucketGet returns a content, its difference from another, or a list.
-func (s *server) bucketGet(c *call) error {
+// get returns a content, its difference from another, or a list.
+func (k *backups) get(c *call) error {
 	if _, err := c.accepted(fileFormats); err != nil {
 		return err
 	}
 	if c.query.Get("list_all") == "true" {
-		return s.bucketList(c)
+		return k.list(c)
 	}
-	key, digest, _, err := s.backup(c)
+	key, digest, _, err := k.named(c)
 	if err != nil {
 		return err
 	}
 	if other := c.query.Get("diff_with"); other != "" {
-		return s.bucketDiff(c, key, digest, other)
+		return k.difference(c, key, digest, other)
 	}
-	return s.sendBlob(c, digest)
+	return k.blobs.send(c, digest)
 }
 
 // maxListed bounds a list of backups.
 const maxListed = 10_000
 
-// bucketList lists what the asking node backed up: sum, time (UTC), path; by
+// list lists what the asking node backed up: sum, time (UTC), path; by
 // path and then time. Other nodes' backups are none of its business.
-func (s *server) bucketList(c *call) error {
+func (k *backups) list(c *call) error {
 	key, err := parseBackupKey(c.key)
 	if err != nil {
 		return err
@@ -227,7 +241,7 @@ func (s *server) bucketList(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Bucket.Backups(c.ctx(), node, from, to, maxListed)
+	all, err := k.bucket.Backups(c.ctx(), node, from, to, maxListed)
 	if err != nil {
 		return err
 	}

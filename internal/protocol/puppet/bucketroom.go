@@ -19,23 +19,23 @@ type BackupRules struct {
 
 // backedUp finds a content that the caller may see: a node what it backed up itself, and
 // who may act for any node everything.
-func (s *server) backedUp(c *call, algorithm, sum string) (fleet.Digest, int64, error) {
+func (k *backups) backedUp(c *call, algorithm, sum string) (fleet.Digest, int64, error) {
 	var whose fleet.Certname
-	if c.actor.Kind == fleet.NodeActor && !s.Backups().Open {
+	if c.actor.Kind == fleet.NodeActor && !k.rules().Open {
 		whose = fleet.Certname(c.actor.Name)
 	}
-	digest, size, err := s.Bucket.Blob(c.ctx(), whose, algorithm, sum)
-	if whose == "" || !isNotFound(err) || s.Roles == nil {
+	digest, size, err := k.bucket.Blob(c.ctx(), whose, algorithm, sum)
+	if whose == "" || !isNotFound(err) || k.roles == nil {
 		return digest, size, err
 	}
-	actor, rolesErr := s.Roles(c.ctx(), c.actor) // asked for only now: nodes that restore their own need none
+	actor, rolesErr := k.roles(c.ctx(), c.actor) // asked for only now: nodes that restore their own need none
 	if rolesErr != nil {
 		return "", 0, rolesErr
 	}
 	if rbac.Allow(actor, fleet.NodeAct, fleet.Object{}) != nil {
 		return "", 0, err
 	}
-	return s.Bucket.Blob(c.ctx(), "", algorithm, sum)
+	return k.bucket.Blob(c.ctx(), "", algorithm, sum)
 }
 
 // rooms counts what nodes are sending. A content is stored before its row is: a quota that
@@ -56,15 +56,15 @@ type room struct {
 
 // openRoom begins to count a content; it refuses at once what cannot fit. nothing is set
 // for a content that the node keeps already.
-func (s *server) openRoom(c *call, key backupKey) (*room, error) {
-	r := &room{rooms: &s.rooms, node: c.actor.Name}
+func (k *backups) openRoom(c *call, key backupKey) (*room, error) {
+	r := &room{rooms: &k.rooms, node: c.actor.Name}
 	node := fleet.Certname(c.actor.Name)
-	_, _, err := s.Bucket.Blob(c.ctx(), node, key.algorithm, key.sum)
+	_, _, err := k.bucket.Blob(c.ctx(), node, key.algorithm, key.sum)
 	if err == nil || !isNotFound(err) {
 		return r, err
 	}
-	r.quota = s.Backups().Quota
-	if r.use, err = s.Bucket.BackupUse(c.ctx(), node); err != nil {
+	r.quota = k.rules().Quota
+	if r.use, err = k.bucket.BackupUse(c.ctx(), node); err != nil {
 		return nil, err
 	}
 	announced := max(c.r.ContentLength, 0) // compressed, it becomes no less

@@ -76,12 +76,12 @@ func (a *answerCache) put(key answerKey, body []byte) {
 }
 
 // cached answers with what make gives for the tree, made and compressed once.
-func (s *server) cached(c *call, f format, tree *code.Tree, value func() (any, error)) error {
+func (fs *files) cached(c *call, f format, tree *code.Tree, value func() (any, error)) error {
 	key := answerKey{
 		environment: tree.Environment(), version: tree.ID(), deployed: tree.DeployedAt().UnixNano(),
 		path: c.key, query: c.r.URL.RawQuery, gzip: c.takesGzip(),
 	}
-	if body, ok := s.answers.get(key); ok {
+	if body, ok := fs.answers.get(key); ok {
 		return c.encoded(f, body, key.gzip)
 	}
 	v, err := value()
@@ -97,7 +97,7 @@ func (s *server) cached(c *call, f format, tree *code.Tree, value func() (any, e
 		body = append([]byte(nil), buf.Bytes()...)
 		recycle(buf)
 	}
-	s.answers.put(key, body)
+	fs.answers.put(key, body)
 	return c.encoded(f, body, key.gzip)
 }
 

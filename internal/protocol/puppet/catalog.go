@@ -27,7 +27,7 @@ func (s *server) catalogPost(c *call) error {
 	if err := c.sent([]format{{mime: "application/x-www-form-urlencoded"}}); err != nil {
 		return err
 	}
-	body, closing, err := s.body(c, "the catalog request is", CatalogRequestBytes(s.MaxFactsBytes))
+	body, closing, err := c.body("the catalog request is", CatalogRequestBytes(s.MaxFactsBytes), s.BodyTimeout)
 	if err != nil {
 		return err
 	}

@@ -90,13 +90,10 @@ func New(config Config) http.Handler {
 	wait := config.Limits
 	s := &server{
 		Config:   config,
-		uploads:  newGate("uploads", wait.Uploads, wait),
 		catalogs: newGate("catalogs", wait.Catalogs, wait),
 		files:    newGate("files", wait.Files, wait),
 		reports:  newGate("reports", wait.Reports, wait),
 		reading:  make(chan struct{}, readAtOnce*runtime.GOMAXPROCS(0)),
-		answers:  newAnswerCache(cachedAnswers, cachedAnswerBytes),
-		deployed: deployedVersions{known: map[deployment]struct{}{}},
 
 		versionHeader: []string{config.PuppetVersion},
 	}
@@ -108,14 +105,10 @@ func New(config Config) http.Handler {
 type server struct {
 	Config
 	routes   map[string]route
-	uploads  *gate
 	catalogs *gate
 	files    *gate
 	reports  *gate
 	reading  chan struct{} // one for each catalog request whose facts are read and stored
-	answers  *answerCache
-	rooms    rooms
-	deployed deployedVersions
 
 	versionHeader []string // shared by all answers
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// fileContent sends a file of the environment's current version.
-func (s *server) fileContent(c *call) error {
+// content sends a file of the environment's current version.
+func (fs *files) content(c *call) error {
 	if _, err := c.accepted(fileFormats); err != nil {
 		return err
 	}
-	tree, err := s.tree(c)
+	tree, err := fs.tree(c)
 	if err != nil {
 		return err
 	}
@@ -24,11 +24,11 @@ func (s *server) fileContent(c *call) error {
 	if err != nil {
 		return err
 	}
-	return s.sendFile(c, file)
+	return fs.send(c, file)
 }
 
-// staticContent sends a file of the version that a static catalog was made of.
-func (s *server) staticContent(c *call) error {
+// static sends a file of the version that a static catalog was made of.
+func (fs *files) static(c *call) error {
 	name, id := c.query.Get("environment"), c.query.Get("code_id")
 	if name == "" || id == "" {
 		return badRequest("A /static_file_content request requires an environment, a code-id, and a file-path")
@@ -40,7 +40,7 @@ func (s *server) staticContent(c *call) error {
 	if err != nil {
 		return badRequest("the code_id is none of this server's: %s", err)
 	}
-	tree, err := s.version(c, version)
+	tree, err := fs.version(c, version)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "environment '%s' has no version %s", c.env, version.Short())
 	}
@@ -57,15 +57,15 @@ func (s *server) staticContent(c *call) error {
 	case err != nil:
 		return err
 	}
-	return s.sendFile(c, file)
+	return fs.send(c, file)
 }
 
-func (s *server) sendFile(c *call, file code.File) error {
+func (fs *files) send(c *call, file code.File) error {
 	if file.Kind != code.Regular {
 		return c.notThere()
 	}
 	if c.wantsWhole() && file.Size <= smallBlob {
-		return s.sendSmall(c, file.Digest)
+		return fs.blobs.small(c, file.Digest)
 	}
-	return s.sendBlob(c, file.Digest)
+	return fs.blobs.send(c, file.Digest)
 }

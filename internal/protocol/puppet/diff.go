@@ -18,24 +18,24 @@ import (
 // maxDiffed bounds each side of a difference.
 const maxDiffed = 8 * mebibyte
 
-// bucketDiff answers with the lines that differ between two backups, the way
+// difference answers with the lines that differ between two backups, the way
 // diff -u writes them; with nothing when they are equal.
-func (s *server) bucketDiff(c *call, key backupKey, digest fleet.Digest, other string) error {
+func (k *backups) difference(c *call, key backupKey, digest fleet.Digest, other string) error {
 	if err := checkSum(key.algorithm, other); err != nil {
 		return err
 	}
-	otherDigest, _, err := s.backedUp(c, key.algorithm, other)
+	otherDigest, _, err := k.backedUp(c, key.algorithm, other)
 	if isNotFound(err) {
 		return problemf(http.StatusNotFound, resourceNotFound, "could not find diff_with %s", other)
 	}
 	if err != nil {
 		return err
 	}
-	a, err := s.diffSide(c, digest)
+	a, err := k.side(c, digest)
 	if err != nil {
 		return err
 	}
-	b, err := s.diffSide(c, otherDigest)
+	b, err := k.side(c, otherDigest)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (s *server) bucketDiff(c *call, key backupKey, digest fleet.Digest, other s
 	return c.whole(unified(key.sum, a, other, b))
 }
 
-func (s *server) diffSide(c *call, digest fleet.Digest) ([]byte, error) {
-	blob, err := s.Blobs.Open(c.ctx(), digest)
+func (k *backups) side(c *call, digest fleet.Digest) ([]byte, error) {
+	blob, err := k.blobs.store.Open(c.ctx(), digest)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *server) diffSide(c *call, digest fleet.Digest) ([]byte, error) {
 	if size > maxDiffed {
 		return nil, badRequest("a backup of %d bytes is too large to compare, at most %d are allowed", size, maxDiffed)
 	}
-	return cas.Bytes(c.ctx(), s.Blobs, digest, maxDiffed)
+	return cas.Bytes(c.ctx(), k.blobs.store, digest, maxDiffed)
 }
 
 // unified writes a difference down. Content that is no text is only said to

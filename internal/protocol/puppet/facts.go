@@ -9,7 +9,7 @@ import (
 
 // factsPut stores facts that come apart from a catalog request.
 func (s *server) factsPut(c *call) error {
-	body, err := s.readDocument(c, "the facts are", s.MaxFactsBytes)
+	body, err := c.readDocument("the facts are", s.MaxFactsBytes, s.BodyTimeout)
 	if err != nil {
 		return err
 	}

@@ -1,22 +1,36 @@
 package puppet
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// fileMetadata describes one file.
-func (s *server) fileMetadata(c *call) error {
+// files are those of environments' code, as agents ask for them.
+type files struct {
+	checkin interface {
+		HeldAt(ctx context.Context, node fleet.Certname) (c checkin.Code, ok bool, err error)
+	}
+	trees    Trees
+	versions Versions
+	blobs    blobs
+	answers  *answerCache
+	deployed deployedVersions
+}
+
+// metadata describes one file.
+func (fs *files) metadata(c *call) error {
 	f, err := c.accepted(dataFormats)
 	if err != nil {
 		return err
 	}
-	tree, err := s.tree(c)
+	tree, err := fs.tree(c)
 	if err != nil {
 		return err
 	}
@@ -31,8 +45,8 @@ func (s *server) fileMetadata(c *call) error {
 	return c.value(f, meta)
 }
 
-// fileMetadatas describes a file and what is below it.
-func (s *server) fileMetadatas(c *call) error {
+// metadatas describes a file and what is below it.
+func (fs *files) metadatas(c *call) error {
 	f, err := c.accepted(dataFormats)
 	if err != nil {
 		return err
@@ -41,11 +55,11 @@ func (s *server) fileMetadatas(c *call) error {
 	if err != nil {
 		return err
 	}
-	tree, err := s.tree(c)
+	tree, err := fs.tree(c)
 	if err != nil {
 		return err
 	}
-	return s.cached(c, f, tree, func() (any, error) {
+	return fs.cached(c, f, tree, func() (any, error) {
 		mount, path := splitMount(c.key)
 		all, err := tree.Metadatas(c.ctx(), mount, path, opt)
 		if isNotFound(err) {
@@ -58,17 +72,17 @@ func (s *server) fileMetadatas(c *call) error {
 
 // tree is the current version of the environment that was asked for; for a node that is
 // held at a version, that one.
-func (s *server) tree(c *call) (*code.Tree, error) {
+func (fs *files) tree(c *call) (*code.Tree, error) {
 	if c.actor.Kind == fleet.NodeActor {
-		held, ok, err := s.Checkin.HeldAt(c.ctx(), fleet.Certname(c.actor.Name))
+		held, ok, err := fs.checkin.HeldAt(c.ctx(), fleet.Certname(c.actor.Name))
 		if err != nil {
 			return nil, err
 		}
 		if ok && held.Environment == c.env {
-			return s.Trees.Tree(c.ctx(), c.env, held.Version)
+			return fs.trees.Tree(c.ctx(), c.env, held.Version)
 		}
 	}
-	tree, err := s.Trees.Current(c.ctx(), c.env)
+	tree, err := fs.trees.Current(c.ctx(), c.env)
 	if isNotFound(err) {
 		return nil, c.noEnvironment()
 	}

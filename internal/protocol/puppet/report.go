@@ -5,7 +5,7 @@ import "github.com/tutti-project/tutti/internal/inventory"
 // reportPut stores the report of a run. Agents ignore the answer's body; it
 // names the report processors, as Puppet Server does.
 func (s *server) reportPut(c *call) error {
-	body, err := s.readDocument(c, "the report is", s.MaxReportBytes)
+	body, err := c.readDocument("the report is", s.MaxReportBytes, s.BodyTimeout)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (s *server) table() map[string]route {
 	}
 	put := func(h handler) map[string]handler { return map[string]handler{http.MethodPut: h} }
 	facts, reports := newBudget(s.Limits), newBudget(s.Limits)
+	content, kept := s.content(), s.backups()
 	return map[string]route{
 		"node": {methods: get(s.node), gate: s.catalogs, self: true},
 		"catalog": {
@@ -55,16 +56,30 @@ func (s *server) table() map[string]route {
 		},
 		"facts":               {methods: put(s.factsPut), gate: s.catalogs, self: true, large: facts, rate: s.FactsRate},
 		"report":              {methods: put(s.reportPut), gate: s.reports, self: true, large: reports, rate: s.ReportsRate},
-		"file_metadata":       {methods: get(s.fileMetadata), gate: s.files},
-		"file_metadatas":      {methods: get(s.fileMetadatas), gate: s.files},
-		"file_content":        {methods: get(s.fileContent), gate: s.files},
-		"static_file_content": {methods: get(s.staticContent), gate: s.files, noEnv: true},
+		"file_metadata":       {methods: get(content.metadata), gate: s.files},
+		"file_metadatas":      {methods: get(content.metadatas), gate: s.files},
+		"file_content":        {methods: get(content.content), gate: s.files},
+		"static_file_content": {methods: get(content.static), gate: s.files, noEnv: true},
 		"file_bucket_file": {
-			methods: map[string]handler{http.MethodGet: s.bucketGet, http.MethodHead: s.bucketHead, http.MethodPut: s.bucketPut},
+			methods: map[string]handler{http.MethodGet: kept.get, http.MethodHead: kept.head, http.MethodPut: kept.put},
 			gate:    s.files,
 		},
 		"environments": {methods: get(s.environments), gate: s.catalogs, noKey: true, noEnv: true},
 		"status":       {methods: get(s.status), gate: s.catalogs, noKey: true, noEnv: true},
+	}
+}
+
+func (s *server) content() *files {
+	return &files{
+		checkin: s.Checkin, trees: s.Trees, versions: s.Versions, blobs: blobs{s.Blobs, s.BodyTimeout},
+		answers: newAnswerCache(cachedAnswers, cachedAnswerBytes), deployed: deployedVersions{known: map[deployment]struct{}{}},
+	}
+}
+
+func (s *server) backups() *backups {
+	return &backups{
+		bucket: s.Bucket, blobs: blobs{s.Blobs, s.BodyTimeout}, rules: s.Backups, roles: s.Roles,
+		uploads: newGate("uploads", s.Limits.Uploads, s.Limits), most: s.MaxBackupBytes, patience: s.BodyTimeout, now: s.Now,
 	}
 }
 

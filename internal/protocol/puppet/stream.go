@@ -24,9 +24,15 @@ var (
 	largeBuffers = sync.Pool{New: func() any { return new([largeChunk]byte) }}
 )
 
-// sendBlob sends a blob, or the range of it that was asked for. Content under a
+// blobs sends content to agents.
+type blobs struct {
+	store    cas.Store
+	patience time.Duration // how long one piece of a large one may take
+}
+
+// send sends a blob, or the range of it that was asked for. Content under a
 // digest never changes, so the digest is its entity tag.
-func (s *server) sendBlob(c *call, digest fleet.Digest) error {
+func (b blobs) send(c *call, digest fleet.Digest) error {
 	tag := tagOf(digest)
 	if match := c.r.Header.Get("If-None-Match"); match != "" && matches(match, tag) {
 		c.w.Header()["Etag"] = []string{tag}
@@ -34,13 +40,13 @@ func (s *server) sendBlob(c *call, digest fleet.Digest) error {
 		c.w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	blob, err := s.Blobs.Open(c.ctx(), digest)
+	blob, err := b.store.Open(c.ctx(), digest)
 	if err != nil {
 		return notStored(digest, err)
 	}
 	defer func() { _ = blob.Close() }()
 	size := blob.Size()
-	part, err := s.wantedRange(c, tag, size)
+	part, err := c.wantedRange(tag, size)
 	if err != nil {
 		return err
 	}
@@ -50,11 +56,11 @@ func (s *server) sendBlob(c *call, digest fleet.Digest) error {
 		c.head(http.StatusOK, size)
 		return nil
 	case part != nil:
-		return s.sendRange(c, blob, *part, size)
+		return b.part(c, blob, *part, size)
 	case size <= smallBlob:
-		return s.sendSmall(c, digest)
+		return b.small(c, digest)
 	default:
-		return s.sendLarge(c, blob, size)
+		return b.large(c, blob, size)
 	}
 }
 
@@ -76,18 +82,18 @@ func (c *call) wantsWhole() bool {
 	return c.r.Method == http.MethodGet && len(header["Range"]) == 0 && len(header["If-None-Match"]) == 0
 }
 
-// sendSmall sends a whole blob in one piece. It is read to its end first, so
+// small sends a whole blob in one piece. It is read to its end first, so
 // that corrupt content becomes an error and not half an answer. A blob that is
 // larger than announced is sent as any other.
-func (s *server) sendSmall(c *call, digest fleet.Digest) error {
+func (b blobs) small(c *call, digest fleet.Digest) error {
 	buf := smallBuffers.Get().(*[smallBlob]byte)
 	defer smallBuffers.Put(buf)
-	size, err := cas.Fill(c.ctx(), s.Blobs, digest, buf[:])
+	size, err := cas.Fill(c.ctx(), b.store, digest, buf[:])
 	switch {
 	case err != nil:
 		return notStored(digest, err)
 	case size > smallBlob:
-		return s.sendBlob(c, digest)
+		return b.send(c, digest)
 	}
 	c.describe(digest)
 	c.head(http.StatusOK, size)
@@ -114,9 +120,9 @@ func notStored(digest fleet.Digest, err error) error {
 	return err
 }
 
-// sendLarge streams a blob. The last piece goes out only when the whole was
+// large streams a blob. The last piece goes out only when the whole was
 // found to be what it should be: corrupt content ends in a broken connection.
-func (s *server) sendLarge(c *call, blob cas.Blob, size int64) error {
+func (b blobs) large(c *call, blob cas.Blob, size int64) error {
 	buf := largeBuffers.Get().(*[largeChunk]byte)
 	defer largeBuffers.Put(buf)
 	deadlines := http.NewResponseController(c.w)
@@ -134,7 +140,7 @@ func (s *server) sendLarge(c *call, blob cas.Blob, size int64) error {
 		if !c.started {
 			c.head(http.StatusOK, size)
 		}
-		_ = deadlines.SetWriteDeadline(time.Now().Add(s.BodyTimeout))
+		_ = deadlines.SetWriteDeadline(time.Now().Add(b.patience))
 		if _, err := c.w.Write(buf[:want]); err != nil {
 			return nil // the client went away; nobody is left to tell
 		}
@@ -158,7 +164,7 @@ func atEnd(blob cas.Blob) error {
 // byteRange is the part of a blob that was asked for.
 type byteRange struct{ start, length int64 }
 
-func (s *server) sendRange(c *call, blob cas.Blob, part byteRange, size int64) error {
+func (b blobs) part(c *call, blob cas.Blob, part byteRange, size int64) error {
 	if _, err := blob.Seek(part.start, io.SeekStart); err != nil {
 		return err
 	}
@@ -173,7 +179,7 @@ func (s *server) sendRange(c *call, blob cas.Blob, part byteRange, size int64) e
 		if _, err := io.ReadFull(blob, buf[:want]); err != nil {
 			return err
 		}
-		_ = deadlines.SetWriteDeadline(time.Now().Add(s.BodyTimeout))
+		_ = deadlines.SetWriteDeadline(time.Now().Add(b.patience))
 		if _, err := c.w.Write(buf[:want]); err != nil {
 			return nil // the client went away; nobody is left to tell
 		}
@@ -184,7 +190,7 @@ func (s *server) sendRange(c *call, blob cas.Blob, part byteRange, size int64) e
 
 // wantedRange reads the Range header. Several ranges at once, other units, and a
 // range of another version are answered with the whole, as HTTP allows.
-func (s *server) wantedRange(c *call, tag string, size int64) (*byteRange, error) {
+func (c *call) wantedRange(tag string, size int64) (*byteRange, error) {
 	spec, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || c.r.Method != http.MethodGet || strings.Contains(spec, ",") {
 		return nil, nil //nolint:nilnil // nil is the whole

@@ -32,18 +32,18 @@ type deployedVersions struct {
 // version finds a tree by its version, which must have been deployed to the
 // environment. A manifest alone proves nothing: it is a blob like those that
 // every node may store in the file bucket, and could name any other blob.
-func (s *server) version(c *call, id code.VersionID) (*code.Tree, error) {
-	if !s.deployed.has(deployment{c.env, id}) {
-		versions, err := s.Versions.Versions(c.ctx(), c.env, recentVersions)
+func (fs *files) version(c *call, id code.VersionID) (*code.Tree, error) {
+	if !fs.deployed.has(deployment{c.env, id}) {
+		versions, err := fs.versions.Versions(c.ctx(), c.env, recentVersions)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(versions, func(v code.Version) bool { return v.ID == id }) {
 			return nil, fault.New(fault.NotFound, "version %s was not deployed to %s", id.Short(), c.env)
 		}
-		s.deployed.add(deployment{c.env, id})
+		fs.deployed.add(deployment{c.env, id})
 	}
-	return s.Trees.Tree(c.ctx(), c.env, id)
+	return fs.trees.Tree(c.ctx(), c.env, id)
 }
 
 func (d *deployedVersions) has(one deployment) bool {

@@ -19,7 +19,7 @@ func (a *server) putCRL(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.ca.MergeCRLs(r.Context(), body); err != nil {
+	if err := a.ca.Revocations.MergeCRLs(r.Context(), body); err != nil {
 		return err
 	}
 	sendText(w, http.StatusOK, "The revocation lists are up to date.")
@@ -72,7 +72,7 @@ func (a *server) putStatus(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch wish.State {
 	case pki.Signed:
-		_, err = a.ca.Sign(r.Context(), name, time.Duration(wish.TTL))
+		_, err = a.ca.Requests.Sign(r.Context(), name, time.Duration(wish.TTL))
 		err = as(http.StatusConflict, err, fault.Invalid, fault.Denied)
 	case pki.Revoked:
 		err = a.ca.Revoke(r.Context(), name)
@@ -192,7 +192,7 @@ func (a *server) signEach(w http.ResponseWriter, r *http.Request, certnames []fl
 		Errors []fleet.Certname `json:"signing-errors"`
 	}{[]fleet.Certname{}, []fleet.Certname{}, []fleet.Certname{}}
 	for _, name := range certnames {
-		_, err := a.ca.Sign(r.Context(), name, 0)
+		_, err := a.ca.Requests.Sign(r.Context(), name, 0)
 		switch {
 		case err == nil:
 			result.Signed = append(result.Signed, name)
@@ -207,7 +207,7 @@ func (a *server) signEach(w http.ResponseWriter, r *http.Request, certnames []fl
 }
 
 func (a *server) getExpirations(w http.ResponseWriter, _ *http.Request) error {
-	certs, lists := a.ca.Expirations()
+	certs, lists := a.ca.Revocations.Expirations()
 	return sendJSON(w, map[string]map[string]string{"ca-certs": dates(certs), "crls": dates(lists)})
 }
 

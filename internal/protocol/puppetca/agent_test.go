@@ -84,7 +84,7 @@ func TestStockAgentJoinsWithAToken(t *testing.T) {
 	ctx := t.Context()
 	s := start(t, pki.Config{})
 	node := newAgent(t, s, "web1.example.com", "--keylength", "2048")
-	token, err := s.ca.NewJoinToken(ctx, "web1.example.com", time.Hour)
+	token, err := s.ca.Requests.NewJoinToken(ctx, "web1.example.com", time.Hour)
 	must(t, err)
 	writeFile(t, node.file("csr_attributes.yaml"), "custom_attributes:\n  1.2.840.113549.1.9.7: "+token+
 		"\nextension_requests:\n  pp_role: frontend\n  1.3.6.1.4.1.34380.1.2.1: rack 7\n")
@@ -227,7 +227,7 @@ func newOperator(t *testing.T, s *server) *operator {
 	key := pkitest.NewKey(t)
 	pair := pkitest.Enrol(t, s.ca, "operator", key, pkitest.Admin(t))
 	bundle, _ := s.ca.Bundle()
-	list, _ := s.ca.CRL()
+	list, _ := s.ca.Revocations.CRL()
 	writeFile(t, filepath.Join(dir, "ssl", "certs", "ca.pem"), string(bundle))
 	writeFile(t, filepath.Join(dir, "ssl", "crl.pem"), string(list))
 	writeFile(t, filepath.Join(dir, "ssl", "certs", "operator.pem"), encode(t, "CERTIFICATE", pair.Certificate[0]))

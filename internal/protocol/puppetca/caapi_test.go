@@ -97,7 +97,7 @@ func TestStatus(t *testing.T) {
 	s := start(t, adminsAllowed)
 	admin := s.admin(t)
 	s.node(t, "web1")
-	_, err := s.ca.Submit(t.Context(), "web2", pkitest.CSR{Name: "web2"}.PEM(t), "")
+	_, err := s.ca.Requests.Submit(t.Context(), "web2", pkitest.CSR{Name: "web2"}.PEM(t), "")
 	must(t, err)
 	var one map[string]any
 	must(t, json.Unmarshal([]byte(admin.want(200, "", "GET", "certificate_status/web1", "").body), &one))
@@ -153,7 +153,7 @@ func TestSignAndCleanMany(t *testing.T) {
 	admin.want(200, `{"signed":["web2"],"no-csr":["web9"],"signing-errors":[]}`, "POST", "sign", `{"certnames":["web2","web9"]}`)
 	admin.want(200, `{"signed":["web1","web3"],"no-csr":[],"signing-errors":[]}`, "POST", "sign/all", "")
 	s.anybody(t).want(200, "", "PUT", "certificate_request/web4", string(pkitest.CSR{Name: "web4"}.PEM(t)))
-	_, err := s.ca.ServerCertificate(t.Context(), []string{"web4"}) // from now on that is the server
+	_, err := s.ca.Server.Certificate(t.Context(), []string{"web4"}) // from now on that is the server
 	must(t, err)
 	admin.want(200, `{"signed":[],"no-csr":[],"signing-errors":["web4"]}`, "POST", "sign/all", "")
 	admin.want(409, "name of this server", "PUT", "certificate_status/web4", `{"desired_state":"signed"}`)
@@ -210,8 +210,8 @@ func TestListsOfOtherCAs(t *testing.T) {
 	t.Parallel()
 	s, other := start(t, adminsAllowed), start(t, pki.Config{})
 	admin := s.admin(t)
-	own, _ := s.ca.CRL()
-	foreign, _ := other.ca.CRL()
+	own, _ := s.ca.Revocations.CRL()
+	foreign, _ := other.ca.Revocations.CRL()
 	admin.want(200, "", "PUT", "certificate_revocation_list", string(own))
 	admin.want(400, "not signed", "PUT", "certificate_revocation_list", string(foreign))
 	admin.want(400, "PEM", "PUT", "certificate_revocation_list", "x")

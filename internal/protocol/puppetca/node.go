@@ -35,7 +35,7 @@ func (a *server) getCertificate(w http.ResponseWriter, r *http.Request) error {
 
 // getCRL serves the list under any name, as the reference CA does.
 func (a *server) getCRL(w http.ResponseWriter, r *http.Request) error {
-	list, changed := a.ca.CRL()
+	list, changed := a.ca.Revocations.CRL()
 	return sendPEM(w, r, list, changed)
 }
 
@@ -44,7 +44,7 @@ func (a *server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	waiting, err := a.ca.Request(r.Context(), name)
+	waiting, err := a.ca.Requests.Waiting(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *server) putRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.ca.Submit(r.Context(), name, body, remote(r)); err != nil {
+	if _, err := a.ca.Requests.Submit(r.Context(), name, body, remote(r)); err != nil {
 		if fault.Of(err) != fault.Unavailable {
 			a.log.InfoContext(r.Context(), "certificate request refused", "node", name, "remote", r.RemoteAddr, "err", err)
 		}
@@ -84,7 +84,7 @@ func (a *server) deleteRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.ca.DeleteRequest(r.Context(), name); err != nil {
+	if err := a.ca.Requests.Delete(r.Context(), name); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -40,11 +40,11 @@ func start(t *testing.T, cfg pki.Config) *server {
 	cfg.Dir = t.TempDir()
 	ca, err := pki.Open(t.Context(), cfg, pkitest.NewMemory(), quiet)
 	must(t, err)
-	certificate, err := ca.ServerCertificate(t.Context(), []string{"localhost", "127.0.0.1"})
+	certificate, err := ca.Server.Certificate(t.Context(), []string{"localhost", "127.0.0.1"})
 	must(t, err)
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
-	front, err := tuttitls.New(inner, tuttitls.Config{Authority: ca, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
+	front, err := tuttitls.New(inner, tuttitls.Config{Authority: ca.Revocations, Certificate: certificate, ClientCAs: ca.Pool(), Log: quiet})
 	must(t, err)
 	acts := rbactest.New()
 	srv := &http.Server{Handler: puppetca.New(puppetca.Config{

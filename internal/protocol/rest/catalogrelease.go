@@ -38,7 +38,7 @@ func (h *deliveries) releaseCatalogs(_ http.ResponseWriter, r *http.Request, beg
 	if err := h.mayRelease(ctx, wanted.nodes); err != nil {
 		return nil, err
 	}
-	prepared, err := h.deliveries.Stage(ctx, wanted.nodes, wanted.environment, request.Version, wanted.ticket)
+	prepared, err := h.releases.Stage(ctx, wanted.nodes, wanted.environment, request.Version, wanted.ticket)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (h *deliveries) releaseCatalogs(_ http.ResponseWriter, r *http.Request, beg
 	if request.Expect != "" && request.Expect != answer.Digest {
 		return nil, fault.New(fault.Conflict, "what is ready is not what was shown any more; look again. Nothing was released")
 	}
-	outcomes, err := h.deliveries.ReleaseAll(ctx, prepared, deliver.Order{By: fleet.ActorFrom(ctx).Name, Why: request.Why}, wanted.apply)
+	outcomes, err := h.releases.ReleaseAll(ctx, prepared, deliver.Order{By: fleet.ActorFrom(ctx).Name, Why: request.Why}, wanted.apply)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (h *deliveries) releaseTargets(ctx context.Context, t api.JobTargets) ([]fl
 	if err := h.roster.checkNodes(ctx, targets.Nodes); err != nil {
 		return nil, err
 	}
-	nodes, err := h.deliveries.Targets(ctx, targets)
+	nodes, err := h.releases.Targets(ctx, targets)
 	switch {
 	case err != nil:
 		return nil, err

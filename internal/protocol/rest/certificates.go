@@ -13,22 +13,27 @@ import (
 	"github.com/tutti-project/tutti/internal/pki"
 )
 
-// Certificates is what the operations need of the CA; *pki.Authority is one.
+// Certificates is what the operations need of the CA: *pki.Authority, and the listeners that show its certificates.
 type Certificates interface {
 	List(ctx context.Context) ([]pki.Entry, error)
 	Show(ctx context.Context, name fleet.Certname) (pki.Entry, error)
-	Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (pki.Certificate, error)
 	Revoke(ctx context.Context, name fleet.Certname) error
 	Clean(ctx context.Context, names ...fleet.Certname) (unknown []fleet.Certname, err error)
-	CleanRequests(ctx context.Context, from string) (int, error)
 	RotateServer(ctx context.Context) (*x509.Certificate, error)
-	NewJoinToken(ctx context.Context, name fleet.Certname, ttl time.Duration) (string, error)
 	Bundle() (pem []byte, changed time.Time)
+}
+
+// CertificateRequests are signed, or dropped; *pki.Requests is one.
+type CertificateRequests interface {
+	Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (pki.Certificate, error)
+	Clean(ctx context.Context, from string) (int, error)
+	NewJoinToken(ctx context.Context, name fleet.Certname, ttl time.Duration) (string, error)
 }
 
 // certificates answers the operations of the CA.
 type certificates struct {
-	ca Certificates
+	ca       Certificates
+	requests CertificateRequests
 }
 
 func (h *certificates) bindings() []binding {
@@ -99,7 +104,7 @@ func (h *certificates) signCertificate(ctx context.Context, request api.NameRequ
 	if err != nil {
 		return api.Certificate{}, err
 	}
-	if _, err := h.ca.Sign(ctx, name, 0); err != nil {
+	if _, err := h.requests.Sign(ctx, name, 0); err != nil {
 		return api.Certificate{}, err
 	}
 	return h.showCertificate(ctx, request)
@@ -136,7 +141,7 @@ func (h *certificates) cleanRequests(ctx context.Context, request api.RequestCle
 		}
 		request.From = address
 	}
-	dropped, err := h.ca.CleanRequests(ctx, request.From)
+	dropped, err := h.requests.Clean(ctx, request.From)
 	return api.RequestCleanResponse{Dropped: dropped}, err
 }
 
@@ -170,7 +175,7 @@ func (h *certificates) createJoinToken(ctx context.Context, request api.JoinToke
 		life = time.Duration(request.Seconds) * time.Second
 	}
 	expires := time.Now().Add(life)
-	token, err := h.ca.NewJoinToken(ctx, name, life)
+	token, err := h.requests.NewJoinToken(ctx, name, life)
 	bundle, _ := h.ca.Bundle()
 	return api.JoinToken{Token: token, Expires: expires.UTC(), CAFingerprint: pki.FingerprintOf(bundle)}, err
 }

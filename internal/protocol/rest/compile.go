@@ -13,11 +13,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
-// Compiling shows and steers the compile queue.
-type Compiling interface {
-	compile.Board
-	compile.Pauses
-	compile.Turns
+// Wanting wants catalogs; checkin.Wants does.
+type Wanting interface {
 	// WantNow wants the catalogs of nodes with a priority, and says which nodes have
 	// nothing to be compiled, and why.
 	WantNow(ctx context.Context, nodes []fleet.Certname, priority compile.Priority) (wanted []compile.Compilation, refused map[fleet.Certname]string, err error)
@@ -33,7 +30,10 @@ const shownRunning = 100
 type compilations struct {
 	gate      *gate
 	selector  *selector
-	compiling Compiling
+	board     compile.Board
+	pauses    compile.Pauses
+	turns     compile.Turns
+	wanting   Wanting
 	verifying Verifying
 }
 
@@ -53,7 +53,7 @@ func (h *compilations) bindings() []binding {
 
 func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.CompileQueueStatus, error) {
 	status := api.CompileQueueStatus{Lanes: []api.CompileLane{}, Ended: []api.CompileEnded{}, Now: []api.Compilation{}}
-	counts, err := h.compiling.Counts(ctx)
+	counts, err := h.board.Counts(ctx)
 	if err != nil {
 		return status, err
 	}
@@ -74,7 +74,7 @@ func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.Compil
 		return status, err
 	}
 	for _, window := range endedWindows {
-		ended, err := h.compiling.Ended(ctx, time.Now().Add(-window))
+		ended, err := h.board.Ended(ctx, time.Now().Add(-window))
 		if err != nil {
 			return status, err
 		}
@@ -84,7 +84,7 @@ func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.Compil
 			})
 		}
 	}
-	running, err := h.compiling.List(ctx, compile.Filter{State: compile.Leased, Limit: shownRunning})
+	running, err := h.board.List(ctx, compile.Filter{State: compile.Leased, Limit: shownRunning})
 	for _, c := range running {
 		status.Now = append(status.Now, compilationOf(c))
 	}
@@ -93,7 +93,7 @@ func (h *compilations) showQueue(ctx context.Context, _ api.Nothing) (api.Compil
 
 // paused lists the pauses.
 func (h *compilations) paused(ctx context.Context) ([]api.CompilePaused, error) {
-	pauses, err := h.compiling.Pauses(ctx)
+	pauses, err := h.pauses.Pauses(ctx)
 	list := []api.CompilePaused{}
 	for _, p := range pauses {
 		list = append(list, api.CompilePaused{Environment: string(p.Environment), By: p.By, Reason: p.Reason, At: p.At.UTC()})
@@ -103,7 +103,7 @@ func (h *compilations) paused(ctx context.Context) ([]api.CompilePaused, error) 
 
 // slowed lists what is slowed.
 func (h *compilations) slowed(ctx context.Context) ([]api.CompileSlowed, error) {
-	slowdowns, err := h.compiling.Slowdowns(ctx)
+	slowdowns, err := h.turns.Slowdowns(ctx)
 	list := []api.CompileSlowed{}
 	for _, s := range slowdowns {
 		list = append(list, api.CompileSlowed{
@@ -188,7 +188,7 @@ func (h *compilations) listCompilations(ctx context.Context, request api.Compile
 	if err != nil {
 		return list, err
 	}
-	rows, err := h.compiling.List(ctx, f)
+	rows, err := h.board.List(ctx, f)
 	if err != nil {
 		return list, err
 	}
@@ -207,7 +207,7 @@ func (h *compilations) showCompilation(ctx context.Context, request api.CompileS
 	if err != nil {
 		return api.CompilationRecord{}, err
 	}
-	c, err := h.compiling.Record(ctx, id)
+	c, err := h.board.Record(ctx, id)
 	if err != nil {
 		return api.CompilationRecord{}, err
 	}

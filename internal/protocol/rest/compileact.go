@@ -66,7 +66,7 @@ func (h *compilations) compileNow(ctx context.Context, request api.CompileNowReq
 			return answer, err
 		}
 	}
-	wanted, refused, err := h.compiling.WantNow(ctx, nodes, priority)
+	wanted, refused, err := h.wanting.WantNow(ctx, nodes, priority)
 	if err != nil {
 		return answer, err
 	}
@@ -104,11 +104,11 @@ func (h *compilations) mayResume(ctx context.Context, request api.CompileResumeR
 }
 
 func (h *compilations) pauseCompiling(ctx context.Context, request api.CompilePauseRequest) (api.Nothing, error) {
-	return api.Nothing{}, h.compiling.Pause(ctx, compile.Pause{
+	return api.Nothing{}, h.pauses.Pause(ctx, compile.Pause{
 		Environment: fleet.Environment(request.Environment), By: fleet.ActorFrom(ctx).Name, Reason: request.Reason, At: time.Now(),
 	})
 }
 
 func (h *compilations) resumeCompiling(ctx context.Context, request api.CompileResumeRequest) (api.Nothing, error) {
-	return api.Nothing{}, h.compiling.Resume(ctx, fleet.Environment(request.Environment))
+	return api.Nothing{}, h.pauses.Resume(ctx, fleet.Environment(request.Environment))
 }

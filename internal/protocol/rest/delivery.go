@@ -21,15 +21,22 @@ type Deliveries interface {
 	ModesSet(ctx context.Context) ([]deliver.ModeSet, error)
 	SetMode(ctx context.Context, m deliver.ModeSet) (switched int, err error)
 	Pin(ctx context.Context, node fleet.Certname, by, why string) error
-	// Changes is what steps change, and of how many of them that can be said: catalogs of others are not stored any more.
-	Changes(ctx context.Context, steps []CatalogStep) (changes api.FleetDifference, compared int, err error)
-	Losses(ctx context.Context, f deliver.LossFilter) ([]deliver.Loss, error)
-	LetGo(ctx context.Context, l deliver.Let) ([]fleet.Certname, error)
-	Releases
 }
 
-// Releases releases catalogs.
-type Releases interface {
+// Losses are catalogs that lost much, and may be held; *deliver.Service knows them.
+type Losses interface {
+	Losses(ctx context.Context, f deliver.LossFilter) ([]deliver.Loss, error)
+	LetGo(ctx context.Context, l deliver.Let) ([]fleet.Certname, error)
+}
+
+// CatalogChanges compares catalogs of many nodes.
+type CatalogChanges interface {
+	// Changes is what steps change, and of how many of them that can be said: catalogs of others are not stored any more.
+	Changes(ctx context.Context, steps []CatalogStep) (changes api.FleetDifference, compared int, err error)
+}
+
+// CatalogReleases releases catalogs without a preview.
+type CatalogReleases interface {
 	// Targets is the nodes that are meant.
 	Targets(ctx context.Context, wanted job.Targets) ([]fleet.Certname, error)
 	// Stage prepares a version for nodes; env empty: each in its own environment.
@@ -45,6 +52,8 @@ type deliveries struct {
 	nodes      inventory.NodeStore
 	groups     classify.Store
 	deliveries Deliveries
+	losses     Losses
+	releases   CatalogReleases
 }
 
 func (h *deliveries) bindings() []binding {

@@ -21,45 +21,58 @@ import (
 
 // Config hands in the parts that the operations work on.
 type Config struct {
-	Certificates Certificates
-	Code         Code
-	Blobs        cas.Store
-	Nodes        inventory.NodeStore
-	Presences    inventory.Presences
-	Runs         inventory.RunStore
-	Breakages    compile.Breakages
-	Facts        inventory.FactStore
-	Catalogs     inventory.CatalogStore
-	Inputs       CatalogInputs
-	Deliveries   Deliveries
-	Compiling    Compiling
-	Verifying    Verifying
-	Usages       Usages
-	Reports      inventory.ReportStore
-	Events       Events
-	Inventory    inventory.Asker
-	Groups       classify.Store
-	Tasks        Tasks
-	Jobs         Jobs
-	JobFiles     JobFiles
-	Previews     Previews
-	Releases     Releaser
-	Policies     Policies
-	PreviewJudge PreviewJudge
-	Applications Applications
-	Classifier   Classifier
-	Access       *rbac.Access
-	Audit        *rbac.Audit
-	AuditLog     rbac.AuditStore
-	AuditChain   *rbac.Chain
-	AuditReads   func() bool // whether questions are recorded, too
-	Scopes       Scopes
-	Entry        func(context.Context) rbac.Entry   // when, from where, under which reference
-	RequestID    func(context.Context) string       // the reference that logs and callers share
-	NoteActor    func(context.Context, fleet.Actor) // is told who asks, for the log
-	Streams      func(context.Context)              // is told that a body is not kept in memory
-	Stopping     <-chan struct{}                    // closed when the server begins to stop: streams end then, too
-	Log          *slog.Logger
+	Certificates       Certificates
+	Requests           CertificateRequests
+	Code               Code
+	Blobs              cas.Store
+	Nodes              inventory.NodeStore
+	Presences          inventory.Presences
+	Runs               inventory.RunStore
+	Breakages          compile.Breakages
+	Facts              inventory.FactStore
+	Catalogs           inventory.CatalogStore
+	Inputs             CatalogInputs
+	Deliveries         Deliveries
+	Losses             Losses
+	CatalogReleases    CatalogReleases
+	CatalogChanges     CatalogChanges
+	Compilations       compile.Board
+	CompilePauses      compile.Pauses
+	CompileTurns       compile.Turns
+	Wanting            Wanting
+	Verifying          Verifying
+	Usages             Usages
+	Reports            inventory.ReportStore
+	Events             Events
+	Inventory          inventory.Asker
+	Groups             classify.Store
+	Tasks              Tasks
+	Jobs               JobRecords
+	JobOrders          JobOrders
+	JobFiles           JobFiles
+	Previews           Previews
+	PreviewOrders      PreviewOrders
+	Noise              Noise
+	Releases           ReleaseRecords
+	ReleasePlanner     ReleasePlanner
+	ReleaseControl     ReleaseControl
+	ReleaseDifferences ReleaseDifferences
+	Policies           Policies
+	PreviewJudge       PreviewJudge
+	Applications       Applications
+	Classifier         Classifier
+	Access             *rbac.Access
+	Audit              *rbac.Audit
+	AuditLog           rbac.AuditStore
+	AuditChain         *rbac.Chain
+	AuditReads         func() bool // whether questions are recorded, too
+	Scopes             Scopes
+	Entry              func(context.Context) rbac.Entry   // when, from where, under which reference
+	RequestID          func(context.Context) string       // the reference that logs and callers share
+	NoteActor          func(context.Context, fleet.Actor) // is told who asks, for the log
+	Streams            func(context.Context)              // is told that a body is not kept in memory
+	Stopping           <-chan struct{}                    // closed when the server begins to stop: streams end then, too
+	Log                *slog.Logger
 }
 
 // Handler serves /api/v1: it knows who asks, whether they may, and which area answers.
@@ -104,17 +117,17 @@ func (h *Handler) areas(c Config) []area {
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
 	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
-	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries}
-	compiled := &compilations{gate: h.gate, selector: chosen, compiling: c.Compiling, verifying: c.Verifying}
-	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs}
-	hidden := &noise{gate: h.gate, previews: c.Previews}
+	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses, releases: c.CatalogReleases}
+	compiled := &compilations{gate: h.gate, selector: chosen, board: c.Compilations, pauses: c.CompilePauses, turns: c.CompileTurns, wanting: c.Wanting, verifying: c.Verifying}
+	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs, orders: c.JobOrders}
+	hidden := &noise{gate: h.gate, rules: c.Noise}
 	previewed := &previews{
-		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, code: c.Code, blobs: c.Blobs, log: c.Log,
+		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, orders: c.PreviewOrders, code: c.Code, blobs: c.Blobs, log: c.Log,
 	}
 	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
-		&certificates{ca: c.Certificates},
+		&certificates{ca: c.Certificates, requests: c.Requests},
 		&versions{gate: h.gate, code: c.Code, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		&nodes{
 			nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
@@ -126,11 +139,11 @@ func (h *Handler) areas(c Config) []area {
 		&tasks{tasks: c.Tasks},
 		&questions{inventory: c.Inventory, problems: h.problems},
 		&orders{
-			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.Jobs,
-			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries,
+			gate: h.gate, recorder: h.recorder, roster: there, differences: compared, nodes: c.Nodes, jobs: done, orders: c.JobOrders, records: c.Jobs,
+			tasks: c.Tasks, blobs: c.Blobs, deliveries: c.Deliveries, changes: c.CatalogChanges,
 		},
 		&policies{gate: h.gate, previews: previewed, policies: c.Policies, judge: c.PreviewJudge},
-		&releases{gate: h.gate, releases: c.Releases},
+		&releases{gate: h.gate, releases: c.Releases, planner: c.ReleasePlanner, control: c.ReleaseControl, differences: c.ReleaseDifferences},
 		&applications{applications: c.Applications},
 		&users{sessions: logins, access: c.Access},
 		&auditLog{entries: c.AuditLog, chain: c.AuditChain, log: c.Log},

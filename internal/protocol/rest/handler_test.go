@@ -240,7 +240,7 @@ func (fakeScopes) Inside(_ context.Context, condition string, nodes []fleet.Cert
 type rotating struct{ *pki.Authority }
 
 func (r rotating) RotateServer(ctx context.Context) (*x509.Certificate, error) {
-	made, err := r.Authority.RotateServer(ctx, []string{"tutti.test"})
+	made, err := r.Server.Rotate(ctx, []string{"tutti.test"})
 	return made.Leaf, err
 }
 
@@ -275,12 +275,14 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	settings.Poll = 10 * time.Millisecond
 	b.events = event.New(event.Parts{Store: b.happened, Now: time.Now, Log: log}, settings)
 	b.report = b.seed(t, "web-1", "production")
+	released := newReleases(b.stored)
+	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
-		Certificates: rotating{ca}, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
+		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
-		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
-		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobFiles: b.records, Previews: previewsOver(b.preview), Applications: appgraph.Service{Store: shop}, Releases: newReleases(b.stored), Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
-		Compiling: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{},
+		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held, CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},
+		Groups: groups, Classifier: classifier{groups, known}, Tasks: someTasks{}, Jobs: b.jobs, JobOrders: b.jobs, JobFiles: b.records, Previews: previewed, PreviewOrders: previewed, Noise: previewed, Applications: appgraph.Service{Store: shop}, Releases: released.Records, ReleasePlanner: released.Planner, ReleaseControl: released.Control, ReleaseDifferences: twoNodes{}, Policies: b.policies, PreviewJudge: fixedChanges{b.policies}, Stopping: b.stop,
+		Compilations: b.compiling, CompilePauses: b.compiling, CompileTurns: b.compiling, Wanting: b.compiling, Verifying: newVerifying(t), Usages: nothingUsed{},
 		Access: b.access, Audit: rbac.NewAudit(spoil(b.store), log), AuditLog: b.store, AuditChain: rbac.NewChain(b.store, rbactest.Seal{}, log),
 		AuditReads: func() bool { return false }, Scopes: fakeScopes{},
 		Entry: func(context.Context) rbac.Entry {

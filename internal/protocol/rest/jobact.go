@@ -18,7 +18,7 @@ func (h *jobs) stopJob(ctx context.Context, request api.JobStopRequest) (api.Job
 	if err != nil {
 		return api.Job{}, err
 	}
-	j, err = h.jobs.Stop(ctx, fleet.ActorFrom(ctx), j.ID, request.Kill)
+	j, err = h.orders.Stop(ctx, fleet.ActorFrom(ctx), j.ID, request.Kill)
 	if err != nil {
 		return api.Job{}, err
 	}
@@ -128,7 +128,7 @@ func (h *orders) nodesAgain(ctx context.Context, id int64, only string) (nodes [
 		}
 	}
 	for {
-		runs, err := h.orders.Runs(ctx, id, page)
+		runs, err := h.records.Runs(ctx, id, page)
 		if err != nil {
 			return nil, err
 		}

@@ -80,7 +80,7 @@ func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
 		return err
 	}
 	defer done()
-	changes, compared, err := d.orders.deliveries.Changes(ctx, steps)
+	changes, compared, err := d.orders.changes.Changes(ctx, steps)
 	if err != nil {
 		return err
 	}

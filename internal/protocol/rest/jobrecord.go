@@ -25,7 +25,8 @@ func jobID(text string) (int64, error) {
 type jobs struct {
 	gate    *gate
 	streams *streams
-	jobs    Jobs
+	jobs    JobRecords
+	orders  JobOrders // to stop
 }
 
 func (h *jobs) bindings() []binding {

@@ -24,13 +24,7 @@ func JobPermissions() map[job.Kind]fleet.Permission {
 	}
 }
 
-// Jobs orders and knows jobs: job.Service.
-type Jobs interface {
-	JobOrders
-	JobRecords
-}
-
-// JobOrders takes orders. Errors are job's.
+// JobOrders takes orders; *job.Service does. Errors are job's.
 type JobOrders interface {
 	// Plan is what an order would do now.
 	Plan(ctx context.Context, actor fleet.Actor, spec job.Spec) (job.Plan, error)
@@ -42,7 +36,7 @@ type JobOrders interface {
 	Stop(ctx context.Context, actor fleet.Actor, id int64, kill bool) (job.Job, error)
 }
 
-// JobRecords answers what became of jobs.
+// JobRecords answers what became of jobs; *job.Service does.
 type JobRecords interface {
 	Job(ctx context.Context, id int64) (job.Job, error)
 	Jobs(ctx context.Context, page job.Page) ([]job.Job, error)
@@ -67,10 +61,12 @@ type orders struct {
 	differences *differences
 	nodes       inventory.NodeStore
 	jobs        *jobs
-	orders      Jobs
+	orders      JobOrders
+	records     JobRecords
 	tasks       Tasks
 	blobs       cas.Store
 	deliveries  Deliveries
+	changes     CatalogChanges
 }
 
 func (h *orders) bindings() []binding {

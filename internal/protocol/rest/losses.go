@@ -25,7 +25,7 @@ func (h *deliveries) listLosses(ctx context.Context, request api.CatalogLossRequ
 		}
 		f.Environment = env
 	}
-	losses, err := h.deliveries.Losses(ctx, f)
+	losses, err := h.losses.Losses(ctx, f)
 	if err != nil {
 		return list, err
 	}
@@ -50,7 +50,7 @@ func lossOf(l deliver.Loss) api.CatalogLoss {
 
 // lossNow is the open loss of a node in live mode; nil without one.
 func (h *deliveries) lossNow(ctx context.Context, node fleet.Certname) (*api.CatalogLoss, error) {
-	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Nodes: []fleet.Certname{node}})
+	losses, err := h.losses.Losses(ctx, deliver.LossFilter{Nodes: []fleet.Certname{node}})
 	if err != nil || len(losses) == 0 {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ const maxLossTexts = 5
 
 // addLosses adds to an environment's status what is held and what was given with a warning.
 func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, out *api.CodeStatus) error {
-	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Environment: env})
+	losses, err := h.losses.Losses(ctx, deliver.LossFilter{Environment: env})
 	for _, l := range losses {
 		if l.Ruling == deliver.Warn {
 			out.Warned++
@@ -80,7 +80,7 @@ func (h *deliveries) letNode(ctx context.Context, request api.NameRequest) (api.
 	if err != nil {
 		return api.CatalogLet{}, err
 	}
-	nodes, err := h.deliveries.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
+	nodes, err := h.losses.LetGo(ctx, deliver.Let{Node: node, By: fleet.ActorFrom(ctx).Name})
 	if fault.Is(err, fault.NotFound) {
 		err = fault.Wrap(fault.NotFound, err, "no catalog of %s is held; what is held lists: tutti catalog held", node)
 	}
@@ -104,7 +104,7 @@ func (h *deliveries) letVersion(ctx context.Context, request api.CatalogLetReque
 	if len(prefix) < minVersion {
 		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: %d digits of a version at least, not %.40q", minVersion, request.Version)
 	}
-	losses, err := h.deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
+	losses, err := h.losses.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
 	if err != nil {
 		return api.CatalogLet{}, err
 	}
@@ -122,6 +122,6 @@ func (h *deliveries) letVersion(ctx context.Context, request api.CatalogLetReque
 		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: catalogs are held of %d versions that begin %.64s; give more digits",
 			len(versions), prefix)
 	}
-	nodes, err := h.deliveries.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
+	nodes, err := h.losses.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
 	return letOf(nodes), err
 }

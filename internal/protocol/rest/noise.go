@@ -40,8 +40,8 @@ func (h *gate) mayWriteRules(ctx context.Context, environments []fleet.Environme
 
 // noise answers the operations of noise rules.
 type noise struct {
-	gate     *gate
-	previews Previews
+	gate  *gate
+	rules Noise
 }
 
 func (h *noise) bindings() []binding {
@@ -55,12 +55,12 @@ func (h *noise) bindings() []binding {
 }
 
 func (h *noise) listNoise(ctx context.Context, _ api.Nothing) (api.List[api.NoiseRule], error) {
-	rules, err := h.previews.NoiseRules(ctx)
+	rules, err := h.rules.NoiseRules(ctx)
 	return listOfRules(rules, noiseRuleOf), err
 }
 
 func (h *noise) listNoiseHistory(ctx context.Context, request api.NoiseRequest) (api.List[api.NoiseRule], error) {
-	rules, err := h.previews.NoiseHistory(ctx, request.Rule)
+	rules, err := h.rules.NoiseHistory(ctx, request.Rule)
 	return listOfRules(rules, noiseRuleOf), err
 }
 
@@ -81,7 +81,7 @@ func (h *noise) setNoise(ctx context.Context, request api.NoiseSetRequest) (api.
 	if err := h.gate.mayWriteRules(ctx, n.Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
-	rules, err := h.previews.NoiseRules(ctx)
+	rules, err := h.rules.NoiseRules(ctx)
 	if err != nil {
 		return api.NoiseRule{}, err
 	}
@@ -90,19 +90,19 @@ func (h *noise) setNoise(ctx context.Context, request api.NoiseSetRequest) (api.
 			return api.NoiseRule{}, err
 		}
 	}
-	rule, err := h.previews.SetNoise(ctx, fleet.ActorFrom(ctx), request.Rule, n)
+	rule, err := h.rules.SetNoise(ctx, fleet.ActorFrom(ctx), request.Rule, n)
 	return noiseRuleOf(rule), err
 }
 
 func (h *noise) removeNoise(ctx context.Context, request api.NoiseRequest) (api.NoiseRule, error) {
-	history, err := h.previews.NoiseHistory(ctx, request.Rule)
+	history, err := h.rules.NoiseHistory(ctx, request.Rule)
 	if err != nil {
 		return api.NoiseRule{}, err
 	}
 	if err := h.gate.mayWriteRules(ctx, history[0].Environments); err != nil {
 		return api.NoiseRule{}, err
 	}
-	rule, err := h.previews.RemoveNoise(ctx, fleet.ActorFrom(ctx), request.Rule)
+	rule, err := h.rules.RemoveNoise(ctx, fleet.ActorFrom(ctx), request.Rule)
 	return noiseRuleOf(rule), err
 }
 
@@ -118,7 +118,7 @@ func (h *noise) suggestNoise(ctx context.Context, request api.NoiseSuggestReques
 	if request.Least == 0 {
 		request.Least = suggestFrom
 	}
-	suggestions, err := h.previews.SuggestNoise(ctx, env, request.Least)
+	suggestions, err := h.rules.SuggestNoise(ctx, env, request.Least)
 	for _, s := range suggestions {
 		list.Items = append(list.Items, api.NoiseSuggestion{Name: s.Name, Previews: s.Previews, People: s.People, Titles: s.Titles, Noise: noiseOf(s.Noise)})
 	}
@@ -136,7 +136,7 @@ func (h *noise) markNoise(ctx context.Context, p preview.Preview, node fleet.Cer
 			}
 		}
 	}
-	by, err := h.previews.QuietOn(ctx, p, node, changes)
+	by, err := h.rules.QuietOn(ctx, p, node, changes)
 	for i := range by {
 		resources[i].Noise = by[i]
 	}

@@ -20,17 +20,20 @@ import (
 
 // Previews makes and knows previews: preview.Service.
 type Previews interface {
-	Create(ctx context.Context, actor fleet.Actor, o preview.Order) (preview.Preview, error)
 	Preview(ctx context.Context, id int64) (preview.Preview, error)
 	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)
 	Wait(ctx context.Context, id int64, after int) error
 	Shares(ctx context.Context, id int64, page preview.SharePage) ([]preview.Share, error)
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
-	Say(ctx context.Context, actor fleet.Actor, id int64, say preview.Saying) ([]preview.Remark, error)
 	Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
+}
+
+// PreviewOrders is what people do with previews; *preview.Service does it.
+type PreviewOrders interface {
+	Create(ctx context.Context, actor fleet.Actor, o preview.Order) (preview.Preview, error)
+	Say(ctx context.Context, actor fleet.Actor, id int64, say preview.Saying) ([]preview.Remark, error)
 	Cancel(ctx context.Context, actor fleet.Actor, id int64) (preview.Preview, error)
-	Noise
 }
 
 // previews answers the operations of previews.
@@ -40,6 +43,7 @@ type previews struct {
 	differences *differences
 	noise       *noise
 	previews    Previews
+	orders      PreviewOrders
 	code        Code
 	blobs       cas.Store
 	log         *slog.Logger
@@ -70,7 +74,7 @@ func (h *previews) createPreview(ctx context.Context, request api.PreviewCreateR
 	if err != nil {
 		return api.Preview{}, err
 	}
-	p, err := h.previews.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
+	p, err := h.orders.Create(ctx, fleet.ActorFrom(ctx), preview.Order{
 		Environment: env, Version: version.ID, Commit: version.Commit, Description: request.Description,
 		Targets: request.Targets, InWords: inWords(env, request.Targets),
 		Allowed: func(ctx context.Context, nodes []fleet.Certname) error {
@@ -171,7 +175,7 @@ func (h *previews) listPreviews(ctx context.Context, request api.PreviewListRequ
 		return fleet.Object{Environment: p.Environment}
 	})
 	for _, p := range previews {
-		quiet, err := h.previews.Quiet(ctx, p)
+		quiet, err := h.noise.rules.Quiet(ctx, p)
 		if err != nil {
 			return list, err
 		}
@@ -217,7 +221,7 @@ func (h *previews) showPreview(ctx context.Context, request api.PreviewShowReque
 	for _, r := range remarks {
 		said[r.Group] = append(said[r.Group], r)
 	}
-	quiet, err := h.previews.Quiet(ctx, p)
+	quiet, err := h.noise.rules.Quiet(ctx, p)
 	if err != nil {
 		return report, err
 	}
@@ -301,7 +305,7 @@ func (h *previews) listPreviewNodes(ctx context.Context, request api.PreviewNode
 	if err != nil {
 		return list, err
 	}
-	quiet, err := h.previews.Quiet(ctx, p)
+	quiet, err := h.noise.rules.Quiet(ctx, p)
 	for _, s := range shares {
 		item := previewNodeOf(s)
 		_, item.Quiet = slices.BinarySearch(quiet.Nodes, s.Number)
@@ -380,7 +384,7 @@ func (h *previews) sayOnPreview(ctx context.Context, request api.PreviewSayReque
 	if err != nil {
 		return list, err
 	}
-	remarks, err := h.previews.Say(ctx, fleet.ActorFrom(ctx), p.ID, preview.Saying{
+	remarks, err := h.orders.Say(ctx, fleet.ActorFrom(ctx), p.ID, preview.Saying{
 		Kind: preview.RemarkKind(request.Kind), Groups: request.Changes, All: request.All, Text: request.Text,
 	})
 	for _, r := range remarks {
@@ -394,7 +398,7 @@ func (h *previews) cancelPreview(ctx context.Context, request api.PreviewRequest
 	if err != nil {
 		return api.Preview{}, err
 	}
-	p, err = h.previews.Cancel(ctx, fleet.ActorFrom(ctx), p.ID)
+	p, err = h.orders.Cancel(ctx, fleet.ActorFrom(ctx), p.ID)
 	return previewOf(p), err
 }
 

@@ -15,22 +15,34 @@ import (
 	"github.com/tutti-project/tutti/internal/release"
 )
 
-// Releaser makes, knows and controls releases: release.Service, with what a roll back changes.
-type Releaser interface {
+// ReleasePlanner makes releases, or says what they would do; *release.Planner is one.
+type ReleasePlanner interface {
 	Plan(ctx context.Context, actor fleet.Actor, o release.Order) (release.Plan, error)
 	Create(ctx context.Context, actor fleet.Actor, o release.Order) (release.Plan, error)
+	Refresh(ctx context.Context, actor fleet.Actor, id int64) (preview int64, err error)
+}
+
+// ReleaseRecords knows those that were made; *release.Records does.
+type ReleaseRecords interface {
 	Release(ctx context.Context, id int64) (release.Release, error)
 	Releases(ctx context.Context, page release.Page) ([]release.Release, error)
 	Targets(ctx context.Context, id int64, page release.TargetPage) ([]release.Target, error)
 	Entries(ctx context.Context, id int64) ([]release.Entry, error)
 	Approvals(ctx context.Context, id int64) ([]release.Approval, error)
 	Wait(ctx context.Context, id, after int64) error
+}
+
+// ReleaseControl is what people do with a release; *release.Control does it.
+type ReleaseControl interface {
 	Pause(ctx context.Context, actor fleet.Actor, id int64, why string) (release.Release, error)
 	Resume(ctx context.Context, actor fleet.Actor, id int64, maxFailures *int) (release.Release, error)
 	Promote(ctx context.Context, actor fleet.Actor, id int64) (release.Release, error)
 	Abort(ctx context.Context, actor fleet.Actor, id int64, why string, kill bool) (release.Release, error)
 	Approve(ctx context.Context, actor fleet.Actor, id int64, text string) (release.Release, error)
-	Refresh(ctx context.Context, actor fleet.Actor, id int64) (preview int64, err error)
+}
+
+// ReleaseDifferences compares what the targets of a release have with what they are given.
+type ReleaseDifferences interface {
 	// Difference is what leads from what targets have to what they are given, and what of it stays on them.
 	Difference(ctx context.Context, targets []release.Target) (api.FleetDifference, api.Vanishing, error)
 }
@@ -49,8 +61,11 @@ func releaseOptions(o api.ReleaseOptions) (release.Options, error) {
 
 // releases answers the operations of releases.
 type releases struct {
-	gate     *gate
-	releases Releaser
+	gate        *gate
+	releases    ReleaseRecords
+	planner     ReleasePlanner
+	control     ReleaseControl
+	differences ReleaseDifferences
 }
 
 func (h *releases) bindings() []binding {
@@ -119,9 +134,9 @@ func (h *releases) makeRelease(ctx context.Context, o release.Order, dryRun bool
 			return api.ReleaseReport{}, err
 		}
 	}
-	act := h.releases.Create
+	act := h.planner.Create
 	if dryRun {
-		act = h.releases.Plan
+		act = h.planner.Plan
 	}
 	plan, err := act(ctx, actor, o)
 	if err != nil {
@@ -129,7 +144,7 @@ func (h *releases) makeRelease(ctx context.Context, o release.Order, dryRun bool
 	}
 	report := planOf(plan)
 	if o.Preview == 0 && dryRun {
-		difference, vanishing, err := h.releases.Difference(ctx, plan.Targets)
+		difference, vanishing, err := h.differences.Difference(ctx, plan.Targets)
 		if err != nil {
 			return report, err
 		}
@@ -269,31 +284,31 @@ func (h *releases) listReleaseTargets(ctx context.Context, request api.ReleaseTa
 
 func (h *releases) pauseRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.releases.Pause(ctx, actor, id, request.Why)
+		return h.control.Pause(ctx, actor, id, request.Why)
 	})
 }
 
 func (h *releases) resumeRelease(ctx context.Context, request api.ReleaseResumeRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.releases.Resume(ctx, actor, id, request.MaxFailures)
+		return h.control.Resume(ctx, actor, id, request.MaxFailures)
 	})
 }
 
 func (h *releases) promoteRelease(ctx context.Context, request api.ReleaseRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.releases.Promote(ctx, actor, id)
+		return h.control.Promote(ctx, actor, id)
 	})
 }
 
 func (h *releases) abortRelease(ctx context.Context, request api.ReleaseAbortRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseControl, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.releases.Abort(ctx, actor, id, request.Why, request.Kill)
+		return h.control.Abort(ctx, actor, id, request.Why, request.Kill)
 	})
 }
 
 func (h *releases) approveRelease(ctx context.Context, request api.ReleaseActRequest) (api.Release, error) {
 	return h.actOnRelease(ctx, fleet.ReleaseApprove, request.Release, func(actor fleet.Actor, id int64) (release.Release, error) {
-		return h.releases.Approve(ctx, actor, id, request.Why)
+		return h.control.Approve(ctx, actor, id, request.Why)
 	})
 }
 
@@ -305,7 +320,7 @@ func (h *releases) refreshRelease(ctx context.Context, request api.ReleaseReques
 	if err != nil {
 		return api.ReleaseRefreshed{}, err
 	}
-	id, err := h.releases.Refresh(ctx, fleet.ActorFrom(ctx), r.ID)
+	id, err := h.planner.Refresh(ctx, fleet.ActorFrom(ctx), r.ID)
 	return api.ReleaseRefreshed{Preview: strconv.FormatInt(id, 10)}, err
 }
 

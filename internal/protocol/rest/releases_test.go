@@ -14,18 +14,19 @@ import (
 	"github.com/tutti-project/tutti/internal/release/releasetest"
 )
 
-// releases is httpapi.Releaser over a world of three nodes, one of which does not compile.
-type releases struct{ *release.Service }
+// twoNodes is rest.ReleaseDifferences.
+type twoNodes struct{}
 
-func newReleases(store *releasetest.Store) releases {
+// newReleases is releases in a world of three nodes, one of which does not compile.
+func newReleases(store *releasetest.Store) *release.Service {
 	world := releasetest.NewWorld(map[fleet.Certname]releasetest.Fate{
 		"web-1": {Base: "old", Fresh: "new"}, "web-2": {Base: "old", Fresh: "new"}, "web-3": {Base: "old", Failure: "Syntax error"},
 	})
-	return releases{world.Service(store)}
+	return world.Service(store)
 }
 
-// Difference implements httpapi.Releaser.
-func (releases) Difference(context.Context, []release.Target) (api.FleetDifference, api.Vanishing, error) {
+// Difference implements rest.ReleaseDifferences.
+func (twoNodes) Difference(context.Context, []release.Target) (api.FleetDifference, api.Vanishing, error) {
 	return api.FleetDifference{Nodes: 2}, api.Vanishing{Resources: 3, Distinct: 2, Nodes: 2}, nil
 }
 

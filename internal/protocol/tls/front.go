@@ -15,7 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// Authority tells who is still welcome. pki.Authority is one.
+// Authority tells who is still welcome. *pki.Revocations is one.
 type Authority interface {
 	// CheckPeer is asked once per handshake and once per request, and must be quick.
 	CheckPeer(cert *x509.Certificate) error

@@ -48,7 +48,7 @@ func open(t *testing.T, cfg tuttitls.Config) *house {
 func openOn(t *testing.T, inner net.Listener, cfg tuttitls.Config, handler http.HandlerFunc) *house {
 	t.Helper()
 	ca := pkitest.Open(t)
-	cfg.Authority, cfg.ClientCAs, cfg.Log = ca, ca.Pool(), quiet
+	cfg.Authority, cfg.ClientCAs, cfg.Log = ca.Revocations, ca.Pool(), quiet
 	cfg.Certificate = serverCertificate(t, ca)
 	front, err := tuttitls.New(inner, cfg)
 	must(t, err)
@@ -67,7 +67,7 @@ func openOn(t *testing.T, inner net.Listener, cfg tuttitls.Config, handler http.
 
 func serverCertificate(t *testing.T, ca *pki.Authority) tls.Certificate {
 	t.Helper()
-	c, err := ca.ServerCertificate(t.Context(), []string{"127.0.0.1"})
+	c, err := ca.Server.Certificate(t.Context(), []string{"127.0.0.1"})
 	must(t, err)
 	return c
 }
@@ -308,7 +308,7 @@ func TestReload(t *testing.T) {
 	t.Parallel()
 	h := open(t, tuttitls.Config{})
 	before := h.dial(t, pkitest.Enrol(t, h.ca, "web1", nil))
-	next, err := h.ca.ServerCertificate(t.Context(), []string{"127.0.0.1", "other.example.com"})
+	next, err := h.ca.Server.Certificate(t.Context(), []string{"127.0.0.1", "other.example.com"})
 	must(t, err)
 	must(t, h.front.Reload(next, h.ca.Pool()))
 	d := &tls.Dialer{Config: &tls.Config{RootCAs: h.ca.Pool(), ServerName: "other.example.com"}}
@@ -454,7 +454,7 @@ func TestCloseEndsAccept(t *testing.T) {
 	ca := pkitest.Open(t)
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
-	front, err := tuttitls.New(inner, tuttitls.Config{Authority: ca, Certificate: serverCertificate(t, ca), ClientCAs: ca.Pool(), Log: quiet})
+	front, err := tuttitls.New(inner, tuttitls.Config{Authority: ca.Revocations, Certificate: serverCertificate(t, ca), ClientCAs: ca.Pool(), Log: quiet})
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() {

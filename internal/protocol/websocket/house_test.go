@@ -99,9 +99,9 @@ func (h *house) serve(t *testing.T, sockets *websocket.Server, plain bool) {
 	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	h.addr = inner.Addr().String()
-	certificate, err := h.ca.ServerCertificate(t.Context(), []string{"127.0.0.1"})
+	certificate, err := h.ca.Server.Certificate(t.Context(), []string{"127.0.0.1"})
 	must(t, err)
-	front, err := tuttitls.New(inner, tuttitls.Config{Authority: h.ca, Certificate: certificate, ClientCAs: h.ca.Pool(), Log: quiet})
+	front, err := tuttitls.New(inner, tuttitls.Config{Authority: h.ca.Revocations, Certificate: certificate, ClientCAs: h.ca.Pool(), Log: quiet})
 	must(t, err)
 	srv := &http.Server{Handler: sockets}
 	front.Configure(srv)

@@ -128,12 +128,17 @@ func (w *World) do(do func() error) error {
 
 // Service is a service over a store in this world, as it is after a start of the server.
 func (w *World) Service(store release.Store) *release.Service {
-	return release.NewService(release.Config{
+	return release.NewService(w.Config(store))
+}
+
+// Config is what a service in this world works with.
+func (w *World) Config(store release.Store) release.Config {
+	return release.Config{
 		Store: stoppable{store, w}, Previews: w, Delivery: w, Runs: w, Resolver: w, Gate: w, Now: w.Now, Poll: time.Hour,
 		HasRole: func(_ context.Context, actor fleet.Actor, role string) (bool, error) {
 			return role == "all" || role == "of "+actor.Name, nil
 		},
-	})
+	}
 }
 
 // stoppable is a store whose writes the server may be stopped at.

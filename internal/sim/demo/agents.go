@@ -13,34 +13,34 @@ import (
 // agentTimeout is how long an agent may take to connect.
 const agentTimeout = 5 * time.Minute
 
-// startAgents starts a `tutti agent` beside each node's puppet, with the certificate that
+// start starts a `tutti agent` beside each node's puppet, with the certificate that
 // Puppet has got. stop ends them.
-func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) {
-	s.title("A tutti agent joins beside each puppet agent, with the same certificate")
+func (p *puppets) start(ctx context.Context) (stop func() error, err error) {
+	p.stage.title("A tutti agent joins beside each puppet agent, with the same certificate")
 	var started []*process
 	stop = func() error {
 		var err error
 		for _, p := range started {
 			err = errors.Join(err, p.stop())
 		}
-		return errors.Join(err, s.awaitRuns())
+		return errors.Join(err, p.awaitRuns())
 	}
 	for _, n := range nodes {
-		p, err := s.startAgent(ctx, n)
+		one, err := p.join(ctx, n)
 		if err != nil {
 			return nil, errors.Join(err, stop())
 		}
-		started = append(started, p)
+		started = append(started, one)
 	}
 	for i, n := range nodes {
 		err := until(ctx, agentTimeout, "the agent of "+n.name, started[i], func(ctx context.Context) bool {
-			text, err := s.command(ctx, "node", "show", n.name).Output()
+			text, err := p.stage.command(ctx, "node", "show", n.name).Output()
 			return err == nil && strings.Contains(string(text), "connected to ")
 		})
 		if err != nil {
 			return nil, errors.Join(err, stop())
 		}
-		s.sayf("%s is connected", n.name)
+		p.stage.sayf("%s is connected", n.name)
 	}
 	return stop, nil
 }
@@ -49,12 +49,12 @@ func (s *stage) startAgents(ctx context.Context) (stop func() error, err error) 
 const runTimeout = 10 * time.Minute
 
 // awaitRuns waits for Puppet runs that go on: they outlive the agent that began them, and write into the nodes' directories.
-func (s *stage) awaitRuns() error {
+func (p *puppets) awaitRuns() error {
 	limit := time.NewTimer(runTimeout)
 	defer limit.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for namedInCommands(filepath.Join(s.Dir, "nodes") + "/") {
+	for namedInCommands(filepath.Join(p.stage.Dir, "nodes") + "/") {
 		select {
 		case <-look.C:
 		case <-limit.C:
@@ -75,34 +75,34 @@ func namedInCommands(dir string) bool {
 	return false
 }
 
-// startAgent joins one node and starts its agent.
-func (s *stage) startAgent(ctx context.Context, n node) (*process, error) {
-	home := filepath.Join(s.home(n), "agent")
-	puppet, err := s.wrapPuppet(n)
+// join joins one node and starts its agent.
+func (p *puppets) join(ctx context.Context, n node) (*process, error) {
+	home := filepath.Join(p.home(n), "agent")
+	puppet, err := p.wrap(n)
 	if err != nil {
 		return nil, err
 	}
-	err = s.tutti(ctx, "agent", "join", "https://localhost:"+s.port(), "--dir", home, "--certname", n.name,
-		"--use-puppet-certificates", "--puppet-ssldir", filepath.Join(s.home(n), "ssldir"))
+	err = p.stage.tutti(ctx, "agent", "join", "https://localhost:"+p.stage.port(), "--dir", home, "--certname", n.name,
+		"--use-puppet-certificates", "--puppet-ssldir", filepath.Join(p.home(n), "ssldir"))
 	if err != nil {
 		return nil, err
 	}
 	args := []string{"agent", "run", "--dir", home, "--puppet", puppet, "--runs", "scheduled", "--run-interval", "8760h"}
-	s.sayf("$ tutti %s &", strings.Join(args, " "))
-	return s.launch("agent-"+n.name, args...)
+	p.stage.sayf("$ tutti %s &", strings.Join(args, " "))
+	return p.stage.launch("agent-"+n.name, args...)
 }
 
-// wrapPuppet writes a program that is the node's puppet: it stays in the node's directories.
-func (s *stage) wrapPuppet(n node) (string, error) {
+// wrap writes a program that is the node's puppet: it stays in the node's directories.
+func (p *puppets) wrap(n node) (string, error) {
 	var line strings.Builder
-	for _, word := range append(s.facts(n), "puppet") {
+	for _, word := range append(p.facts(n), "puppet") {
 		fmt.Fprintf(&line, " %s", quoted(word))
 	}
 	line.WriteString(` "$@"`)
-	for _, word := range s.settings(n) {
+	for _, word := range p.settings(n) {
 		fmt.Fprintf(&line, " %s", quoted(word))
 	}
-	path := filepath.Join(s.home(n), "puppet")
+	path := filepath.Join(p.home(n), "puppet")
 	return path, os.WriteFile(path, []byte("#!/bin/sh\nexec env"+line.String()+"\n"), 0o750) //nolint:gosec // a program
 }
 

@@ -23,40 +23,43 @@ const (
 
 // commit deploys a change of one role's data: only the nodes of that role are compiled, their agents are
 // told, fetch their catalogs and apply them, and what happens is shown while it happens.
-func (s *stage) commit(ctx context.Context, repo string) error {
-	s.title("Compiled ahead: every node that has sent facts has a catalog, though nobody has asked for one")
-	if err := s.awaitQuiet(ctx); err != nil {
+func (d *demo) commit(ctx context.Context) error {
+	d.stage.title("Compiled ahead: every node that has sent facts has a catalog, though nobody has asked for one")
+	if err := d.compilations.awaitQuiet(ctx); err != nil {
 		return err
 	}
-	if err := s.tutti(ctx, "compile", "queue"); err != nil {
+	if err := d.stage.tutti(ctx, "compile", "queue"); err != nil {
 		return err
 	}
-	before, err := s.newestCompilation(ctx)
+	before, err := d.compilations.newest(ctx)
 	if err != nil {
 		return err
 	}
-	s.title("Deploy a commit that changes the data of the role " + committedRole + ", and watch " + committedNode)
-	if err := s.change(ctx, repo, "s/workers: 4/workers: 6/", "data/role/"+committedRole+".yaml", committedRole+": six workers"); err != nil {
+	d.stage.title("Deploy a commit that changes the data of the role " + committedRole + ", and watch " + committedNode)
+	if err := d.repo.change(ctx, "s/workers: 4/workers: 6/", "data/role/"+committedRole+".yaml", committedRole+": six workers"); err != nil {
 		return err
 	}
-	err = s.watching(ctx, []string{"--node", committedNode, "--count", liveEvents}, func() error {
-		if err := s.tutti(ctx, "code", "deploy", "production", repo); err != nil {
+	err = d.stage.watching(ctx, []string{"--node", committedNode, "--count", liveEvents}, func() error {
+		if err := d.stage.tutti(ctx, "code", "deploy", "production", d.repo.dir); err != nil {
 			return err
 		}
-		if err := s.awaitQuiet(ctx); err != nil {
+		if err := d.compilations.awaitQuiet(ctx); err != nil {
 			return err
 		}
-		return s.countCompiled(ctx, before)
+		return d.compilations.count(ctx, before)
 	})
 	if err != nil {
 		return err
 	}
-	return s.applied(ctx, committedNode)
+	return d.puppets.applied(ctx, committedNode)
 }
+
+// compilations is what the server's compiler has done, and has to do.
+type compilations struct{ stage *stage }
 
 // awaitQuiet returns when nothing is to be compiled any more, twice in a row: what was deployed is
 // looked at a moment after.
-func (s *stage) awaitQuiet(ctx context.Context) error {
+func (c *compilations) awaitQuiet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, quietTimeout)
 	defer cancel()
 	tick := time.NewTicker(time.Second)
@@ -69,13 +72,13 @@ func (s *stage) awaitQuiet(ctx context.Context) error {
 		case <-tick.C:
 		}
 		var queue struct{ Wanted, Running, Resting int }
-		if err := s.ask(ctx, &queue, "compile", "queue"); err != nil {
+		if err := c.stage.ask(ctx, &queue, "compile", "queue"); err != nil {
 			return err
 		}
 		quiet++
 		if n := queue.Wanted + queue.Running + queue.Resting; n > 0 {
 			if quiet = 0; n != said {
-				s.sayf("  %d catalogs are being compiled, or are to be", n)
+				c.stage.sayf("  %d catalogs are being compiled, or are to be", n)
 			}
 			said = n
 		}
@@ -90,14 +93,14 @@ type compilation struct {
 	Reused      bool
 }
 
-// compiled lists the newest compilations, the newest first.
-func (s *stage) compiled(ctx context.Context, limit string) ([]compilation, error) {
+// list lists the newest compilations, the newest first.
+func (c *compilations) list(ctx context.Context, limit string) ([]compilation, error) {
 	var rows []compilation
-	return rows, s.ask(ctx, &rows, "compile", "queue", "--environment", "production", "--limit", limit)
+	return rows, c.stage.ask(ctx, &rows, "compile", "queue", "--environment", "production", "--limit", limit)
 }
 
-func (s *stage) newestCompilation(ctx context.Context) (int64, error) {
-	rows, err := s.compiled(ctx, "1")
+func (c *compilations) newest(ctx context.Context) (int64, error) {
+	rows, err := c.list(ctx, "1")
 	if err == nil && len(rows) != 1 {
 		err = errors.New("nothing was compiled")
 	}
@@ -107,9 +110,9 @@ func (s *stage) newestCompilation(ctx context.Context) (int64, error) {
 	return rows[0].ID, nil
 }
 
-// countCompiled says how many nodes were compiled after a compilation: all of the role, and nobody else.
-func (s *stage) countCompiled(ctx context.Context, after int64) error {
-	rows, err := s.compiled(ctx, "0")
+// count says how many nodes were compiled after a compilation: all of the role, and nobody else.
+func (c *compilations) count(ctx context.Context, after int64) error {
+	rows, err := c.list(ctx, "0")
 	if err != nil {
 		return err
 	}
@@ -123,10 +126,10 @@ func (s *stage) countCompiled(ctx context.Context, after int64) error {
 		}
 	}
 	var all, want []struct{ Certname string }
-	if err := s.ask(ctx, &all, "query", "inventory[certname]{ }"); err != nil {
+	if err := c.stage.ask(ctx, &all, "query", "inventory[certname]{ }"); err != nil {
 		return err
 	}
-	if err := s.ask(ctx, &want, "query", fmt.Sprintf("inventory[certname]{ facts.demo_role = %q }", committedRole)); err != nil {
+	if err := c.stage.ask(ctx, &want, "query", fmt.Sprintf("inventory[certname]{ facts.demo_role = %q }", committedRole)); err != nil {
 		return err
 	}
 	var names []string
@@ -135,7 +138,7 @@ func (s *stage) countCompiled(ctx context.Context, after int64) error {
 	}
 	slices.Sort(got)
 	slices.Sort(names)
-	s.sayf("%d of %d nodes were compiled; %d nodes have the role %s", len(got), len(all), len(names), committedRole)
+	c.stage.sayf("%d of %d nodes were compiled; %d nodes have the role %s", len(got), len(all), len(names), committedRole)
 	if !slices.Equal(got, names) {
 		return fmt.Errorf("compiled were %.500s, of the role are %.500s", strings.Join(got, " "), strings.Join(names, " "))
 	}

@@ -60,7 +60,10 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	s := &stage{Config: c, env: append(cleanEnv(c.Env), "TUTTI_DATA="+filepath.Join(c.Dir, "data"))}
-	if err := s.beginRepo(ctx, repo); err != nil {
+	d := &demo{
+		stage: s, repo: &repository{stage: s, dir: repo}, puppets: &puppets{stage: s}, simulated: &simulated{stage: s}, compilations: &compilations{stage: s},
+	}
+	if err := d.repo.begin(ctx); err != nil {
 		return err
 	}
 	var running []func() error // what ends each
@@ -79,67 +82,76 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := join(s.startServer); err != nil {
 		return err
 	}
-	if err := s.play(ctx, repo); err != nil {
+	if err := d.play(ctx); err != nil {
 		return err
 	}
-	if err := join(s.startAgents); err != nil {
+	if err := join(d.puppets.start); err != nil {
 		return err
 	}
 	if c.Nodes > 0 {
-		if err := join(s.startFleet); err != nil {
+		if err := join(d.simulated.start); err != nil {
 			return err
 		}
 	}
-	if err := s.order(ctx); err != nil {
+	if err := d.order(ctx); err != nil {
 		return err
 	}
-	if err := s.commit(ctx, repo); err != nil {
+	if err := d.commit(ctx); err != nil {
 		return err
 	}
-	if err := s.story(ctx, repo); err != nil || !c.Keep {
+	if err := d.story(ctx); err != nil || !c.Keep {
 		return err
 	}
-	s.keep(ctx, repo)
+	d.keep(ctx)
 	return nil
 }
 
+// demo is what is shown, scene after scene.
+type demo struct {
+	stage        *stage
+	repo         *repository
+	puppets      *puppets
+	simulated    *simulated
+	compilations *compilations
+}
+
 // keep says what can be tried, and waits until ctx is done.
-func (s *stage) keep(ctx context.Context, repo string) {
-	s.title("The server stays up. Ctrl-C ends it and removes everything")
-	s.sayf("export TUTTI_DATA=%s", filepath.Join(s.Dir, "data"))
-	s.sayf("control repository: %s   change it, then: tutti code deploy production %s", repo, repo)
+func (d *demo) keep(ctx context.Context) {
+	d.stage.title("The server stays up. Ctrl-C ends it and removes everything")
+	d.stage.sayf("export TUTTI_DATA=%s", filepath.Join(d.stage.Dir, "data"))
+	d.stage.sayf("control repository: %s   change it, then: tutti code deploy production %s", d.repo.dir, d.repo.dir)
 	for _, n := range nodes {
-		s.sayf("run %s again: %s", n.name, strings.Join(s.agent(n), " "))
+		d.stage.sayf("run %s again: %s", n.name, strings.Join(d.puppets.agent(n), " "))
 	}
-	s.sayf("order something: tutti command run uptime --where 'facts.role = \"web\"'")
+	d.stage.sayf("order something: tutti command run uptime --where 'facts.role = \"web\"'")
 	<-ctx.Done()
 }
 
 // play is the demo itself, once the server is up.
-func (s *stage) play(ctx context.Context, repo string) error {
-	s.title("Deploy a control repository")
-	if err := s.tutti(ctx, "code", "deploy", "production", repo); err != nil {
+func (d *demo) play(ctx context.Context) error {
+	d.stage.title("Deploy a control repository")
+	if err := d.stage.tutti(ctx, "code", "deploy", "production", d.repo.dir); err != nil {
 		return err
 	}
 	for _, turn := range []string{"first run: everything is made", "second run: nothing changes"} {
 		for _, n := range nodes {
-			s.title(n.name + ", " + turn)
-			if err := s.puppet(ctx, n, turn[0] == 'f'); err != nil {
+			d.stage.title(n.name + ", " + turn)
+			if err := d.puppets.run(ctx, n, turn[0] == 'f'); err != nil {
 				return err
 			}
 		}
 	}
-	s.title("What the server knows")
+	d.stage.title("What the server knows")
 	for _, args := range [][]string{{"ca", "list"}, {"node", "list"}, {"report", "list"}} {
-		if err := s.tutti(ctx, args...); err != nil {
+		if err := d.stage.tutti(ctx, args...); err != nil {
 			return err
 		}
 	}
-	id, err := s.reportID(ctx)
+	id, err := d.stage.reportID(ctx)
 	if err != nil {
 		return err
 	}
-	return s.tutti(ctx, "report", "show", id)
+	return d.stage.tutti(ctx, "report", "show", id)
 }
 
 // needs says what is missing, and how to get it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/sim"
@@ -16,14 +17,21 @@ import (
 // joinTimeout is how long the simulated nodes may take to join.
 const joinTimeout = 10 * time.Minute
 
-// startFleet lets simulated nodes join: each gets a certificate, sends facts and
+// simulated are the nodes that only this process plays.
+type simulated struct {
+	stage   *stage
+	failing atomic.Bool  // some of them fail when they apply a catalog
+	asked   atomic.Int64 // how often one was asked to apply one meanwhile
+}
+
+// start lets simulated nodes join: each gets a certificate, sends facts and
 // connects. stop ends them and waits for them.
-func (s *stage) startFleet(ctx context.Context) (stop func() error, err error) {
-	s.title(fmt.Sprintf("%d simulated nodes join, each with a certificate and a connection of its own", s.Nodes))
+func (m *simulated) start(ctx context.Context) (stop func() error, err error) {
+	m.stage.title(fmt.Sprintf("%d simulated nodes join, each with a certificate and a connection of its own", m.stage.Nodes))
 	begin := time.Now()
 	joining, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	fleet, err := s.fleet(joining)
+	fleet, err := m.fleet(joining)
 	if err != nil {
 		return nil, err
 	}
@@ -37,13 +45,13 @@ func (s *stage) startFleet(ctx context.Context) (stop func() error, err error) {
 	if err := fleet.AwaitConnected(joining, time.Time{}); err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	s.sayf("%d simulated nodes are connected after %s", fleet.Connected(time.Time{}), time.Since(begin).Round(100*time.Millisecond))
+	m.stage.sayf("%d simulated nodes are connected after %s", fleet.Connected(time.Time{}), time.Since(begin).Round(100*time.Millisecond))
 	return stop, nil
 }
 
 // fleet makes the nodes, with their certificates and facts.
-func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
-	url, roots, err := s.contact()
+func (m *simulated) fleet(ctx context.Context) (*sim.Fleet, error) {
+	url, roots, err := m.stage.contact()
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +61,8 @@ func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
 	}
 	defer enroller.Close()
 	fleet := sim.New(sim.Config{
-		URLs: []string{"wss" + strings.TrimPrefix(url, "https")}, Names: sim.Names(s.Nodes, domain), Identity: enroller.Enrol,
-		FirstPause: 500 * time.Millisecond, Catalogs: url, Facts: facts, Fails: s.fails,
+		URLs: []string{"wss" + strings.TrimPrefix(url, "https")}, Names: sim.Names(m.stage.Nodes, domain), Identity: enroller.Enrol,
+		FirstPause: 500 * time.Millisecond, Catalogs: url, Facts: facts, Fails: m.fails,
 	})
 	if err := fleet.Enrol(ctx); err != nil {
 		return nil, err
@@ -63,7 +71,7 @@ func (s *stage) fleet(ctx context.Context) (*sim.Fleet, error) {
 }
 
 // fails says whether a node fails now: every second one that is asked does while the demo wants failures.
-func (s *stage) fails(string) bool { return s.failing.Load() && s.asked.Add(1)%2 == 0 }
+func (m *simulated) fails(string) bool { return m.failing.Load() && m.asked.Add(1)%2 == 0 }
 
 // facts are a simulated node's, with those that the control repository and its modules go by.
 func facts(name string) map[string]any {

@@ -21,10 +21,16 @@ const (
 	template = "site/profile/templates/site.conf.epp"
 )
 
-// beginRepo makes the control repository one of git.
-func (s *stage) beginRepo(ctx context.Context, repo string) error {
+// repository is the control repository, one of git.
+type repository struct {
+	stage *stage
+	dir   string
+}
+
+// begin makes it one of git.
+func (g *repository) begin(ctx context.Context) error {
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch", trunk}, {"add", "--all"}, {"commit", "--quiet", "--message", "first"}} {
-		if err := s.quietly(ctx, "git", append([]string{"-C", repo}, args...)...); err != nil {
+		if err := g.stage.quietly(ctx, "git", append([]string{"-C", g.dir}, args...)...); err != nil {
 			return err
 		}
 	}
@@ -32,21 +38,21 @@ func (s *stage) beginRepo(ctx context.Context, repo string) error {
 }
 
 // branch makes a branch that differs in one file.
-func (s *stage) branch(ctx context.Context, repo, name, edit, file, message string) error {
-	if err := s.shell(ctx, "git", "-C", repo, "switch", "--quiet", "--create", name); err != nil {
+func (g *repository) branch(ctx context.Context, name, edit, file, message string) error {
+	if err := g.stage.shell(ctx, "git", "-C", g.dir, "switch", "--quiet", "--create", name); err != nil {
 		return err
 	}
-	return s.change(ctx, repo, edit, file, message)
+	return g.change(ctx, edit, file, message)
 }
 
 // change edits a file and commits that.
-func (s *stage) change(ctx context.Context, repo, edit, file, message string) error {
-	path := filepath.Join(repo, file)
+func (g *repository) change(ctx context.Context, edit, file, message string) error {
+	path := filepath.Join(g.dir, file)
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if err := s.shell(ctx, "sed", "-i", edit, path); err != nil {
+	if err := g.stage.shell(ctx, "sed", "-i", edit, path); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(path)
@@ -56,15 +62,15 @@ func (s *stage) change(ctx context.Context, repo, edit, file, message string) er
 	if err != nil {
 		return err
 	}
-	return s.shell(ctx, "git", "-C", repo, "commit", "--quiet", "--all", "--message", message)
+	return g.stage.shell(ctx, "git", "-C", g.dir, "commit", "--quiet", "--all", "--message", message)
 }
 
 // merge brings a branch to the trunk.
-func (s *stage) merge(ctx context.Context, repo, name string) error {
-	if err := s.shell(ctx, "git", "-C", repo, "switch", "--quiet", trunk); err != nil {
+func (g *repository) merge(ctx context.Context, name string) error {
+	if err := g.stage.shell(ctx, "git", "-C", g.dir, "switch", "--quiet", trunk); err != nil {
 		return err
 	}
-	return s.shell(ctx, "git", "-C", repo, "merge", "--quiet", name)
+	return g.stage.shell(ctx, "git", "-C", g.dir, "merge", "--quiet", name)
 }
 
 // shell shows and runs a command that is not ours.

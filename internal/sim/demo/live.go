@@ -44,23 +44,23 @@ func (s *stage) watching(ctx context.Context, choice []string, do func() error) 
 }
 
 // applied shows what the node's agent has done, and fails if it was not what was deployed.
-func (s *stage) applied(ctx context.Context, name string) error {
+func (p *puppets) applied(ctx context.Context, name string) error {
 	var home string
 	for _, n := range nodes {
 		if n.name == name {
-			home = s.home(n)
+			home = p.home(n)
 		}
 	}
-	s.title("The agent has fetched the catalog that it was told of, and applied it")
-	if err := s.tutti(ctx, "agent", "status", "--dir", home+"/agent"); err != nil {
+	p.stage.title("The agent has fetched the catalog that it was told of, and applied it")
+	if err := p.stage.tutti(ctx, "agent", "status", "--dir", home+"/agent"); err != nil {
 		return err
 	}
-	s.sayf("$ grep workers %s/root/etc/app.ini", home)
+	p.stage.sayf("$ grep workers %s/root/etc/app.ini", home)
 	line, err := exec.CommandContext(ctx, "grep", "workers", home+"/root/etc/app.ini").Output() //nolint:gosec // the path is ours
 	if err != nil || strings.TrimSpace(string(line)) != "workers = 6" {
 		return fmt.Errorf("%s has %q in its file: %w", name, line, errors.Join(err, errNotApplied))
 	}
-	s.sayf("%s", bytes.TrimSpace(line))
+	p.stage.sayf("%s", bytes.TrimSpace(line))
 	return nil
 }
 

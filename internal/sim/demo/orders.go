@@ -7,7 +7,7 @@ import (
 )
 
 // order gives orders to the agents, and follows them to their end.
-func (s *stage) order(ctx context.Context) error {
+func (d *demo) order(ctx context.Context) error {
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.name)
@@ -20,14 +20,14 @@ func (s *stage) order(ctx context.Context) error {
 		{"Run Puppet on both nodes from here, and follow the runs", append([]string{"run"}, names...)},
 		{"Run a task of the control repository with parameters", []string{"task", "run", "disk::usage", "path=/", "warn_percent=100", "--targets", both}},
 		{"Run a command on both nodes", []string{"command", "run", "uname -s", "--targets", both}},
-		{fmt.Sprintf("Run a command on %d simulated nodes", s.Nodes), []string{"command", "run", "uname; whoami", "--where", "facts.simulated = true", "--yes", "--quiet"}},
+		{fmt.Sprintf("Run a command on %d simulated nodes", d.stage.Nodes), []string{"command", "run", "uname; whoami", "--where", "facts.simulated = true", "--yes", "--quiet"}},
 		{"What the server knows of jobs", []string{"job", "list"}},
 	} {
-		if s.Nodes == 0 && strings.Contains(step.title, "simulated") {
+		if d.stage.Nodes == 0 && strings.Contains(step.title, "simulated") {
 			continue
 		}
-		s.title(step.title)
-		if err := s.tutti(ctx, step.args...); err != nil {
+		d.stage.title(step.title)
+		if err := d.stage.tutti(ctx, step.args...); err != nil {
 			return err
 		}
 	}

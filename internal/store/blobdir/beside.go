@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 // Reader reads blobs beside the process that uses the store. While it is open no Sweep
@@ -34,12 +35,12 @@ func OpenBeside(ctx context.Context, dir string) (*Reader, error) {
 	tick := time.NewTicker(sweepPoll)
 	defer tick.Stop()
 	for {
-		err := lockShared(held)
+		err := filelock.Shared(held)
 		if err == nil {
 			r.held = held
 			return r, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, filelock.ErrHeld) {
 			return nil, errors.Join(r.store.diskFault(err), held.Close())
 		}
 		select {
@@ -101,9 +102,9 @@ func (s *Store) sweeping() (done func(), err error) {
 	if err != nil {
 		return nil, s.diskFault(err)
 	}
-	if err := lockFile(held); err != nil {
+	if err := filelock.Exclusive(held); err != nil {
 		_ = held.Close()
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, filelock.ErrHeld) {
 			return nil, fault.New(fault.Unavailable, "a backup reads the blob store %s: nothing is removed until it has ended", s.dir)
 		}
 		return nil, s.diskFault(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/store/durable"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 // Store is blobs in a directory.
@@ -103,7 +104,7 @@ func (s *Store) takeLock() error {
 	if err != nil {
 		return s.diskFault(err)
 	}
-	if err := lockFile(f); err != nil {
+	if err := filelock.Exclusive(f); err != nil {
 		holder := readHolder(f)
 		_ = f.Close()
 		return fault.Wrap(fault.Conflict, err,

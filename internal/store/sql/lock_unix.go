@@ -8,9 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 // fileLock says that this process uses the database. Its text is what whoever used it
@@ -25,8 +24,8 @@ func lockFile(path string) (*fileLock, error) {
 	if err != nil {
 		return nil, unusable(strings.TrimSuffix(path, ".lock"), err)
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err = filelock.Exclusive(file)
+	if errors.Is(err, filelock.ErrHeld) {
 		_ = file.Close()
 		return nil, fault.New(fault.Conflict, "another server uses the database %s; stop it first, or give this one another data directory",
 			strings.TrimSuffix(path, ".lock"))

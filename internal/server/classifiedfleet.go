@@ -11,20 +11,20 @@ import (
 	"github.com/tutti-project/tutti/internal/target"
 )
 
-// fleetDoor is what the classifier's API asks for.
-type fleetDoor struct {
+// classifiedFleet is what the classifier's API asks for.
+type classifiedFleet struct {
 	target.Groups
 	groups *classify.Service
 	rows   code.Store
 }
 
 // Known is classifierapi.Fleet.
-func (d fleetDoor) Known(ctx context.Context, name fleet.Certname) (facts, trusted json.RawMessage, err error) {
+func (d classifiedFleet) Known(ctx context.Context, name fleet.Certname) (facts, trusted json.RawMessage, err error) {
 	return d.groups.Documents(ctx, name, classify.Needs{Facts: true, Trusted: true})
 }
 
 // Deployed is classifierapi.Fleet.
-func (d fleetDoor) Deployed(ctx context.Context) ([]classifierapi.Environment, error) {
+func (d classifiedFleet) Deployed(ctx context.Context) ([]classifierapi.Environment, error) {
 	versions, err := d.rows.Environments(ctx)
 	deployed := make([]classifierapi.Environment, len(versions))
 	for i, v := range versions {

@@ -1,0 +1,58 @@
+package pki
+
+import (
+	"context"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// records are all that the CA knows of certificates: the journal and the store, of which each change goes into both. One change is
+// made at a time.
+type records struct {
+	store   LedgerStore
+	waiting *waitingRoom  // requests that are answered or forgotten leave it
+	turn    chan struct{} // holds one token: the holder decides
+	journal *journal      // of the holder of the turn
+}
+
+// take waits for the right to decide and returns how to give it back.
+func (r *records) take(ctx context.Context) (done func(), err error) {
+	select {
+	case r.turn <- struct{}{}:
+		return func() { <-r.turn }, nil
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "the CA is busy")
+	}
+}
+
+// commit makes a change known to the journal, then to the store. After an error
+// the change may stand nevertheless: the journal is right, and what it says is
+// offered to the store again before anything else is done. The caller has the turn.
+func (r *records) commit(ctx context.Context, c Change) error {
+	ctx = context.WithoutCancel(ctx) // who asked may go away between the two
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	if err := r.journal.append(c); err != nil {
+		return err
+	}
+	return r.settle(ctx)
+}
+
+// settle brings the store up to the journal. The caller has the turn.
+func (r *records) settle(ctx context.Context) error {
+	c := r.journal.unsettled
+	if c == nil {
+		return nil
+	}
+	if err := r.store.ChangeCA(ctx, *c); err != nil {
+		return err
+	}
+	for _, cert := range c.Issued {
+		if cert.Current {
+			r.waiting.remove(cert.Certname)
+		}
+	}
+	r.waiting.remove(c.Forgotten...)
+	return r.journal.settled()
+}

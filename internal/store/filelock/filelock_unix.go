@@ -1,0 +1,20 @@
+//go:build unix
+
+package filelock
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrHeld is what a lock fails with that somebody else has.
+const ErrHeld = unix.EWOULDBLOCK
+
+func take(f *os.File, shared bool) error {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
+	return unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+}
