@@ -27,17 +27,17 @@ func (in *passphraseFlags) add(f flagSet) {
 }
 
 // read reads the passphrase; empty: none was named.
-func (f *passphraseFlags) read() (string, error) {
-	if f.file == "" && f.fd < 0 {
+func (in *passphraseFlags) read() (string, error) {
+	if in.file == "" && in.fd < 0 {
 		return "", nil
 	}
-	file, name := os.NewFile(uintptr(max(f.fd, 0)), "descriptor"), fmt.Sprintf("descriptor %d", f.fd)
-	if f.file != "" {
-		opened, err := os.Open(f.file)
+	file, name := os.NewFile(uintptr(max(in.fd, 0)), "descriptor"), fmt.Sprintf("descriptor %d", in.fd)
+	if in.file != "" {
+		opened, err := os.Open(in.file)
 		if err != nil {
 			return "", fault.Wrap(fault.Invalid, err, "the file with the passphrase cannot be read: %v", err)
 		}
-		file, name = opened, f.file
+		file, name = opened, in.file
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxLine))

@@ -108,7 +108,7 @@ With --after 0 everything that is kept comes first; the number of each event is 
 		}, func(s api.EventSpan) { c.hint("Events before number %d are not kept any more.", s.First) },
 			func(err error) { c.hint("%s; trying again", explain(err)) }, func() { c.hint("connected again") })
 		if errors.Is(err, errEnough) || errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			return nil //nolint:nilerr // that is how it ends
+			return nil // that is how it ends
 		}
 		return err
 	},

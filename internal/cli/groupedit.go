@@ -42,21 +42,21 @@ func (in *groupFlags) addRemovals(f flagSet) {
 }
 
 // change makes the changes that were asked for.
-func (f *groupFlags) change(changed func(flag string) bool, spec *api.GroupSpec) error {
+func (in *groupFlags) change(changed func(flag string) bool, spec *api.GroupSpec) error {
 	for flag, change := range map[string]func(){
-		"name":              func() { spec.Name = f.name },
-		"parent":            func() { spec.Parent = f.parent },
-		"environment":       func() { spec.Environment = f.environment },
-		"environment-group": func() { spec.EnvironmentGroup = f.decides },
-		"description":       func() { spec.Description = f.description },
-		"rule":              func() { spec.Rule = ruleJSON(f.rule) },
+		"name":              func() { spec.Name = in.name },
+		"parent":            func() { spec.Parent = in.parent },
+		"environment":       func() { spec.Environment = in.environment },
+		"environment-group": func() { spec.EnvironmentGroup = in.decides },
+		"description":       func() { spec.Description = in.description },
+		"rule":              func() { spec.Rule = ruleJSON(in.rule) },
 	} {
 		if changed(flag) {
 			change()
 		}
 	}
-	spec.Nodes = slices.DeleteFunc(append(spec.Nodes, f.pin...), func(node string) bool { return slices.Contains(f.unpin, node) })
-	return f.changeValues(spec)
+	spec.Nodes = slices.DeleteFunc(append(spec.Nodes, in.pin...), func(node string) bool { return slices.Contains(in.unpin, node) })
+	return in.changeValues(spec)
 }
 
 // ruleJSON passes an array on as it is, and a text as a text.
@@ -68,12 +68,12 @@ func ruleJSON(rule string) json.RawMessage {
 	return text
 }
 
-func (f *groupFlags) changeValues(spec *api.GroupSpec) error {
+func (in *groupFlags) changeValues(spec *api.GroupSpec) error {
 	spec.Classes, spec.Variables, spec.Data = made(spec.Classes), made(spec.Variables), made(spec.Data)
-	for _, class := range f.noClasses {
+	for _, class := range in.noClasses {
 		delete(spec.Classes, strings.TrimPrefix(class, "::"))
 	}
-	for _, class := range f.classes {
+	for _, class := range in.classes {
 		class = strings.TrimPrefix(class, "::")
 		spec.Classes[class] = made(spec.Classes[class])
 	}
@@ -81,8 +81,8 @@ func (f *groupFlags) changeValues(spec *api.GroupSpec) error {
 		remove, set []string
 		in          map[string]map[string]json.RawMessage
 	}{
-		"param":      {f.noParams, f.parameters, spec.Classes},
-		"data-value": {f.noData, f.data, spec.Data},
+		"param":      {in.noParams, in.parameters, spec.Classes},
+		"data-value": {in.noData, in.data, spec.Data},
 	} {
 		for _, path := range lists.remove {
 			class, name, err := classAndName(path, flag)
@@ -104,10 +104,10 @@ func (f *groupFlags) changeValues(spec *api.GroupSpec) error {
 			lists.in[class][name] = value
 		}
 	}
-	for _, name := range f.noVariables {
+	for _, name := range in.noVariables {
 		delete(spec.Variables, strings.TrimPrefix(name, "$"))
 	}
-	for _, assignment := range f.variables {
+	for _, assignment := range in.variables {
 		name, value, err := assigned(assignment, "variable")
 		if err != nil {
 			return err

@@ -42,19 +42,19 @@ func (in *waveFlags) add(f flagSet) {
 }
 
 // options is what the flags say.
-func (f *waveFlags) options() (api.ReleaseOptions, error) {
-	o := f.ReleaseOptions
-	if f.budget != "none" {
-		n, err := strconv.Atoi(f.budget)
+func (in *waveFlags) options() (api.ReleaseOptions, error) {
+	o := in.ReleaseOptions
+	if in.budget != "none" {
+		n, err := strconv.Atoi(in.budget)
 		if err != nil || n < 0 {
-			return o, usageError{fault.New(fault.Invalid, "--max-failures is a number of nodes, or none, not %.40q", f.budget)}
+			return o, usageError{fault.New(fault.Invalid, "--max-failures is a number of nodes, or none, not %.40q", in.budget)}
 		}
 		o.MaxFailures = &n
 	}
-	if f.soak > 0 && o.Promote == "" {
+	if in.soak > 0 && o.Promote == "" {
 		o.Promote = "soak"
 	}
-	o.Soak, o.Timeout, o.WaitOffline = int64(f.soak/time.Second), int64(f.timeout/time.Second), int64(f.waitOffline/time.Second)
+	o.Soak, o.Timeout, o.WaitOffline = int64(in.soak/time.Second), int64(in.timeout/time.Second), int64(in.waitOffline/time.Second)
 	return o, nil
 }
 
@@ -131,14 +131,14 @@ func showPlan(to print.Printer, plan api.ReleaseReport) error {
 	if to.AsJSON() {
 		return to.JSON(plan)
 	}
-	return printPlan(to, plan, to.Linef)
+	return printPlan(plan, to.Linef)
 }
 
 // makeRelease says what a release will be, makes it, and watches it.
 func makeRelease[Request any](
 	ctx context.Context, a *app, client *api.Client, op api.Op[Request, api.ReleaseReport], request Request, plan api.ReleaseReport, noWait, yes bool,
 ) error {
-	if err := printPlan(a.printer(), plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
+	if err := printPlan(plan, func(format string, args ...any) error { a.hint(format, args...); return nil }); err != nil {
 		return err
 	}
 	if n := plan.Counts["waiting"]; n > 0 {
@@ -165,7 +165,7 @@ func makeRelease[Request any](
 }
 
 // printPlan says what a release would be.
-func printPlan(to print.Printer, p api.ReleaseReport, say func(format string, args ...any) error) error {
+func printPlan(p api.ReleaseReport, say func(format string, args ...any) error) error {
 	lines := []string{}
 	for _, w := range p.Waves {
 		lines = append(lines, fmt.Sprintf("wave %d (%s): %s", w.Number, w.Size, count(w.Nodes, "node")))

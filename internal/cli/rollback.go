@@ -67,7 +67,7 @@ catalog, but stay on the node as they are. They are counted.
 			return err
 		}
 		if dry {
-			return printPlan(c.printer(), plan, c.printer().Linef)
+			return printPlan(plan, c.printer().Linef)
 		}
 		in.request.DryRun = false
 		return makeRelease(ctx, c.app, client, api.ReleaseRollback, in.request, plan, in.noWait, in.yes)
