@@ -23,6 +23,7 @@ type Conn interface {
 	// Close writes what Next still gives, says farewell, and ends the connection.
 	Close(f Farewell)
 	// Oust ends the connection without a farewell. Whether the client is still there is asked first: alive is called if it is, once.
+	// With nil nobody is asked, and it ends at once.
 	Oust(alive func())
 }
 
@@ -141,7 +142,7 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 		who.Party = Controller
 	}
 	s := &Session{broker: b, who: who, conn: conn, out: outbox{limit: b.cfg.QueueBytes, all: &b.queues}}
-	old, err := b.enter(s)
+	old, ask, err := b.enter(s)
 	if err != nil {
 		b.cfg.Log.Warn("connection refused", "uri", who.URI, "remote", who.Remote, "err", err)
 		return nil, err
@@ -149,36 +150,39 @@ func (b *Broker) Join(who Presence, admin bool, conn Conn) (*Session, error) {
 	if old != nil {
 		b.stats.superseded.Add(1)
 		b.cfg.Log.Info("node connected again, the earlier connection is dropped", "uri", who.URI, "earlier", old.who.Remote, "remote", who.Remote)
-		old.oust(supersededWord)
+		old.oust(supersededWord, ask)
 	}
 	b.cfg.Log.Info("node connected", "uri", who.URI, "remote", who.Remote, "pcp", int(who.Version), "agent", who.Agent)
 	b.cfg.Joined(s.who)
 	return s, nil
 }
 
-// enter puts a session into the place of an earlier one.
-func (b *Broker) enter(s *Session) (old *Session, err error) {
+// enter puts a session into the place of an earlier one, and says whether that one's client is asked if it is still there.
+func (b *Broker) enter(s *Session) (old *Session, ask bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old = b.sessions[s.who.URI]
 	switch {
 	case b.stopped:
-		return nil, NotRunning
+		return nil, false, NotRunning
 	case old == nil && b.cfg.MaxConnections > 0 && len(b.sessions) >= b.cfg.MaxConnections:
-		return nil, LimitExceeded
+		return nil, false, LimitExceeded
 	case old == nil && s.who.Party == Node && !s.examines() && b.cfg.NodeConnections > 0 && b.names[s.who.Certname] >= b.cfg.NodeConnections:
-		return nil, OneEach
+		return nil, false, OneEach
 	}
 	if old != nil {
 		b.remove(old)
-		s.who.Superseded, s.rivals = s.who.Since, old.rivals
+		s.who.Superseded, s.rivals, s.asked = s.who.Since, old.rivals, old.asked
+		if ask = s.who.Since.Sub(s.asked) >= answerTime; ask {
+			s.asked = s.who.Since
+		}
 	}
 	b.sessions[s.who.URI] = s
 	if !s.examines() {
 		b.names[s.who.Certname]++
 	}
 	b.note(s.who.URI, 1)
-	return old, nil
+	return old, ask, nil
 }
 
 // leave takes a session out, if it still is the one that is known.

@@ -14,10 +14,12 @@ type Rivals struct {
 	Other string    // address and port of the other one
 }
 
-// Within rivalTime, rivalCount connections that take each other's place are more than one agent's.
+// Within rivalTime, rivalCount connections that take each other's place are more than one agent's. Who was asked has answerTime to
+// answer; until then no other connection of that client is asked, so that a client that answers nothing keeps one connection at most.
 const (
 	rivalTime  = 5 * time.Minute
 	rivalCount = 3
+	answerTime = 5 * time.Second
 )
 
 // rivalry notes that a client whose place was taken is still there.
@@ -28,7 +30,7 @@ func (b *Broker) rivalry(ousted Presence) {
 		b.mu.Unlock()
 		return
 	}
-	s.rivals = s.rivals.again(ousted.Remote, time.Now())
+	s.rivals, s.asked = s.rivals.again(ousted.Remote, time.Now()), time.Time{}
 	count, remote := s.rivals.Count, s.who.Remote
 	b.mu.Unlock()
 	if count == rivalCount {

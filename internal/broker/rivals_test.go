@@ -51,6 +51,30 @@ func TestAgentsThatShareACertificateAreNoticed(t *testing.T) {
 	})
 }
 
+// A client that comes again and again and answers nothing is asked again only after a while, so it cannot pile up connections.
+func TestWhoAnswersNothingIsAskedNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, nil)
+		asked := 0
+		var last *brokertest.Conn
+		for range 100 {
+			conn := &brokertest.Conn{Gone: true}
+			_, err := b.Join(broker.Presence{URI: "pcp://web1/agent", Certname: "web1", Version: wire.V2, Remote: "192.0.2.1:1"}, false, conn)
+			must(t, err)
+			if last != nil {
+				want(t, last.Ousted(), true)
+				if last.Asked() {
+					asked++
+				}
+			}
+			last = conn
+			<-time.After(100 * time.Millisecond)
+		}
+		want(t, asked, 2) // in ten seconds
+	})
+}
+
 // Who left is told once, and not when a later connection took the place.
 func TestWhoLeftIsTold(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,7 +21,10 @@ type Session struct {
 	conn   Conn
 	out    outbox
 	over   atomic.Bool // nothing more is accepted
-	rivals Rivals      // the broker's mu is held
+
+	// Of all connections of this client; the broker's mu is held.
+	rivals Rivals
+	asked  time.Time // when one was last asked whether it is still there; zero: it has answered
 }
 
 // Presence is who this is.
@@ -192,10 +196,14 @@ func (s *Session) cut(f Farewell) {
 }
 
 // oust ends a session that is out of the inventory already. If its client is still there it is not the one that took its place.
-func (s *Session) oust(f Farewell) {
+func (s *Session) oust(f Farewell, ask bool) {
 	s.over.Store(true)
 	s.out.drop()
 	s.log(f)
+	if !ask {
+		s.conn.Oust(nil)
+		return
+	}
 	s.conn.Oust(func() { s.broker.rivalry(s.who) })
 }
 

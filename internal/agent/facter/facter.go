@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -135,12 +136,7 @@ func (f *Facter) current(ctx context.Context) (settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := settings{}
-	for line := range strings.Lines(out) {
-		if name, value, ok := strings.Cut(line, "="); ok {
-			s[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
+	s := settings(puppetenv.ParseSettings(out))
 	if s.name() == "" {
 		return nil, fault.New(fault.Unavailable, "puppet agent --configprint names no certname")
 	}

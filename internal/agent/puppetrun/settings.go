@@ -14,8 +14,8 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 )
 
-// Puppet's settings are asked for by starting Puppet, which takes as long as a small run. So the answer is kept in a file, and holds while
-// what it came from is as it was.
+// Puppet has to be started to tell its settings, which takes as long as a small run. So its answer is kept in a file, and holds while the
+// files and names that settings come from are as they were.
 
 // settings are Puppet's, by name.
 type settings map[string]string
@@ -30,7 +30,7 @@ const maxSettings = 64 << 10
 type answer struct {
 	Names    string    `json:"names"` // that were asked for
 	Puppet   string    `json:"puppet"`
-	As       string    `json:"as"`   // who asked: variables of Puppet's own environment
+	As       string    `json:"as"`   // user, home and host name: a node's name and Puppet's directories come from them
 	From     []mark    `json:"from"` // the files that settings come from
 	At       time.Time `json:"at"`
 	Settings settings  `json:"settings"`
@@ -51,12 +51,17 @@ func markOf(path string) mark {
 	return mark{Path: path, Size: info.Size(), Modified: info.ModTime().UTC()}
 }
 
+// settingNames are what every run asks for. The file of settings is among them.
+func settingNames() []string {
+	return []string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile", "node_name_value", "client_datadir", "config"}
+}
+
 // settings are Puppet's of its agent's section.
 func (p *puppet) settings(ctx context.Context) (settings, error) {
-	names := append([]string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile", "config", "node_name_value", "client_datadir"}, pluginSettings()...)
+	host, _ := os.Hostname() // without one there is none to change
 	a := answer{
-		Names: strings.Join(names, ","), Puppet: p.bin, At: time.Now().UTC(),
-		As: strings.Join(append(puppetenv.Environment(os.Getenv), "HOME="+os.Getenv("HOME")), "\n"),
+		Names: strings.Join(append(settingNames(), pluginSettings()...), ","), Puppet: p.bin, At: time.Now().UTC(),
+		As: strings.Join(append(puppetenv.Environment(os.Getenv), os.Getenv("HOME"), host), "\n"),
 	}
 	if kept, ok := p.kept(a); ok {
 		return kept, nil
@@ -67,7 +72,7 @@ func (p *puppet) settings(ctx context.Context) (settings, error) {
 		return found, err
 	}
 	a.Settings = found
-	for _, path := range []string{p.bin, found["config"], "/etc/hosts", "/etc/resolv.conf"} { // the last two make a node's name
+	for _, path := range []string{p.bin, found["config"], "/etc/hosts", "/etc/resolv.conf"} { // the last two name the machine's domain
 		m := markOf(path)
 		if !m.Modified.Before(before) { // it may have changed while Puppet read it
 			return found, nil
@@ -118,12 +123,7 @@ func (p *puppet) ask(ctx context.Context, names string) (settings, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("puppet agent --configprint: %w", err)
 	}
-	found := settings{}
-	for line := range strings.Lines(out.String()) {
-		if name, value, ok := strings.Cut(line, "="); ok {
-			found[strings.TrimSpace(name)] = strings.TrimSpace(value)
-		}
-	}
+	found := settings(puppetenv.ParseSettings(out.String()))
 	if found["lastrunreport"] == "" {
 		return nil, errors.New("puppet agent --configprint names no lastrunreport")
 	}

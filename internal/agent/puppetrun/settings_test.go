@@ -1,7 +1,9 @@
 package puppetrun
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,5 +95,41 @@ func TestSettingsThatCannotBeKept(t *testing.T) {
 	s := newStub(t, "report")
 	if results := s.asking(filepath.Join(s.dir, "no", "such", "directory")); !cmp.Equal(changed(), results) {
 		t.Errorf("results (-want +got):\n%s", cmp.Diff(changed(), results))
+	}
+}
+
+// A setting that is changed in puppet.conf counts in the next run: real Puppet says so of the same file.
+func TestSettingsAreThoseOfPuppet(t *testing.T) {
+	t.Parallel()
+	installed, err := exec.LookPath("puppet")
+	if err != nil {
+		t.Fatal("no puppet here: make test-deps")
+	}
+	s := &stub{t: t, dir: t.TempDir()}
+	s.write("puppet", fmt.Sprintf("#!/bin/sh\necho x >> %[1]s/asks\nexec %[2]s \"$@\" --confdir %[1]s --vardir %[1]s/var\n", s.dir, installed))
+	if err := os.Chmod(filepath.Join(s.dir, "puppet"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &puppet{bin: filepath.Join(s.dir, "puppet"), errs: &ear{to: t.Output()}}
+	p.Settings = filepath.Join(s.dir, "settings.json")
+	for _, step := range []struct {
+		conf, want string
+		asks       int
+	}{
+		{"[agent]\nlastrunreport = /one\n", "/one", 1},
+		{"", "/one", 1},
+		{"[main]\nlastrunreport = /one\n[agent]\nlastrunreport = /two\n", "/two", 2},
+	} {
+		if step.conf != "" {
+			s.write("puppet.conf", step.conf)
+			when := time.Now().Add(-time.Duration(len(step.conf)) * time.Minute)
+			if err := os.Chtimes(filepath.Join(s.dir, "puppet.conf"), when, when); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := p.settings(t.Context())
+		if err != nil || found["lastrunreport"] != step.want || s.asks() != step.asks {
+			t.Errorf("lastrunreport %q after %d starts, %v, want %q after %d", found["lastrunreport"], s.asks(), err, step.want, step.asks)
+		}
 	}
 }

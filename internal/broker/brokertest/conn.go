@@ -17,6 +17,7 @@ type Conn struct {
 	woken    int
 	farewell *broker.Farewell
 	ousted   bool
+	asked    bool
 
 	// Gone says that nobody is there any more who would notice being ousted. It is set before the connection is used.
 	Gone bool
@@ -43,9 +44,9 @@ func (c *Conn) Close(f broker.Farewell) {
 // Oust remembers, and says at once whether somebody is there.
 func (c *Conn) Oust(alive func()) {
 	c.mu.Lock()
-	c.ousted = true
+	c.ousted, c.asked = true, alive != nil
 	c.mu.Unlock()
-	if !c.Gone {
+	if alive != nil && !c.Gone {
 		alive()
 	}
 }
@@ -65,6 +66,13 @@ func (c *Conn) Farewell() (broker.Farewell, bool) {
 		return broker.Farewell{}, false
 	}
 	return *c.farewell, true
+}
+
+// Asked tells that who was ousted was asked whether somebody is there.
+func (c *Conn) Asked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
 }
 
 // Ousted tells that the connection was ended without a farewell.

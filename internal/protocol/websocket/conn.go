@@ -116,19 +116,19 @@ func (c *conn) Close(f broker.Farewell) {
 // may have been on its way when a client that went left its connection.
 func (c *conn) Oust(alive func()) {
 	c.mu.Lock()
-	closing := c.word != nil || c.ended
-	if !closing && c.alive == nil {
+	ask := alive != nil && c.word == nil && !c.ended
+	if ask {
 		c.alive = alive
 		c.limit = time.AfterFunc(c.server.cfg.CloseTimeout, c.drop)
 		c.wake()
 	}
 	c.mu.Unlock()
-	if closing {
+	if !ask {
 		c.drop()
 	}
 }
 
-// ousted is what the ping of who is ousted says: a pong to something else is no answer to it.
+// ousted is the payload of the ping that a superseded client gets: a pong with another payload is no answer to it.
 const ousted = "are you there?"
 
 // stillThere takes the answer to that ping.
@@ -223,7 +223,7 @@ func (c *conn) silentSince(limit time.Time) bool { return c.heard.Load() < limit
 // take makes sense of bytes that came. False says that the connection has ended.
 func (c *conn) take(ctx context.Context, data []byte) bool {
 	c.mu.Lock()
-	over, deaf, closing := c.ended, c.broken, c.word != nil
+	over, deaf, closing := c.ended, c.broken, c.word != nil || c.alive != nil
 	c.mu.Unlock()
 	if over || deaf || len(data) == 0 {
 		return !over

@@ -281,20 +281,24 @@ func TestWhoLeftIsNoRival(t *testing.T) {
 	everyWay(t, func(w way) {
 		t := w.T
 		h := w.open(func(s *settings) { s.ws.CloseTimeout = 200 * time.Millisecond })
-		cert := h.enrol(t, "web1")
-		must(t, h.dial(t, "/pcp2", cert).conn.Close())
-		gone := h.dial(t, "/pcp2", cert)
-		mute := h.dial(t, "/pcp2", cert)
-		_ = gone.conn.Close() // the server may have closed it by now
-		h.dial(t, "/pcp2", cert)
-		mute.write(frame(gobwas.OpPong, true, []byte("x")))
-		mute.say(wire.Message{Type: wire.AssociateRequest})
-		_, err := io.Copy(io.Discard, mute.in)
-		want(t, isTimeout(err), false)
-		await(t, "one connection", func() bool { return h.broker.Stats().Connected == 1 })
-		who, _ := h.broker.Presence("pcp://web1/agent")
-		want(t, who.Rivals, broker.Rivals{})
-		want(t, who.Superseded.IsZero(), false)
+		for name, act := range map[string]func(*client){
+			"gone": func(c *client) { _ = c.conn.Close() },
+			"mute": func(c *client) {
+				c.write(frame(gobwas.OpPong, true, []byte("x")))
+				c.say(wire.Message{Type: wire.AssociateRequest})
+				_, err := io.Copy(io.Discard, c.in)
+				want(t, isTimeout(err), false)
+			},
+		} {
+			cert := h.enrol(t, name)
+			first := h.dial(t, "/pcp2", cert)
+			h.dial(t, "/pcp2", cert)
+			act(first)
+			who, there := h.broker.Presence(wire.NewURI(name, "agent"))
+			want(t, there, true)
+			want(t, who.Rivals, broker.Rivals{})
+			want(t, who.Superseded.IsZero(), false)
+		}
 	})
 }
 

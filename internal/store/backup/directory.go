@@ -16,6 +16,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/filelock"
 )
 
 const (
@@ -64,6 +65,20 @@ func openDirectory(path string, lock Lock) (*directory, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// alone opens a directory of backups for one backup at a time: what it finds begun there is then of one that was killed. A file
+// system without locks is used as it is.
+func alone(path string) (*os.File, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, disk(path, err)
+	}
+	if errors.Is(filelock.Exclusive(dir), filelock.ErrHeld) {
+		_ = dir.Close()
+		return nil, fault.New(fault.Conflict, "another backup is being made in %s: wait for its end", path)
+	}
+	return dir, nil
 }
 
 func (d *directory) close() { _ = d.alone.Close() }

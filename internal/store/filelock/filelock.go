@@ -1,5 +1,5 @@
-// Package filelock takes the lock of a file or directory that is open, for as long as it is open, so that two servers never use the same data.
-// What the callers lock they also read and write, and one of them locks a directory: they open it themselves.
+// Package filelock locks an open file or directory for as long as it is open, so that two processes never use the same data. Callers
+// open it themselves: they read and write it as well, and some lock a directory.
 package filelock
 
 import "os"

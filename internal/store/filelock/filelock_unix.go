@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld is what a lock fails with that somebody else has.
+// ErrHeld is the error of a lock that somebody else has.
 const ErrHeld = unix.EWOULDBLOCK
 
 func take(f *os.File, shared bool) error {
