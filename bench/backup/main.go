@@ -24,9 +24,7 @@ type settings struct {
 	Workers int           `json:"workers"`
 	Quiet   time.Duration `json:"quiet"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -36,11 +34,9 @@ func main() {
 	flag.IntVar(&s.Rate, "rate", 20, "fact sets a second that are stored while it is measured; 10 000 nodes that check in every half hour send 6")
 	flag.IntVar(&s.Workers, "workers", 4, "connections that load")
 	flag.DurationVar(&s.Quiet, "quiet", 15*time.Second, "how long fact sets are stored without a backup, to compare with")
-	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files, the backups and what was restored")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(30*time.Minute, "the server's files, the backups and what was restored")
 	flag.Parse()
-	rivals.Main("backup", s.limit, s.keep, s.run)
+	s.Main("backup", s.run)
 }
 
 var columns = []string{
@@ -51,7 +47,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Nodes < 1 || s.Changed < 0 || s.Changed > 100 || s.Rate < 1 || s.Workers < 1 {
 		return errors.New("-nodes, -rate and -workers are at least 1, and -changed is 0 to 100 percent")
 	}
-	return measure.Run(measure.Report{Name: "backup", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
+	return measure.Run(measure.Report{Name: "backup", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
 }
 
 // The aims.

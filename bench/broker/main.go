@@ -31,9 +31,7 @@ type settings struct {
 	TLS     string        `json:"tls"`
 	Settle  time.Duration `json:"settle_ns"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -45,11 +43,9 @@ func main() {
 	flag.IntVar(&s.Workers, "workers", 32, "connections that are made at the same time")
 	flag.StringVar(&s.TLS, "tls", "1.3", "version of TLS: 1.2 (as pxp-agent) or 1.3")
 	flag.DurationVar(&s.Settle, "settle", 15*time.Second, "time before memory is measured")
-	flag.DurationVar(&s.limit, "limit", 15*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(15*time.Minute, "the server's files and logs")
 	flag.Parse()
-	rivals.Main("broker", s.limit, s.keep, s.run)
+	s.Main("broker", s.run)
 }
 
 var columns = []string{
@@ -61,7 +57,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	return measure.Run(measure.Report{Name: "broker", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
+	return measure.Run(measure.Report{Name: "broker", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
 }
 
 // check looks at what the system has to allow before anything is started.

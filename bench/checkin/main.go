@@ -39,10 +39,8 @@ type settings struct {
 	FileClients int     `json:"file_clients"`
 	FileRate    float64 `json:"file_rate"` // files a second that they want together
 
-	within time.Duration
-	limit  time.Duration
-	keep   bool
-	out    string
+	within       time.Duration
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -68,12 +66,10 @@ func main() {
 	flag.IntVar(&s.FileBytes, "file-bytes", 10_000, "size of the file that is fetched meanwhile")
 	flag.IntVar(&s.FileClients, "file-clients", 2, "clients that fetch it")
 	flag.Float64Var(&s.FileRate, "file-rate", 400, "files a second that they want together")
-	flag.DurationVar(&s.limit, "limit", 40*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(40*time.Minute, "the servers' files and logs")
 	flag.Parse()
 	s.Within = s.within.String()
-	rivals.Main("checkin", s.limit, s.keep, s.run)
+	s.Main("checkin", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -95,7 +91,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	}
 	report.Notes = append(report.Notes, judge(report.Rows)...)
 	report.Notes = append(report.Notes, judgeStorm(report.Rows)...)
-	return report.Finish(os.Stdout, columns, s.out)
+	return report.Finish(os.Stdout, columns, s.Out)
 }
 
 // makeEnvironment is the one of bench/compile, and nodes of the storm, which have

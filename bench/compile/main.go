@@ -35,9 +35,7 @@ type settings struct {
 	Celled      int    `json:"celled"`     // pairs of each size, in a cell and without
 	Catalogs    int    `json:"catalogs"`   // measured for medium; twice as many small, half as many large
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -54,11 +52,9 @@ func main() {
 	flag.IntVar(&s.Catalogs, "catalogs", 100, "medium catalogs to measure (twice as many small, half as many large)")
 	flag.IntVar(&s.Tracked, "tracked", 60, "pairs of catalogs of each size to measure input tracking with")
 	flag.IntVar(&s.Celled, "celled", 60, "pairs of catalogs of each size to measure cells with")
-	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(30*time.Minute, "the servers' files and logs")
 	flag.Parse()
-	rivals.Main("compile", s.limit, s.keep, s.run)
+	s.Main("compile", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -94,7 +90,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 			return report.Incomplete(os.Stdout, columns, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	return finish(report, s.out)
+	return finish(report, s.Out)
 }
 
 // overhead measures what a part of a compilation costs.

@@ -25,9 +25,7 @@ type settings struct {
 	Changed int `json:"changed"`
 	Runs    int `json:"runs"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -35,11 +33,9 @@ func main() {
 	flag.IntVar(&s.Files, "files", 5000, "files of the repository")
 	flag.IntVar(&s.Changed, "changed", 20, "files that change before each deploy")
 	flag.IntVar(&s.Runs, "runs", 5, "deploys that are measured")
-	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(20*time.Minute, "the server's files and log")
 	flag.Parse()
-	rivals.Main("deploy", s.limit, s.keep, s.run)
+	s.Main("deploy", s.run)
 }
 
 var columns = []string{"deploys", "read", "check_p50_ms", "check_max_ms", "command_p50_ms", "cpu_ms", "others_cores"}
@@ -48,7 +44,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Changed < 1 || s.Files < 10*s.Changed || s.Runs < 1 {
 		return fmt.Errorf("-changed and -runs are at least 1, and -files at least ten times -changed")
 	}
-	return measure.Run(measure.Report{Name: "deploy", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, nil)
+	return measure.Run(measure.Report{Name: "deploy", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, nil)
 }
 
 func (s settings) measure(ctx context.Context, dir string) ([]measure.Row, error) {

@@ -23,10 +23,8 @@ type settings struct {
 	Each      int    `json:"each"`      // events of one of them
 	Every     string `json:"every"`     // how far apart they are
 
-	every time.Duration
-	limit time.Duration
-	keep  bool
-	out   string
+	every        time.Duration
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -36,12 +34,10 @@ func main() {
 	flag.IntVar(&s.Streams, "streams", 200, "simulated nodes that stream at once")
 	flag.IntVar(&s.Each, "each", 150, "events of one of them")
 	flag.DurationVar(&s.every, "every", 100*time.Millisecond, "how far apart those events are")
-	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's and the agent's files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(20*time.Minute, "the server's and the agent's files and logs")
 	flag.Parse()
 	s.Every = s.every.String()
-	rivals.Main("events", s.limit, s.keep, s.run)
+	s.Main("events", s.run)
 }
 
 var columns = []string{"events", "runs", "p50_ms", "p99_ms", "max_ms", "per_s", "server_cores", "client_cores", "others_cores"}
@@ -50,7 +46,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if s.Resources < 2 || s.Runs < 1 || s.Streams < 1 || s.Each < 1 || s.every <= 0 {
 		return fmt.Errorf("-resources is at least 2, -runs, -streams, -each and -every at least 1")
 	}
-	return measure.Run(measure.Report{Name: "events", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, nil)
+	return measure.Run(measure.Report{Name: "events", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, nil)
 }
 
 // measure starts a server, a real agent and simulated ones, and takes them through every case.

@@ -34,9 +34,7 @@ type settings struct {
 	WarmPeer   int           `json:"warm_puppetserver"`
 	RandomSeed uint64        `json:"seed"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -52,11 +50,9 @@ func main() {
 	flag.IntVar(&s.WarmSmall, "warm", 2000, "small files fetched before the measuring")
 	flag.IntVar(&s.WarmPeer, "warm-puppetserver", 2000, "the same for Puppet Server")
 	flag.Uint64Var(&s.RandomSeed, "seed", 1, "of the files' content")
-	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(20*time.Minute, "the servers' files and logs")
 	flag.Parse()
-	rivals.Main("files", s.limit, s.keep, s.run)
+	s.Main("files", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -74,7 +70,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 	}
 	report.Ratios = measure.Compare(report.Rows, "tutti", aims())
-	return report.Finish(os.Stdout, columns, s.out)
+	return report.Finish(os.Stdout, columns, s.Out)
 }
 
 // server starts one of the three, measures each case, and stops it.

@@ -28,9 +28,7 @@ type settings struct {
 	Logins    int    `json:"logins"`
 	Each      int    `json:"each"` // logins of each address
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 // The aims.
@@ -52,11 +50,9 @@ func main() {
 	flag.IntVar(&s.Senders, "senders", 4, "connections of each address")
 	flag.IntVar(&s.Logins, "logins", 1000, "logins that are not sent to their end")
 	flag.IntVar(&s.Each, "each", 4, "of them from one address; a server counts the tries of each")
-	flag.DurationVar(&s.limit, "limit", 10*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(10*time.Minute, "the server's files and log")
 	flag.Parse()
-	rivals.Main("flood", s.limit, s.keep, s.run)
+	s.Main("flood", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -72,7 +68,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 			return report.Incomplete(os.Stdout, columns, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	return report.Finish(os.Stdout, columns, s.out)
+	return report.Finish(os.Stdout, columns, s.Out)
 }
 
 // part starts a server, floods it, and stops it. Loopback has the limits that other addresses have.

@@ -29,9 +29,7 @@ type settings struct {
 	Heap    string `json:"heap"`
 	Seed    uint64 `json:"seed"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -43,11 +41,9 @@ func main() {
 	flag.IntVar(&s.Peer, "rounds-peer", 1, "the same into PuppetDB, which takes minutes for one")
 	flag.StringVar(&s.Heap, "heap", "192m", "PuppetDB's Java heap (Debian's default is 192m)")
 	flag.Uint64Var(&s.Seed, "seed", 1, "of facts and reports")
-	flag.DurationVar(&s.limit, "limit", 30*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(30*time.Minute, "the servers' files and logs")
 	flag.Parse()
-	rivals.Main("ingest", s.limit, s.keep, s.run)
+	s.Main("ingest", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -70,7 +66,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		{Case: reports, Figure: "per_cpu_s", Peer: "puppetdb"},
 		{Case: afterwards, Figure: "pss_mb", Peer: "puppetdb", Max: 0.2},
 	})
-	return report.Finish(os.Stdout, columns, s.out)
+	return report.Finish(os.Stdout, columns, s.Out)
 }
 
 func (s settings) server(ctx context.Context, name, dir string, fleet fleetgen.Fleet) (_ []measure.Row, notes []string, err error) {

@@ -28,10 +28,8 @@ type settings struct {
 	Asks        int           `json:"asks_per_s"`
 	Settle      time.Duration `json:"settle_ns"`
 
-	limit time.Duration
-	keep  bool
-	out   string
-	only  string
+	rivals.Knobs `json:"-"`
+	only         string
 }
 
 func main() {
@@ -43,12 +41,10 @@ func main() {
 	flag.IntVar(&s.OutputBytes, "output", 1_000_000, "how much each of them writes, in bytes")
 	flag.IntVar(&s.Asks, "asks", 20, "questions to the API in a second while jobs run")
 	flag.DurationVar(&s.Settle, "settle", 10*time.Second, "time before memory is measured")
-	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and logs")
+	s.Flags(20*time.Minute, "the server's files and logs")
 	flag.StringVar(&s.only, "only", "", "idle, ping, job, output or storm: these cases alone")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
 	flag.Parse()
-	rivals.Main("jobs", s.limit, s.keep, s.run)
+	s.Main("jobs", s.run)
 }
 
 var columns = []string{
@@ -60,7 +56,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	return measure.Run(measure.Report{Name: "jobs", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
+	return measure.Run(measure.Report{Name: "jobs", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, s.judge)
 }
 
 // check looks at what the system has to allow before anything is started.

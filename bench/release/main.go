@@ -24,9 +24,7 @@ type settings struct {
 	Resources int    `json:"resources"`
 	Enrolling int    `json:"enrolling"`
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -35,11 +33,9 @@ func main() {
 	flag.StringVar(&s.Waves, "waves", "1%,10%,rest", "sizes of the waves")
 	flag.IntVar(&s.Resources, "resources", 20, "files in each node's catalog")
 	flag.IntVar(&s.Enrolling, "enrolling", 4, "nodes that send their facts at the same time")
-	flag.DurationVar(&s.limit, "limit", 20*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the server's files and log")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(20*time.Minute, "the server's files and log")
 	flag.Parse()
-	rivals.Main("release", s.limit, s.keep, s.run)
+	s.Main("release", s.run)
 }
 
 var columns = []string{
@@ -53,7 +49,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 	if err := rivals.AllowOpenFiles(s.Nodes); err != nil {
 		return err
 	}
-	return measure.Run(measure.Report{Name: "release", Settings: s}, columns, s.out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
+	return measure.Run(measure.Report{Name: "release", Settings: s}, columns, s.Out, func() ([]measure.Row, error) { return s.measure(ctx, dir) }, judge)
 }
 
 func judge(rows []measure.Row) (notes []string) {

@@ -34,9 +34,7 @@ type settings struct {
 	Compiles    int    `json:"compiles"` // with each share
 	Waiting     int    `json:"waiting"`  // nodes that wait at the same time
 
-	limit time.Duration
-	keep  bool
-	out   string
+	rivals.Knobs `json:"-"`
 }
 
 func main() {
@@ -48,11 +46,9 @@ func main() {
 	flag.IntVar(&s.Warm, "warm", 10, "compiles before anything is measured")
 	flag.IntVar(&s.Compiles, "compiles", 300, "compiles to measure with each share")
 	flag.IntVar(&s.Waiting, "waiting", 1, "nodes that wait at the same time")
-	flag.DurationVar(&s.limit, "limit", 40*time.Minute, "time for all of it")
-	flag.BoolVar(&s.keep, "keep", false, "keep the servers' files and logs")
-	flag.StringVar(&s.out, "out", "bench/out", "where the JSON goes")
+	s.Flags(40*time.Minute, "the servers' files and logs")
 	flag.Parse()
-	rivals.Main("verify", s.limit, s.keep, s.run)
+	s.Main("verify", s.run)
 }
 
 func (s settings) run(ctx context.Context, dir string) error {
@@ -78,7 +74,7 @@ func (s settings) run(ctx context.Context, dir string) error {
 		}
 		report.Notes = append(report.Notes, fmt.Sprintf("verify_share %s: p99 of a compile is %.2f times that without", share, row.Figures["p99_ms"]/first))
 	}
-	return report.Finish(os.Stdout, columns, s.out)
+	return report.Finish(os.Stdout, columns, s.Out)
 }
 
 // share measures compiles while a share of them is verified.
