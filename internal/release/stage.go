@@ -2,7 +2,6 @@ package release
 
 import (
 	"context"
-	"strings"
 
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/deliver"
@@ -69,24 +68,12 @@ const namedVersions = 1000
 // Version finds a version by its id or commit, or the beginning of one of them.
 func (s Staging) Version(ctx context.Context, env fleet.Environment, name string) (fleet.Digest, error) {
 	if len(name) < 6 {
-		return "", fault.New(fault.Invalid, "a version is named by its id or commit, at least six digits of it, not %.80q; see tutti code versions %s", name, env)
+		return "", fault.New(fault.Invalid,
+			"a version is named by its id or commit, at least six digits of it, not %.80q; see tutti code versions %s", name, env)
 	}
 	versions, err := s.Versions(ctx, env, namedVersions)
 	if err != nil {
 		return "", err
 	}
-	var found []code.Version
-	for _, v := range versions {
-		if strings.HasPrefix(string(v.ID), name) || strings.HasPrefix(v.Commit, name) {
-			found = append(found, v)
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return "", fault.New(fault.NotFound, "environment %s has no version %.80s", env, name)
-	case len(found) > 1 && found[0].ID != found[1].ID:
-		return "", fault.New(fault.Invalid, "more than one version of %s begins with %.80s: %s, %s; give more digits", env, name,
-			found[0].ID.Short(), found[1].ID.Short())
-	}
-	return found[0].ID, nil
+	return code.Named(env, versions, name)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -124,20 +123,7 @@ func (d verifications) version(ctx context.Context, env fleet.Environment, text 
 	if err != nil {
 		return "", err
 	}
-	var found fleet.Digest
-	for _, v := range versions {
-		if !strings.HasPrefix(string(v.ID), text) || v.ID == found {
-			continue
-		}
-		if found != "" {
-			return "", fault.New(fault.Invalid, "several versions of %s begin with %q; give more of it", env, text)
-		}
-		found = v.ID
-	}
-	if found == "" {
-		return "", fault.New(fault.NotFound, "%s has no version %.80q: `tutti code versions %s` lists them", env, text, env)
-	}
-	return found, nil
+	return code.Named(env, versions, text)
 }
 
 // Sample implements rest.Verifying.

@@ -17,7 +17,7 @@ type active struct {
 	told   chan struct{} // closed when the requester knows that it was accepted
 	over   chan struct{} // closed when it is concluded
 
-	state    state // this and stopping: under the engine's lock
+	state    state // this and stopping: under the lock of turns
 	stopping bool  // it was cancelled
 
 	saving sync.Mutex // keeps a late save from overtaking the last one

@@ -46,7 +46,7 @@ func (h *orders) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(any
 	if err != nil {
 		return nil, err
 	}
-	d := door{
+	d := submission{
 		orders: h, permission: permission, order: api.JobOrder{DryRun: request.DryRun, SkipDenied: request.SkipDenied, Expect: request.Expect},
 		begin: func() error { return begin(subject{request.Job + ": " + auditText(spec)}) },
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // expect completes the plan of a Puppet run with what is known of each node's next one.
-func (d door) expect(ctx context.Context, kind job.Kind, plan *api.JobPlan) error {
+func (d submission) expect(ctx context.Context, kind job.Kind, plan *api.JobPlan) error {
 	if kind != job.Puppet {
 		return nil
 	}
@@ -63,7 +63,7 @@ type CatalogStep struct {
 
 // foresee completes the plan with what nodes with a new catalog have to change. A node whose catalogs the caller may not read, or that are
 // not stored any more, is counted only.
-func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
+func (d submission) foresee(ctx context.Context, plan *api.JobPlan) error {
 	var nodes []fleet.Certname
 	for _, t := range plan.Targets {
 		if t.Expected == api.ExpectCatalog {
@@ -89,7 +89,7 @@ func (d door) foresee(ctx context.Context, plan *api.JobPlan) error {
 }
 
 // steps is the next ones of nodes, as far as they are known and the caller may read catalogs.
-func (d door) steps(ctx context.Context, nodes []fleet.Certname) (steps []CatalogStep, err error) {
+func (d submission) steps(ctx context.Context, nodes []fleet.Certname) (steps []CatalogStep, err error) {
 	if err := rbac.AllowSome(fleet.ActorFrom(ctx), fleet.CatalogRead); err != nil {
 		return nil, nil //nolint:nilerr // it is no error: nothing is shown
 	}
@@ -115,7 +115,7 @@ func (d door) steps(ctx context.Context, nodes []fleet.Certname) (steps []Catalo
 }
 
 // stepOf is the next step of a node; From is empty if it is not known what the node applied.
-func (d door) stepOf(ctx context.Context, node fleet.Certname) (step CatalogStep, err error) {
+func (d submission) stepOf(ctx context.Context, node fleet.Certname) (step CatalogStep, err error) {
 	standing, _, err := d.orders.deliveries.Standing(ctx, node)
 	if err != nil {
 		return step, err

@@ -102,7 +102,7 @@ func ordering[Request any](
 		if err := h.roster.checkNodes(ctx, s.Targets.Nodes); err != nil {
 			return nil, err
 		}
-		d := door{orders: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
+		d := submission{orders: h, permission: op.Permission, order: order, begin: func() error { return begin(subject{auditText(s)}) }}
 		return d.enter(ctx, s, func(s job.Spec) (job.Job, error) { return h.orders.Create(ctx, fleet.ActorFrom(ctx), s) })
 	})
 }
@@ -152,8 +152,8 @@ func certnamesOf(names []string) ([]fleet.Certname, error) {
 	return certnames, nil
 }
 
-// door is where an order passes: its plan is shown, or checked, and it becomes a job.
-type door struct {
+// submission is an order on its way: its plan is shown, or checked, and it becomes a job.
+type submission struct {
 	orders     *orders
 	permission fleet.Permission
 	order      api.JobOrder
@@ -161,7 +161,7 @@ type door struct {
 }
 
 // enter answers a dry run with the plan, and otherwise makes a job of the spec.
-func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.Job, error)) (api.JobStarted, error) {
+func (d submission) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.Job, error)) (api.JobStarted, error) {
 	if !d.order.DryRun {
 		if err := d.begin(); err != nil {
 			return api.JobStarted{}, err
@@ -199,7 +199,7 @@ func (d door) enter(ctx context.Context, s job.Spec, create func(job.Spec) (job.
 }
 
 // whoHelps says of a refusal who could help.
-func (d door) whoHelps(ctx context.Context, err error) error {
+func (d submission) whoHelps(ctx context.Context, err error) error {
 	if fault.Of(err) != fault.Denied {
 		return err
 	}
@@ -207,7 +207,7 @@ func (d door) whoHelps(ctx context.Context, err error) error {
 }
 
 // may returns nil when nobody of the plan is denied, or those are to be left out.
-func (d door) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) error {
+func (d submission) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) error {
 	if len(denied) == 0 || d.order.SkipDenied && len(denied) < len(plan.Targets) {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (d door) may(ctx context.Context, plan job.Plan, denied []fleet.Certname) e
 }
 
 // planOf is a plan for who asked, without those that are denied.
-func (d door) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname) {
+func (d submission) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Certname) {
 	var names []string
 	layer, waits := places(plan)
 	for _, t := range plan.Targets {

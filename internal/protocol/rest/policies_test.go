@@ -12,10 +12,10 @@ import (
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
-// fixedChanges is httpapi.PreviewJudge over previews that all remove a user from twelve nodes.
+// fixedChanges is rest.PreviewJudge over previews that all remove a user from twelve nodes.
 type fixedChanges struct{ policies *policy.Service }
 
-// JudgePreview implements httpapi.PreviewJudge.
+// JudgePreview implements rest.PreviewJudge.
 func (f fixedChanges) JudgePreview(ctx context.Context, p preview.Preview, rules []policy.Rule, at time.Time) (policy.Verdict, error) {
 	removal := policy.Change{Key: "k1", Kind: "removed", Type: "User", Title: "ops", Nodes: []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}
 	return f.policies.JudgeBy(ctx, rules, policy.Subject{Environment: p.Environment, At: at, Nodes: 20}, func(yield func(policy.Change, error) bool) {

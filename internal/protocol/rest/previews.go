@@ -18,7 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/preview"
 )
 
-// Previews makes and knows previews: preview.Service.
+// Previews knows previews; *preview.Service does.
 type Previews interface {
 	Preview(ctx context.Context, id int64) (preview.Preview, error)
 	Previews(ctx context.Context, page preview.Page) ([]preview.Preview, error)

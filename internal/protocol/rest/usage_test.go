@@ -7,7 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
-// nothingUsed is httpapi.Usages of a server without data.
+// nothingUsed is rest.Usages of a server without data.
 type nothingUsed struct{}
 
 func (nothingUsed) Usage(context.Context) ([]usage.Area, time.Time, error) {

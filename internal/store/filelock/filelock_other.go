@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// ErrHeld is what each lock fails with here: the server is for Unix systems, the package only has to compile.
-var ErrHeld = errors.ErrUnsupported
+// ErrHeld is the error of a lock that somebody else has.
+var ErrHeld = errors.New("somebody else has the lock")
 
-func take(*os.File, bool) error { return ErrHeld }
+// take refuses: the server is for Unix systems, the package only has to compile here.
+func take(*os.File, bool) error { return errors.ErrUnsupported }
