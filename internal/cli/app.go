@@ -57,7 +57,8 @@ func allApps(ctx context.Context, a *app, request api.AppListRequest) ([]api.App
 }
 
 var appShow = verb[api.AppListRequest]{
-	use: "show [MODEL|MODEL[INSTANCE]]", short: "Show applications with their components in the order of their needs", args: cobra.MaximumNArgs(1),
+	use: "show [MODEL|MODEL[INSTANCE]]", short: "Show applications with their components in the order of their needs",
+	args: cobra.MaximumNArgs(1),
 	long: `Show applications: each model with its instances, and under each instance its components with their nodes, each behind
 those that it needs, with what it produces (+) and consumes (-).`,
 	example: "  tutti app show\n  tutti app show Shop\n  tutti app show 'Shop[eu]' -o json",

@@ -94,7 +94,7 @@ is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can othe
 		f.StringVar(&in.since, "since", "", "only lines from then on: a time, or how long ago (90m, 24h)")
 	},
 	run: func(ctx context.Context, c *call, in *auditExportInput) (err error) {
-		request := api.AuditChainRequest{Limit: 1000}
+		request := api.AuditChainRequest{Limit: pageSize}
 		if request.Since, err = momentFlag("since", in.since, time.Now()); err != nil {
 			return err
 		}

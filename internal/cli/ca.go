@@ -166,7 +166,8 @@ type caCleanInput struct {
 }
 
 var caClean = verb[caCleanInput]{
-	use: "clean NAME... | --requested", short: "Revoke certificates and forget them, so that the names can be asked for again", args: namesUnless("requested"),
+	use: "clean NAME... | --requested", short: "Revoke certificates and forget them, so that the names can be asked for again",
+	args:    namesUnless("requested"),
 	example: "  tutti ca clean web-1.example.test\n  tutti ca clean --requested --from 192.0.2.7",
 	flags: func(f flagSet, in *caCleanInput) {
 		f.BoolVar(&in.requested, "requested", false, "drop every request that waits instead; no certificate is touched")

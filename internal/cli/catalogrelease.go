@@ -24,7 +24,8 @@ type releaseFlags struct {
 }
 
 var catalogRelease = verb[releaseFlags]{
-	use: "release [NODE...] --version VERSION", short: "Release the catalogs of a version of the code to nodes in released mode", args: cobra.ArbitraryArgs,
+	use: "release [NODE...] --version VERSION", short: "Release the catalogs of a version of the code to nodes in released mode",
+	args: cobra.ArbitraryArgs,
 	long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
 not compiled yet are compiled first; nobody is given them meanwhile. Then exactly what was prepared is released to
 every node that has a catalog; the others are named, with the reason, and keep what they have.

@@ -55,21 +55,14 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 
 // deliveries reads how the nodes of a request stand to what they may have, without those that are deactivated.
 func deliveries(ctx context.Context, a *app, request api.NodeListRequest) (nodes []api.Node, err error) {
-	request.Delivery, request.Limit = true, 1000
-	for {
-		page, err := ask(ctx, a, api.NodeList, request)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range page.Items {
-			if n.DeactivatedAt == nil && n.ExpiredAt == nil && n.Delivery != nil {
-				nodes = append(nodes, n)
-			}
-		}
-		if request.After = page.Next; page.Next == "" {
-			return nodes, nil
+	request.Delivery = true
+	all, err := some(ctx, a, api.NodeList, request, nextNodes, 0)
+	for _, n := range all {
+		if n.DeactivatedAt == nil && n.ExpiredAt == nil && n.Delivery != nil {
+			nodes = append(nodes, n)
 		}
 	}
+	return nodes, err
 }
 
 // isGreen says that a node has applied what it may have, and that its last run did not fail.

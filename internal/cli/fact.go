@@ -138,13 +138,15 @@ var factShow = verb[api.NameRequest]{
 	use: "show NODE [PATH]", short: factsOf, args: nodeAndPath,
 	example: "  tutti fact show web-1.example.test\n  tutti fact show web-1.example.test os.family\n" +
 		"  tutti fact show web-1.example.test 'processors.models[0]'",
-	into: byName, run: showFacts,
+	into: byName,
+	run:  showFacts,
 }
 
 var nodeFacts = verb[api.NameRequest]{
 	use: "facts NODE [PATH]", short: factsOf, args: nodeAndPath,
 	example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",
-	into:    byName, run: showFacts,
+	into:    byName,
+	run:     showFacts,
 }
 
 const factsOf = "Show a node's newest facts, or those below a dotted path"

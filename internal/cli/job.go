@@ -61,7 +61,7 @@ var jobList = verb[jobListInput]{
 		l, left := print.NewListing(c.printer(), jobTable(time.Now())), in.limit
 		for after := ""; left > 0; {
 			page := in.request
-			page.After, page.Limit = after, min(left, 1000)
+			page.After, page.Limit = after, min(left, pageSize)
 			jobs, err := api.JobList.Call(ctx, client, page)
 			if err != nil {
 				return wrongInput(err)
@@ -112,7 +112,8 @@ var jobShow = verb[jobShowInput]{
 	use: "show JOB", short: "Show a job and its runs", args: oneJob,
 	long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
-	example: "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json", complete: completeJob(false),
+	example:  "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
+	complete: completeJob(false),
 	flags: func(f flagSet, in *jobShowInput) {
 		f.StringVar(&in.state, "runs", "", "which runs to list: all, final, failing, or a state such as offline")
 		f.offers("runs", append([]string{"all", "final", "failing"}, stateOrder...)...)
@@ -153,7 +154,7 @@ func runsOf(ctx context.Context, client *api.Client, job api.Job, state string) 
 	}
 	for _, s := range states {
 		err = api.All(ctx, client, api.JobRuns, func(after string) api.JobRunsRequest {
-			return api.JobRunsRequest{Job: job.ID, State: s, After: after, Limit: 1000}
+			return api.JobRunsRequest{Job: job.ID, State: s, After: after, Limit: pageSize}
 		}, func(r api.JobRun) error {
 			runs = append(runs, r)
 			return nil

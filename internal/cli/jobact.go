@@ -21,7 +21,8 @@ printed at once.
 Of Puppet runs it shows what happens while it happens, on standard error; --events=false leaves that out.
 
 ` + exitHelp,
-	example: "  tutti job watch 12\n  tutti job watch 12 -o jsonl", complete: completeJob(true),
+	example:  "  tutti job watch 12\n  tutti job watch 12 -o jsonl",
+	complete: completeJob(true),
 	flags: func(f flagSet, in *jobWatchInput) {
 		f.BoolVar(&in.events, "events", true, "show what happens in Puppet runs while it happens")
 	},
@@ -44,8 +45,9 @@ var jobStop = verb[jobStopInput]{
 	use: "stop JOB", short: "Begin no more runs of a job", args: oneJob,
 	long: `Begin no more runs of a job; those that run go on to their end. With --kill they are ended, too, on nodes whose
 agent can do that. A job that is over stays as it is.`,
-	example: "  tutti job stop 12\n  tutti job stop 12 --kill", complete: completeJob(true),
-	flags: func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
+	example:  "  tutti job stop 12\n  tutti job stop 12 --kill",
+	complete: completeJob(true),
+	flags:    func(f flagSet, in *jobStopInput) { f.BoolVar(&in.kill, "kill", false, "end the runs that go on, too") },
 	run: func(ctx context.Context, c *call, in *jobStopInput) error {
 		return showAnswer(ctx, c.app, api.JobStop, api.JobStopRequest{Job: c.args[0], Kill: in.kill}, func(to print.Printer, job api.Job) error {
 			return to.Linef("Job %s is %s: %s", job.ID, job.State, countsText(job.Counts))
@@ -118,6 +120,11 @@ func listOutput(ctx context.Context, a *app, client *api.Client, job, node strin
 	return l.End()
 }
 
+// jobAndWords is a job, and any words behind it.
+func jobAndWords(cmd *cobra.Command, args []string) error {
+	return oneJob(cmd, args[:min(1, len(args))])
+}
+
 type jobRerunInput struct {
 	o         orderFlags
 	p         paramFlags
@@ -125,12 +132,8 @@ type jobRerunInput struct {
 }
 
 var jobRerun = verb[jobRerunInput]{
-	use: "rerun JOB [NAME=VALUE]...", short: "Order a job once more, for the nodes on which it did not succeed", args: func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return oneJob(cmd, args)
-		}
-		return oneJob(cmd, args[:1])
-	},
+	use: "rerun JOB [NAME=VALUE]...", short: "Order a job once more, for the nodes on which it did not succeed",
+	args: jobAndWords,
 	long: `Order a job once more: for the nodes on which it did not succeed, or with --all for all of its nodes, as they were. What
 flags and parameters say is changed. Parameters that were hidden must be given again.
 

@@ -97,7 +97,7 @@ func readResult(ctx context.Context, client *api.Client, job string, r api.JobRu
 // outputOf hands over the lines of a run; those of all runs for an empty node.
 func outputOf(ctx context.Context, client *api.Client, job, node string, each func(api.JobLine) error) error {
 	return api.All(ctx, client, api.JobOutput, func(after string) api.JobOutputRequest {
-		return api.JobOutputRequest{Job: job, Node: node, After: after, Limit: 1000}
+		return api.JobOutputRequest{Job: job, Node: node, After: after, Limit: pageSize}
 	}, each)
 }
 

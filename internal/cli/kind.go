@@ -7,7 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-// What most verbs do is one of these kinds: each makes a verb's run of an operation and of what is printed.
+// A third of the verbs are one of these kinds: each makes a verb's run of an operation and of what is printed.
 
 // shows asks for one thing and prints it: as JSON, or for people as text does.
 func shows[Request, Response any](op api.Op[Request, Response], text func(print.Printer, Response) error) func(context.Context, *call, *Request) error {
@@ -49,13 +49,37 @@ func pages[Request, T any](
 	}
 }
 
-// given is a run of which the server says that it cannot use what was given: that is a mistake of the command line.
+// given makes an error of the command line of what the server cannot use.
 func given[In any](run func(context.Context, *call, *In) error) func(context.Context, *call, *In) error {
 	return func(ctx context.Context, c *call, in *In) error { return wrongInput(run(ctx, c, in)) }
 }
 
 // pageSize is how many rows a page has.
 const pageSize = 1000
+
+// ask calls an operation that answers with one thing.
+func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, Response], request Request) (answer Response, err error) {
+	client, err := a.client()
+	if err != nil {
+		return answer, err
+	}
+	return op.Call(ctx, client, request)
+}
+
+// list calls a list operation to its end and prints what comes.
+func list[Request, T any](
+	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
+) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	l := print.NewListing(a.printer(), t)
+	if err := api.All(ctx, client, op, request, l.Add); err != nil {
+		return err
+	}
+	return l.End()
+}
 
 // showAnswer asks for one thing and prints it.
 func showAnswer[Request, Response any](
@@ -72,13 +96,17 @@ func showAnswer[Request, Response any](
 func some[Request, T any](
 	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request Request, next func(in *Request, after string, limit int), most int,
 ) (rows []T, err error) {
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
 	for after := ""; ; {
 		limit := pageSize
 		if most > 0 {
 			limit = min(most-len(rows), pageSize)
 		}
 		next(&request, after, limit)
-		page, err := ask(ctx, a, op, request)
+		page, err := op.Call(ctx, client, request)
 		if err != nil {
 			return nil, err
 		}

@@ -191,30 +191,6 @@ var nodePurge = verb[api.NameRequest]{
 	}),
 }
 
-// ask calls an operation that answers with one thing.
-func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, Response], request Request) (answer Response, err error) {
-	client, err := a.client()
-	if err != nil {
-		return answer, err
-	}
-	return op.Call(ctx, client, request)
-}
-
-// list calls a list operation to its end and prints what comes.
-func list[Request, T any](
-	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
-) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
-	l := print.NewListing(a.printer(), t)
-	if err := api.All(ctx, client, op, request, l.Add); err != nil {
-		return err
-	}
-	return l.End()
-}
-
 // short is the beginning of a digest, enough to name it by.
 func short(digest string) string {
 	if len(digest) > 12 {

@@ -129,6 +129,13 @@ var policyHistory = verb[api.PolicyNameRequest]{
 	run:  lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] { return policyTable("", time.Now()) }),
 }
 
+func atMostOnePolicy(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError{fault.New(fault.Invalid, "name one policy, or none for all; usage: %s", cmd.UseLine())}
+	}
+	return nil
+}
+
 type policyTestInput struct {
 	request api.PolicyTestRequest
 	d       api.PolicyDefinition
@@ -136,12 +143,8 @@ type policyTestInput struct {
 }
 
 var policyTest = verb[policyTestInput]{
-	use: "test [POLICY] --preview PREVIEW", short: "Say what policies and freezes say of a preview, as if all of it was released", args: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return usageError{fault.New(fault.Invalid, "name one policy, or none for all; usage: %s", cmd.UseLine())}
-		}
-		return nil
-	},
+	use: "test [POLICY] --preview PREVIEW", short: "Say what policies and freezes say of a preview, as if all of it was released",
+	args: atMostOnePolicy,
 	long: `Say what policies and freezes say of a preview, as if all of it was released: all of them, the one that is named, or with --when one that is not
 set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be warnings); 5 something is denied, needs an approval, or is frozen.
 

@@ -64,7 +64,8 @@ type freezeSetInput struct {
 }
 
 var freezeSet = verb[freezeSetInput]{
-	use: "set FREEZE --zone ZONE --why TEXT (--from TIME --to TIME | --weekly WINDOW)", short: "Make a freeze, or its next version", args: exactly(1),
+	use: "set FREEZE --zone ZONE --why TEXT (--from TIME --to TIME | --weekly WINDOW)", short: "Make a freeze, or its next version",
+	args: exactly(1),
 	long: `Make a freeze, or its next version. While it holds nothing begins: a release waits before its next wave, and goes on by itself afterwards.
 
 A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00' (each evening, to the next morning), 'sat,sun 00:00-24:00',

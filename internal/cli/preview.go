@@ -264,11 +264,11 @@ var previewComment = verb[api.PreviewSayRequest]{
 	use: "comment PREVIEW [CHANGE...] --text TEXT", short: "Comment on a preview, or on changes of it", args: atLeastOne("which preview?"),
 	example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
 	flags: func(f flagSet, in *api.PreviewSayRequest) {
-		in.Kind = "comment"
 		f.StringVar(&in.Text, "text", "", "the comment")
 		_ = f.cmd.MarkFlagRequired("text")
 	},
 	run: func(ctx context.Context, c *call, in *api.PreviewSayRequest) error {
+		in.Kind = "comment"
 		return sayOnPreview(ctx, c.app, c.args, in)
 	},
 }

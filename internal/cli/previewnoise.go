@@ -103,7 +103,8 @@ func printNoise(to print.Printer, r api.NoiseRule) error {
 
 var noiseRemove = verb[api.NoiseRequest]{
 	use: "remove RULE", short: "Show again what a rule hides", example: "  tutti preview noise remove motd",
-	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] }, run: shows(api.NoiseRemove, printNoise),
+	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run:  shows(api.NoiseRemove, printNoise),
 }
 
 var noiseHistory = verb[api.NoiseRequest]{

@@ -98,7 +98,7 @@ func printPreview(ctx context.Context, a *app, client *api.Client, id string, ho
 // wholePreview reads all pages.
 func wholePreview(ctx context.Context, client *api.Client, id string) (whole api.PreviewReport, err error) {
 	for after := ""; ; {
-		page, err := api.PreviewShow.Call(ctx, client, api.PreviewShowRequest{Preview: id, After: after, Limit: 1000})
+		page, err := api.PreviewShow.Call(ctx, client, api.PreviewShowRequest{Preview: id, After: after, Limit: pageSize})
 		if err != nil {
 			return whole, err
 		}
@@ -233,7 +233,7 @@ func previewJUnit(ctx context.Context, a *app, client *api.Client, r api.Preview
 		suite.Output = "hidden: " + hiddenText(r.Hidden)
 	}
 	for after := ""; ; {
-		page, err := api.PreviewNodes.Call(ctx, client, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: 1000})
+		page, err := api.PreviewNodes.Call(ctx, client, api.PreviewNodesRequest{Preview: r.ID, After: after, Limit: pageSize})
 		if err != nil {
 			return err
 		}

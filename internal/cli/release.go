@@ -67,7 +67,8 @@ type releaseCreateInput struct {
 }
 
 var releaseCreate = verb[releaseCreateInput]{
-	use: "create --preview PREVIEW", short: "Release exactly the catalogs of a preview to its nodes, in waves, and watch it", args: exactly(0),
+	use: "create --preview PREVIEW", short: "Release exactly the catalogs of a preview to its nodes, in waves, and watch it",
+	args: exactly(0),
 	long: `Release exactly the catalogs of a preview to its nodes that change, or to those of them that flags name. Nothing is compiled: what was
 reviewed is what is applied. Wave by wave each node's catalog is set and Puppet is run.
 
@@ -260,7 +261,8 @@ func releaseCounts(counts map[string]int) string {
 
 var releaseShow = verb[api.ReleaseShowRequest]{
 	use: "show RELEASE", short: "Show a release, its waves, and what happened in it", example: "  tutti release show 7",
-	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseShow, print.Words(releaseText)),
+	into: func(in *api.ReleaseShowRequest, args []string) { in.Release = args[0] },
+	run:  shows(api.ReleaseShow, print.Words(releaseText)),
 }
 
 func releaseText(r api.ReleaseReport) string {

@@ -16,7 +16,8 @@ func hintRelease(to print.Printer, r api.Release) error {
 
 var releasePromote = verb[api.ReleaseRequest]{
 	use: "promote RELEASE", short: "Let the next wave of a release begin", example: "  tutti release promote 7",
-	into: func(in *api.ReleaseRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleasePromote, hintRelease),
+	into: func(in *api.ReleaseRequest, args []string) { in.Release = args[0] },
+	run:  shows(api.ReleasePromote, hintRelease),
 }
 
 var releasePause = verb[api.ReleaseActRequest]{
@@ -25,7 +26,8 @@ var releasePause = verb[api.ReleaseActRequest]{
 	flags: func(f flagSet, in *api.ReleaseActRequest) {
 		f.StringVar(&in.Why, "why", "", "why, for those who wonder")
 	},
-	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleasePause, hintRelease),
+	into: func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
+	run:  shows(api.ReleasePause, hintRelease),
 }
 
 type releaseResumeInput struct{ budget int }
@@ -105,7 +107,8 @@ var releaseApprove = verb[api.ReleaseActRequest]{
 a release of their own, unless the rule that asks for it says so.`,
 	example: "  tutti release approve 7 --why 'seen with the team'",
 	flags:   func(f flagSet, in *api.ReleaseActRequest) { f.StringVar(&in.Why, "why", "", "for the record") },
-	into:    func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] }, run: shows(api.ReleaseApprove, hintRelease),
+	into:    func(in *api.ReleaseActRequest, args []string) { in.Release = args[0] },
+	run:     shows(api.ReleaseApprove, hintRelease),
 }
 
 var releaseRefresh = verb[api.ReleaseRequest]{

@@ -128,7 +128,7 @@ func (w *releaseWatcher) targets(ctx context.Context) error {
 	seen, ended := w.seen, []api.ReleaseTarget(nil)
 	for after := ""; ; {
 		page, err := api.ReleaseTargets.Call(ctx, w.client, api.ReleaseTargetsRequest{
-			Release: w.id, Since: int(w.seen), After: after, Limit: 1000, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
+			Release: w.id, Since: int(w.seen), After: after, Limit: pageSize, State: "changed,ok,failed,foreign,timed_out,offline,skipped,superseded,refused",
 		})
 		if err != nil {
 			return err

@@ -92,7 +92,8 @@ func named(kind, title string) pql.Expr {
 }
 
 var resourceVariants = verb[api.ResourceVariantsRequest]{
-	use: "variants TYPE [TITLE]", short: "Say how a resource differs over the fleet: the way to find drift", args: oneOrTwo("TYPE", "TITLE"),
+	use: "variants TYPE [TITLE]", short: "Say how a resource differs over the fleet: the way to find drift",
+	args: oneOrTwo("TYPE", "TITLE"),
 	long: `Say with which parameters nodes have a resource, how many have each set, and which
 parameters differ; what most nodes have comes first. Without TITLE, every resource
 of the type is listed with the number of its variants.`,

@@ -91,7 +91,8 @@ var roleList = verb[api.Nothing]{
 
 var roleShow = verb[api.RoleRequest]{
 	use: "show ROLE", short: "Show what a role allows", example: "  tutti role show operator",
-	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] }, run: shows(api.RoleShow, printRole),
+	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run:  shows(api.RoleShow, printRole),
 }
 
 func printRole(to print.Printer, r api.Role) error {

@@ -19,7 +19,8 @@ type rollbackCommandInput struct {
 }
 
 var rollbackCommand = asking{verb[rollbackCommandInput]{
-	use: "rollback --release RELEASE | NODE... [--to GENERATION]", short: "Give nodes back the catalogs that they had before, in waves", args: cobra.ArbitraryArgs,
+	use: "rollback --release RELEASE | NODE... [--to GENERATION]", short: "Give nodes back the catalogs that they had before, in waves",
+	args: cobra.ArbitraryArgs,
 	long: `Give nodes back the catalogs that they had before: those of a release what they had before it, or nodes that are named an earlier generation
 (tutti catalog generations). Nothing is compiled, so it starts at once, in the same waves as a release.
 

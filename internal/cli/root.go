@@ -67,7 +67,7 @@ type app struct {
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, system System) int {
 	a := &app{system: system}
-	root := a.root() // commands get it from ExecuteContext
+	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(system.In)
 	root.SetOut(system.Out)

@@ -31,8 +31,8 @@ running (autosign, names in the certificate, retention, log level).`,
 		f.StringVar(&in.path, "config", "", "configuration file, YAML (TUTTI_CONFIG)")
 		f.BoolVar(&in.checkOnly, "check-config", false, "check the configuration and exit")
 		serverSettings().flags(f.FlagSet)
-		f.cmd.AddCommand(serverUsage.command(f.app))
 	},
+	below: []declared{serverUsage},
 	run: func(ctx context.Context, c *call, in *serverCommandInput) error {
 		load := func() (server.Config, error) {
 			return loadConfig(c.app, first(in.path, c.system.Getenv("TUTTI_CONFIG")), c.cmd.Flags())

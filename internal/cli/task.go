@@ -59,11 +59,13 @@ func taskSummary(t api.Task) string {
 
 var taskShow = verb[api.TaskRequest]{
 	use: "show TASK", short: "Show what a task does and which parameters it takes",
-	example: "  tutti task show package\n  tutti task show service::restart --environment staging -o json", complete: completeTask,
+	example:  "  tutti task show package\n  tutti task show service::restart --environment staging -o json",
+	complete: completeTask,
 	flags: func(f flagSet, in *api.TaskRequest) {
 		f.StringVarP(&in.Environment, "environment", "e", "production", taskEnvironment)
 	},
-	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] }, run: shows(api.TaskShow, printTask),
+	into: func(in *api.TaskRequest, args []string) { in.Task = args[0] },
+	run:  shows(api.TaskShow, printTask),
 }
 
 func printTask(to print.Printer, t api.Task) error {

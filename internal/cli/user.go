@@ -37,7 +37,8 @@ func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit
 
 var userShow = verb[api.UserRequest]{
 	use: "show NAME", short: "Show one user", example: "  tutti user show ann",
-	into: func(in *api.UserRequest, args []string) { in.User = args[0] }, run: shows(api.UserShow, printUser),
+	into: func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run:  shows(api.UserShow, printUser),
 }
 
 func printUser(to print.Printer, u api.User) error {

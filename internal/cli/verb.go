@@ -13,16 +13,17 @@ type declared interface {
 	command(a *app) *cobra.Command
 }
 
-// verb is a command that does something. Its flags and arguments are read into an In, which for most verbs is the request
+// verb is a command that does something. Its flags and arguments are read into an In, which for many verbs is the request
 // of the operation that they call; run does the rest, and is made by one of the kinds, or is a function of its own.
 type verb[In any] struct {
 	use, short, long, example string
 	aliases                   []string
-	args                      cobra.PositionalArgs            // nil: as many as use names
+	args                      cobra.PositionalArgs            // nil: one for each word of use behind the first
 	complete                  func(*app) cobra.CompletionFunc // offers arguments; nil: none
 	flags                     func(f flagSet, in *In)         // nil: there are none
 	into                      func(in *In, args []string)     // takes the arguments; nil: run does
 	run                       func(ctx context.Context, c *call, in *In) error
+	below                     []declared // verbs of its own; a verb that has some is run without one, too
 }
 
 // call is one use of a verb: the program, and the command line that it was called by.
@@ -39,7 +40,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 	in := new(In)
 	cmd := &cobra.Command{Use: v.use, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args}
 	if v.args == nil {
-		cmd.Args = exactly(len(strings.Fields(v.use)) - 1)
+		cmd.Args = exactly(wordsOf(v.use))
 	}
 	if v.complete != nil {
 		cmd.ValidArgsFunction = v.complete(a)
@@ -53,7 +54,21 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		}
 		return v.run(cmd.Context(), &call{app: a, cmd: cmd, args: args}, in)
 	}
+	for _, v := range v.below {
+		cmd.AddCommand(v.command(a))
+	}
 	return cmd
+}
+
+// wordsOf is how many arguments a use names. One that has optional, repeated or other words has to say by args what fits.
+func wordsOf(use string) int {
+	words := strings.Fields(use)[1:]
+	for _, word := range words {
+		if strings.ContainsAny(word[:1], "[(|-") || strings.HasSuffix(word, "...") {
+			panic("the verb " + use + " needs args")
+		}
+	}
+	return len(words)
 }
 
 // flagSet is the flags of a verb, with what cobra knows of them.
