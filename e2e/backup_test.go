@@ -53,8 +53,9 @@ func TestABackupBringsAServerBack(t *testing.T) {
 	other := newServer(t.TempDir(), "--autosign", "all", "--database", database, "--listen", "127.0.0.1:"+port)
 	wrong := filepath.Join(dir, "wrong")
 	s.tutti(t, "backup", "key", wrong)
-	if r := other.try(t, "backup", "restore", target, "--identity-file", wrong, "--database", database); r.code == 0 || !strings.Contains(r.err, "does not open it") {
-		t.Errorf("restored with another key: %d %s", r.code, r.err)
+	refused := other.try(t, "backup", "restore", target, "--identity-file", wrong, "--database", database)
+	if refused.code == 0 || !strings.Contains(refused.err, "does not open it") {
+		t.Errorf("restored with another key: %d %s", refused.code, refused.err)
 	}
 	restored := other.tutti(t, "backup", "restore", target, "--identity-file", key, "--database", database) // the wrong key left nothing in its way
 	contains(t, restored, "Restored all of backup "+made.ID, "stopped job 1, which was under way")

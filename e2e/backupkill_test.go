@@ -202,7 +202,8 @@ func (k killing) killRestores(t *testing.T, made backup.Result) {
 	for _, restored := range []*server{undisturbed, again} {
 		back := decode[backup.Result](t, restored, "backup", "create", restored.data+".backup", "--recipient", k.public)
 		if back.Rows != made.Rows || back.Blobs != made.Blobs || back.Tables != made.Tables {
-			t.Errorf("%d rows of %d tables and %d blobs were backed up, and %d of %d and %d were restored", made.Rows, made.Tables, made.Blobs, back.Rows, back.Tables, back.Blobs)
+			t.Errorf("%d rows of %d tables and %d blobs were backed up, and %d of %d and %d were restored", made.Rows, made.Tables,
+				made.Blobs, back.Rows, back.Tables, back.Blobs)
 		}
 	}
 	again.startFor(t)

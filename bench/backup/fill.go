@@ -84,7 +84,8 @@ func (b *bench) storeFacts(ctx context.Context, worker, n int) error {
 
 func (b *bench) command(ctx context.Context, worker, node int, name string, version int, body []byte) error {
 	request := load.Request{
-		Method: http.MethodPost, Path: fmt.Sprintf("/pdb/cmd/v1?command=%s&version=%d&certname=%s", name, version, b.fleet.Certname(node)), Header: b.header, Body: body,
+		Method: http.MethodPost, Header: b.header, Body: body,
+		Path: fmt.Sprintf("/pdb/cmd/v1?command=%s&version=%d&certname=%s", name, version, b.fleet.Certname(node)),
 	}
 	response, err := b.conns[worker].Patient(ctx, request)
 	return load.Expect(request, response, err, http.StatusOK)

@@ -40,7 +40,8 @@ func main() {
 }
 
 var columns = []string{
-	"rows", "blobs", "new_blobs", "seconds", "cpu_s", "peak_rss_mb", "archive_mb", "written_mb", "database_mb", "facts_stored", "facts_p50_ms", "facts_p99_ms", "facts_max_ms",
+	"rows", "blobs", "new_blobs", "seconds", "cpu_s", "peak_rss_mb", "archive_mb", "written_mb", "database_mb", "facts_stored",
+	"facts_p50_ms", "facts_p99_ms", "facts_max_ms",
 }
 
 func (s settings) run(ctx context.Context, dir string) error {

@@ -67,8 +67,9 @@ func envelopeBytes(most int64) int64 { return min(4<<10, most/2) }
 func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	n := orders.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
-		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"), Settings: filepath.Join(d.Data, "puppet-settings.json"),
-		Events: d.eventsDir(), Shebang: shebang,
+		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
+		Settings: filepath.Join(d.Data, "puppet-settings.json"),
+		Events:   d.eventsDir(), Shebang: shebang,
 	}
 	if len(d.primaries()) > 0 {
 		n.Reports = d.reports.dir

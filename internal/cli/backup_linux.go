@@ -76,7 +76,8 @@ machine does not need, or to a passphrase. Who runs this must be able to read th
 		for _, d := range r.Damaged {
 			c.hint("left out: blob %s is damaged in the server's store", d)
 		}
-		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)), fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
+		return printBackup(c.printer(), r, fmt.Sprintf("Backup %s: %s", r.ID, contents(r)),
+			fmt.Sprintf("%d blobs are new; %s in %s", r.NewBlobs, print.Bytes(r.Bytes), r.Path))
 	},
 }
 

@@ -136,7 +136,8 @@ var eventList = verb[eventListInput]{
 			return err
 		}
 		events, err := ask(ctx, c.app, api.EventList, api.EventListRequest{
-			After: in.after, Limit: in.limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment, Kind: r.Kind, Status: r.Status, Type: r.Type,
+			After: in.after, Limit: in.limit, Since: r.Since, Node: r.Node, Where: r.Where, Job: r.Job, Environment: r.Environment,
+			Kind: r.Kind, Status: r.Status, Type: r.Type,
 		})
 		if err != nil {
 			return err

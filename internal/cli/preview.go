@@ -141,17 +141,18 @@ var previewDiff = verb[previewDiffInput]{
 		f.BoolVar(&in.noise, "noise", false, "show what noise rules hide, too")
 	},
 	run: func(ctx context.Context, c *call, in *previewDiffInput) error {
-		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]}, func(to print.Printer, answer api.CatalogDifference) error {
-			if in.noise {
-				return diff.WriteText(to.Out, answer, in.order)
-			}
-			hidden := withoutNoise(&answer)
-			err := diff.WriteText(to.Out, answer, in.order)
-			if err == nil && hidden > 0 {
-				_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
-			}
-			return err
-		})
+		return showAnswer(ctx, c.app, api.PreviewNodeOf, api.PreviewNodeRequest{Preview: c.args[0], Name: c.args[1]},
+			func(to print.Printer, answer api.CatalogDifference) error {
+				if in.noise {
+					return diff.WriteText(to.Out, answer, in.order)
+				}
+				hidden := withoutNoise(&answer)
+				err := diff.WriteText(to.Out, answer, in.order)
+				if err == nil && hidden > 0 {
+					_, err = fmt.Fprintf(to.Out, "… and %s by noise rules (--noise)\n", count(hidden, "change"))
+				}
+				return err
+			})
 	},
 }
 

@@ -108,7 +108,8 @@ func (l *Planner) Create(ctx context.Context, actor fleet.Actor, o Order) (Plan,
 	if err != nil {
 		return plan, err
 	}
-	l.records.log.InfoContext(ctx, "release made", "release", plan.Release.ID, "kind", plan.Release.Kind, "preview", plan.Release.Preview, "targets", len(plan.Targets), "actor", actor.Name)
+	l.records.log.InfoContext(ctx, "release made", "release", plan.Release.ID, "kind", plan.Release.Kind, "preview",
+		plan.Release.Preview, "targets", len(plan.Targets), "actor", actor.Name)
 	l.wake()
 	return plan, nil
 }

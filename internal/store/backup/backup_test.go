@@ -187,7 +187,8 @@ func TestADirectoryIsClearedOfKilledBackups(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Create(t.Context(), w.source, dir, w.lock); fault.Of(err) != fault.Conflict || !strings.Contains(fault.Detail(err), "another backup is being made") {
+			_, err = Create(t.Context(), w.source, dir, w.lock)
+			if fault.Of(err) != fault.Conflict || !strings.Contains(fault.Detail(err), "another backup is being made") {
 				t.Errorf("beside another backup: %v", err)
 			}
 			other.close()
