@@ -75,11 +75,33 @@ func (c *Client) decode(name string, answer *http.Response, response any) error 
 	if answer.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	if err := json.NewDecoder(answer.Body).Decode(response); err != nil {
+	body := &source{from: answer.Body}
+	err := json.NewDecoder(body).Decode(response)
+	switch {
+	case err == nil:
+		return nil
+	case body.broke():
+		return fault.Wrap(fault.Unavailable, err, "the connection to %s broke within the answer to %s: %v; "+
+			"it may have been done: look before you ask again", c.server.Host, name, err)
+	default:
 		return fault.Wrap(fault.Internal, err, "the answer of %s to %s is not understood", c.server.Host, name)
 	}
-	return nil
 }
+
+// source remembers how reading ended: JSON that stops too early does not tell whether its sender or the connection did.
+type source struct {
+	from io.Reader
+	err  error
+}
+
+func (s *source) Read(p []byte) (n int, err error) {
+	n, err = s.from.Read(p)
+	s.err = err
+	return n, err
+}
+
+// broke says whether reading ended before the end.
+func (s *source) broke() bool { return s.err != nil && s.err != io.EOF } //nolint:errorlint // readers give io.EOF as it is
 
 // open performs op; the caller closes the answer's body.
 func (c *Client) open(ctx context.Context, op Operation, request any, body io.Reader, contentType string) (*http.Response, error) {

@@ -14,6 +14,7 @@ import (
 	agentmodules "github.com/tutti-project/tutti/internal/agent/modules"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 const goodMetadata = `{"description":"plays","configuration":{"type":"object","properties":{"volume":{"type":"integer"}},"required":["volume"]},
@@ -41,7 +42,7 @@ func (n node) write(path, text string, mode os.FileMode) {
 // module is an executable that prints its metadata so.
 func (n node) module(name, body string) {
 	n.t.Helper()
-	n.write(filepath.Join(n.dir, name), "#!/bin/sh\n"+body+"\n", 0o700)
+	programtest.Write(n.t, filepath.Join(n.dir, name), "#!/bin/sh\n"+body+"\n")
 }
 
 func prints(metadata string) string { return "cat <<'END'\n" + metadata + "\nEND" }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
+	"github.com/tutti-project/tutti/internal/program/programtest"
 )
 
 // mistake is a text of the zygote's Ruby that is replaced by another one.
@@ -114,10 +115,7 @@ func mistaken(t *testing.T, mistakes []mistake) string {
 	script := filepath.Join(dir, "ruby.sh")
 	text := fmt.Sprintf("#!/bin/sh\nfor a; do\n"+
 		"  case \"$a\" in */ruby/main.rb) a=%s/main.rb;; esac\n  set -- \"$@\" \"$a\"; shift\ndone\nexec %s \"$@\"\n", dir, ruby)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return script
+	return programtest.Write(t, script, text)
 }
 
 // A catalog that stands although a fact changed that was read: the worker did not note that it read it.

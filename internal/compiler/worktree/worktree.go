@@ -286,7 +286,11 @@ func (w *Worktree) moveUnheld(id code.VersionID, to string) (bool, error) {
 	if w.held[id] > 0 {
 		return false, nil
 	}
-	return true, os.Rename(w.path(id), to)
+	err := os.Rename(w.path(id), to)
+	if errors.Is(err, fs.ErrNotExist) { // another Prune was faster
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (w *Worktree) diskFault(err error) error {
