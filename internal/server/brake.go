@@ -7,6 +7,7 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // limits is what the settings say of the brake; they were checked when they were read.
@@ -32,15 +33,15 @@ func (p *parts) kept(ctx context.Context, node fleet.Certname) (compile.Compilat
 	}, err
 }
 
-// openBrake counts what the brake does. Holds are rows: all servers show the same ones.
-func (p *parts) openBrake() {
-	p.metrics.counter("tutti_catalog_warnings_total", "Catalogs that were given though they lost more resources than catalog_warn_below allows.",
-		func() float64 { return float64(p.deliver.Warned()) })
-	p.metrics.gauge("tutti_catalogs_held", "Nodes that keep their catalog because the newest one lost its resources; -1 if the store does not answer.",
+// brakeFigures registers what the brake does. Holds are rows: all servers show the same ones.
+func (m *metrics) brakeFigures(delivery *deliver.Service, rows *sql.Deliveries) {
+	m.counter("tutti_catalog_warnings_total", "Catalogs that were given though they lost more resources than catalog_warn_below allows.",
+		func() float64 { return float64(delivery.Warned()) })
+	m.gauge("tutti_catalogs_held", "Nodes that keep their catalog because the newest one lost its resources; -1 if the store does not answer.",
 		func() float64 {
 			ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 			defer cancel()
-			held, err := p.store.Deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
+			held, err := rows.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
 			if err != nil {
 				return -1
 			}

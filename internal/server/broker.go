@@ -41,7 +41,7 @@ func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	if err != nil {
 		return err
 	}
-	p.brokerFigures()
+	p.metrics.brokerFigures(p.broker)
 	return nil
 }
 
@@ -65,13 +65,13 @@ func (p *parts) isController(name fleet.Certname) bool {
 }
 
 // brokerFigures registers what the broker can be asked for.
-func (p *parts) brokerFigures() {
-	stats := p.broker.Stats
-	p.metrics.gauge("tutti_broker_connections", "Agents and controllers that are connected.", func() float64 { return float64(stats().Connected) })
-	p.metrics.gauge("tutti_broker_queued_bytes", "Messages that their targets have not read yet.", func() float64 { return float64(stats().QueuedBytes) })
-	p.metrics.counter("tutti_broker_received_total", "Messages that came in.", func() float64 { return float64(stats().Received) })
-	p.metrics.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
-	p.metrics.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
-	p.metrics.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
-	p.metrics.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
+func (m *metrics) brokerFigures(b *broker.Broker) {
+	stats := b.Stats
+	m.gauge("tutti_broker_connections", "Agents and controllers that are connected.", func() float64 { return float64(stats().Connected) })
+	m.gauge("tutti_broker_queued_bytes", "Messages that their targets have not read yet.", func() float64 { return float64(stats().QueuedBytes) })
+	m.counter("tutti_broker_received_total", "Messages that came in.", func() float64 { return float64(stats().Received) })
+	m.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
+	m.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
+	m.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
+	m.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
 }

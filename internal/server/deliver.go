@@ -26,7 +26,7 @@ func (p *parts) openDeliver() {
 		Trust:        p.trust,
 		Wake:         func() { p.dispatch.Wake() },
 	}
-	p.openBrake()
+	p.metrics.brakeFigures(p.deliver, p.store.Deliveries)
 }
 
 // openCheckin makes what answers nodes that ask for their catalogs.

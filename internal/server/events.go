@@ -21,7 +21,7 @@ func (p *parts) openEvents() {
 			return p.broker.Send(wire.Message{Type: wire.RunEventsTaken, Target: agentOf(node), Data: pxp.Data(taken)})
 		},
 	}, event.DefaultSettings())
-	p.eventFigures()
+	p.metrics.eventFigures(p.events)
 }
 
 // happened takes events of a run of the node that sends them.
@@ -52,8 +52,8 @@ func (r heardReports) SaveReport(ctx context.Context, report inventory.Report) e
 }
 
 // eventFigures registers what the stream of events can be asked for.
-func (p *parts) eventFigures() {
-	figures := p.events.Figures
+func (m *metrics) eventFigures(events *event.Service) {
+	figures := events.Figures
 	for name, figure := range map[string]struct {
 		help string
 		of   func(event.Figures) int64
@@ -70,9 +70,9 @@ func (p *parts) eventFigures() {
 	} {
 		value := func() float64 { return float64(figure.of(figures())) }
 		if name == "tutti_events_waiting_bytes" {
-			p.metrics.gauge(name, figure.help, value)
+			m.gauge(name, figure.help, value)
 		} else {
-			p.metrics.counter(name, figure.help, value)
+			m.counter(name, figure.help, value)
 		}
 	}
 }

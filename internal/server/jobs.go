@@ -42,7 +42,7 @@ func (p *parts) openJobs(c Config) error {
 		p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
 			p.endRuns(ctx, "its node's certificate was revoked", node)
 		})
-		p.jobFigures()
+		p.metrics.jobFigures(p.jobs)
 	}
 	return err
 }
@@ -144,22 +144,22 @@ func (p *parts) failure(ctx context.Context, from broker.Presence, m wire.Messag
 }
 
 // jobFigures registers what the jobs can be asked for.
-func (p *parts) jobFigures() {
-	stats := p.jobs.Stats
+func (m *metrics) jobFigures(jobs *job.Service) {
+	stats := jobs.Stats
 	for _, state := range job.Unfinished() {
-		p.metrics.gauge("tutti_job_runs_"+string(state), "Runs of jobs that are "+string(state)+".", func() float64 { return float64(stats().Open[state]) })
+		m.gauge("tutti_job_runs_"+string(state), "Runs of jobs that are "+string(state)+".", func() float64 { return float64(stats().Open[state]) })
 	}
 	for _, state := range job.States() {
 		if state.Final() {
-			p.metrics.counter("tutti_job_runs_"+string(state)+"_total", "Runs of jobs that ended as "+string(state)+".",
+			m.counter("tutti_job_runs_"+string(state)+"_total", "Runs of jobs that ended as "+string(state)+".",
 				func() float64 { return float64(stats().Ended[state]) })
 		}
 	}
-	p.metrics.gauge("tutti_jobs_open", "Jobs that have not ended.", func() float64 { return float64(stats().Jobs) })
-	p.metrics.gauge("tutti_job_oldest_queued_seconds", "Age of the oldest job of which nothing was sent yet.", func() float64 { return stats().Oldest.Seconds() })
-	p.metrics.counter("tutti_job_orders_sent_total", "Orders that were sent for the first time.", func() float64 { return float64(stats().Sent) })
-	p.metrics.counter("tutti_job_orders_resent_total", "Orders that were sent again.", func() float64 { return float64(stats().Resent) })
-	p.metrics.counter("tutti_job_questions_total", "Questions to agents about runs.", func() float64 { return float64(stats().Asked) })
-	p.metrics.gauge("tutti_job_answers_waiting", "Answers of agents that are not stored yet.", func() float64 { return float64(stats().Answers) })
-	p.metrics.gauge("tutti_job_answers_waiting_bytes", "Size of the answers that are not stored yet.", func() float64 { return float64(stats().AnswerBytes) })
+	m.gauge("tutti_jobs_open", "Jobs that have not ended.", func() float64 { return float64(stats().Jobs) })
+	m.gauge("tutti_job_oldest_queued_seconds", "Age of the oldest job of which nothing was sent yet.", func() float64 { return stats().Oldest.Seconds() })
+	m.counter("tutti_job_orders_sent_total", "Orders that were sent for the first time.", func() float64 { return float64(stats().Sent) })
+	m.counter("tutti_job_orders_resent_total", "Orders that were sent again.", func() float64 { return float64(stats().Resent) })
+	m.counter("tutti_job_questions_total", "Questions to agents about runs.", func() float64 { return float64(stats().Asked) })
+	m.gauge("tutti_job_answers_waiting", "Answers of agents that are not stored yet.", func() float64 { return float64(stats().Answers) })
+	m.gauge("tutti_job_answers_waiting_bytes", "Size of the answers that are not stored yet.", func() float64 { return float64(stats().AnswerBytes) })
 }

@@ -157,9 +157,11 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openReleases()
-	p.factqueueFigures()
+	p.metrics.factqueueFigures(p.factqueue)
 	p.openEvents()
-	p.figures() //nolint:contextcheck // they are asked for later
+	p.metrics.compileFigures(p.store.Queue, p.dispatch, p.catalogs, p.reuser) //nolint:contextcheck // they are asked for later
+	p.metrics.aheadFigures(p.wanter)
+	p.metrics.verifyFigures(p.verifier)
 	return p, nil
 }
 

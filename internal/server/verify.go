@@ -160,7 +160,7 @@ func (d deployments) verified(ctx context.Context, env fleet.Environment, versio
 const keepVerifications = 30 * 24 * time.Hour
 
 // verifyFigures registers what was verified.
-func (p *parts) verifyFigures() {
+func (m *metrics) verifyFigures(verifier *compile.Verifier) {
 	for outcome, help := range map[compile.VerifyOutcome]string{
 		compile.Same:          "Catalogs that are what plain Puppet gives.",
 		compile.Differs:       "Catalogs that are not what plain Puppet gives. Each is an alarm: see the log and `tutti compile verifications`.",
@@ -168,9 +168,9 @@ func (p *parts) verifyFigures() {
 		compile.NotVerified:   "Catalogs for which plain Puppet could not be run to its end.",
 	} {
 		name := "tutti_verify_" + strings.ReplaceAll(string(outcome), "-", "_") + "_total"
-		p.metrics.counter(name, help, func() float64 { return float64(p.verifier.Stats().Outcomes[outcome]) })
+		m.counter(name, help, func() float64 { return float64(verifier.Stats().Outcomes[outcome]) })
 	}
-	p.metrics.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.",
-		func() float64 { return float64(p.verifier.Stats().Dropped) })
-	p.metrics.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(p.verifier.Stats().Waiting) })
+	m.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.",
+		func() float64 { return float64(verifier.Stats().Dropped) })
+	m.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(verifier.Stats().Waiting) })
 }
