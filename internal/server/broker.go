@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
@@ -14,23 +15,30 @@ import (
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
+// inbox takes what the broker brings from agents.
+type inbox struct {
+	jobs   *job.Service
+	events *event.Service
+}
+
 // handlers is what becomes of messages that agents send to this server, by their
 // type. What is not in here is answered with an error.
-func (p *parts) handlers() map[string]broker.Handler {
+func (i inbox) handlers() map[string]broker.Handler {
 	return map[string]broker.Handler{
-		wire.ProvisionalResponse: p.accepted,
-		wire.NonBlockingResponse: p.response(job.Response),
-		wire.BlockingResponse:    p.response(job.Reply),
-		wire.RPCError:            p.failure,
-		wire.RunEvents:           p.happened,
+		wire.ProvisionalResponse: i.accepted,
+		wire.NonBlockingResponse: i.response(job.Response),
+		wire.BlockingResponse:    i.response(job.Reply),
+		wire.RPCError:            i.failure,
+		wire.RunEvents:           i.happened,
 	}
 }
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
+	in := inbox{jobs: p.jobs, events: p.events}
 	p.broker, err = broker.New(broker.Config{
-		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
-		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, Left: p.left, AccessLog: access.Load, Log: p.log.Logger,
+		Handlers: in.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
+		QueueBytes: c.BrokerQueueBytes, Joined: in.joined, Left: in.left, AccessLog: access.Load, Log: p.log.Logger,
 	})
 	if err != nil {
 		return err

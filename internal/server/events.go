@@ -25,7 +25,7 @@ func (p *parts) openEvents() {
 }
 
 // happened takes events of a run of the node that sends them.
-func (p *parts) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
+func (i inbox) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
 	if from.URI != agentOf(from.Certname) {
 		return fault.New(fault.Denied, "events of runs are taken from agents only")
 	}
@@ -33,7 +33,7 @@ func (p *parts) happened(ctx context.Context, from broker.Presence, m wire.Messa
 	if err != nil {
 		return err
 	}
-	return p.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
+	return i.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
 }
 
 // heardReports is the inventory's reports; the stream of events is told when one was stored.

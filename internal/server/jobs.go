@@ -96,46 +96,46 @@ func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
 }
 
 // joined hints that an agent is there.
-func (p *parts) joined(who broker.Presence) {
+func (i inbox) joined(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
-		p.jobs.Came(who.Certname)
+		i.jobs.Came(who.Certname)
 	}
 }
 
 // left hints that an agent is gone.
-func (p *parts) left(who broker.Presence) {
+func (i inbox) left(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
-		p.jobs.Went(who.Certname)
+		i.jobs.Went(who.Certname)
 	}
 }
 
 // accepted takes the word of an agent that it has an order.
-func (p *parts) accepted(ctx context.Context, from broker.Presence, m wire.Message) error {
+func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseProvisional(m.Data)
 	if err != nil {
 		return err
 	}
-	return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Provisional, Transaction: said.Transaction})
+	return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Provisional, Transaction: said.Transaction})
 }
 
 // response takes results.
-func (p *parts) response(kind job.AnswerKind) broker.Handler {
+func (i inbox) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
 		if err != nil || strings.HasPrefix(said.Transaction, hinted) {
 			return err
 		}
-		return p.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
+		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
 	}
 }
 
 // failure takes the word of an agent that it did not do what it was asked.
-func (p *parts) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
+func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
 	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
 		return err
 	}
-	return p.jobs.Observe(ctx, job.Answer{
+	return i.jobs.Observe(ctx, job.Answer{
 		Node:        from.Certname,
 		Kind:        job.Failure,
 		Transaction: said.Transaction,
