@@ -10,17 +10,6 @@ import (
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// limits is what the settings say of the brake; they were checked when they were read.
-func (p *parts) limits() deliver.Limits {
-	c := p.config.Load()
-	hold, err := deliver.ParseFloor(c.CatalogHoldBelow)
-	warn, err2 := deliver.ParseFloor(c.CatalogWarnBelow)
-	if err != nil || err2 != nil {
-		return deliver.Limits{Hold: deliver.Off, Warn: deliver.Off}
-	}
-	return deliver.Limits{Hold: hold, Warn: warn}
-}
-
 // kept is the catalog that a node has while a newer one is held; see compile.ServiceParts.
 func (p *parts) kept(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
 	had, _, err := p.store.Deliveries.Had(ctx, node)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,7 +36,7 @@ func (i inbox) handlers() map[string]broker.Handler {
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	in := inbox{jobs: p.jobs, events: p.events}
 	p.broker, err = broker.New(broker.Config{
-		Handlers: in.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
+		Handlers: in.handlers(), Controller: current{&p.config}.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
 		QueueBytes: c.BrokerQueueBytes, Joined: in.joined, Left: in.left, AccessLog: access.Load, Log: p.log.Logger,
 	})
 	if err != nil {
@@ -65,11 +64,6 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	return inventory.Presence{
 		Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version), Shared: who.Shared(time.Now()),
 	}, true
-}
-
-// isController tells whether a node may give orders to others.
-func (p *parts) isController(name fleet.Certname) bool {
-	return slices.Contains(p.config.Load().BrokerControllers, string(name))
 }
 
 // brokerFigures registers what the broker can be asked for.

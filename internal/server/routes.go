@@ -35,7 +35,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // table is the whole machine: what answers where, and how large a body it takes. Who asks is
 // known before (tlsfront); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
-	c := p.config.Load()
+	c, settings := p.config.Load(), current{&p.config}
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Requests: p.ca.Requests,
 		Code:       deployments{p},
@@ -93,7 +93,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Reports:        heardReports{p.store.Reports, p.events},
 		Bucket:         p.store.Backups,
 		Roles:          p.access.Certificate,
-		Backups:        p.backupRules,
+		Backups:        settings.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
 		PuppetVersion:  puppetVersion,
@@ -137,7 +137,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/puppet/":                        asked, // what there is not
 	}
 	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
-	questions := route{Handler: p.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
+	questions := route{Handler: settings.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
 	others = map[string]route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: puppetca.MaxBodyBytes},
@@ -161,7 +161,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/pdb/meta/v1/":  questions,
 		"/metrics/v2/":   questions,
 		"/pdb/cmd/v1": {
-			Handler: p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+			Handler: settings.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
 			bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), drained: true,
 		},
 		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), bytes: maxSmallBody},
@@ -183,7 +183,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"GET /status/v1/simple":                     bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/simple/{name}":              bodiless(http.HandlerFunc(h.simple)),
 		"GET /status/v1/services":                   bodiless(http.HandlerFunc(h.all)),
-		"GET /status/v1/services/" + puppetDBStatus: bodiless(p.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB)))),
+		"GET /status/v1/services/" + puppetDBStatus: bodiless(settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB)))),
 		"GET /metrics":                              bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 	}
 	return agents, others, nil
@@ -194,18 +194,6 @@ const maxSmallBody = 4 << 20
 
 // maxReceivedCatalog is the largest catalog that another server may send, in bytes.
 const maxReceivedCatalog = 64 << 20
-
-// puppetDBClients lets the certificates that the setting puppetdb_clients names ask
-// and send as to a PuppetDB.
-func (p *parts) puppetDBClients(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if actor := fleet.ActorFrom(r.Context()); actor.Kind == fleet.NodeActor && slices.Contains(p.config.Load().PuppetDBClients, actor.Name) {
-			actor.Grants = append(slices.Clone(actor.Grants), fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
-			r = r.WithContext(fleet.WithActor(r.Context(), actor))
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // prefixes is handlers by the beginning of the path, as it was sent: a ServeMux
 // cleans paths, but agents name backups by //etc/motd and mean it.
