@@ -166,12 +166,13 @@ func (p *parts) health() *health {
 		_, err := p.store.Nodes.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
+	store := storage{p.disk, p.store, p.log.Logger}
 	return &health{version: puppetVersion, database: reads, services: []service{
 		{name: "server"},
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
-		{name: "storage", check: p.storing, more: p.storage},
-		{name: "compile-cells", check: func(context.Context) error { return nil }, more: p.isolation},
+		{name: "storage", check: store.check, more: store.status},
+		{name: "compile-cells", check: func(context.Context) error { return nil }, more: isolation(p.cells)},
 	}}
 }
 
@@ -206,7 +207,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"last use of tokens": p.access.Run,
 			"housekeeping":       p.housekeeping,
 			"memory":             returnMemory,
-			"disk":               p.watchDisk,
+			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		},
 		stage{ // clients are told first
