@@ -28,7 +28,6 @@ import (
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/program/cell"
-	"github.com/tutti-project/tutti/internal/program/hook"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
@@ -59,9 +58,7 @@ type parts struct {
 	checkin   checkin.Service
 	members   target.Groups
 	resolver  target.Resolver
-	signers   *hook.Runner // of the autosign policy; strangers make it run
-	trusters  *hook.Runner // of external trusted data; nodes wait for it
-	programs  *hook.Runner // of the external node classifier
+	operator  operator
 	cells     *cell.Keeper // that code is run in
 	ruby      *ruby.Pool
 	dispatch  *compile.Dispatcher
@@ -124,17 +121,17 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.cells, err = openCells(ctx, c, p.data.join("cells"), log.Logger); err != nil {
 		return p, err
 	}
-	if err = p.openPrograms(c, log.Logger); err != nil {
+	if p.operator, err = openOperator(p.data, p.cells, &p.config, log.Logger); err != nil {
 		return p, err
 	}
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
 	p.chain = rbac.NewChain(p.store.Audit, p.ca.Audit, p.log.Logger)
-	if err = p.checkTruster(c); err != nil {
+	if err = p.operator.checkTruster(c); err != nil {
 		return p, err
 	}
-	if err = p.checkNodeClassifier(c); err != nil {
+	if err = p.operator.checkNodeClassifier(c); err != nil {
 		return p, err
 	}
 	p.openTrust()
@@ -187,7 +184,7 @@ func atTerminal(err error) error {
 }
 
 func (p *parts) openCA(ctx context.Context, c Config) error {
-	autosign, err := p.autosignPolicy(c)
+	autosign, err := p.operator.autosignPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -202,6 +199,14 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
 	}, p.store.Authority, p.log.Logger)
 	return err
+}
+
+// openTrust makes what says who nodes are, and which groups they are in.
+func (p *parts) openTrust() {
+	p.trust = checkin.Trust{Authority: p.ca, External: p.operator.external}
+	p.groups = classify.NewService(classify.ServiceParts{
+		Store: p.store.Groups, Known: checkin.Known{Inventory: p.store.Facts, Trust: p.trust}, Program: p.operator.nodeClassifier, Log: p.log.Logger,
+	})
 }
 
 // openCompiler wires the compile core to its neighbours.

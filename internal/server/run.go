@@ -281,14 +281,14 @@ func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Confi
 	}
 	old := p.config.Load()
 	applied, waiting := merge(*old, fresh)
-	autosign, err := p.autosignPolicy(applied)
+	autosign, err := p.operator.autosignPolicy(applied)
 	if err != nil {
 		return err
 	}
-	if err := p.checkTruster(applied); err != nil {
+	if err := p.operator.checkTruster(applied); err != nil {
 		return err
 	}
-	if err := p.checkNodeClassifier(applied); err != nil {
+	if err := p.operator.checkNodeClassifier(applied); err != nil {
 		return err
 	}
 	if err := p.renewCertificate(ctx, d, applied); err != nil {
