@@ -78,7 +78,7 @@ func (p *parts) sweep(ctx context.Context, now time.Time) {
 	if _, err := p.expireNodes(ctx, now); err != nil && ctx.Err() == nil {
 		p.log.ErrorContext(ctx, "nodes could not be expired, will retry", "err", err)
 	}
-	p.tell(ctx, "samples of what is used", func() (int, error) { return p.sample(ctx, now) })
+	p.tell(ctx, "samples of what is used", func() (int, error) { return p.usages.sample(ctx, now) })
 	p.tell(ctx, "work trees", func() (int, error) { return p.pruneTrees(ctx) })
 	p.tell(ctx, "blobs", func() (int, error) {
 		removed, _, err := p.library.Sweep(ctx, c.GarbageGrace, p.referred)

@@ -42,6 +42,7 @@ type parts struct {
 	config    atomic.Pointer[Config] // as it is now; SIGHUP replaces it
 	data      *dataDir
 	disk      *disk // of the data directory
+	usages    *usages
 	log       logger
 	metrics   *metrics
 	store     *sql.Store
@@ -110,6 +111,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
+	p.usages = &usages{path: p.data.path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	p.openAccess()
 	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
 		return p, err

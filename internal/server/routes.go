@@ -65,7 +65,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		PreviewJudge:       p.judge,
 		Compilations:       p.store.Queue, CompilePauses: compilePauses{p.store.Queue, p.wants.Wake}, CompileTurns: p.store.Queue, Wanting: p.wants,
 		Verifying:  p.verifications(),
-		Usages:     &usages{parts: p},
+		Usages:     p.usages,
 		Access:     p.access,
 		Audit:      p.audit,
 		AuditLog:   p.store.Audit,
