@@ -252,7 +252,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 		}
 	}
 	kept := map[fleet.Digest]bool{}
-	w.must(w.p.referred(w.Context(), func(d fleet.Digest) { kept[d] = true }))
+	w.must(w.p.housekeeper.referred(w.Context(), func(d fleet.Digest) { kept[d] = true }))
 	generations, err := w.p.store.Deliveries.Generations(w.Context(), heldNode)
 	w.must(err)
 	for _, g := range generations {

@@ -11,7 +11,6 @@ import (
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
-	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/target"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -38,13 +37,15 @@ func (p *parts) openJobs(c Config) error {
 		Now:      time.Now,
 		Log:      p.log.Logger,
 	}, settings)
-	if err == nil {
-		p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
-			p.endRuns(ctx, "its node's certificate was revoked", node)
-		})
-		p.metrics.jobFigures(p.jobs)
+	if err != nil {
+		return err
 	}
-	return err
+	p.departures = departures{p.jobs, p.log.Logger}
+	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
+		p.departures.endRuns(ctx, "its node's certificate was revoked", node)
+	})
+	p.metrics.jobFigures(p.jobs)
+	return nil
 }
 
 // openTargets makes what says who is meant.
@@ -72,9 +73,6 @@ func (p *parts) connected() (nodes []fleet.Certname) {
 
 // sender is job.Sender: the broker brings orders to agents.
 type sender struct{ *parts }
-
-// agentOf is where a node's agent listens.
-func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), websocket.DefaultType) }
 
 // Order implements job.Sender.
 func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {

@@ -39,52 +39,55 @@ import (
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config    atomic.Pointer[Config] // as it is now; SIGHUP replaces it
-	data      *dataDir
-	disk      *disk // of the data directory
-	usages    *usages
-	log       logger
-	metrics   *metrics
-	store     *sql.Store
-	blobs     *blobdir.Store
-	library   *code.Library
-	trees     *worktree.Worktree
-	ca        *pki.Authority
-	listeners atomic.Pointer[openListeners] // the listeners, from when they are open
-	trust     checkin.Trust
-	groups    *classify.Service
-	places    checkin.Environments
-	results   *checkin.Results
-	wants     checkin.Wants
-	checkin   checkin.Service
-	members   target.Groups
-	resolver  target.Resolver
-	operator  operator
-	cells     *cell.Keeper // that code is run in
-	ruby      *ruby.Pool
-	dispatch  *compile.Dispatcher
-	catalogs  *compile.Service
-	packs     *compile.Packs
-	warmer    *compile.Warmer
-	checks    *codecheck.Service
-	reuser    *compile.Reuser
-	verifier  *compile.Verifier
-	factqueue *factqueue.Service
-	deliver   *deliver.Service
-	wanter    *compile.Wanter
-	hinter    *deliver.Hinter
-	access    *rbac.Access
-	audit     *rbac.Audit
-	chain     *rbac.Chain
-	bodies    *budget
-	jobs      *job.Service
-	previews  *preview.Service
-	judge     preview.Judge
-	releases  *release.Service
-	policies  *policy.Service
-	events    *event.Service
-	broker    *broker.Broker // these two: see openBroker
-	sockets   *websocket.Server
+	config      atomic.Pointer[Config] // as it is now; SIGHUP replaces it
+	data        *dataDir
+	disk        *disk // of the data directory
+	usages      *usages
+	log         logger
+	metrics     *metrics
+	store       *sql.Store
+	blobs       *blobdir.Store
+	library     *code.Library
+	trees       *worktree.Worktree
+	ca          *pki.Authority
+	listeners   atomic.Pointer[openListeners] // the listeners, from when they are open
+	trust       checkin.Trust
+	groups      *classify.Service
+	places      checkin.Environments
+	results     *checkin.Results
+	wants       checkin.Wants
+	checkin     checkin.Service
+	members     target.Groups
+	resolver    target.Resolver
+	operator    operator
+	cells       *cell.Keeper // that code is run in
+	ruby        *ruby.Pool
+	dispatch    *compile.Dispatcher
+	catalogs    *compile.Service
+	packs       *compile.Packs
+	warmer      *compile.Warmer
+	checks      *codecheck.Service
+	reuser      *compile.Reuser
+	verifier    *compile.Verifier
+	factqueue   *factqueue.Service
+	deliver     *deliver.Service
+	wanter      *compile.Wanter
+	hinter      *deliver.Hinter
+	access      *rbac.Access
+	audit       *rbac.Audit
+	chain       *rbac.Chain
+	bodies      *budget
+	jobs        *job.Service
+	departures  departures
+	previews    *preview.Service
+	judge       preview.Judge
+	releases    *release.Service
+	policies    *policy.Service
+	events      *event.Service
+	housekeeper housekeeper
+	agents      agents
+	broker      *broker.Broker // these two: see openBroker
+	sockets     *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
@@ -96,6 +99,7 @@ type parts struct {
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
+	p.agents = agents{func() *broker.Broker { return p.broker }}
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -161,6 +165,10 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p.metrics.compileFigures(p.store.Queue, p.dispatch, p.catalogs, p.reuser) //nolint:contextcheck // they are asked for later
 	p.metrics.aheadFigures(p.wanter)
 	p.metrics.verifyFigures(p.verifier)
+	p.housekeeper = housekeeper{
+		store: p.store, events: p.events, library: p.library, trees: p.trees, usages: p.usages, departures: p.departures,
+		config: &p.config, log: p.log.Logger,
+	}
 	return p, nil
 }
 

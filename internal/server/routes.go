@@ -36,11 +36,12 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // known before (tlsfront); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c, settings := p.config.Load(), current{&p.config}
+	nodes := knownNodes{p.store.Nodes, p.agents, p.departures}
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, p}, Requests: p.ca.Requests,
 		Code:       deployments{p},
 		Blobs:      p.blobs,
-		Nodes:      knownNodes{p.store.Nodes, p},
+		Nodes:      nodes,
 		Presences:  presences{p},
 		Runs:       p.store.Reports,
 		Breakages:  p.store.Queue,
@@ -105,7 +106,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	})
 	pdb := puppetdb.New(puppetdb.Config{
 		Asker: p.store.Queries, Store: commands{p.store.Facts, p.store.Catalogs, p.store.Nodes, p.store.Reports},
-		Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
+		Keeper: keeper{p.housekeeper, nodes}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{

@@ -205,7 +205,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"certificates":       p.ca.Run,
 			"audit log's chain":  p.chain.Run,
 			"last use of tokens": p.access.Run,
-			"housekeeping":       p.housekeeping,
+			"housekeeping":       p.housekeeper.run,
 			"memory":             returnMemory,
 			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
