@@ -1,36 +1,11 @@
 package server
 
 import (
-	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
-	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
-	"github.com/tutti-project/tutti/internal/wire"
 )
-
-// inbox takes what the broker brings from agents.
-type inbox struct {
-	jobs   *job.Service
-	events *event.Service
-}
-
-// handlers is what becomes of messages that agents send to this server, by their
-// type. What is not in here is answered with an error.
-func (i inbox) handlers() map[string]broker.Handler {
-	return map[string]broker.Handler{
-		wire.ProvisionalResponse: i.accepted,
-		wire.NonBlockingResponse: i.response(job.Response),
-		wire.BlockingResponse:    i.response(job.Reply),
-		wire.RPCError:            i.failure,
-		wire.RunEvents:           i.happened,
-	}
-}
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
@@ -50,20 +25,6 @@ func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	}
 	p.metrics.brokerFigures(p.broker)
 	return nil
-}
-
-// presences tells the API which agents are connected.
-type presences struct{ *parts }
-
-// Presence is inventory.Presences.
-func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
-	who, there := p.broker.Presence(wire.NewURI(string(node), websocket.DefaultType))
-	if !there {
-		return inventory.Presence{}, false
-	}
-	return inventory.Presence{
-		Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version), Shared: who.Shared(time.Now()),
-	}, true
 }
 
 // brokerFigures registers what the broker can be asked for.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire"
@@ -22,18 +20,6 @@ func (p *parts) openEvents() {
 		},
 	}, event.DefaultSettings())
 	p.metrics.eventFigures(p.events)
-}
-
-// happened takes events of a run of the node that sends them.
-func (i inbox) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
-	if from.URI != agentOf(from.Certname) {
-		return fault.New(fault.Denied, "events of runs are taken from agents only")
-	}
-	said, err := pxp.ParseRunEvents(m.Data)
-	if err != nil {
-		return err
-	}
-	return i.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
 }
 
 // heardReports is the inventory's reports; the stream of events is told when one was stored.

@@ -2,18 +2,14 @@ package server
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/internal/appgraph"
-	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/target"
-	"github.com/tutti-project/tutti/internal/wire"
-	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // openJobs wires the job core to its neighbours.
@@ -27,7 +23,7 @@ func (p *parts) openJobs(c Config) error {
 	settings.Silence = c.BrokerIdleTimeout + time.Minute // a connection that broke without a word is closed before that
 	p.jobs, err = job.New(job.Parts{
 		Store:    p.store.Jobs,
-		Sender:   sender{p},
+		Sender:   sender{p.agents},
 		Resolver: p.resolver,
 		Graph:    appgraph.Service{Store: p.store.Catalogs},
 		Gate:     jobGate{p},
@@ -57,88 +53,8 @@ func (p *parts) openTargets() {
 		Inventory:    p.store.Queries,
 		Applications: appgraph.Service{Store: p.store.Catalogs},
 		Certificates: p.store.Authority,
-		Connected:    p.connected,
+		Connected:    p.agents.nodes,
 	}
-}
-
-// connected is the nodes whose agents are connected.
-func (p *parts) connected() (nodes []fleet.Certname) {
-	for _, who := range p.broker.Presences() {
-		if who.URI == agentOf(who.Certname) && who.Party == broker.Node {
-			nodes = append(nodes, who.Certname)
-		}
-	}
-	return nodes
-}
-
-// sender is job.Sender: the broker brings orders to agents.
-type sender struct{ *parts }
-
-// Order implements job.Sender.
-func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {
-	return s.broker.Send(wire.Message{Type: wire.NonBlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
-}
-
-// Ask implements job.Sender.
-func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
-	return s.broker.Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
-}
-
-// Connected implements job.Sender.
-func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
-	who, connected := s.broker.Presence(agentOf(node))
-	if !connected {
-		return job.Link{}, false
-	}
-	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Shared: who.Shared(time.Now())}, true
-}
-
-// joined hints that an agent is there.
-func (i inbox) joined(who broker.Presence) {
-	if who.URI == agentOf(who.Certname) {
-		i.jobs.Came(who.Certname)
-	}
-}
-
-// left hints that an agent is gone.
-func (i inbox) left(who broker.Presence) {
-	if who.URI == agentOf(who.Certname) {
-		i.jobs.Went(who.Certname)
-	}
-}
-
-// accepted takes the word of an agent that it has an order.
-func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Message) error {
-	said, err := pxp.ParseProvisional(m.Data)
-	if err != nil {
-		return err
-	}
-	return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Provisional, Transaction: said.Transaction})
-}
-
-// response takes results.
-func (i inbox) response(kind job.AnswerKind) broker.Handler {
-	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
-		said, err := pxp.ParseResponse(m.Data)
-		if err != nil || strings.HasPrefix(said.Transaction, hinted) {
-			return err
-		}
-		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
-	}
-}
-
-// failure takes the word of an agent that it did not do what it was asked.
-func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
-	said, err := pxp.ParseFailure(m.Data)
-	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
-		return err
-	}
-	return i.jobs.Observe(ctx, job.Answer{
-		Node:        from.Certname,
-		Kind:        job.Failure,
-		Transaction: said.Transaction,
-		Description: said.Description,
-	})
 }
 
 // jobFigures registers what the jobs can be asked for.

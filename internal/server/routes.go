@@ -42,7 +42,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Code:       deployments{p},
 		Blobs:      p.blobs,
 		Nodes:      nodes,
-		Presences:  presences{p},
+		Presences:  presences{p.agents},
 		Runs:       p.store.Reports,
 		Breakages:  p.store.Queue,
 		Facts:      p.store.Facts,
