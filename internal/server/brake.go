@@ -10,9 +10,12 @@ import (
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// kept is the catalog that a node has while a newer one is held; see compile.ServiceParts.
-func (p *parts) kept(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
-	had, _, err := p.store.Deliveries.Had(ctx, node)
+// keptCatalogs are the catalogs that nodes have while newer ones are held.
+type keptCatalogs struct{ rows *sql.Deliveries }
+
+// of is the catalog that a node keeps; see compile.ServiceParts.
+func (k keptCatalogs) of(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
+	had, _, err := k.rows.Had(ctx, node)
 	if err == nil && had.Digest == "" {
 		err = fault.New(fault.NotFound, "%s has no catalog that it could keep", node)
 	}

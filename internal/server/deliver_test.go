@@ -260,7 +260,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 			w.Errorf("the document of generation %d is not kept", g.Number)
 		}
 	}
-	if err := (deployments{w.p}).RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
+	if err := w.p.deployments().RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
 		w.Errorf("remove the environment: %v", err)
 	}
 }

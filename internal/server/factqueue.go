@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // openIntake wires what takes facts apart from runs.
@@ -90,9 +91,12 @@ func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
 	}}, err
 }
 
-// factsRead names the list of facts that the node's agent should watch.
-func (p *parts) factsRead(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
-	paths, err := p.store.Reusables.Watched(ctx, node)
+// watched are the facts that catalogs were compiled with.
+type watched struct{ readings *sql.Reusables }
+
+// list names the list of facts that the node's agent should watch.
+func (w watched) list(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
+	paths, err := w.readings.Watched(ctx, node)
 	return factqueue.DigestOfPaths(paths), err
 }
 

@@ -294,7 +294,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 		Reuser:    reuser,
 		Pauses:    p.store.Queue,
 		Wake:      p.dispatch.Wake,
-		Kept:      p.kept,
+		Kept:      keptCatalogs{p.store.Deliveries}.of,
 		Log:       p.log.Logger,
 	}, service)
 	if err != nil {

@@ -38,8 +38,8 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	c, settings := p.config.Load(), current{&p.config}
 	nodes := knownNodes{p.store.Nodes, p.agents, p.departures}
 	own, err := rest.New(rest.Config{
-		Certificates: certificates{p.ca, p}, Requests: p.ca.Requests,
-		Code:       deployments{p},
+		Certificates: certificates{p.ca, &p.listeners, &p.config}, Requests: p.ca.Requests,
+		Code:       p.deployments(),
 		Blobs:      p.blobs,
 		Nodes:      nodes,
 		Presences:  presences{p.agents},

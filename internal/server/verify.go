@@ -141,10 +141,10 @@ const maxWrong = 5
 
 // verified adds to a version's status how its catalogs stand to plain Puppet.
 func (d deployments) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
-	if s.Verified, err = d.store.Verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
+	if s.Verified, err = d.verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
 		return err
 	}
-	rows, err := d.store.Verifications.Verifications(ctx, compile.VerificationFilter{
+	rows, err := d.verifications.Verifications(ctx, compile.VerificationFilter{
 		Environment: env,
 		Version:     version,
 		Outcome:     compile.Differs,
