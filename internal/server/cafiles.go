@@ -28,10 +28,8 @@ func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, front := range d.fronts() {
-		if err := front.Reload(made, c.Pool()); err != nil {
-			return nil, err
-		}
+	if err := d.show(made, c.Pool()); err != nil {
+		return nil, err
 	}
 	return made.Leaf, c.Server.RevokeFormer(ctx, made.Leaf)
 }
