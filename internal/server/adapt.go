@@ -106,8 +106,17 @@ type deployments struct {
 // deployments makes it.
 func (p *parts) deployments() deployments {
 	return deployments{
-		library: p.library, versions: p.store.Versions, heads: p.store.Deliveries, checks: p.checks, reports: p.store.CodeChecks,
-		warmer: p.warmer, wanter: p.wanter, verifier: p.verifier, verifications: p.store.Verifications, config: &p.config, log: p.log.Logger,
+		library:       p.library,
+		versions:      p.store.Versions,
+		heads:         p.store.Deliveries,
+		checks:        p.checks,
+		reports:       p.store.CodeChecks,
+		warmer:        p.warmer,
+		wanter:        p.wanter,
+		verifier:      p.verifier,
+		verifications: p.store.Verifications,
+		config:        &p.config,
+		log:           p.log.Logger,
 	}
 }
 

@@ -64,7 +64,11 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 		return inventory.Presence{}, false
 	}
 	return inventory.Presence{
-		Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version), Shared: who.Shared(time.Now()),
+		Server:   serverName(),
+		Since:    who.Since,
+		Agent:    who.Agent,
+		Protocol: fmt.Sprintf("PCP %d", who.Version),
+		Shared:   who.Shared(time.Now()),
 	}, true
 }
 

@@ -19,7 +19,11 @@ const hashAtOnce = 2
 // openAccess wires the rbac core to its neighbours.
 func (p *parts) openAccess() {
 	p.access = rbac.NewAccess(rbac.AccessParts{
-		Store: p.store.Access, Hasher: rbac.NewHasher(rbac.DefaultCost(), hashAtOnce), CheckScope: checkScope, Now: time.Now, Log: p.log.Logger,
+		Store:      p.store.Access,
+		Hasher:     rbac.NewHasher(rbac.DefaultCost(), hashAtOnce),
+		CheckScope: checkScope,
+		Now:        time.Now,
+		Log:        p.log.Logger,
 		Config: func() rbac.Config {
 			c := p.config.Load()
 			return rbac.Config{TokenLife: c.TokenLifetime, MaxTokenLife: c.TokenMaxLifetime, MaxFailures: c.LoginFailures, Lockout: c.LoginLockout}

@@ -20,8 +20,14 @@ func (k keptCatalogs) of(ctx context.Context, node fleet.Certname) (compile.Comp
 		err = fault.New(fault.NotFound, "%s has no catalog that it could keep", node)
 	}
 	return compile.Compilation{
-		ID: had.Compilation, Node: node, Environment: had.Environment, Version: had.Version, State: compile.Done, FinishedAt: had.CompiledAt,
-		Catalog: had.Digest, UUID: had.UUID,
+		ID:          had.Compilation,
+		Node:        node,
+		Environment: had.Environment,
+		Version:     had.Version,
+		State:       compile.Done,
+		FinishedAt:  had.CompiledAt,
+		Catalog:     had.Digest,
+		UUID:        had.UUID,
 	}, err
 }
 

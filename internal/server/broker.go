@@ -11,14 +11,24 @@ import (
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
 	in := inbox{jobs: p.jobs, events: p.events}
 	p.broker, err = broker.New(broker.Config{
-		Handlers: in.handlers(), Controller: current{&p.config}.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
-		QueueBytes: c.BrokerQueueBytes, Joined: in.joined, Left: in.left, AccessLog: access.Load, Log: p.log.Logger,
+		Handlers:        in.handlers(),
+		Controller:      current{&p.config}.isController,
+		MaxConnections:  c.BrokerMaxConnections,
+		NodeConnections: c.BrokerConnectionsNode,
+		QueueBytes:      c.BrokerQueueBytes,
+		Joined:          in.joined,
+		Left:            in.left,
+		AccessLog:       access.Load,
+		Log:             p.log.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	p.sockets, err = websocket.New(websocket.Config{
-		Broker: p.broker, MaxMessageBytes: c.BrokerMaxMessageBytes, IdleTimeout: c.BrokerIdleTimeout, Log: p.log.Logger,
+		Broker:          p.broker,
+		MaxMessageBytes: c.BrokerMaxMessageBytes,
+		IdleTimeout:     c.BrokerIdleTimeout,
+		Log:             p.log.Logger,
 	})
 	if err != nil {
 		return err

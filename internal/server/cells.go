@@ -49,7 +49,12 @@ func isolation(cells *cell.Keeper) func(bool) map[string]any {
 	return func(bool) map[string]any {
 		s := cells.Standing()
 		return map[string]any{
-			"isolation": s.Mode, "landlock": s.Landlock, "seccomp": s.Seccomp, "namespaces": s.Spaces, "own_user": s.User != "", "missing": s.Parts(),
+			"isolation":  s.Mode,
+			"landlock":   s.Landlock,
+			"seccomp":    s.Seccomp,
+			"namespaces": s.Spaces,
+			"own_user":   s.User != "",
+			"missing":    s.Parts(),
 		}
 	}
 }

@@ -17,10 +17,16 @@ import (
 // openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
 func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
-		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store.Versions, Store: p.store.CodeChecks, Parser: parser,
-		Compiler: bounded{p.ruby, make(chan struct{}, workers)}, Orders: orders,
-		Fleet: checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks}, Touched: touches{p.reuser, p.store.Reusables, &p.config}.among,
-		Log: p.log.Logger,
+		Code:     p.library,
+		ToJSON:   yamljson.ToJSON,
+		Versions: p.store.Versions,
+		Store:    p.store.CodeChecks,
+		Parser:   parser,
+		Compiler: bounded{p.ruby, make(chan struct{}, workers)},
+		Orders:   orders,
+		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks},
+		Touched:  touches{p.reuser, p.store.Reusables, &p.config}.among,
+		Log:      p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},

@@ -66,7 +66,9 @@ func (t teller) Tell(ctx context.Context, node fleet.Certname, p deliver.Pointer
 	if err != nil {
 		return err
 	}
-	return t.sender.Ask(ctx, node, pxp.Request{Transaction: hinted + uuid.NewString(), Module: pxp.Catalog, Action: pxp.Changed, Params: params})
+	return t.sender.Ask(ctx, node, pxp.Request{
+		Transaction: hinted + uuid.NewString(), Module: pxp.Catalog, Action: pxp.Changed, Params: params,
+	})
 }
 
 // hintParams is what a node is told; see pxp.CatalogChange.

@@ -43,8 +43,10 @@ func (s current) isController(name fleet.Certname) bool {
 // and send as to a PuppetDB.
 func (s current) puppetDBClients(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if actor := fleet.ActorFrom(r.Context()); actor.Kind == fleet.NodeActor && slices.Contains(s.config.Load().PuppetDBClients, actor.Name) {
-			actor.Grants = append(slices.Clone(actor.Grants), fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
+		actor := fleet.ActorFrom(r.Context())
+		if actor.Kind == fleet.NodeActor && slices.Contains(s.config.Load().PuppetDBClients, actor.Name) {
+			actor.Grants = append(slices.Clone(actor.Grants),
+				fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
 			r = r.WithContext(fleet.WithActor(r.Context(), actor))
 		}
 		next.ServeHTTP(w, r)

@@ -215,7 +215,10 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 func (p *parts) openTrust() {
 	p.trust = checkin.Trust{Authority: p.ca, External: p.operator.external}
 	p.groups = classify.NewService(classify.ServiceParts{
-		Store: p.store.Groups, Known: checkin.Known{Inventory: p.store.Facts, Trust: p.trust}, Program: p.operator.nodeClassifier, Log: p.log.Logger,
+		Store:   p.store.Groups,
+		Known:   checkin.Known{Inventory: p.store.Facts, Trust: p.trust},
+		Program: p.operator.nodeClassifier,
+		Log:     p.log.Logger,
 	})
 }
 

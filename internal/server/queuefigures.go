@@ -86,7 +86,9 @@ func gaugeOf(d *prometheus.Desc, value float64, labels ...string) prometheus.Met
 
 func collectCounts(to chan<- prometheus.Metric, counts []compile.Count, now time.Time) {
 	depth, resting := map[compile.Priority]int{}, 0
-	for _, p := range []compile.Priority{compile.Waited, compile.Signed, compile.NewFacts, compile.NewExports, compile.NewCode, compile.Previewing, compile.Background} {
+	for _, p := range []compile.Priority{
+		compile.Waited, compile.Signed, compile.NewFacts, compile.NewExports, compile.NewCode, compile.Previewing, compile.Background,
+	} {
 		depth[p] = 0
 	}
 	for _, n := range counts {

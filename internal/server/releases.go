@@ -104,7 +104,8 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 	c := rows[0]
 	named := c.UUID
 	if c.Version != p.Version || c.Environment != p.Environment {
-		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
+		what := strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " ")
+		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()
 	}
 	return deliver.Catalog{
 		Digest:      s.Fresh,

@@ -33,7 +33,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 }
 
 // table is the whole machine: what answers where, and how large a body it takes. Who asks is
-// known before (tlsfront); what they may do is each handler's first question.
+// known before (protocol/tls); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c, settings := p.config.Load(), current{&p.config}
 	nodes := knownNodes{p.store.Nodes, p.agents, p.departures}
@@ -64,21 +64,24 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		ReleaseDifferences: releaseDifferences{p.previews},
 		Policies:           p.policies,
 		PreviewJudge:       p.judge,
-		Compilations:       p.store.Queue, CompilePauses: compilePauses{p.store.Queue, p.wants.Wake}, CompileTurns: p.store.Queue, Wanting: p.wants,
-		Verifying:  p.verifications(),
-		Usages:     p.usages,
-		Access:     p.access,
-		Audit:      p.audit,
-		AuditLog:   p.store.Audit,
-		AuditChain: p.chain,
-		AuditReads: func() bool { return p.config.Load().AuditReads },
-		Scopes:     scopes{p.store.Queries},
-		Entry:      entryOf,
-		RequestID:  requestID,
-		NoteActor:  noteActor,
-		Streams:    streams,
-		Stopping:   p.stopping,
-		Log:        p.log.Logger,
+		Compilations:       p.store.Queue,
+		CompilePauses:      compilePauses{p.store.Queue, p.wants.Wake},
+		CompileTurns:       p.store.Queue,
+		Wanting:            p.wants,
+		Verifying:          p.verifications(),
+		Usages:             p.usages,
+		Access:             p.access,
+		Audit:              p.audit,
+		AuditLog:           p.store.Audit,
+		AuditChain:         p.chain,
+		AuditReads:         func() bool { return p.config.Load().AuditReads },
+		Scopes:             scopes{p.store.Queries},
+		Entry:              entryOf,
+		RequestID:          requestID,
+		NoteActor:          noteActor,
+		Streams:            streams,
+		Stopping:           p.stopping,
+		Log:                p.log.Logger,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -181,11 +184,13 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		api.Prefix + "/": {Handler: own, bytes: api.MaxUpload},
 
 		// Health, open to all, and figures for monitoring.
-		"GET /status/v1/simple":                     bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/simple/{name}":              bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/services":                   bodiless(http.HandlerFunc(h.all)),
-		"GET /status/v1/services/" + puppetDBStatus: bodiless(settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB)))),
-		"GET /metrics":                              bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
+		"GET /status/v1/simple":        bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/simple/{name}": bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/services":      bodiless(http.HandlerFunc(h.all)),
+		"GET /status/v1/services/" + puppetDBStatus: bodiless(
+			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
+		),
+		"GET /metrics": bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 	}
 	return agents, others, nil
 }

@@ -118,9 +118,16 @@ func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Fr
 		return nil, errors.Join(err, socket.Close())
 	}
 	front, err := tuttitls.New(socket, tuttitls.Config{
-		Authority: o.ca.Revocations, Certificate: o.certificate, ClientCAs: o.ca.Pool(), MaxConnections: c.MaxConnections, Log: o.log,
+		Authority:      o.ca.Revocations,
+		Certificate:    o.certificate,
+		ClientCAs:      o.ca.Pool(),
+		MaxConnections: c.MaxConnections,
+		Log:            o.log,
 		Limits: tuttitls.Limits{
-			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
+			PerAddress:          c.MaxConnectionsPerAddress,
+			Anonymous:           c.MaxAnonymousConnections,
+			AnonymousPerAddress: c.MaxAnonymousPerAddress,
+			Exempt:              exempt,
 		},
 	})
 	if err != nil {

@@ -90,7 +90,12 @@ type verifications struct {
 // verifications makes it.
 func (p *parts) verifications() verifications {
 	return verifications{
-		nodes: p.store.Nodes, places: p.places, library: p.library, versions: p.store.Versions, verifier: p.verifier, rows: p.store.Verifications,
+		nodes:    p.store.Nodes,
+		places:   p.places,
+		library:  p.library,
+		versions: p.store.Versions,
+		verifier: p.verifier,
+		rows:     p.store.Verifications,
 	}
 }
 
