@@ -68,12 +68,12 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	}
 	d := &openListeners{health: p.health(), access: new(atomic.Bool)}
 	d.access.Store(c.AccessLog)
-	open := frontOpener{p.ca, c, certificate, p.log.Logger}
-	if d.front, err = open.on(ctx, "listen", c.Listen); err != nil {
+	opener := frontOpener{p.ca, c, certificate, p.log.Logger}
+	if d.front, err = opener.on(ctx, "listen", c.Listen); err != nil {
 		return nil, err
 	}
 	if c.BrokerListen != "" {
-		if d.second, err = open.on(ctx, "broker-listen", c.BrokerListen); err != nil {
+		if d.second, err = opener.on(ctx, "broker-listen", c.BrokerListen); err != nil {
 			return nil, errors.Join(err, d.close())
 		}
 	}
