@@ -36,6 +36,11 @@ func withoutChance(text []byte) []byte {
 	return address.ReplaceAll(text, []byte("${1}"))
 }
 
+// SameError says whether two messages of failed compilations are the same, but for what depends on the process.
+func SameError(plain, ours string) bool {
+	return bytes.Equal(withoutChance([]byte(plain)), withoutChance([]byte(ours)))
+}
+
 // Difference tells how a catalog differs from the one that plain Puppet gave: the
 // resources, their parameters, tags and places, and the edges, all in order. Empty: they
 // are equal, but for what belongs to one compilation only.

@@ -88,6 +88,10 @@ end
 
 # One compilation.
 class Plain
+  # The directories of a Puppet Server. Nothing is in them here; code sees their names, and takes them apart, so no other can stand for them.
+  CONFDIR = '/etc/puppetlabs/puppet'.freeze
+  VARDIR = '/opt/puppetlabs/server/data/puppetserver'.freeze
+
   def initialize(request, dir)
     @request = request
     @order = request['order']
@@ -107,12 +111,12 @@ class Plain
 
   def settle
     environments = File.join(@dir, 'environments')
-    %w[environments conf var].each { |name| Dir.mkdir(File.join(@dir, name)) }
+    Dir.mkdir(environments)
     File.symlink(@request['root'], File.join(environments, @name))
     Puppet.initialize_settings(
-      ['--confdir', "#{@dir}/conf", '--vardir', "#{@dir}/var", '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
+      ['--confdir', CONFDIR, '--vardir', VARDIR, '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
        '--hiera_config', groups, '--node_terminus', 'exec', '--external_nodes', '/bin/cat', '--certname', 'puppet',
-       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server', '--ssldir', "#{@dir}/conf/ssl"] # Debian has another
+       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server', '--ssldir', "#{CONFDIR}/ssl"]
     )
     Puppet.settings.preferred_run_mode = :server
     Puppet::Util::Log.newdestination(:console)
@@ -170,11 +174,10 @@ class Plain
     end
   end
 
-  # The directories of a Puppet Server.
+  # Where a Puppet Server has the code.
   def shown(text)
     text.gsub(%r{(?:#{Regexp.escape(@dir)}/environments/#{@name}|#{Regexp.escape(@request['root'])})}, "/etc/puppetlabs/code/environments/#{@name}")
         .gsub("#{@dir}/environments", '/etc/puppetlabs/code/environments')
-        .gsub("#{@dir}/conf", '/etc/puppetlabs/puppet').gsub("#{@dir}/var", '/opt/puppetlabs/server/data/puppetserver')
   end
 end
 

@@ -134,6 +134,9 @@ func TestAddressesOfObjectsAreNoDifference(t *testing.T) {
 		if got, err := Difference(json.RawMessage(plain), json.RawMessage(ours)); err != nil || (got == "") != same {
 			t.Errorf("%s: %q, %v", ours, got, err)
 		}
+		if SameError(plain, ours) != same {
+			t.Errorf("messages of errors: %s", ours)
+		}
 	}
 }
 

@@ -292,7 +292,7 @@ func (s *truthServer) check() string {
 			s.failed++
 		}
 		if plain.Error != "" || ours.Error != "" {
-			if plain.Error != ours.Error {
+			if !truth.SameError(plain.Error, ours.Error) {
 				return fmt.Sprintf("%s: other errors\n  plain %.1500s\n  ours  %.1500s", node.Name, shownError(plain), shownError(ours))
 			}
 			continue
