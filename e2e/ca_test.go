@@ -186,7 +186,7 @@ func TestAnAgentRenewsItsCertificate(t *testing.T) {
 	if err := s.stop(); err != nil { // its own certificate is not to end soon
 		t.Fatal(err)
 	}
-	s.flags = append(s.flags, "--certificate-ttl", "2m")
+	s.flags = append(s.flags, "--certificate-ttl", "90s")
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,10 +12,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,10 +132,11 @@ func TestRevocationClosesOpenConnections(t *testing.T) {
 	}
 }
 
-// A one-time token in the challenge password signs one request, once.
+// A one-time token in the challenge password signs one request, once, also while strangers send more requests than may wait.
 func TestJoinToken(t *testing.T) {
 	begin(t)
-	s := startServer(t)
+	s := startServer(t, "--max-requests", "30", "--max-requests-per-address", "12")
+	stopFlood := flood(t, s, "127.0.0.2", "127.0.0.3", "127.0.0.4")
 	token := strings.TrimSpace(s.tutti(t, "ca", "token", "joins.test"))
 	for _, c := range []struct {
 		name string
@@ -144,8 +149,56 @@ func TestJoinToken(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d\n%s", c.name, r.code, c.code, r.text())
 		}
 	}
+	if sent := stopFlood(); sent < 60 {
+		t.Errorf("the strangers sent %d requests only", sent)
+	}
+	waiting := decode[api.List[api.Certificate]](t, s, "ca", "list", "--state", "requested").Items
+	if len(waiting) > 30 || len(waiting) < 27 { // the three made room for themselves
+		t.Errorf("%d requests wait, 30 may", len(waiting))
+	}
 	if strings.Contains(s.logText(), token) {
 		t.Error("the token is in the log")
+	}
+}
+
+// flood has a stranger at each address send requests, each of another name, 500 at most, until stop, which says how many the server
+// took.
+func flood(t *testing.T, s *server, addresses ...string) (stop func() int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken atomic.Int64
+	var strangers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for n, address := range addresses {
+		by := anonymous(t, s)
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		by.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, to string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp4", to)
+		}
+		strangers.Go(func() {
+			for i := 0; i < 500 && ctx.Err() == nil; i++ {
+				name := fmt.Sprintf("flood-%d-%d.test", n, i)
+				request, err := newRequest(key, name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a, err := by.do(http.MethodPut, "/puppet-ca/v1/certificate_request/"+name, "text/plain", request)
+				if err != nil || a.status != http.StatusOK {
+					t.Errorf("%s: %d %s, %v", name, a.status, a.body, err)
+					return
+				}
+				taken.Add(1)
+			}
+		})
+	}
+	return func() int64 {
+		cancel()
+		strangers.Wait()
+		return taken.Load()
 	}
 }
 

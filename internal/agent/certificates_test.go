@@ -223,6 +223,7 @@ func TestRenewalComesInTime(t *testing.T) {
 		{30 * day, 60 * day, 20 * day, true},
 		{3 * day, 60 * day, day, false},
 		{3 * day, 60 * day, 2 * day, true},
+		{2 * 6 * time.Hour, 60 * day, 6*time.Hour + time.Hour, false}, // one of six hours, as the CA makes it, an hour ago
 	} {
 		cert := &x509.Certificate{NotBefore: born, NotAfter: born.Add(c.life)}
 		if got := renewalDue(cert, c.before, born.Add(c.age)); got != c.want {

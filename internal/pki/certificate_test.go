@@ -69,6 +69,16 @@ func TestWhatACertificateSays(t *testing.T) {
 	}
 }
 
+// A certificate of hours was not good for a day before: whoever renews in the last third of a life would find it old at once.
+func TestAShortLifeBeginsShortlyBefore(t *testing.T) {
+	t.Parallel()
+	a := open(t, pki.Config{Autosign: pki.AutosignPolicy{All: true}, LeafTTL: 6 * time.Hour}, pkitest.NewMemory())
+	submit(t, a, pkitest.CSR{Name: "web1"})
+	if before := time.Since(certificate(t, a, "web1").NotBefore); before < 6*time.Hour || before > 7*time.Hour {
+		t.Errorf("valid since %s", before)
+	}
+}
+
 func TestTrustedDataOfAPlainName(t *testing.T) {
 	t.Parallel()
 	a := open(t, pki.Config{Autosign: allowEvery, OIDNames: map[string]string{oidPrivate.String(): "rack"}}, pkitest.NewMemory())

@@ -158,7 +158,7 @@ func (i *issuer) sign(template *x509.Certificate, key crypto.PublicKey, ttl time
 	template.SerialNumber = serial
 	template.SubjectKeyId = id
 	template.BasicConstraintsValid = true
-	template.NotBefore = now().Add(-backdate)
+	template.NotBefore = now().Add(-min(backdate, ttl)) // a day before a life of hours would make it old at once
 	template.NotAfter = now().Add(ttl)
 	if end := signer.signer().NotAfter; template.NotAfter.After(end) {
 		template.NotAfter = end

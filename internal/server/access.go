@@ -72,7 +72,7 @@ func (p *parts) front(routes http.Handler, access *atomic.Bool) front {
 		log:      p.log.Logger,
 		metrics:  p.metrics,
 		access:   access,
-		refused:  p.refused,
+		refused:  refusals{p.audit}.record,
 		bodies:   p.bodies,
 		bodyTime: p.config.Load().BodyTimeout,
 		hsts:     func() time.Duration { return p.config.Load().HSTSMaxAge },

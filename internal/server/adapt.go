@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/checkin"
@@ -16,6 +18,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // maxDocumentBytes is the largest catalog that is read back.
@@ -84,9 +87,38 @@ func (a versions) Environments(ctx context.Context) (map[fleet.Environment]fleet
 	return current, err
 }
 
-// deployments is what httpapi asks of the code: the library, and the rows that only
+// deployments is what rest asks of the code: the library, and the rows that only
 // people ask for. A deploy also hints to the warmer.
-type deployments struct{ *parts }
+type deployments struct {
+	library       *code.Library
+	versions      code.Store
+	heads         *sql.Deliveries
+	checks        *codecheck.Service
+	reports       codecheck.Store
+	warmer        *compile.Warmer
+	wanter        *compile.Wanter
+	verifier      *compile.Verifier
+	verifications compile.Verifications
+	config        *atomic.Pointer[Config]
+	log           *slog.Logger
+}
+
+// deployments makes it.
+func (p *parts) deployments() deployments {
+	return deployments{
+		library:       p.library,
+		versions:      p.store.Versions,
+		heads:         p.store.Deliveries,
+		checks:        p.checks,
+		reports:       p.store.CodeChecks,
+		warmer:        p.warmer,
+		wanter:        p.wanter,
+		verifier:      p.verifier,
+		verifications: p.store.Verifications,
+		config:        &p.config,
+		log:           p.log.Logger,
+	}
+}
 
 func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
 	report, err := d.admit(ctx, deployment, mode)
@@ -103,7 +135,7 @@ func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mod
 	d.verifier.Deployed(version.Environment, version.ID)
 	d.wanter.Hint()
 	if report != nil {
-		if err := d.store.CodeChecks.SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
+		if err := d.reports.SaveCheck(ctx, *report); err != nil { // the next deploy reads more files
 			d.log.WarnContext(ctx, "what was found in the code could not be kept", "environment", version.Environment, "version", version.ID.Short(), "err", err)
 		}
 	}
@@ -116,14 +148,14 @@ func (d deployments) Stage(ctx context.Context, deployment code.Deployment) (cod
 }
 
 func (d deployments) Environments(ctx context.Context) ([]code.Version, error) {
-	return d.store.Versions.Environments(ctx)
+	return d.versions.Environments(ctx)
 }
 
 func (d deployments) Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error) {
-	return d.store.Versions.Versions(ctx, env, limit)
+	return d.versions.Versions(ctx, env, limit)
 }
 
-// Status is httpapi.Code.
+// Status is rest.Code.
 func (d deployments) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
 	version, err := d.library.Refresh(ctx, env)
 	if err != nil {
@@ -137,7 +169,7 @@ func (d deployments) Status(ctx context.Context, env fleet.Environment) (code.Ve
 }
 
 func (d deployments) RemoveEnvironment(ctx context.Context, env fleet.Environment) error {
-	held, err := d.store.Deliveries.HeadsIn(ctx, env)
+	held, err := d.heads.HeadsIn(ctx, env)
 	if err != nil {
 		return err
 	}

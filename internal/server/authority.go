@@ -19,7 +19,11 @@ const hashAtOnce = 2
 // openAccess wires the rbac core to its neighbours.
 func (p *parts) openAccess() {
 	p.access = rbac.NewAccess(rbac.AccessParts{
-		Store: p.store.Access, Hasher: rbac.NewHasher(rbac.DefaultCost(), hashAtOnce), CheckScope: checkScope, Now: time.Now, Log: p.log.Logger,
+		Store:      p.store.Access,
+		Hasher:     rbac.NewHasher(rbac.DefaultCost(), hashAtOnce),
+		CheckScope: checkScope,
+		Now:        time.Now,
+		Log:        p.log.Logger,
 		Config: func() rbac.Config {
 			c := p.config.Load()
 			return rbac.Config{TokenLife: c.TokenLifetime, MaxTokenLife: c.TokenMaxLifetime, MaxFailures: c.LoginFailures, Lockout: c.LoginLockout}
@@ -28,10 +32,10 @@ func (p *parts) openAccess() {
 	p.audit = rbac.NewAudit(p.store.Audit, p.log.Logger)
 }
 
-// scopes is httpapi.Scopes: conditions on nodes are asked of the inventory.
+// scopes is rest.Scopes: conditions on nodes are asked of the inventory.
 type scopes struct{ asker inventory.Asker }
 
-// Inside implements httpapi.Scopes.
+// Inside implements rest.Scopes.
 func (s scopes) Inside(ctx context.Context, condition string, nodes []fleet.Certname) (map[fleet.Certname]bool, error) {
 	where, err := pql.NodeCondition(condition)
 	if err != nil {
@@ -78,15 +82,17 @@ func entryOf(ctx context.Context) rbac.Entry {
 	return entry
 }
 
-// refused records a refusal that no handler recorded: of an agent's route. The
-// operation is the route, the object what was asked for.
-func (p *parts) refused(ctx context.Context, req *request, route, path string) {
+// refusals records refusals that no handler recorded: of agents' routes.
+type refusals struct{ audit *rbac.Audit }
+
+// record records one. The operation is the route, the object what was asked for.
+func (r refusals) record(ctx context.Context, req *request, route, path string) {
 	if req.recorded {
 		return
 	}
 	entry := entryOf(ctx)
 	entry.ActorKind, entry.Actor, entry.Operation, entry.Object = req.actor.Kind, req.actor.Name, route, path
-	p.audit.Refused(ctx, entry, fault.New(fault.Denied, "%s %s may not ask for this", req.actor.Kind, req.actor.Name))
+	r.audit.Refused(ctx, entry, fault.New(fault.Denied, "%s %s may not ask for this", req.actor.Kind, req.actor.Name))
 }
 
 // hostOf is an address without its port.

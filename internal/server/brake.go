@@ -7,40 +7,39 @@ import (
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// limits is what the settings say of the brake; they were checked when they were read.
-func (p *parts) limits() deliver.Limits {
-	c := p.config.Load()
-	hold, err := deliver.ParseFloor(c.CatalogHoldBelow)
-	warn, err2 := deliver.ParseFloor(c.CatalogWarnBelow)
-	if err != nil || err2 != nil {
-		return deliver.Limits{Hold: deliver.Off, Warn: deliver.Off}
-	}
-	return deliver.Limits{Hold: hold, Warn: warn}
-}
+// keptCatalogs are the catalogs that nodes have while newer ones are held.
+type keptCatalogs struct{ rows *sql.Deliveries }
 
-// kept is the catalog that a node has while a newer one is held; see compile.ServiceParts.
-func (p *parts) kept(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
-	had, _, err := p.store.Deliveries.Had(ctx, node)
+// of is the catalog that a node keeps; see compile.ServiceParts.
+func (k keptCatalogs) of(ctx context.Context, node fleet.Certname) (compile.Compilation, error) {
+	had, _, err := k.rows.Had(ctx, node)
 	if err == nil && had.Digest == "" {
 		err = fault.New(fault.NotFound, "%s has no catalog that it could keep", node)
 	}
 	return compile.Compilation{
-		ID: had.Compilation, Node: node, Environment: had.Environment, Version: had.Version, State: compile.Done, FinishedAt: had.CompiledAt,
-		Catalog: had.Digest, UUID: had.UUID,
+		ID:          had.Compilation,
+		Node:        node,
+		Environment: had.Environment,
+		Version:     had.Version,
+		State:       compile.Done,
+		FinishedAt:  had.CompiledAt,
+		Catalog:     had.Digest,
+		UUID:        had.UUID,
 	}, err
 }
 
-// openBrake counts what the brake does. Holds are rows: all servers show the same ones.
-func (p *parts) openBrake() {
-	p.metrics.counter("tutti_catalog_warnings_total", "Catalogs that were given though they lost more resources than catalog_warn_below allows.",
-		func() float64 { return float64(p.deliver.Warned()) })
-	p.metrics.gauge("tutti_catalogs_held", "Nodes that keep their catalog because the newest one lost its resources; -1 if the store does not answer.",
+// brakeFigures registers what the brake does. Holds are rows: all servers show the same ones.
+func (m *metrics) brakeFigures(delivery *deliver.Service, rows *sql.Deliveries) {
+	m.counter("tutti_catalog_warnings_total", "Catalogs that were given though they lost more resources than catalog_warn_below allows.",
+		func() float64 { return float64(delivery.Warned()) })
+	m.gauge("tutti_catalogs_held", "Nodes that keep their catalog because the newest one lost its resources; -1 if the store does not answer.",
 		func() float64 {
 			ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 			defer cancel()
-			held, err := p.store.Deliveries.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
+			held, err := rows.Losses(ctx, deliver.LossFilter{Ruling: deliver.Hold})
 			if err != nil {
 				return -1
 			}

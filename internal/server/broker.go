@@ -1,77 +1,50 @@
 package server
 
 import (
-	"fmt"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
-	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
-	"github.com/tutti-project/tutti/internal/wire"
 )
-
-// handlers is what becomes of messages that agents send to this server, by their
-// type. What is not in here is answered with an error.
-func (p *parts) handlers() map[string]broker.Handler {
-	return map[string]broker.Handler{
-		wire.ProvisionalResponse: p.accepted,
-		wire.NonBlockingResponse: p.response(job.Response),
-		wire.BlockingResponse:    p.response(job.Reply),
-		wire.RPCError:            p.failure,
-		wire.RunEvents:           p.happened,
-	}
-}
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
+	in := inbox{jobs: p.jobs, events: p.events}
 	p.broker, err = broker.New(broker.Config{
-		Handlers: p.handlers(), Controller: p.isController, MaxConnections: c.BrokerMaxConnections, NodeConnections: c.BrokerConnectionsNode,
-		QueueBytes: c.BrokerQueueBytes, Joined: p.joined, Left: p.left, AccessLog: access.Load, Log: p.log.Logger,
+		Handlers:        in.handlers(),
+		Controller:      current{&p.config}.isController,
+		MaxConnections:  c.BrokerMaxConnections,
+		NodeConnections: c.BrokerConnectionsNode,
+		QueueBytes:      c.BrokerQueueBytes,
+		Joined:          in.joined,
+		Left:            in.left,
+		AccessLog:       access.Load,
+		Log:             p.log.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	p.sockets, err = websocket.New(websocket.Config{
-		Broker: p.broker, MaxMessageBytes: c.BrokerMaxMessageBytes, IdleTimeout: c.BrokerIdleTimeout, Log: p.log.Logger,
+		Broker:          p.broker,
+		MaxMessageBytes: c.BrokerMaxMessageBytes,
+		IdleTimeout:     c.BrokerIdleTimeout,
+		Log:             p.log.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	p.brokerFigures()
+	p.metrics.brokerFigures(p.broker)
 	return nil
 }
 
-// presences tells the API which agents are connected.
-type presences struct{ *parts }
-
-// Presence is inventory.Presences.
-func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
-	who, there := p.broker.Presence(wire.NewURI(string(node), websocket.DefaultType))
-	if !there {
-		return inventory.Presence{}, false
-	}
-	return inventory.Presence{
-		Server: serverName(), Since: who.Since, Agent: who.Agent, Protocol: fmt.Sprintf("PCP %d", who.Version), Shared: who.Shared(time.Now()),
-	}, true
-}
-
-// isController tells whether a node may give orders to others.
-func (p *parts) isController(name fleet.Certname) bool {
-	return slices.Contains(p.config.Load().BrokerControllers, string(name))
-}
-
 // brokerFigures registers what the broker can be asked for.
-func (p *parts) brokerFigures() {
-	stats := p.broker.Stats
-	p.metrics.gauge("tutti_broker_connections", "Agents and controllers that are connected.", func() float64 { return float64(stats().Connected) })
-	p.metrics.gauge("tutti_broker_queued_bytes", "Messages that their targets have not read yet.", func() float64 { return float64(stats().QueuedBytes) })
-	p.metrics.counter("tutti_broker_received_total", "Messages that came in.", func() float64 { return float64(stats().Received) })
-	p.metrics.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
-	p.metrics.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
-	p.metrics.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
-	p.metrics.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
+func (m *metrics) brokerFigures(b *broker.Broker) {
+	stats := b.Stats
+	m.gauge("tutti_broker_connections", "Agents and controllers that are connected.", func() float64 { return float64(stats().Connected) })
+	m.gauge("tutti_broker_queued_bytes", "Messages that their targets have not read yet.", func() float64 { return float64(stats().QueuedBytes) })
+	m.counter("tutti_broker_received_total", "Messages that came in.", func() float64 { return float64(stats().Received) })
+	m.counter("tutti_broker_delivered_total", "Messages that were queued for a client.", func() float64 { return float64(stats().Delivered) })
+	m.counter("tutti_broker_refused_total", "Messages that were answered with an error.", func() float64 { return float64(stats().Refused) })
+	m.counter("tutti_broker_superseded_total", "Connections that a later one of the same client replaced.", func() float64 { return float64(stats().Superseded) })
+	m.counter("tutti_broker_cut_off_total", "Connections that were closed because their client read too slowly.", func() float64 { return float64(stats().CutOff) })
 }

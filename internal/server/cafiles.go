@@ -5,31 +5,31 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pki"
 )
 
-// certificates is httpapi.Certificates: the CA, and the listeners that show what it made.
+// certificates is rest.Certificates: the CA, and the listeners that show what it made.
 type certificates struct {
 	*pki.Authority
-	parts *parts
+	listeners *atomic.Pointer[openListeners] // nil until they are open
+	config    *atomic.Pointer[Config]
 }
 
-// RotateServer implements httpapi.Certificates.
+// RotateServer implements rest.Certificates.
 func (c certificates) RotateServer(ctx context.Context) (*x509.Certificate, error) {
-	d := c.parts.listeners.Load()
+	d := c.listeners.Load()
 	if d == nil {
 		return nil, fault.New(fault.Unavailable, "the server is starting")
 	}
-	made, err := c.Server.Rotate(ctx, serverNames(*c.parts.config.Load()))
+	made, err := c.Server.Rotate(ctx, serverNames(*c.config.Load()))
 	if err != nil {
 		return nil, err
 	}
-	for _, front := range d.fronts() {
-		if err := front.Reload(made, c.Pool()); err != nil {
-			return nil, err
-		}
+	if err := d.show(made, c.Pool()); err != nil {
+		return nil, err
 	}
 	return made.Leaf, c.Server.RevokeFormer(ctx, made.Leaf)
 }

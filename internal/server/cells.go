@@ -45,10 +45,17 @@ func openCells(ctx context.Context, c Config, dir string, log *slog.Logger) (*ce
 }
 
 // isolation is what /status says of the cells: which parts they have, without reasons, since everybody may ask.
-func (p *parts) isolation(bool) map[string]any {
-	s := p.cells.Standing()
-	return map[string]any{
-		"isolation": s.Mode, "landlock": s.Landlock, "seccomp": s.Seccomp, "namespaces": s.Spaces, "own_user": s.User != "", "missing": s.Parts(),
+func isolation(cells *cell.Keeper) func(bool) map[string]any {
+	return func(bool) map[string]any {
+		s := cells.Standing()
+		return map[string]any{
+			"isolation":  s.Mode,
+			"landlock":   s.Landlock,
+			"seccomp":    s.Seccomp,
+			"namespaces": s.Spaces,
+			"own_user":   s.User != "",
+			"missing":    s.Parts(),
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
@@ -16,9 +17,16 @@ import (
 // openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
 func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
-		Code: p.library, ToJSON: yamljson.ToJSON, Versions: p.store.Versions, Store: p.store.CodeChecks, Parser: parser,
-		Compiler: bounded{p.ruby, make(chan struct{}, workers)}, Orders: orders,
-		Fleet: checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks}, Touched: p.touched, Log: p.log.Logger,
+		Code:     p.library,
+		ToJSON:   yamljson.ToJSON,
+		Versions: p.store.Versions,
+		Store:    p.store.CodeChecks,
+		Parser:   parser,
+		Compiler: bounded{p.ruby, make(chan struct{}, workers)},
+		Orders:   orders,
+		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks},
+		Touched:  touches{p.reuser, p.store.Reusables, &p.config}.among,
+		Log:      p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
@@ -50,12 +58,19 @@ func (b bounded) Compile(ctx context.Context, order compile.Order) (compile.Outc
 	return b.Compiler.Compile(ctx, order)
 }
 
-// touched is codecheck.Parts'. Where no catalog is used again, all are touched.
-func (p *parts) touched(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
-	if !p.config.Load().ReuseCatalogs {
+// touches tells which nodes a version touches: they need another catalog.
+type touches struct {
+	reuser   *compile.Reuser
+	readings compile.Readings
+	config   *atomic.Pointer[Config]
+}
+
+// among is codecheck.Parts' Touched. Where no catalog is used again, all are touched.
+func (t touches) among(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
+	if !t.config.Load().ReuseCatalogs {
 		return nodes, nil
 	}
-	touched, _, err := p.reuser.Survey(p.store.Reusables, env, version).Touched(ctx, nodes)
+	touched, _, err := t.reuser.Survey(t.readings, env, version).Touched(ctx, nodes)
 	return touched, err
 }
 
@@ -74,14 +89,14 @@ func (d deployments) admit(ctx context.Context, deployment code.Deployment, mode
 	return d.checks.Admit(ctx, staged.Environment, staged.ID, mode)
 }
 
-// Inspect implements httpapi.Code.
+// Inspect implements rest.Code.
 func (d deployments) Inspect(ctx context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
 	return d.checks.Check(ctx, env, version, true)
 }
 
-// Found implements httpapi.Code.
+// Found implements rest.Code.
 func (d deployments) Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error) {
-	r, err := d.store.CodeChecks.Check(ctx, env, version)
+	r, err := d.reports.Check(ctx, env, version)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil //nolint:nilnil // it was not checked
 	}

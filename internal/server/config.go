@@ -307,7 +307,8 @@ func (c Config) Check() error {
 
 func (c Config) checkNumbers() error {
 	for key, value := range map[string]int64{
-		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes, "max_report_bytes": c.MaxReportBytes,
+		"compile_memory_bytes": c.CompileMemoryBytes, "max_facts_bytes": c.MaxFactsBytes, "facts_queue_bytes": c.FactsQueueBytes,
+		"max_report_bytes":         c.MaxReportBytes,
 		"broker_max_message_bytes": c.BrokerMaxMessageBytes, "broker_queue_bytes": c.BrokerQueueBytes,
 		"max_backup_bytes": c.MaxBackupBytes, "max_connections": int64(c.MaxConnections), "body_budget_bytes": c.BodyBudgetBytes,
 		"max_connections_per_address": int64(c.MaxConnectionsPerAddress), "max_anonymous_connections": int64(c.MaxAnonymousConnections),
@@ -321,9 +322,11 @@ func (c Config) checkNumbers() error {
 	}
 	for key, value := range map[string]time.Duration{
 		"certificate_ttl": c.CertificateTTL, "compile_timeout": c.CompileTimeout, "compile_time_slice": c.CompileSlice, "compile_patience": c.CompilePatience,
-		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention, "shutdown_timeout": c.ShutdownTimeout,
+		"report_retention": c.ReportRetention, "backup_retention": c.BackupRetention, "version_retention": c.VersionRetention,
+		"shutdown_timeout":    c.ShutdownTimeout,
 		"broker_idle_timeout": c.BrokerIdleTimeout, "job_timeout": c.JobTimeout, "job_poll_interval": c.JobPollInterval,
-		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention, "release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
+		"job_reconnect": c.JobReconnect, "job_retention": c.JobRetention, "preview_retention": c.PreviewRetention,
+		"release_retention": c.ReleaseRetention, "event_retention": c.EventRetention,
 		"garbage_interval": c.GarbageInterval, "garbage_grace": c.GarbageGrace,
 		"token_lifetime": c.TokenLifetime, "token_max_lifetime": c.TokenMaxLifetime, "login_lockout": c.LoginLockout, "audit_retention": c.AuditRetention,
 		"body_timeout": c.BodyTimeout,

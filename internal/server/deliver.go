@@ -15,8 +15,10 @@ func (p *parts) openDeliver() {
 	p.results = &checkin.Results{Shown: p.store.Catalogs, Rows: p.store.Deliveries, Documents: documents{p.blobs}, Server: serverName()}
 	p.deliver = deliver.NewService(deliver.Parts{
 		Store: p.store.Deliveries, Groups: p.members, Promoter: p.results, Now: time.Now, Log: p.log.Logger,
-		Setting: func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) }, FactsRead: p.factsRead, Limits: p.limits,
-		Changed: func(node fleet.Certname, apply deliver.Apply) { p.hinter.Changed(node, apply) },
+		Setting:   func() deliver.Mode { return deliver.Mode(p.config.Load().DeliveryMode) },
+		FactsRead: watched{p.store.Reusables}.list,
+		Limits:    current{&p.config}.brakeLimits,
+		Changed:   func(node fleet.Certname, apply deliver.Apply) { p.hinter.Changed(node, apply) },
 	})
 	p.results.Brake = p.deliver
 	p.places = checkin.Environments{Standings: p.deliver, Groups: p.groups, Versions: p.library, Nodes: p.store.Nodes}
@@ -26,7 +28,7 @@ func (p *parts) openDeliver() {
 		Trust:        p.trust,
 		Wake:         func() { p.dispatch.Wake() },
 	}
-	p.openBrake()
+	p.metrics.brakeFigures(p.deliver, p.store.Deliveries)
 }
 
 // openCheckin makes what answers nodes that ask for their catalogs.

@@ -252,7 +252,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 		}
 	}
 	kept := map[fleet.Digest]bool{}
-	w.must(w.p.referred(w.Context(), func(d fleet.Digest) { kept[d] = true }))
+	w.must(w.p.housekeeper.referred(w.Context(), func(d fleet.Digest) { kept[d] = true }))
 	generations, err := w.p.store.Deliveries.Generations(w.Context(), heldNode)
 	w.must(err)
 	for _, g := range generations {
@@ -260,7 +260,7 @@ func (w *deliverWorld) keeps(versions ...fleet.Digest) {
 			w.Errorf("the document of generation %d is not kept", g.Number)
 		}
 	}
-	if err := (deployments{w.p}).RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
+	if err := w.p.deployments().RemoveEnvironment(w.Context(), "production"); fault.Of(err) != fault.Conflict || err == nil {
 		w.Errorf("remove the environment: %v", err)
 	}
 }

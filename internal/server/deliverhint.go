@@ -16,7 +16,7 @@ import (
 // openHinter wires what tells nodes of their catalogs.
 func (p *parts) openHinter() (err error) {
 	p.hinter, err = deliver.NewHinter(&deliver.Hinter{
-		Pointer: p.deliver.Pointer, Teller: teller{p}, Log: p.log.Logger,
+		Pointer: p.deliver.Pointer, Teller: teller{sender{p.agents}}, Log: p.log.Logger,
 		Default: func() deliver.Apply { return deliver.Apply(p.config.Load().HintApply) },
 	}, deliver.DefaultHinter())
 	if err != nil {
@@ -46,14 +46,11 @@ func (p *parts) compiled(c compile.Compilation) {
 }
 
 // teller is deliver.Teller over the broker.
-type teller struct{ *parts }
+type teller struct{ sender sender }
 
 // Listens implements deliver.Teller: Tutti's own agent does, if it is connected here.
 func (t teller) Listens(node fleet.Certname) bool {
-	if t.broker == nil { // nobody is connected yet
-		return false
-	}
-	link, connected := sender(t).Connected(node)
+	link, connected := t.sender.Connected(node)
 	return connected && strings.HasPrefix(link.Agent, ownAgent)
 }
 
@@ -69,7 +66,9 @@ func (t teller) Tell(ctx context.Context, node fleet.Certname, p deliver.Pointer
 	if err != nil {
 		return err
 	}
-	return sender(t).Ask(ctx, node, pxp.Request{Transaction: hinted + uuid.NewString(), Module: pxp.Catalog, Action: pxp.Changed, Params: params})
+	return t.sender.Ask(ctx, node, pxp.Request{
+		Transaction: hinted + uuid.NewString(), Module: pxp.Catalog, Action: pxp.Changed, Params: params,
+	})
 }
 
 // hintParams is what a node is told; see pxp.CatalogChange.

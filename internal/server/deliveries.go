@@ -42,7 +42,11 @@ func (p *parts) catalogReleases() catalogReleases {
 	return catalogReleases{
 		deliver: p.deliver, resolver: p.resolver,
 		Staging: release.Staging{
-			Environment: p.places.LiveOfKnown, Versions: p.store.Versions.Versions, Delivery: p.deliver, Stager: p.wants, Wake: p.dispatch.Wake,
+			Environment: p.places.LiveOfKnown,
+			Versions:    p.store.Versions.Versions,
+			Delivery:    p.deliver,
+			Stager:      p.wants,
+			Wake:        p.dispatch.Wake,
 		},
 	}
 }

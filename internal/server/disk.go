@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // A server that finds its disk full must still start, to serve what it has: that needs some
@@ -134,24 +136,31 @@ func (d *disk) keepBallast() error {
 	return errors.Join(err, file.Close())
 }
 
-// watchDisk looks at the disk until ctx is done, and tries a write when the last one failed: whether
+// storage says whether what is sent here can be stored: whether the disk has room, and how the last write went.
+type storage struct {
+	disk  *disk
+	store *sql.Store
+	log   *slog.Logger
+}
+
+// watch looks at the disk until ctx is done, and tries a write when the last one failed: whether
 // writes succeed again is known without anybody who waits for it.
-func (p *parts) watchDisk(ctx context.Context) error {
+func (s storage) watch(ctx context.Context) error {
 	tick := time.NewTicker(diskEvery)
 	defer tick.Stop()
 	for {
-		if p.disk.look(time.Now()) {
-			if err := p.disk.problem(); err != nil {
-				p.log.ErrorContext(ctx, "the disk is full: nothing is stored", "err", err)
+		if s.disk.look(time.Now()) {
+			if err := s.disk.problem(); err != nil {
+				s.log.ErrorContext(ctx, "the disk is full: nothing is stored", "err", err)
 			} else {
-				p.log.InfoContext(ctx, "the disk has room again")
+				s.log.InfoContext(ctx, "the disk has room again")
 			}
 		}
-		if err := p.disk.keepBallast(); err != nil {
-			p.log.WarnContext(ctx, "ballast not written, will retry", "err", err)
+		if err := s.disk.keepBallast(); err != nil {
+			s.log.WarnContext(ctx, "ballast not written, will retry", "err", err)
 		}
-		if at, _ := p.store.Trouble(); !at.IsZero() {
-			_ = p.store.TryWrite(ctx) // it notes how that went
+		if at, _ := s.store.Trouble(); !at.IsZero() {
+			_ = s.store.TryWrite(ctx) // it notes how that went
 		}
 		select {
 		case <-ctx.Done():
@@ -161,21 +170,21 @@ func (p *parts) watchDisk(ctx context.Context) error {
 	}
 }
 
-// storing says whether what is sent here can be stored.
-func (p *parts) storing(context.Context) error {
-	if err := p.disk.problem(); err != nil {
+// check returns why nothing can be stored; nil: it can.
+func (s storage) check(context.Context) error {
+	if err := s.disk.problem(); err != nil {
 		return err
 	}
-	if at, detail := p.store.Trouble(); !at.IsZero() {
+	if at, detail := s.store.Trouble(); !at.IsZero() {
 		return fault.New(fault.Unavailable, "the last write failed: %s", detail)
 	}
 	return nil
 }
 
-// storage is what /status says of it.
-func (p *parts) storage(bool) map[string]any {
-	p.disk.mu.Lock()
-	said := map[string]any{"free_bytes": p.disk.free, "read_only": p.disk.full}
-	p.disk.mu.Unlock()
+// status is what /status says of it.
+func (s storage) status(bool) map[string]any {
+	s.disk.mu.Lock()
+	said := map[string]any{"free_bytes": s.disk.free, "read_only": s.disk.full}
+	s.disk.mu.Unlock()
 	return said
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/wire"
@@ -21,19 +19,7 @@ func (p *parts) openEvents() {
 			return p.broker.Send(wire.Message{Type: wire.RunEventsTaken, Target: agentOf(node), Data: pxp.Data(taken)})
 		},
 	}, event.DefaultSettings())
-	p.eventFigures()
-}
-
-// happened takes events of a run of the node that sends them.
-func (p *parts) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
-	if from.URI != agentOf(from.Certname) {
-		return fault.New(fault.Denied, "events of runs are taken from agents only")
-	}
-	said, err := pxp.ParseRunEvents(m.Data)
-	if err != nil {
-		return err
-	}
-	return p.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
+	p.metrics.eventFigures(p.events)
 }
 
 // heardReports is the inventory's reports; the stream of events is told when one was stored.
@@ -52,8 +38,8 @@ func (r heardReports) SaveReport(ctx context.Context, report inventory.Report) e
 }
 
 // eventFigures registers what the stream of events can be asked for.
-func (p *parts) eventFigures() {
-	figures := p.events.Figures
+func (m *metrics) eventFigures(events *event.Service) {
+	figures := events.Figures
 	for name, figure := range map[string]struct {
 		help string
 		of   func(event.Figures) int64
@@ -70,9 +56,9 @@ func (p *parts) eventFigures() {
 	} {
 		value := func() float64 { return float64(figure.of(figures())) }
 		if name == "tutti_events_waiting_bytes" {
-			p.metrics.gauge(name, figure.help, value)
+			m.gauge(name, figure.help, value)
 		} else {
-			p.metrics.counter(name, figure.help, value)
+			m.counter(name, figure.help, value)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // openIntake wires what takes facts apart from runs.
@@ -90,16 +91,19 @@ func nodesOwn(f inventory.FactSet) (factqueue.Stored, error) {
 	}}, err
 }
 
-// factsRead names the list of facts that the node's agent should watch.
-func (p *parts) factsRead(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
-	paths, err := p.store.Reusables.Watched(ctx, node)
+// watched are the facts that catalogs were compiled with.
+type watched struct{ readings *sql.Reusables }
+
+// list names the list of facts that the node's agent should watch.
+func (w watched) list(ctx context.Context, node fleet.Certname, _ deliver.Pointer) (fleet.Digest, error) {
+	paths, err := w.readings.Watched(ctx, node)
 	return factqueue.DigestOfPaths(paths), err
 }
 
 // factqueueFigures registers what can be asked of facts on their way.
-func (p *parts) factqueueFigures() {
-	p.metrics.gauge("tutti_facts_queue_sets", "Sets of facts that were accepted and wait to be applied.", func() float64 { return float64(p.factqueue.Load().Sets) })
-	p.metrics.gauge("tutti_facts_queue_bytes", "What they take, packed.", func() float64 { return float64(p.factqueue.Load().Bytes) })
+func (m *metrics) factqueueFigures(queue *factqueue.Service) {
+	m.gauge("tutti_facts_queue_sets", "Sets of facts that were accepted and wait to be applied.", func() float64 { return float64(queue.Load().Sets) })
+	m.gauge("tutti_facts_queue_bytes", "What they take, packed.", func() float64 { return float64(queue.Load().Bytes) })
 	for name, figure := range map[string]struct {
 		help string
 		of   func(factqueue.Stats) uint64
@@ -110,6 +114,6 @@ func (p *parts) factqueueFigures() {
 		"tutti_facts_late_total":    {"Submissions of facts that a newer one had overtaken.", func(s factqueue.Stats) uint64 { return s.Late }},
 		"tutti_facts_refused_total": {"Submissions of facts that were refused because too many waited.", func(s factqueue.Stats) uint64 { return s.Refused }},
 	} {
-		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.factqueue.Stats())) })
+		m.counter(name, figure.help, func() float64 { return float64(figure.of(queue.Stats())) })
 	}
 }

@@ -124,7 +124,7 @@ func TestSlowedEnvironmentIsShown(t *testing.T) {
 func (w *deliverWorld) slowedFigures() string {
 	w.Helper()
 	to := make(chan prometheus.Metric, 1000)
-	queueFigures{w.p}.Collect(to)
+	queueFigures{w.p.store.Queue}.Collect(to)
 	close(to)
 	var lines []string
 	for m := range to {

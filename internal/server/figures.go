@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// figures registers what the parts can be asked for.
-func (p *parts) figures() {
+// compileFigures registers what the compilations can be asked for.
+func (m *metrics) compileFigures(
+	rows *sql.Queue, dispatch *compile.Dispatcher, catalogs *compile.Service, reuser *compile.Reuser,
+) {
 	type depth struct {
 		wanted, leased int
 		oldest         time.Duration
@@ -16,23 +19,23 @@ func (p *parts) figures() {
 	queue := func() depth {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		defer cancel()
-		wanted, leased, oldest, err := p.store.Queue.Depth(ctx, time.Now())
+		wanted, leased, oldest, err := rows.Depth(ctx, time.Now())
 		if err != nil {
 			return depth{wanted: -1, leased: -1, oldest: -time.Second}
 		}
 		return depth{wanted, leased, oldest}
 	}
-	p.metrics.registry.MustRegister(queueFigures{p})
-	p.metrics.gauge("tutti_compile_wanted", "Compilations that wait; -1 if the store does not answer.", func() float64 { return float64(queue().wanted) })
-	p.metrics.gauge("tutti_compile_leased", "Compilations that run.", func() float64 { return float64(queue().leased) })
-	p.metrics.gauge("tutti_compile_oldest_seconds", "Age of the oldest compilation that waits: it tells when to add a compiler.",
+	m.registry.MustRegister(queueFigures{rows})
+	m.gauge("tutti_compile_wanted", "Compilations that wait; -1 if the store does not answer.", func() float64 { return float64(queue().wanted) })
+	m.gauge("tutti_compile_leased", "Compilations that run.", func() float64 { return float64(queue().leased) })
+	m.gauge("tutti_compile_oldest_seconds", "Age of the oldest compilation that waits: it tells when to add a compiler.",
 		func() float64 { return queue().oldest.Seconds() })
-	p.metrics.counter("tutti_compile_done_total", "Compilations that gave a catalog.", func() float64 { return float64(p.dispatch.Stats().Done) })
-	p.metrics.counter("tutti_compile_failed_total", "Compilations that gave an error.", func() float64 { return float64(p.dispatch.Stats().Failed) })
-	p.metrics.counter("tutti_compile_stopped_total", "Compilations that were stopped and put back because others waited.",
-		func() float64 { return float64(p.dispatch.Stats().Stopped) })
-	p.metrics.counter("tutti_compile_seconds_total", "Time that compilations took.", func() float64 { return p.dispatch.Stats().Wall.Seconds() })
-	p.metrics.counter("tutti_catalog_asked_total", "Catalogs that nodes asked for.", func() float64 { return float64(p.catalogs.Stats().Asked) })
+	m.counter("tutti_compile_done_total", "Compilations that gave a catalog.", func() float64 { return float64(dispatch.Stats().Done) })
+	m.counter("tutti_compile_failed_total", "Compilations that gave an error.", func() float64 { return float64(dispatch.Stats().Failed) })
+	m.counter("tutti_compile_stopped_total", "Compilations that were stopped and put back because others waited.",
+		func() float64 { return float64(dispatch.Stats().Stopped) })
+	m.counter("tutti_compile_seconds_total", "Time that compilations took.", func() float64 { return dispatch.Stats().Wall.Seconds() })
+	m.counter("tutti_catalog_asked_total", "Catalogs that nodes asked for.", func() float64 { return float64(catalogs.Stats().Asked) })
 	for name, figure := range map[string]struct {
 		help string
 		of   func(compile.ReuserStats) uint64
@@ -42,15 +45,13 @@ func (p *parts) figures() {
 		"tutti_reuse_checked_total":    {"Reused catalogs that were compared with a fresh compilation.", func(s compile.ReuserStats) uint64 { return s.Checked }},
 		"tutti_reuse_wrong_total":      {"Of them, catalogs that differed. Each is an alarm: see the log and `tutti catalog inputs`.", func(s compile.ReuserStats) uint64 { return s.Wrong }},
 	} {
-		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.reuser.Stats())) })
+		m.counter(name, figure.help, func() float64 { return float64(figure.of(reuser.Stats())) })
 	}
-	p.aheadFigures()
-	p.verifyFigures()
-	p.metrics.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(p.catalogs.Stats().Later + p.catalogs.Stats().Shed) })
+	m.counter("tutti_catalog_later_total", "Catalogs for which nodes were told to come back.", func() float64 { return float64(catalogs.Stats().Later + catalogs.Stats().Shed) })
 }
 
 // aheadFigures registers what is compiled before anybody asks.
-func (p *parts) aheadFigures() {
+func (m *metrics) aheadFigures(wanter *compile.Wanter) {
 	for name, figure := range map[string]struct {
 		help string
 		of   func(compile.WanterStats) uint64
@@ -63,6 +64,6 @@ func (p *parts) aheadFigures() {
 		"tutti_ahead_untouched_total":     {"Nodes that new code did not touch: their catalogs stand for it.", func(s compile.WanterStats) uint64 { return s.Untouched }},
 		"tutti_ahead_loops_stopped_total": {"Nodes that are not compiled ahead any more because exported resources do not settle.", func(s compile.WanterStats) uint64 { return s.Stopped }},
 	} {
-		p.metrics.counter(name, figure.help, func() float64 { return float64(figure.of(p.wanter.Stats())) })
+		m.counter(name, figure.help, func() float64 { return float64(figure.of(wanter.Stats())) })
 	}
 }

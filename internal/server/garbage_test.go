@@ -33,9 +33,9 @@ func TestOldVersionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.sweep(t.Context(), now.Add(-2*time.Hour))
+	p.housekeeper.sweep(t.Context(), now.Add(-2*time.Hour))
 	wantVersions(t, p, keepVersions+3)
-	p.sweep(t.Context(), now)
+	p.housekeeper.sweep(t.Context(), now)
 	wantVersions(t, p, keepVersions)
 }
 
@@ -76,7 +76,7 @@ func TestNodesExpireAndArePurged(t *testing.T) {
 		{keep, 14*24*time.Hour + time.Second, 1, 1},
 	} {
 		p.config.Store(&step.config)
-		p.sweep(t.Context(), now.Add(step.at))
+		p.housekeeper.sweep(t.Context(), now.Add(step.at))
 		nodes, err := p.store.Nodes.Nodes(t.Context(), inventory.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
@@ -131,12 +131,12 @@ func TestOlderReportsAreKeptInShort(t *testing.T) {
 	never := keep
 	never.ReportDetailRetention = 0
 	p.config.Store(&never)
-	p.sweep(t.Context(), now)
+	p.housekeeper.sweep(t.Context(), now)
 	if got := logs(); !strings.Contains(got, "it was old") || strings.Contains(got, "kept in short") {
 		t.Errorf("nothing should be kept in short: %s", got)
 	}
 	p.config.Store(&keep)
-	p.sweep(t.Context(), now)
+	p.housekeeper.sweep(t.Context(), now)
 	got := logs()
 	if strings.Contains(got, "it was old") || !strings.Contains(got, "it was recent") || !strings.Contains(got, "it was newest") || strings.Count(got, "kept in short") != 1 {
 		t.Errorf("one report should be kept in short: %s", got)

@@ -6,13 +6,17 @@ import (
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 // jobGate is job.Gate: who orders needs the permission of the kind of job for every node.
-type jobGate struct{ *parts }
+type jobGate struct {
+	scopes scopes
+	nodes  inventory.NodeStore
+}
 
 // Refused implements job.Gate.
 func (g jobGate) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, nodes []fleet.Certname) (map[fleet.Certname]string, error) {
@@ -39,10 +43,12 @@ const inScope = 500
 
 // judge refuses some of the nodes. A grant that is good for some environments must be good for
 // the node's own and, if the order is of another one, for that too.
-func (g jobGate) judge(ctx context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec, nodes []fleet.Certname, refused map[fleet.Certname]string) error {
+func (g jobGate) judge(
+	ctx context.Context, actor fleet.Actor, permission fleet.Permission, s job.Spec, nodes []fleet.Certname, refused map[fleet.Certname]string,
+) error {
 	inside := map[fleet.Certname][]string{}
 	for _, condition := range rbac.NodeScopes(actor, permission) {
-		holds, err := scopes{g.store.Queries}.Inside(ctx, condition, nodes)
+		holds, err := g.scopes.Inside(ctx, condition, nodes)
 		if err != nil {
 			return err
 		}
@@ -51,7 +57,7 @@ func (g jobGate) judge(ctx context.Context, actor fleet.Actor, permission fleet.
 		}
 	}
 	for _, name := range nodes {
-		node, err := g.store.Nodes.Node(ctx, name)
+		node, err := g.nodes.Node(ctx, name)
 		if err != nil && fault.Of(err) != fault.NotFound {
 			return err
 		}

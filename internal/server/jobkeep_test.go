@@ -27,16 +27,16 @@ func TestJobsAreKeptForTheirTime(t *testing.T) {
 	s.until(j.ID, ended)
 	named := func() bool {
 		var all []fleet.Digest
-		if err := s.referred(t.Context(), func(d fleet.Digest) { all = append(all, d) }); err != nil {
+		if err := s.housekeeper.referred(t.Context(), func(d fleet.Digest) { all = append(all, d) }); err != nil {
 			t.Error(err)
 		}
 		return slices.Contains(all, digest)
 	}
-	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention-time.Hour))
+	s.housekeeper.sweep(t.Context(), time.Now().Add(s.config.JobRetention-time.Hour))
 	if _, err := s.store.Jobs.Job(t.Context(), j.ID); err != nil || !named() {
 		t.Errorf("before its time: %v, its file is kept: %t", err, named())
 	}
-	s.sweep(t.Context(), time.Now().Add(s.config.JobRetention+time.Hour))
+	s.housekeeper.sweep(t.Context(), time.Now().Add(s.config.JobRetention+time.Hour))
 	if _, err := s.store.Jobs.Job(t.Context(), j.ID); fault.Of(err) != fault.NotFound || err == nil || named() {
 		t.Errorf("after its time: %v, its file is kept: %t", err, named())
 	}

@@ -381,7 +381,7 @@ func TestWhoMayOrderWhat(t *testing.T) {
 		"another task":             {fleet.Grant{Permission: fleet.TaskRun, Tasks: []string{"x"}}, task, 4},
 	} {
 		actor := fleet.Actor{Kind: fleet.UserActor, Name: "bob", Grants: []fleet.Grant{c.grant}}
-		refused, err := jobGate{s.parts}.Refused(t.Context(), actor, c.spec, all)
+		refused, err := jobGate{scopes{s.store.Queries}, s.store.Nodes}.Refused(t.Context(), actor, c.spec, all)
 		if err != nil || len(refused) != c.refused {
 			t.Errorf("%s: %v, %v", what, refused, err)
 		}

@@ -8,15 +8,14 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/protocol/websocket"
-	"github.com/tutti-project/tutti/internal/wire"
 )
 
 // knownNodes is the inventory's nodes and those that are connected. A node is one as soon as its agent is connected, though nothing is
 // stored of it before its first facts.
 type knownNodes struct {
 	inventory.NodeStore
-	*parts
+	agents     agents
+	departures departures
 }
 
 // Node implements inventory.NodeStore.
@@ -25,10 +24,7 @@ func (k knownNodes) Node(ctx context.Context, name fleet.Certname) (inventory.No
 	if err == nil || fault.Of(err) != fault.NotFound {
 		return n, err
 	}
-	if k.broker == nil { // nobody is connected yet
-		return n, err
-	}
-	if who, there := k.broker.Presence(agentOf(name)); there {
+	if who, there := k.agents.presence(name); there {
 		return inventory.Node{Certname: name, CreatedAt: who.Since}, nil
 	}
 	return n, err
@@ -44,12 +40,12 @@ func (k knownNodes) Nodes(ctx context.Context, page inventory.Page) ([]inventory
 	if len(stored) == page.Limit {
 		end = string(stored[len(stored)-1].Certname)
 	}
-	for _, name := range k.connectedNames() {
+	for _, name := range k.agents.names() {
 		if string(name) <= page.After || end != "" && string(name) > end {
 			continue
 		}
 		if at, there := slices.BinarySearchFunc(stored, name, byCertname); !there {
-			if who, connected := k.broker.Presence(agentOf(name)); connected {
+			if who, connected := k.agents.presence(name); connected {
 				stored = slices.Insert(stored, at, inventory.Node{Certname: name, CreatedAt: who.Since})
 			}
 		}
@@ -61,34 +57,11 @@ func byCertname(n inventory.Node, name fleet.Certname) int {
 	return strings.Compare(string(n.Certname), string(name))
 }
 
-// connectedNames is the nodes whose agents are connected. Controllers are of another type.
-func (k knownNodes) connectedNames() []fleet.Certname {
-	if k.broker == nil {
-		return nil
-	}
-	uris := k.broker.Connected(wire.NewURI("*", websocket.DefaultType))
-	names := make([]fleet.Certname, len(uris))
-	for i, uri := range uris {
-		names[i] = fleet.Certname(uri.Name())
-	}
-	return names
-}
-
 // PurgeNode implements inventory.NodeStore. The node's runs end with what is known of it.
 func (k knownNodes) PurgeNode(ctx context.Context, name fleet.Certname) error {
 	err := k.NodeStore.PurgeNode(ctx, name)
 	if err == nil || fault.Of(err) == fault.NotFound {
-		k.endRuns(ctx, "its node was purged", name)
+		k.departures.endRuns(ctx, "its node was purged", name)
 	}
 	return err
-}
-
-// endRuns ends the runs of nodes that are gone. What cannot be stored now ends by time.
-func (p *parts) endRuns(ctx context.Context, why string, nodes ...fleet.Certname) {
-	if p.jobs == nil {
-		return
-	}
-	if err := p.jobs.Leave(ctx, why, nodes...); err != nil {
-		p.log.WarnContext(ctx, "the runs of nodes that are gone could not be ended; they end by time", "count", len(nodes), "why", why, "err", err)
-	}
 }

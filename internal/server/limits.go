@@ -1,18 +1,56 @@
 package server
 
 import (
+	"net/http"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
+	"github.com/tutti-project/tutti/internal/deliver"
+	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/puppet"
 	"github.com/tutti-project/tutti/internal/rate"
 )
 
+// current tells what the settings say now. Others ask it each time, because a reload replaces the settings.
+type current struct{ config *atomic.Pointer[Config] }
+
 // backupRules are the settings of the filebucket.
-func (p *parts) backupRules() puppet.BackupRules {
-	c := p.config.Load()
+func (s current) backupRules() puppet.BackupRules {
+	c := s.config.Load()
 	return puppet.BackupRules{Open: c.FilebucketOpen, Quota: filebucket.Quota{Files: c.BackupFilesNode, Bytes: c.BackupBytesNode}}
+}
+
+// brakeLimits is what the settings say of the brake; they were checked when they were read.
+func (s current) brakeLimits() deliver.Limits {
+	c := s.config.Load()
+	hold, err := deliver.ParseFloor(c.CatalogHoldBelow)
+	warn, err2 := deliver.ParseFloor(c.CatalogWarnBelow)
+	if err != nil || err2 != nil {
+		return deliver.Limits{Hold: deliver.Off, Warn: deliver.Off}
+	}
+	return deliver.Limits{Hold: hold, Warn: warn}
+}
+
+// isController tells whether a node may give orders to others.
+func (s current) isController(name fleet.Certname) bool {
+	return slices.Contains(s.config.Load().BrokerControllers, string(name))
+}
+
+// puppetDBClients lets the certificates that the setting puppetdb_clients names ask
+// and send as to a PuppetDB.
+func (s current) puppetDBClients(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		actor := fleet.ActorFrom(r.Context())
+		if actor.Kind == fleet.NodeActor && slices.Contains(s.config.Load().PuppetDBClients, actor.Name) {
+			actor.Grants = append(slices.Clone(actor.Grants),
+				fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
+			r = r.WithContext(fleet.WithActor(r.Context(), actor))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func factsRate(c *Config) *rate.Rule {

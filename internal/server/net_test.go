@@ -206,7 +206,7 @@ func TestVerifyFindsWhatStandsAlthoughItIsOld(t *testing.T) {
 			s.deploy()
 			s.served()
 			s.verified("web1.example", compile.Differs, story.stale)
-			_, status, err := deployments{s.p}.Status(t.Context(), "production")
+			_, status, err := s.p.deployments().Status(t.Context(), "production")
 			s.must(err)
 			if len(status.Wrong) != 1 || status.Wrong[0] != "web1.example" {
 				t.Errorf("the version's status names %v", status.Wrong)

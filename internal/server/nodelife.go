@@ -9,14 +9,14 @@ import (
 )
 
 // expireNodes marks nodes that gave no sign of life for node_ttl.
-func (p *parts) expireNodes(ctx context.Context, now time.Time) (int, error) {
-	ttl := p.config.Load().NodeTTL
+func (h housekeeper) expireNodes(ctx context.Context, now time.Time) (int, error) {
+	ttl := h.config.Load().NodeTTL
 	if ttl == 0 {
 		return 0, nil
 	}
-	n, err := p.store.Nodes.ExpireNodes(ctx, now.Add(-ttl), now)
+	n, err := h.store.Nodes.ExpireNodes(ctx, now.Add(-ttl), now)
 	if n > 0 {
-		p.log.InfoContext(ctx, "nodes expired: they gave no sign of life", "count", n, "node_ttl", ttl)
+		h.log.InfoContext(ctx, "nodes expired: they gave no sign of life", "count", n, "node_ttl", ttl)
 	}
 	return n, err
 }
@@ -26,8 +26,8 @@ func (p *parts) expireNodes(ctx context.Context, now time.Time) (int, error) {
 const purgeBatch = 25
 
 // purgeNodes forgets nodes that left node_purge_ttl ago, at most limit of them; 0: all.
-func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, error) {
-	ttl := p.config.Load().NodePurgeTTL
+func (h housekeeper) purgeNodes(ctx context.Context, now time.Time, limit int) (int, error) {
+	ttl := h.config.Load().NodePurgeTTL
 	if ttl == 0 {
 		return 0, nil
 	}
@@ -36,30 +36,37 @@ func (p *parts) purgeNodes(ctx context.Context, now time.Time, limit int) (int, 
 	}
 	for total := 0; ; {
 		batch := min(purgeBatch, limit-total)
-		names, err := p.store.Nodes.PurgeLeftNodes(ctx, now.Add(-ttl), batch)
+		names, err := h.store.Nodes.PurgeLeftNodes(ctx, now.Add(-ttl), batch)
 		for _, name := range names {
-			p.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
+			h.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
 		}
-		p.endRuns(ctx, "its node was purged, long after it left", names...)
+		h.departures.endRuns(ctx, "its node was purged, long after it left", names...)
 		if total += len(names); err != nil || len(names) < batch || total == limit {
 			return total, err
 		}
 	}
 }
 
-// keeper is pdbapi.Keeper: housekeeping on demand.
-type keeper struct{ *parts }
+// keeper is puppetdb.Keeper: housekeeping on demand.
+type keeper struct {
+	housekeeper
+	nodes knownNodes
+}
 
+// ExpireNodes implements puppetdb.Keeper.
 func (k keeper) ExpireNodes(ctx context.Context) (int, error) { return k.expireNodes(ctx, time.Now()) }
 
+// PurgeNodes implements puppetdb.Keeper.
 func (k keeper) PurgeNodes(ctx context.Context, limit int) (int, error) {
 	return k.purgeNodes(ctx, time.Now(), limit)
 }
 
+// PurgeReports implements puppetdb.Keeper.
 func (k keeper) PurgeReports(ctx context.Context) (int, error) {
 	return k.store.Reports.PruneReports(ctx, time.Now().Add(-k.config.Load().ReportRetention))
 }
 
+// PurgeNode implements puppetdb.Keeper.
 func (k keeper) PurgeNode(ctx context.Context, name fleet.Certname) error {
-	return knownNodes{k.store.Nodes, k.parts}.PurgeNode(ctx, name)
+	return k.nodes.PurgeNode(ctx, name)
 }

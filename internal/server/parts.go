@@ -28,7 +28,6 @@ import (
 	"github.com/tutti-project/tutti/internal/policy"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/program/cell"
-	"github.com/tutti-project/tutti/internal/program/hook"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
@@ -40,53 +39,55 @@ import (
 
 // parts is everything a server is made of, opened but not started.
 type parts struct {
-	config    atomic.Pointer[Config] // as it is now; SIGHUP replaces it
-	data      *dataDir
-	disk      *disk // of the data directory
-	log       logger
-	metrics   *metrics
-	store     *sql.Store
-	blobs     *blobdir.Store
-	library   *code.Library
-	trees     *worktree.Worktree
-	ca        *pki.Authority
-	listeners atomic.Pointer[openListeners] // the listeners, from when they are open
-	trust     checkin.Trust
-	groups    *classify.Service
-	places    checkin.Environments
-	results   *checkin.Results
-	wants     checkin.Wants
-	checkin   checkin.Service
-	members   target.Groups
-	resolver  target.Resolver
-	signers   *hook.Runner // of the autosign policy; strangers make it run
-	trusters  *hook.Runner // of external trusted data; nodes wait for it
-	programs  *hook.Runner // of the external node classifier
-	cells     *cell.Keeper // that code is run in
-	ruby      *ruby.Pool
-	dispatch  *compile.Dispatcher
-	catalogs  *compile.Service
-	packs     *compile.Packs
-	warmer    *compile.Warmer
-	checks    *codecheck.Service
-	reuser    *compile.Reuser
-	verifier  *compile.Verifier
-	factqueue *factqueue.Service
-	deliver   *deliver.Service
-	wanter    *compile.Wanter
-	hinter    *deliver.Hinter
-	access    *rbac.Access
-	audit     *rbac.Audit
-	chain     *rbac.Chain
-	bodies    *budget
-	jobs      *job.Service
-	previews  *preview.Service
-	judge     preview.Judge
-	releases  *release.Service
-	policies  *policy.Service
-	events    *event.Service
-	broker    *broker.Broker // these two: see openBroker
-	sockets   *websocket.Server
+	config      atomic.Pointer[Config] // as it is now; SIGHUP replaces it
+	data        *dataDir
+	disk        *disk // of the data directory
+	usages      *usages
+	log         logger
+	metrics     *metrics
+	store       *sql.Store
+	blobs       *blobdir.Store
+	library     *code.Library
+	trees       *worktree.Worktree
+	ca          *pki.Authority
+	listeners   atomic.Pointer[openListeners] // the listeners, from when they are open
+	trust       checkin.Trust
+	groups      *classify.Service
+	places      checkin.Environments
+	results     *checkin.Results
+	wants       checkin.Wants
+	checkin     checkin.Service
+	members     target.Groups
+	resolver    target.Resolver
+	operator    operator
+	cells       *cell.Keeper // that code is run in
+	ruby        *ruby.Pool
+	dispatch    *compile.Dispatcher
+	catalogs    *compile.Service
+	packs       *compile.Packs
+	warmer      *compile.Warmer
+	checks      *codecheck.Service
+	reuser      *compile.Reuser
+	verifier    *compile.Verifier
+	factqueue   *factqueue.Service
+	deliver     *deliver.Service
+	wanter      *compile.Wanter
+	hinter      *deliver.Hinter
+	access      *rbac.Access
+	audit       *rbac.Audit
+	chain       *rbac.Chain
+	bodies      *budget
+	jobs        *job.Service
+	departures  departures
+	previews    *preview.Service
+	judge       preview.Judge
+	releases    *release.Service
+	policies    *policy.Service
+	events      *event.Service
+	housekeeper housekeeper
+	agents      agents
+	broker      *broker.Broker // these two: see openBroker
+	sockets     *websocket.Server
 
 	stopping  chan struct{}      // closed when the server begins to stop
 	stopStore context.CancelFunc // the store serves the other parts from the first to the last
@@ -98,6 +99,7 @@ type parts struct {
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
+	p.agents = agents{func() *broker.Broker { return p.broker }}
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -113,6 +115,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if err = p.openStore(ctx, c); err != nil {
 		return p, err
 	}
+	p.usages = &usages{path: p.data.path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	p.openAccess()
 	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
 		return p, err
@@ -124,17 +127,17 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	if p.cells, err = openCells(ctx, c, p.data.join("cells"), log.Logger); err != nil {
 		return p, err
 	}
-	if err = p.openPrograms(c, log.Logger); err != nil {
+	if p.operator, err = openOperator(p.data, p.cells, &p.config, log.Logger); err != nil {
 		return p, err
 	}
 	if err = p.openCA(ctx, c); err != nil {
 		return p, err
 	}
 	p.chain = rbac.NewChain(p.store.Audit, p.ca.Audit, p.log.Logger)
-	if err = p.checkTruster(c); err != nil {
+	if err = p.operator.checkTruster(c); err != nil {
 		return p, err
 	}
-	if err = p.checkNodeClassifier(c); err != nil {
+	if err = p.operator.checkNodeClassifier(c); err != nil {
 		return p, err
 	}
 	p.openTrust()
@@ -157,9 +160,15 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openReleases()
-	p.factqueueFigures()
+	p.metrics.factqueueFigures(p.factqueue)
 	p.openEvents()
-	p.figures() //nolint:contextcheck // they are asked for later
+	p.metrics.compileFigures(p.store.Queue, p.dispatch, p.catalogs, p.reuser) //nolint:contextcheck // they are asked for later
+	p.metrics.aheadFigures(p.wanter)
+	p.metrics.verifyFigures(p.verifier)
+	p.housekeeper = housekeeper{
+		store: p.store, events: p.events, library: p.library, trees: p.trees, usages: p.usages, departures: p.departures,
+		config: &p.config, log: p.log.Logger,
+	}
 	return p, nil
 }
 
@@ -185,7 +194,7 @@ func atTerminal(err error) error {
 }
 
 func (p *parts) openCA(ctx context.Context, c Config) error {
-	autosign, err := p.autosignPolicy(c)
+	autosign, err := p.operator.autosignPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -200,6 +209,17 @@ func (p *parts) openCA(ctx context.Context, c Config) error {
 		AllowRenewal: c.AllowRenewal, Autosign: autosign, OIDNames: names,
 	}, p.store.Authority, p.log.Logger)
 	return err
+}
+
+// openTrust makes what says who nodes are, and which groups they are in.
+func (p *parts) openTrust() {
+	p.trust = checkin.Trust{Authority: p.ca, External: p.operator.external}
+	p.groups = classify.NewService(classify.ServiceParts{
+		Store:   p.store.Groups,
+		Known:   checkin.Known{Inventory: p.store.Facts, Trust: p.trust},
+		Program: p.operator.nodeClassifier,
+		Log:     p.log.Logger,
+	})
 }
 
 // openCompiler wires the compile core to its neighbours.
@@ -277,7 +297,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 		Reuser:    reuser,
 		Pauses:    p.store.Queue,
 		Wake:      p.dispatch.Wake,
-		Kept:      p.kept,
+		Kept:      keptCatalogs{p.store.Deliveries}.of,
 		Log:       p.log.Logger,
 	}, service)
 	if err != nil {

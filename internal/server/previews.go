@@ -27,15 +27,18 @@ func (p *parts) openPreviews() error {
 		Reuse:  func() bool { return p.config.Load().ReuseCatalogs },
 		Wake:   p.dispatch.Wake,
 	}
+	settings := current{&p.config}
 	p.policies = &policy.Service{Store: p.store.Policies, Changed: func() { p.releases.Worker.Wake() }}
 	p.previews = preview.NewService(preview.Config{
-		Store:     p.store.Previews,
-		Compiler:  compilations,
-		Bases:     compilations,
-		Resolver:  previewTargets{p.resolver},
-		Reach:     rbac.Reach,
-		Log:       p.log.Logger,
-		Comparing: func() (preview.Comparing, error) { return preview.NewComparing(p.blobs, secret, p.limits()) },
+		Store:    p.store.Previews,
+		Compiler: compilations,
+		Bases:    compilations,
+		Resolver: previewTargets{p.resolver},
+		Reach:    rbac.Reach,
+		Log:      p.log.Logger,
+		Comparing: func() (preview.Comparing, error) {
+			return preview.NewComparing(p.blobs, secret, settings.brakeLimits())
+		},
 	})
 	p.judge = preview.Judge{Previews: p.previews, Policies: p.policies}
 	return nil

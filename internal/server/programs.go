@@ -2,12 +2,9 @@ package server
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"strconv"
 
 	"github.com/tutti-project/tutti/internal/program/cell"
-	"github.com/tutti-project/tutti/internal/program/hook"
 )
 
 // The operator's programs, as settings name them.
@@ -58,29 +55,4 @@ func portOf(text string) (int, error) {
 		return 0, fmt.Errorf("%q is no TCP port, 1 to 65535; hosts cannot be told apart", text)
 	}
 	return port, nil
-}
-
-// openPrograms makes what runs the operator's programs. Each kind has turns of its own: strangers make the policy run, nodes wait for the others.
-func (p *parts) openPrograms(c Config, log *slog.Logger) error {
-	reaches, err := programReaches(c)
-	if err != nil {
-		return err
-	}
-	dir := p.data.join("programs")
-	if err := os.RemoveAll(dir); err != nil { // of a server that was killed
-		return fmt.Errorf("empty the directory of programs: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory of programs: %w", err)
-	}
-	runner := func(name string) *hook.Runner {
-		cfg := hook.Config{Log: log}
-		if cell.Mode(c.ProgramIsolation) != cell.Off {
-			cfg.Cells, cfg.Reach, cfg.Dir = p.cells, reaches[name], dir
-			cfg.Reach.Hide = []string{p.data.path}
-		}
-		return hook.New(cfg)
-	}
-	p.signers, p.trusters, p.programs = runner(autosignProgram), runner(trustedProgram), runner(classifierProgram)
-	return nil
 }

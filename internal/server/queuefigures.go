@@ -10,11 +10,12 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
 // queueFigures is the compile queue by priority and by environment. It is read from
 // the rows whenever the metrics are: what all servers share counts once.
-type queueFigures struct{ *parts }
+type queueFigures struct{ queue *sql.Queue }
 
 // shownEnvironments is how many environments have figures of their own, those with the
 // most to do; the others are added up under the name of none.
@@ -52,18 +53,18 @@ func (q queueFigures) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
 	now := time.Now()
-	if counts, err := q.store.Queue.Counts(ctx); err == nil {
+	if counts, err := q.queue.Counts(ctx); err == nil {
 		collectCounts(to, counts, now)
 	}
-	if ended, err := q.store.Queue.Ended(ctx, now.Add(-endedWindow)); err == nil {
+	if ended, err := q.queue.Ended(ctx, now.Add(-endedWindow)); err == nil {
 		collectEnded(to, ended)
 	}
-	if pauses, err := q.store.Queue.Pauses(ctx); err == nil {
+	if pauses, err := q.queue.Pauses(ctx); err == nil {
 		for _, p := range pauses[:min(len(pauses), shownEnvironments)] {
 			to <- gaugeOf(pausedFigure, 1, string(p.Environment))
 		}
 	}
-	if slowed, err := q.store.Queue.Slowdowns(ctx); err == nil {
+	if slowed, err := q.queue.Slowdowns(ctx); err == nil {
 		collectSlowed(to, slowed)
 	}
 }
@@ -85,7 +86,9 @@ func gaugeOf(d *prometheus.Desc, value float64, labels ...string) prometheus.Met
 
 func collectCounts(to chan<- prometheus.Metric, counts []compile.Count, now time.Time) {
 	depth, resting := map[compile.Priority]int{}, 0
-	for _, p := range []compile.Priority{compile.Waited, compile.Signed, compile.NewFacts, compile.NewExports, compile.NewCode, compile.Previewing, compile.Background} {
+	for _, p := range []compile.Priority{
+		compile.Waited, compile.Signed, compile.NewFacts, compile.NewExports, compile.NewCode, compile.Previewing, compile.Background,
+	} {
 		depth[p] = 0
 	}
 	for _, n := range counts {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -16,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/rbac"
 	"github.com/tutti-project/tutti/internal/release"
+	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/target"
 )
 
@@ -23,22 +25,25 @@ import (
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
 		Store:    p.store.Releases,
-		Previews: releasePreviews{p},
+		Previews: releasePreviews{p.previews, p.store.Queue, p.store.Reusables, p.trust, p.reuser},
 		Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver},
 		Runs:     release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey},
 		Resolver: releaseTargets{p.resolver},
 		Gate:     release.Policies{Previews: p.judge, Policies: p.policies},
-		HasRole:  p.hasRole,
+		HasRole:  roles{p.store.Access}.held,
 		Log:      p.log.Logger,
 	})
 }
 
-// hasRole says whether somebody may approve for a role: they have it, or may do everything.
-func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bool, error) {
+// roles tells which roles users have.
+type roles struct{ users *sql.Access }
+
+// held says whether somebody may approve for a role: they have it, or may do everything.
+func (r roles) held(ctx context.Context, actor fleet.Actor, role string) (bool, error) {
 	if rbac.Allow(actor, fleet.Everything, fleet.Object{}) == nil {
 		return true, nil
 	}
-	user, err := p.store.Access.User(ctx, actor.Name)
+	user, err := r.users.User(ctx, actor.Name)
 	if fault.Is(err, fault.NotFound) {
 		return false, nil // nobody that has roles
 	}
@@ -46,7 +51,13 @@ func (p *parts) hasRole(ctx context.Context, actor fleet.Actor, role string) (bo
 }
 
 // releasePreviews is release.Previews.
-type releasePreviews struct{ *parts }
+type releasePreviews struct {
+	previews  *preview.Service
+	rows      *sql.Queue
+	reusables *sql.Reusables
+	trust     checkin.Trust
+	reuser    *compile.Reuser
+}
 
 // Preview implements release.Previews.
 func (d releasePreviews) Preview(ctx context.Context, id int64) (release.Preview, error) {
@@ -83,7 +94,7 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 
 // Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
 func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (deliver.Catalog, error) {
-	rows, err := d.store.Queue.Compilations(ctx, []int64{s.Compilation})
+	rows, err := d.rows.Compilations(ctx, []int64{s.Compilation})
 	if err != nil {
 		return deliver.Catalog{}, err
 	}
@@ -93,7 +104,8 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 	c := rows[0]
 	named := c.UUID
 	if c.Version != p.Version || c.Environment != p.Environment {
-		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " "))).String()
+		what := strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " ")
+		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()
 	}
 	return deliver.Catalog{
 		Digest:      s.Fresh,
@@ -107,7 +119,7 @@ func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s relea
 
 // Stands implements release.Previews.
 func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
-	from, err := d.store.Reusables.WithInputs(ctx, c.Compilation)
+	from, err := d.reusables.WithInputs(ctx, c.Compilation)
 	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil // that is the answer
 	}

@@ -33,15 +33,16 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 }
 
 // table is the whole machine: what answers where, and how large a body it takes. Who asks is
-// known before (tlsfront); what they may do is each handler's first question.
+// known before (protocol/tls); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
-	c := p.config.Load()
+	c, settings := p.config.Load(), current{&p.config}
+	nodes := knownNodes{p.store.Nodes, p.agents, p.departures}
 	own, err := rest.New(rest.Config{
-		Certificates: certificates{p.ca, p}, Requests: p.ca.Requests,
-		Code:       deployments{p},
+		Certificates: certificates{p.ca, &p.listeners, &p.config}, Requests: p.ca.Requests,
+		Code:       p.deployments(),
 		Blobs:      p.blobs,
-		Nodes:      knownNodes{p.store.Nodes, p},
-		Presences:  presences{p},
+		Nodes:      nodes,
+		Presences:  presences{p.agents},
 		Runs:       p.store.Reports,
 		Breakages:  p.store.Queue,
 		Facts:      p.store.Facts,
@@ -63,21 +64,24 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		ReleaseDifferences: releaseDifferences{p.previews},
 		Policies:           p.policies,
 		PreviewJudge:       p.judge,
-		Compilations:       p.store.Queue, CompilePauses: compilePauses{p.store.Queue, p.wants.Wake}, CompileTurns: p.store.Queue, Wanting: p.wants,
-		Verifying:  p.verifications(),
-		Usages:     &usages{parts: p},
-		Access:     p.access,
-		Audit:      p.audit,
-		AuditLog:   p.store.Audit,
-		AuditChain: p.chain,
-		AuditReads: func() bool { return p.config.Load().AuditReads },
-		Scopes:     scopes{p.store.Queries},
-		Entry:      entryOf,
-		RequestID:  requestID,
-		NoteActor:  noteActor,
-		Streams:    streams,
-		Stopping:   p.stopping,
-		Log:        p.log.Logger,
+		Compilations:       p.store.Queue,
+		CompilePauses:      compilePauses{p.store.Queue, p.wants.Wake},
+		CompileTurns:       p.store.Queue,
+		Wanting:            p.wants,
+		Verifying:          p.verifications(),
+		Usages:             p.usages,
+		Access:             p.access,
+		Audit:              p.audit,
+		AuditLog:           p.store.Audit,
+		AuditChain:         p.chain,
+		AuditReads:         func() bool { return p.config.Load().AuditReads },
+		Scopes:             scopes{p.store.Queries},
+		Entry:              entryOf,
+		RequestID:          requestID,
+		NoteActor:          noteActor,
+		Streams:            streams,
+		Stopping:           p.stopping,
+		Log:                p.log.Logger,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -93,7 +97,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Reports:        heardReports{p.store.Reports, p.events},
 		Bucket:         p.store.Backups,
 		Roles:          p.access.Certificate,
-		Backups:        p.backupRules,
+		Backups:        settings.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
 		PuppetVersion:  puppetVersion,
@@ -105,7 +109,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	})
 	pdb := puppetdb.New(puppetdb.Config{
 		Asker: p.store.Queries, Store: commands{p.store.Facts, p.store.Catalogs, p.store.Nodes, p.store.Reports},
-		Keeper: keeper{p}, Now: time.Now, Log: p.log.Logger,
+		Keeper: keeper{p.housekeeper, nodes}, Now: time.Now, Log: p.log.Logger,
 		MaxFactsBytes: c.MaxFactsBytes, MaxCatalogBytes: maxReceivedCatalog, MaxReportBytes: c.MaxReportBytes,
 	})
 	classifier := classifierapi.New(classifierapi.Config{
@@ -137,7 +141,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/puppet/":                        asked, // what there is not
 	}
 	agents[websocket.PathV1+"/"], agents[websocket.PathV2+"/"] = channel, channel // a client type may follow
-	questions := route{Handler: p.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
+	questions := route{Handler: settings.puppetDBClients(own.Require(fleet.QueryRun, pdb)), bytes: maxSmallBody}
 	others = map[string]route{
 		// The CA, for stock agents and for clients of `puppetserver ca`.
 		"/puppet-ca/v1/": {Handler: own.Identify(ca), bytes: puppetca.MaxBodyBytes},
@@ -161,7 +165,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		"/pdb/meta/v1/":  questions,
 		"/metrics/v2/":   questions,
 		"/pdb/cmd/v1": {
-			Handler: p.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
+			Handler: settings.puppetDBClients(own.Require(fleet.InventoryWrite, pdb)),
 			bytes:   max(c.MaxFactsBytes, maxReceivedCatalog, c.MaxReportBytes), drained: true,
 		},
 		"/pdb/admin/v1/": {Handler: own.Perform(fleet.NodePurge, pdb), bytes: maxSmallBody},
@@ -180,11 +184,13 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		api.Prefix + "/": {Handler: own, bytes: api.MaxUpload},
 
 		// Health, open to all, and figures for monitoring.
-		"GET /status/v1/simple":                     bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/simple/{name}":              bodiless(http.HandlerFunc(h.simple)),
-		"GET /status/v1/services":                   bodiless(http.HandlerFunc(h.all)),
-		"GET /status/v1/services/" + puppetDBStatus: bodiless(p.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB)))),
-		"GET /metrics":                              bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
+		"GET /status/v1/simple":        bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/simple/{name}": bodiless(http.HandlerFunc(h.simple)),
+		"GET /status/v1/services":      bodiless(http.HandlerFunc(h.all)),
+		"GET /status/v1/services/" + puppetDBStatus: bodiless(
+			settings.puppetDBClients(own.Require(fleet.QueryRun, http.HandlerFunc(h.puppetDB))),
+		),
+		"GET /metrics": bodiless(own.Require(fleet.MetricsRead, p.metrics.handler())),
 	}
 	return agents, others, nil
 }
@@ -194,18 +200,6 @@ const maxSmallBody = 4 << 20
 
 // maxReceivedCatalog is the largest catalog that another server may send, in bytes.
 const maxReceivedCatalog = 64 << 20
-
-// puppetDBClients lets the certificates that the setting puppetdb_clients names ask
-// and send as to a PuppetDB.
-func (p *parts) puppetDBClients(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if actor := fleet.ActorFrom(r.Context()); actor.Kind == fleet.NodeActor && slices.Contains(p.config.Load().PuppetDBClients, actor.Name) {
-			actor.Grants = append(slices.Clone(actor.Grants), fleet.Grant{Permission: fleet.QueryRun}, fleet.Grant{Permission: fleet.InventoryWrite})
-			r = r.WithContext(fleet.WithActor(r.Context(), actor))
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // prefixes is handlers by the beginning of the path, as it was sent: a ServeMux
 // cleans paths, but agents name backups by //etc/motd and mean it.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	p.welcome(o.Out, reached)
+	welcome(o.Out, p.data, p.ca, reached.address, c.AdminTokenLifetime)
 	return p.serve(ctx, reached, o)
 }
 
@@ -67,11 +68,12 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	}
 	d := &openListeners{health: p.health(), access: new(atomic.Bool)}
 	d.access.Store(c.AccessLog)
-	if d.front, err = p.listenOn(ctx, c, "listen", c.Listen, certificate); err != nil {
+	opener := frontOpener{p.ca, c, certificate, p.log.Logger}
+	if d.front, err = opener.on(ctx, "listen", c.Listen); err != nil {
 		return nil, err
 	}
 	if c.BrokerListen != "" {
-		if d.second, err = p.listenOn(ctx, c, "broker-listen", c.BrokerListen, certificate); err != nil {
+		if d.second, err = opener.on(ctx, "broker-listen", c.BrokerListen); err != nil {
 			return nil, errors.Join(err, d.close())
 		}
 	}
@@ -96,8 +98,17 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 	return d, nil
 }
 
-// listenOn opens one address of the listener; flag is what it is called on the command line.
-func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, certificate tls.Certificate) (*tuttitls.Front, error) {
+// frontOpener opens the addresses of the listener, each with the same certificate and bounds.
+type frontOpener struct {
+	ca          *pki.Authority
+	config      Config
+	certificate tls.Certificate
+	log         *slog.Logger
+}
+
+// on opens one address; flag is what it is called on the command line.
+func (o frontOpener) on(ctx context.Context, flag, address string) (*tuttitls.Front, error) {
+	c := o.config
 	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; another program may use the port: give another with --%s", address, err, flag)
@@ -107,9 +118,16 @@ func (p *parts) listenOn(ctx context.Context, c Config, flag, address string, ce
 		return nil, errors.Join(err, socket.Close())
 	}
 	front, err := tuttitls.New(socket, tuttitls.Config{
-		Authority: p.ca.Revocations, Certificate: certificate, ClientCAs: p.ca.Pool(), MaxConnections: c.MaxConnections, Log: p.log.Logger,
+		Authority:      o.ca.Revocations,
+		Certificate:    o.certificate,
+		ClientCAs:      o.ca.Pool(),
+		MaxConnections: c.MaxConnections,
+		Log:            o.log,
 		Limits: tuttitls.Limits{
-			PerAddress: c.MaxConnectionsPerAddress, Anonymous: c.MaxAnonymousConnections, AnonymousPerAddress: c.MaxAnonymousPerAddress, Exempt: exempt,
+			PerAddress:          c.MaxConnectionsPerAddress,
+			Anonymous:           c.MaxAnonymousConnections,
+			AnonymousPerAddress: c.MaxAnonymousPerAddress,
+			Exempt:              exempt,
 		},
 	})
 	if err != nil {
@@ -124,6 +142,26 @@ func (d *openListeners) fronts() []*tuttitls.Front {
 		return []*tuttitls.Front{d.front}
 	}
 	return []*tuttitls.Front{d.front, d.second}
+}
+
+// show exchanges the certificate, and the CAs of clients, for all handshakes that begin from now on.
+func (d *openListeners) show(certificate tls.Certificate, clients *x509.CertPool) error {
+	for _, front := range d.fronts() {
+		if err := front.Reload(certificate, clients); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain lets open requests finish, and says what it gave up.
+func (d *openListeners) drain(timeout time.Duration, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := d.server.Shutdown(ctx); err != nil {
+		log.WarnContext(ctx, "open requests were cut off", "err", err)
+		_ = d.server.Close()
+	}
 }
 
 func (d *openListeners) close() error {
@@ -166,12 +204,13 @@ func (p *parts) health() *health {
 		_, err := p.store.Nodes.Nodes(ctx, inventory.Page{Limit: 1})
 		return err
 	}
+	store := storage{p.disk, p.store, p.log.Logger}
 	return &health{version: puppetVersion, database: reads, services: []service{
 		{name: "server"},
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},
-		{name: "storage", check: p.storing, more: p.storage},
-		{name: "compile-cells", check: func(context.Context) error { return nil }, more: p.isolation},
+		{name: "storage", check: store.check, more: store.status},
+		{name: "compile-cells", check: func(context.Context) error { return nil }, more: isolation(p.cells)},
 	}}
 }
 
@@ -204,9 +243,9 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"certificates":       p.ca.Run,
 			"audit log's chain":  p.chain.Run,
 			"last use of tokens": p.access.Run,
-			"housekeeping":       p.housekeeping,
+			"housekeeping":       p.housekeeper.run,
 			"memory":             returnMemory,
-			"disk":               p.watchDisk,
+			"disk":               storage{p.disk, p.store, p.log.Logger}.watch,
 			"reload":             func(ctx context.Context) error { return p.reloads(ctx, d, o) },
 		},
 		stage{ // clients are told first
@@ -230,20 +269,10 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 	}
 	d.health.stopping.Store(true)
 	close(p.stopping)
-	p.drain(d) //nolint:contextcheck // ctx is done, and requests go on
+	d.drain(p.config.Load().ShutdownTimeout, p.log.Logger) //nolint:contextcheck // ctx is done, and requests go on
 	err := crew.stop(cause)
 	p.log.InfoContext(ctx, "stopped")
 	return errors.Join(cause, err)
-}
-
-// drain lets open requests finish, and says what it gave up.
-func (p *parts) drain(d *openListeners) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.config.Load().ShutdownTimeout)
-	defer cancel()
-	if err := d.server.Shutdown(ctx); err != nil {
-		p.log.WarnContext(ctx, "open requests were cut off", "err", err)
-		_ = d.server.Close()
-	}
 }
 
 // reloads follows SIGHUP, and looks at the server's certificate daily, until ctx
@@ -256,7 +285,7 @@ func (p *parts) reloads(ctx context.Context, d *openListeners, o Options) error 
 		case <-ctx.Done():
 			return nil
 		case <-daily.C: // the server's certificate may be near its end
-			if err := p.renewCertificate(ctx, d, *p.config.Load()); err != nil {
+			if err := renewCertificate(ctx, p.ca, d, *p.config.Load()); err != nil {
 				p.log.ErrorContext(ctx, "server certificate not renewed, will retry", "err", err)
 			}
 		case <-o.Hangup:
@@ -280,17 +309,17 @@ func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Confi
 	}
 	old := p.config.Load()
 	applied, waiting := merge(*old, fresh)
-	autosign, err := p.autosignPolicy(applied)
+	autosign, err := p.operator.autosignPolicy(applied)
 	if err != nil {
 		return err
 	}
-	if err := p.checkTruster(applied); err != nil {
+	if err := p.operator.checkTruster(applied); err != nil {
 		return err
 	}
-	if err := p.checkNodeClassifier(applied); err != nil {
+	if err := p.operator.checkNodeClassifier(applied); err != nil {
 		return err
 	}
-	if err := p.renewCertificate(ctx, d, applied); err != nil {
+	if err := renewCertificate(ctx, p.ca, d, applied); err != nil {
 		return err
 	}
 	if err := p.ca.Requests.SetAutosign(autosign); err != nil {
@@ -305,17 +334,12 @@ func (p *parts) reload(ctx context.Context, d *openListeners, load func() (Confi
 
 // renewCertificate makes the listener use a certificate that is good for the
 // server's names: the one it has, or a new one.
-func (p *parts) renewCertificate(ctx context.Context, d *openListeners, c Config) error {
-	certificate, err := p.ca.Server.Certificate(ctx, serverNames(c))
+func renewCertificate(ctx context.Context, ca *pki.Authority, d *openListeners, c Config) error {
+	certificate, err := ca.Server.Certificate(ctx, serverNames(c))
 	if err != nil {
 		return err
 	}
-	for _, front := range d.fronts() {
-		if err := front.Reload(certificate, p.ca.Pool()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.show(certificate, ca.Pool())
 }
 
 // merge takes from fresh the settings that may change while running. waiting
@@ -336,12 +360,12 @@ func merge(old, fresh Config) (applied Config, waiting []string) {
 	return applied, waiting
 }
 
-// welcome tells a newcomer what to do next.
-func (p *parts) welcome(out io.Writer, d *openListeners) {
-	bundle, _ := p.ca.Bundle()
-	_, port, _ := net.SplitHostPort(d.address[len("https://"):])
-	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", d.address, p.data.path)
-	if !p.data.fresh {
+// welcome tells a newcomer what to do next. tokenLife is that of the administrator's token.
+func welcome(out io.Writer, data *dataDir, ca *pki.Authority, address string, tokenLife time.Duration) {
+	bundle, _ := ca.Bundle()
+	_, port, _ := net.SplitHostPort(address[len("https://"):])
+	_, _ = fmt.Fprintf(out, "Tutti serves %s (data in %s)\n", address, data.path)
+	if !data.fresh {
 		return
 	}
 	_, _ = fmt.Fprintf(out, `
@@ -357,7 +381,7 @@ Next, in another shell on this machine:
   tutti ca list --state requested ; tutti ca sign NAME
 The admin token is for the first hour (%s): tutti user create NAME --role administrator
 
-`, p.data.join(CAFile), pki.FingerprintOf(bundle), p.data.join(TokenFile), p.data.path, serverName(), port, lifeText(p.config.Load().AdminTokenLifetime))
+`, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
 }
 
 // lifeText says how long the administrator's token is good.

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -10,7 +12,11 @@ import (
 )
 
 // runReports is job.Reports: what reports and compilations say of a Puppet run.
-type runReports struct{ *parts }
+type runReports struct {
+	reports   inventory.RunStore
+	breakages compile.Breakages
+	deliver   *deliver.Service
+}
 
 // PuppetReport implements job.Reports.
 func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, transaction string) (job.PuppetReport, error) {
@@ -22,7 +28,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	if known.Held, err = r.held(ctx, node); err != nil {
 		return known, err
 	}
-	report, err := r.store.Reports.RunReport(ctx, node, transaction)
+	report, err := r.reports.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return known, nil // there is no report of that run
@@ -52,7 +58,7 @@ func (r runReports) held(ctx context.Context, node fleet.Certname) (string, erro
 
 // broken is why a node's newest catalog does not compile, if the node is meant to have that one.
 func (r runReports) broken(ctx context.Context, node fleet.Certname) (string, error) {
-	failed, err := r.store.Queue.Broken(ctx, []fleet.Certname{node})
+	failed, err := r.breakages.Broken(ctx, []fleet.Certname{node})
 	c, there := failed[node]
 	if err != nil || !there || c.Err == nil {
 		return "", err

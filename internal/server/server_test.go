@@ -172,18 +172,18 @@ func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.close() })
-	if p.signers == p.trusters {
+	if p.operator.signers == p.operator.trusters {
 		t.Error("they wait for the same turns")
 	}
 	patient := hook.Config{Timeout: 10 * time.Minute, Log: slog.New(slog.DiscardHandler)} // which counts while one waits for a turn, too
-	p.signers, p.trusters = hook.New(patient), hook.New(patient)
+	p.operator.signers, p.operator.trusters = hook.New(patient), hook.New(patient)
 	var strangers sync.WaitGroup
 	var ended atomic.Int64
 	ctx, leave := context.WithCancel(t.Context())
 	defer strangers.Wait()
 	defer leave()
 	for range 32 {
-		policy, err := p.autosignPolicy(c)
+		policy, err := p.operator.autosignPolicy(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestAutosignDoesNotHoldUpTrustedData(t *testing.T) {
 			ended.Add(1)
 		})
 	}
-	program, err := p.trusters.TrustedExternal(c.TrustedExternalCommand)
+	program, err := p.operator.trusters.TrustedExternal(c.TrustedExternalCommand)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,10 @@ type part struct {
 
 // part tells of a service with which something is wrong, or nothing. What is wrong is said to everybody: it names no node, file or address.
 func (h *health) part(s service, wrong error) part {
-	p := part{Version: cmp.Or(s.version, h.version), StatusVersion: 1, DetailLevel: "info", State: "running", Status: map[string]any{}, Alerts: []any{}}
+	p := part{
+		Version: cmp.Or(s.version, h.version), StatusVersion: 1, DetailLevel: "info", State: "running",
+		Status: map[string]any{}, Alerts: []any{},
+	}
 	if s.more != nil {
 		p.Status = s.more(wrong == nil)
 	}

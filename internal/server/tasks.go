@@ -16,7 +16,7 @@ type codeTasks struct {
 	blobs   cas.Store
 }
 
-// TaskVersion is httpapi.Tasks.
+// TaskVersion is rest.Tasks.
 func (d codeTasks) TaskVersion(ctx context.Context, env fleet.Environment) (fleet.Digest, task.Version, error) {
 	version, err := d.library.Refresh(ctx, env)
 	if err != nil {

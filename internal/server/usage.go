@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/store/sql"
 	"github.com/tutti-project/tutti/internal/store/usage"
 )
 
@@ -51,14 +52,18 @@ const usageEvery = time.Minute
 
 // usages measures what the data takes.
 type usages struct {
-	parts *parts
+	path      string // of the data directory
+	elsewhere bool   // the records are in a database beside it
+	disk      *disk
+	tables    *sql.Usage
+	backups   *sql.Backups
 
 	mu    sync.Mutex // held while somebody measures; the others wait for that
 	at    time.Time
 	areas []usage.Area
 }
 
-// Usage implements httpapi.Usages.
+// Usage implements rest.Usages.
 func (u *usages) Usage(ctx context.Context) ([]usage.Area, time.Time, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,34 +71,33 @@ func (u *usages) Usage(ctx context.Context) ([]usage.Area, time.Time, error) {
 	if now.Sub(u.at) < usageEvery {
 		return u.areas, u.at, nil
 	}
-	sizes, err := u.parts.measure(ctx)
+	sizes, err := u.measure(ctx)
 	if err != nil {
 		return nil, now, err
 	}
-	before, err := u.parts.store.Usage.UsageSamples(ctx, now.Add(-usage.Span))
+	before, err := u.tables.UsageSamples(ctx, now.Add(-usage.Span))
 	if err != nil {
 		return nil, now, err
 	}
 	areas := usage.Grown(now, sizes, before)
 	for i := range areas {
-		areas[i].Elsewhere = u.parts.config.Load().Database != "" && strings.HasPrefix(areas[i].Name, "records: ")
+		areas[i].Elsewhere = u.elsewhere && strings.HasPrefix(areas[i].Name, "records: ")
 	}
 	u.at, u.areas = now, areas
 	return u.areas, u.at, nil
 }
 
-// Disk implements httpapi.Usages.
+// Disk implements rest.Usages.
 func (u *usages) Disk() (free int64, full bool) {
-	d := u.parts.disk
-	d.look(time.Now())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.free, d.full
+	u.disk.look(time.Now())
+	u.disk.mu.Lock()
+	defer u.disk.mu.Unlock()
+	return u.disk.free, u.disk.full
 }
 
 // sample keeps what is used today, if nobody did so, and forgets what was long ago.
-func (p *parts) sample(ctx context.Context, now time.Time) (int, error) {
-	sizes, err := p.measure(ctx)
+func (u *usages) sample(ctx context.Context, now time.Time) (int, error) {
+	sizes, err := u.measure(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -101,15 +105,15 @@ func (p *parts) sample(ctx context.Context, now time.Time) (int, error) {
 	for area, bytes := range sizes {
 		samples = append(samples, usage.Sample{At: now, Area: area, Bytes: bytes})
 	}
-	if err := p.store.Usage.SaveUsage(ctx, samples); err != nil {
+	if err := u.tables.SaveUsage(ctx, samples); err != nil {
 		return 0, err
 	}
-	return p.store.Usage.PruneUsage(ctx, now.Add(-usage.Keep))
+	return u.tables.PruneUsage(ctx, now.Add(-usage.Keep))
 }
 
 // measure is what each part takes now. With PostgreSQL the records are elsewhere, and counted nevertheless.
-func (p *parts) measure(ctx context.Context) (map[string]int64, error) {
-	tables, err := p.store.Usage.TableBytes(ctx)
+func (u *usages) measure(ctx context.Context) (map[string]int64, error) {
+	tables, err := u.tables.TableBytes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +122,11 @@ func (p *parts) measure(ctx context.Context) (map[string]int64, error) {
 		sizes[areaOf(table)] += bytes
 		inTables += bytes
 	}
-	if sizes[backedUp], err = p.store.Backups.BackupBytes(ctx); err != nil {
+	if sizes[backedUp], err = u.backups.BackupBytes(ctx); err != nil {
 		return nil, err
 	}
 	var blobs, database int64
-	err = filepath.WalkDir(p.data.path, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(u.path, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -136,7 +140,7 @@ func (p *parts) measure(ctx context.Context) (map[string]int64, error) {
 		if err != nil {
 			return nil //nolint:nilerr // it is gone
 		}
-		switch name, _ := filepath.Rel(p.data.path, path); {
+		switch name, _ := filepath.Rel(u.path, path); {
 		case strings.HasPrefix(name, "blobs"+string(filepath.Separator)):
 			blobs += info.Size()
 		case strings.HasPrefix(name, "tutti.db"):

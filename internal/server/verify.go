@@ -90,7 +90,12 @@ type verifications struct {
 // verifications makes it.
 func (p *parts) verifications() verifications {
 	return verifications{
-		nodes: p.store.Nodes, places: p.places, library: p.library, versions: p.store.Versions, verifier: p.verifier, rows: p.store.Verifications,
+		nodes:    p.store.Nodes,
+		places:   p.places,
+		library:  p.library,
+		versions: p.store.Versions,
+		verifier: p.verifier,
+		rows:     p.store.Verifications,
 	}
 }
 
@@ -141,10 +146,10 @@ const maxWrong = 5
 
 // verified adds to a version's status how its catalogs stand to plain Puppet.
 func (d deployments) verified(ctx context.Context, env fleet.Environment, version fleet.Digest, s *compile.CodeStatus) (err error) {
-	if s.Verified, err = d.store.Verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
+	if s.Verified, err = d.verifications.CountVerifications(ctx, env, version); err != nil || s.Verified[compile.Differs] == 0 {
 		return err
 	}
-	rows, err := d.store.Verifications.Verifications(ctx, compile.VerificationFilter{
+	rows, err := d.verifications.Verifications(ctx, compile.VerificationFilter{
 		Environment: env,
 		Version:     version,
 		Outcome:     compile.Differs,
@@ -160,7 +165,7 @@ func (d deployments) verified(ctx context.Context, env fleet.Environment, versio
 const keepVerifications = 30 * 24 * time.Hour
 
 // verifyFigures registers what was verified.
-func (p *parts) verifyFigures() {
+func (m *metrics) verifyFigures(verifier *compile.Verifier) {
 	for outcome, help := range map[compile.VerifyOutcome]string{
 		compile.Same:          "Catalogs that are what plain Puppet gives.",
 		compile.Differs:       "Catalogs that are not what plain Puppet gives. Each is an alarm: see the log and `tutti compile verifications`.",
@@ -168,9 +173,9 @@ func (p *parts) verifyFigures() {
 		compile.NotVerified:   "Catalogs for which plain Puppet could not be run to its end.",
 	} {
 		name := "tutti_verify_" + strings.ReplaceAll(string(outcome), "-", "_") + "_total"
-		p.metrics.counter(name, help, func() float64 { return float64(p.verifier.Stats().Outcomes[outcome]) })
+		m.counter(name, help, func() float64 { return float64(verifier.Stats().Outcomes[outcome]) })
 	}
-	p.metrics.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.",
-		func() float64 { return float64(p.verifier.Stats().Dropped) })
-	p.metrics.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(p.verifier.Stats().Waiting) })
+	m.counter("tutti_verify_dropped_total", "Samples that were not verified: there was no room, or no time.",
+		func() float64 { return float64(verifier.Stats().Dropped) })
+	m.gauge("tutti_verify_waiting", "Samples that wait for plain Puppet.", func() float64 { return float64(verifier.Stats().Waiting) })
 }

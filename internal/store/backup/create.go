@@ -220,7 +220,7 @@ func (c *creation) blobs(ctx context.Context, from Blobs) error {
 	if err != nil || c.beside == nil {
 		return err
 	}
-	return errors.Join(c.endList(), c.beside.flush())
+	return errors.Join(c.endList(), c.beside.commit())
 }
 
 // keptBytes is the largest blob that is verified in memory; larger ones are read twice.

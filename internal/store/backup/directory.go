@@ -43,10 +43,11 @@ type directory struct {
 // waitingBlob is content that is written but does not have its name yet.
 type waitingBlob struct{ from, to string }
 
-// A batch of blobs shares one sync.
+// A batch of blobs shares one sync. What a running server writes waits for its end on the same disk, so batches are small: with 4096
+// blobs facts waited nine times as long as without a backup, with 128 not twice.
 const (
-	batchBlobs = 4096
-	batchBytes = 256 << 20
+	batchBlobs = 128
+	batchBytes = 8 << 20
 )
 
 // openDirectory opens a directory of backups for a lock, and makes it if it is empty or not
@@ -244,7 +245,15 @@ func (d *directory) put(digest fleet.Digest, size int64, content io.Reader) erro
 	return nil
 }
 
-// flush gives what was put its names, when its bytes are on the disk.
+// commit gives the rest of what was put its names, and brings all names to the disk.
+func (d *directory) commit() error {
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return disk(d.path, syncAll(d.path))
+}
+
+// flush gives what was put its names, when its bytes are on the disk. The names follow with the next sync.
 func (d *directory) flush() error {
 	if len(d.batch) == 0 {
 		return nil
@@ -264,7 +273,7 @@ func (d *directory) flush() error {
 		}
 	}
 	d.batch, d.bytes = nil, 0
-	return disk(d.path, syncAll(d.path))
+	return nil
 }
 
 // openBlob opens a blob of a directory of backups.

@@ -54,7 +54,7 @@ func openPostgres(ctx context.Context, url string, wires *wires) (*sql.DB, error
 	if wires != nil {
 		config.DialFunc = wires.dialing(config.DialFunc)
 	}
-	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(withoutJIT))
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(settle))
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	if err := db.PingContext(ctx); err != nil {
@@ -64,10 +64,12 @@ func openPostgres(ctx context.Context, url string, wires *wires) (*sql.DB, error
 	return db, nil
 }
 
-// withoutJIT keeps PostgreSQL from compiling queries to machine code: that takes
-// longer than nearly all of ours run.
-func withoutJIT(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET jit = off")
+// settle sets what a session needs. Without just-in-time compilation, because that takes longer than nearly all of our queries run.
+// And a session whose client is gone ends within a minute, also when the network told nobody: the claim of a server that lost its
+// power would keep the next one out for hours otherwise.
+func settle(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT set_config('jit', 'off', false), set_config('tcp_keepalives_idle', '30', false),
+		set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)`)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -20,10 +21,11 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// cluster is a private PostgreSQL in a temporary directory, reachable over a
-// socket only. Every test gets a database of its own.
+// cluster is a private PostgreSQL in a temporary directory, reachable from this machine
+// only. Every test gets a database of its own.
 type cluster struct {
 	dir   string
+	port  string
 	admin *sql.DB
 	count atomic.Int64
 	model sync.Once
@@ -62,7 +64,10 @@ func (c *cluster) start() error {
 	if err := c.run(attr, "initdb", "-D", data, "-U", "tutti", "-A", "trust", "--no-sync", "-E", "UTF8"); err != nil {
 		return err
 	}
-	options := "-c listen_addresses='' -c unix_socket_directories=" + dir +
+	if c.port, err = freePort(); err != nil {
+		return err
+	}
+	options := "-c listen_addresses=127.0.0.1 -c port=" + c.port + " -c unix_socket_directories=" + dir +
 		" -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=400 -c shared_buffers=64MB"
 	if err := c.run(attr, "pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", options, "start"); err != nil {
 		return err
@@ -106,7 +111,17 @@ func (c *cluster) run(attr *syscall.SysProcAttr, name string, args ...string) er
 }
 
 func (c *cluster) url(database string) string {
-	return "postgres:///" + database + "?user=tutti&host=" + c.dir
+	return "postgres:///" + database + "?user=tutti&port=" + c.port + "&host=" + c.dir
+}
+
+// freePort is one that nobody listens on.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
 }
 
 func (c *cluster) stop() {
@@ -197,6 +212,24 @@ func TestADatabaseHasOneServer(t *testing.T) {
 	}
 	if err := second.Claim(t.Context()); err != nil {
 		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+// PostgreSQL itself looks after a client that a network forgot: its session, and the claim with it, ends within a minute.
+func TestASessionEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	db, err := openPostgres(t.Context(), "postgres://tutti@127.0.0.1:"+postgres.port+"/postgres", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	var idle, interval, count int
+	if err := db.QueryRowContext(t.Context(), `SELECT current_setting('tcp_keepalives_idle')::int, current_setting('tcp_keepalives_interval')::int,
+		current_setting('tcp_keepalives_count')::int`).Scan(&idle, &interval, &count); err != nil { // as the socket has them
+		t.Fatal(err)
+	}
+	if idle+interval*count > 60 {
+		t.Errorf("asked after %d s, %d times every %d s", idle, count, interval)
 	}
 }
 

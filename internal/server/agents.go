@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// agents are the agents that are connected to this server. The broker is opened after what holds this, so it is looked up each time;
+// until then nobody is connected.
+type agents struct{ broker func() *broker.Broker }
+
+// agentOf is where a node's agent listens.
+func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), websocket.DefaultType) }
+
+// presence is how a node's agent is connected, if it is.
+func (a agents) presence(node fleet.Certname) (broker.Presence, bool) {
+	b := a.broker()
+	if b == nil {
+		return broker.Presence{}, false
+	}
+	return b.Presence(agentOf(node))
+}
+
+// names are the nodes whose agents are connected, in order. Controllers are of another type.
+func (a agents) names() []fleet.Certname {
+	b := a.broker()
+	if b == nil {
+		return nil
+	}
+	uris := b.Connected(wire.NewURI("*", websocket.DefaultType))
+	names := make([]fleet.Certname, len(uris))
+	for i, uri := range uris {
+		names[i] = fleet.Certname(uri.Name())
+	}
+	return names
+}
+
+// nodes are those of names whose agents give no orders to others.
+func (a agents) nodes() (nodes []fleet.Certname) {
+	for _, who := range a.broker().Presences() {
+		if who.URI == agentOf(who.Certname) && who.Party == broker.Node {
+			nodes = append(nodes, who.Certname)
+		}
+	}
+	return nodes
+}
+
+// presences is inventory.Presences: it tells the API which agents are connected.
+type presences struct{ agents agents }
+
+// Presence implements inventory.Presences.
+func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
+	who, there := p.agents.presence(node)
+	if !there {
+		return inventory.Presence{}, false
+	}
+	return inventory.Presence{
+		Server:   serverName(),
+		Since:    who.Since,
+		Agent:    who.Agent,
+		Protocol: fmt.Sprintf("PCP %d", who.Version),
+		Shared:   who.Shared(time.Now()),
+	}, true
+}
+
+// sender is job.Sender: the broker brings orders to agents.
+type sender struct{ agents agents }
+
+// Order implements job.Sender.
+func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) error {
+	return s.agents.broker().Send(wire.Message{Type: wire.NonBlockingRequest, Target: agentOf(node), Data: pxp.Data(r)})
+}
+
+// Ask implements job.Sender.
+func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
+	return s.agents.broker().Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
+}
+
+// Connected implements job.Sender.
+func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
+	who, connected := s.agents.presence(node)
+	if !connected {
+		return job.Link{}, false
+	}
+	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Shared: who.Shared(time.Now())}, true
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/event"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// inbox takes what the broker brings from agents.
+type inbox struct {
+	jobs   *job.Service
+	events *event.Service
+}
+
+// handlers is what becomes of messages that agents send to this server, by their
+// type. What is not in here is answered with an error.
+func (i inbox) handlers() map[string]broker.Handler {
+	return map[string]broker.Handler{
+		wire.ProvisionalResponse: i.accepted,
+		wire.NonBlockingResponse: i.response(job.Response),
+		wire.BlockingResponse:    i.response(job.Reply),
+		wire.RPCError:            i.failure,
+		wire.RunEvents:           i.happened,
+	}
+}
+
+// joined hints that an agent is there.
+func (i inbox) joined(who broker.Presence) {
+	if who.URI == agentOf(who.Certname) {
+		i.jobs.Came(who.Certname)
+	}
+}
+
+// left hints that an agent is gone.
+func (i inbox) left(who broker.Presence) {
+	if who.URI == agentOf(who.Certname) {
+		i.jobs.Went(who.Certname)
+	}
+}
+
+// accepted takes the word of an agent that it has an order.
+func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Message) error {
+	said, err := pxp.ParseProvisional(m.Data)
+	if err != nil {
+		return err
+	}
+	return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: job.Provisional, Transaction: said.Transaction})
+}
+
+// response takes results.
+func (i inbox) response(kind job.AnswerKind) broker.Handler {
+	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
+		said, err := pxp.ParseResponse(m.Data)
+		if err != nil || strings.HasPrefix(said.Transaction, hinted) {
+			return err
+		}
+		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
+	}
+}
+
+// failure takes the word of an agent that it did not do what it was asked.
+func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
+	said, err := pxp.ParseFailure(m.Data)
+	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
+		return err
+	}
+	return i.jobs.Observe(ctx, job.Answer{
+		Node:        from.Certname,
+		Kind:        job.Failure,
+		Transaction: said.Transaction,
+		Description: said.Description,
+	})
+}
+
+// happened takes events of a run of the node that sends them.
+func (i inbox) happened(ctx context.Context, from broker.Presence, m wire.Message) error {
+	if from.URI != agentOf(from.Certname) {
+		return fault.New(fault.Denied, "events of runs are taken from agents only")
+	}
+	said, err := pxp.ParseRunEvents(m.Data)
+	if err != nil {
+		return err
+	}
+	return i.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
+}
