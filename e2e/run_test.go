@@ -1,13 +1,19 @@
 package e2e_test
 
 import (
+	"crypto/tls"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // A node that was never seen before gets its certificate, converges, and says so;
@@ -106,24 +112,85 @@ func TestUseCachedCatalog(t *testing.T) {
 	}
 }
 
-// A cached catalog tides over a compile that fails; the report says so.
+// The code of an environment breaks. A stock agent that pxp-agent runs tides over with the catalog that it has, and both say that all is
+// well. The server knows better: it could not compile the node's catalog, and the report says that the cached one was applied.
 func TestCachedCatalogAfterFailure(t *testing.T) {
 	begin(t)
 	s := theHouse(t)
-	a := newAgent(t, s, "tided.test", "story=basic")
-	a.run(t, 2)
-	a.env = append(a.env, "FACTER_story=raises")
-	r := a.puppet(t, "agent", "--onetime", "--no-daemonize", "--verbose", "--no-splay")
+	control := t.TempDir()
+	deploy := func(web string) {
+		t.Helper()
+		write(t, filepath.Join(control, "modules/web/manifests/init.pp"), web)
+		s.tutti(t, "code", "deploy", "--no-check", "tided", control)
+	}
+	write(t, filepath.Join(control, "manifests/site.pp"), "include web\n")
+	deploy("class web {\n  file { \"${facts['scratch']}/page\": content => \"good\\n\" }\n}\n")
+	a := newAgent(t, s, "tided.test")
+	a.run(t, 2, "--environment", "tided")
+	deploy("class web {\n  fail('the powder keg blew up')\n}\n")
+	write(t, filepath.Join(a.scratch, "page"), "drift\n")
+
+	pxpAgent := a.pxpAgent(t)
+	job := decode[api.Job](t, s, "run", a.name, "--environment", "tided", "--no-wait")
+	r := pxpAgent.runsPuppet(a)
 	if r.code != 0 { // as Puppet Server: without -t the cache masks the error
 		t.Errorf("exit code %d\n%s", r.code, r.text())
 	}
 	contains(t, r.text(), "the powder keg blew up", "Using cached catalog")
-	if report := a.lastReport(t); report.CachedCatalog != "on_failure" {
-		t.Errorf("cached catalog status %q", report.CachedCatalog)
+	same(t, "page", "good\n", a.read(t, "page"))
+	if report := a.lastReport(t); report.CachedCatalog != "on_failure" || report.Status != "changed" {
+		t.Errorf("the report says %s, cached catalog status %q", report.Status, report.CachedCatalog)
 	}
-	contains(t, s.tutti(t, "node", "list", "--where", `certname = "tided.test"`), "cached catalog, its catalog does not compile")
-	contains(t, s.tutti(t, "node", "show", a.name), "cached catalog", "Compile error", "raises.pp:4: Evaluation Error", "the powder keg blew up")
+	watched := s.try(t, "job", "watch", job.ID)
+	if watched.code != 4 {
+		t.Errorf("a run whose catalog does not compile: exit code %d\n%s", watched.code, watched.text())
+	}
+	const says = "its catalog does not compile (modules/web/manifests/init.pp:2: "
+	contains(t, watched.text(), a.name+": failed: "+says, "the powder keg blew up", "; it applied the one it had")
+	contains(t, s.tutti(t, "job", "show", job.ID), says, "the powder keg blew up", "; it applied the one it had; tutti report show ")
+	contains(t, s.tutti(t, "node", "list", "--where", fmt.Sprintf("certname = %q", a.name)), "cached catalog, its catalog does not compile")
+	contains(t, s.tutti(t, "node", "show", a.name), "cached catalog", "Compile error", "modules/web/manifests/init.pp:2: ", "the powder keg blew up")
 	contains(t, s.tutti(t, "report", "list", "--node", a.name), "with the cached catalog: it was given no other")
+}
+
+// pxpAgent connects as the pxp-agent of a node with a stock agent does: with Puppet's own certificate.
+func (a *agent) pxpAgent(t *testing.T) *pcp {
+	t.Helper()
+	ssl := filepath.Join(a.home, "ssldir")
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(ssl, "certs", a.name+".pem"), filepath.Join(ssl, "private_keys", a.name+".pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{server: a.server, name: a.name, client: newHTTPClient(t, &tls.Config{
+		RootCAs: a.server.roots(t), MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate},
+	})}
+	return n.pcp(t, "", "/pcp2/agent", wire.V2).associate()
+}
+
+// runsPuppet takes the order of a Puppet run and carries it out as pxp-module-puppet 1.15 does: its answer is what the report says of
+// resources, not where the catalog came from.
+func (p *pcp) runsPuppet(a *agent) result {
+	p.t.Helper()
+	m := p.receive()
+	asked, err := pxp.ParseRequest(m.Data)
+	if err != nil || m.Type != wire.NonBlockingRequest || asked.Module != pxp.Puppet {
+		p.t.Fatalf("ordered was %s %s, %v", m.Type, m.Data, err)
+	}
+	params, err := pxp.ParsePuppet(asked.Params)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(wire.Message{Type: wire.ProvisionalResponse, Target: m.Sender, Data: pxp.Data(pxp.Provisional{Transaction: asked.Transaction})})
+	r := a.puppet(p.t, slices.Concat([]string{"agent"}, params.Flags, []string{"--onetime", "--no-daemonize", "--verbose", "--job-id", params.Job})...)
+	report := a.lastReport(p.t)
+	p.send(wire.Message{Type: wire.NonBlockingResponse, Target: m.Sender, Data: pxp.Data(pxp.Response{
+		Transaction: asked.Transaction, Results: pxp.Data(pxp.PuppetResults{
+			Time: report.StartedAt.Format(time.RFC3339Nano), TransactionUUID: report.TransactionUUID, Environment: report.Environment, Status: report.Status,
+			Metrics:  map[string]int{"total": report.Counts.Resources, "changed": report.Counts.Changed, "failed": report.Counts.Failed},
+			ExitCode: r.code, Version: 1,
+		}),
+	})})
+	return r
 }
 
 // --environment brings the node to another line of code.

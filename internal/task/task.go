@@ -22,25 +22,6 @@ type Task struct {
 	runnable int
 }
 
-// Needed is a file that a node needs, under the name by which the node looks for it.
-type Needed struct {
-	Filename string
-	File     File
-}
-
-// Needed lists the files of an order to run the task. Agents look for the executable that they choose by the name which an
-// implementation has, a plain one, and for all other files by module/directory/path. A file that is both comes twice.
-func (t Task) Needed() []Needed {
-	list := make([]Needed, len(t.Files))
-	for i, f := range t.Files {
-		list[i] = Needed{Filename: f.Name(), File: f}
-		if i < t.runnable {
-			list[i].Filename = f.Path
-		}
-	}
-	return list
-}
-
 // maxFiles is how many files a task may need.
 const maxFiles = 1000
 
@@ -205,13 +186,9 @@ func (t Task) named(v Version, name string) ([]File, error) {
 	if len(parts) < 2 || !slices.Contains(kinds, parts[1]) {
 		return nil, fault.New(fault.Invalid, "the task %s needs the file %.200q, but files are named module/files, lib, scripts or tasks/path", t.Name, name)
 	}
-	below := ""
-	if len(parts) == 3 {
-		below = parts[2]
-	}
 	var found []File
 	for _, f := range v.Files(parts[0], parts[1]) {
-		if f.Path == below || (below == "" || strings.HasSuffix(below, "/")) && strings.HasPrefix(f.Path, below) {
+		if includes([]string{name}, f) {
 			found = append(found, f)
 		}
 	}

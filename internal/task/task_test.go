@@ -22,6 +22,9 @@ var world = tasktest.Version{
 	"apache/types/port.pp":           "type Apache::Port = Integer[1, 65535]",
 	"multi/tasks/many.json":          `{"implementations": [{"name": "many_sh.sh", "requirements": ["shell"], "files": ["multi/lib/"]}, {"name": "many_ps.ps1", "input_method": "powershell"}], "files": ["apache/files/a.txt", "multi/files/conf/"], "private": true}`,
 	"multi/tasks/both.json":          `{"implementations": [{"name": "both.sh"}, {"name": "both.rb"}], "files": ["multi/tasks/both.sh"], "private": true}`,
+	"multi/tasks/own.json":           `{"implementations": [{"name": "both.rb", "files": ["multi/tasks/both.sh"]}, {"name": "both.sh", "files": ["multi/lib/", "multi/tasks/"]}], "private": true}`,
+	"multi/tasks/dir.json":           `{"files": ["multi/lib/", "multi/tasks/dir.sh", "multi/tasks/both.json"], "private": true}`,
+	"multi/tasks/dir.sh":             "",
 	"multi/tasks/both.sh":            "",
 	"multi/tasks/both.rb":            "",
 	"multi/tasks/many_sh.sh":         "",
@@ -47,6 +50,8 @@ var world = tasktest.Version{
 	"broken/tasks/missing.json":      `{"implementations": [{"name": "gone.sh"}]}`,
 	"broken/tasks/file.json":         `{"files": ["multi/files/conf"]}`,
 	"broken/tasks/file.sh":           "",
+	"broken/tasks/slash.json":        `{"files": ["multi/files"]}`,
+	"broken/tasks/slash.sh":          "",
 	"broken/tasks/place.json":        `{"files": ["multi/manifests/init.pp"]}`,
 	"broken/tasks/place.sh":          "",
 	"broken/tasks/climb.json":        `{"files": ["multi/files/../lib/helper.rb"]}`,
@@ -92,13 +97,16 @@ func TestList(t *testing.T) {
 		`broken::name: broken/tasks/name.json: the parameter "A b": names start with a lower-case letter and have only those, digits and underscores`,
 		"broken::none: the task broken::none has metadata and no executable",
 		`broken::place: the task broken::place needs the file "multi/manifests/init.pp", but files are named module/files, lib, scripts or tasks/path`,
+		`broken::slash: the task broken::slash needs "multi/files", which is not there; a directory is named with a slash at its end`,
 		"broken::text: broken/tasks/text.json: task metadata is not as expected: the field description must not be a number",
 		"broken::two: the task broken::two has 2 executables: name them as implementations in its metadata",
 		`broken::type: broken/tasks/type.json: the type "Strin[1" of the parameter a is wrong at character 8: "," is expected, not the end`,
 		"multi::both (private)",
+		"multi::dir (private)",
 		"multi::many (private)",
 		"multi::many_ps",
 		"multi::many_sh",
+		"multi::own (private)",
 		"secret::keep",
 		"secret::nothing",
 	}
@@ -151,6 +159,37 @@ func TestNamesOfFilesOnNodes(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// No executable is named among the files that it needs itself: pxp-agent 1.15 fails with "File exists" then. Everything else is as written.
+func TestNoExecutableIsBesideItself(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"apache":      ``,
+		"multi::many": `apache/files/a.txt multi/files/conf/; many_sh.sh: multi/lib/; many_ps.ps1:`,
+		"multi::both": `; both.sh: both.sh; both.rb: multi/tasks/both.sh`,
+		"multi::own": `; both.rb: multi/tasks/both.sh; both.sh: multi/lib/helper.rb multi/lib/puppet/x.rb multi/tasks/both.json multi/tasks/both.rb ` +
+			`multi/tasks/dir.json multi/tasks/dir.sh multi/tasks/many.json multi/tasks/many_ps.ps1 multi/tasks/many_sh.sh multi/tasks/own.json`,
+		"multi::dir": `multi/lib/helper.rb multi/lib/puppet/x.rb multi/tasks/both.json`,
+	} {
+		found, err := task.Find(t.Context(), world, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		before, _ := json.Marshal(found.Metadata)
+		told := found.Told()
+		got := strings.Join(told.Files, " ")
+		for _, i := range told.Implementations {
+			got += strings.TrimRight("; "+i.Name+": "+strings.Join(i.Files, " "), " ")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if after, _ := json.Marshal(found.Metadata); string(after) != string(before) {
+			t.Errorf("%s was %s and is %s", name, before, after)
 		}
 	}
 }

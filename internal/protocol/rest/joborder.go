@@ -92,7 +92,7 @@ func taskOrder(ctx context.Context, t task.Task, v task.Version, request api.Job
 	if given, err = t.Check(ctx, v, given); err != nil {
 		return nil, err
 	}
-	spec := &job.TaskSpec{Name: t.Name, Noop: request.Noop, Metadata: metadataOf(t.Metadata)}
+	spec := &job.TaskSpec{Name: t.Name, Noop: request.Noop, Metadata: metadataOf(t.Told())}
 	if spec.Parameters, spec.Secret, err = t.Split(given); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ var stockTasks = map[string]string{
 	"facts/tasks/ruby.rb":        "the facts in Ruby",
 	"facts/tasks/powershell.ps1": "the facts in PowerShell",
 	"facts/tasks/bash.sh":        "the facts in bash",
+	"facts/tasks/own.json":       `{"implementations": [{"name": "bash.sh", "requirements": ["shell"], "files": ["facts/tasks/bash.sh"]}]}`,
+	"facts/tasks/alone.json":     `{"files": ["facts/tasks/alone.sh"]}`,
+	"facts/tasks/alone.sh":       "a task that needs itself",
 }
 
 // An order of a task with several implementations is one that pxp-agent 1.15 can carry out, whatever the node has: it finds the
@@ -47,7 +50,10 @@ var stockTasks = map[string]string{
 func TestTasksWithImplementationsFitPxpAgent(t *testing.T) {
 	t.Parallel()
 	b := jobBench(t)
-	facts := []string{"facts/tasks/bash.sh", "facts/tasks/init.json", "facts/tasks/powershell.ps1", "facts/tasks/ruby.rb"}
+	facts := []string{
+		"facts/tasks/alone.json", "facts/tasks/alone.sh", "facts/tasks/bash.sh", "facts/tasks/init.json", "facts/tasks/own.json",
+		"facts/tasks/powershell.ps1", "facts/tasks/ruby.rb",
+	}
 	for _, c := range []struct {
 		task     string
 		features []string
@@ -55,15 +61,17 @@ func TestTasksWithImplementationsFitPxpAgent(t *testing.T) {
 		beside   []string
 	}{
 		{"package", []string{"puppet-agent", "shell"}, "package/tasks/init.rb", nil},
-		{"package", []string{"shell"}, "package/tasks/linux.sh", []string{"facts/tasks/bash.sh", "package/files/common.sh"}},
+		{"package", []string{"shell"}, "package/tasks/linux.sh", []string{"facts/tasks/bash.sh", "package/files/common.sh", "package/tasks/linux.sh"}},
 		{"package", []string{"powershell"}, "package/tasks/windows.ps1", nil},
 		{"service", []string{"puppet-agent", "shell"}, "service/tasks/init.rb", nil},
-		{"service", []string{"shell"}, "service/tasks/linux.sh", []string{"package/files/common.sh"}},
+		{"service", []string{"shell"}, "service/tasks/linux.sh", []string{"package/files/common.sh", "service/tasks/linux.sh"}},
 		{"facts", []string{"puppet-agent", "shell"}, "facts/tasks/ruby.rb", facts},
 		{"facts", []string{"shell"}, "facts/tasks/bash.sh", facts},
+		{"facts::own", []string{"shell"}, "facts/tasks/bash.sh", []string{"bash.sh", "facts/tasks/bash.sh"}},
+		{"facts::alone", []string{"shell"}, "facts/tasks/alone.sh", []string{"alone.sh", "facts/tasks/alone.sh"}},
 	} {
 		params := ""
-		if c.task != "facts" {
+		if !strings.HasPrefix(c.task, "facts") {
 			params = `,"params":{"action":"status","name":"x"}`
 		}
 		status, started, problem := b.order(t, "admin", "/jobs/task", `{"targets":{"nodes":["web-1"]},"task":"`+c.task+`"`+params+`}`)
@@ -84,14 +92,17 @@ func TestTasksWithImplementationsFitPxpAgent(t *testing.T) {
 	}
 }
 
-// carriedOut does what pxp-agent does with the names of an order (lib/src/modules/task.cc): the first implementation whose requirements
-// the node meets names the executable, and every other file, or directory with a slash at its end, is looked for by its whole name.
+// carriedOut does what pxp-agent 1.15.25 does with the names of an order (lib/src/modules/task.cc): the first implementation whose requirements
+// the node meets names the executable. Every other file, or directory with a slash at its end, is looked for by its whole name and put
+// beside; if there is one, the executable comes as module/tasks/name to them, and must not be there yet.
 func carriedOut(t *testing.T, spec job.TaskSpec, features []string) (content string, beside []string) {
 	t.Helper()
-	meets := func(i pxp.TaskImplementation) bool {
-		return !slices.ContainsFunc(i.Requirements, func(r string) bool { return !slices.Contains(features, r) })
+	chosen := pxp.TaskImplementation{Name: spec.Files[0].Name}
+	if all := spec.Metadata.Implementations; all != nil {
+		chosen = all[slices.IndexFunc(all, func(i pxp.TaskImplementation) bool {
+			return !slices.ContainsFunc(i.Requirements, func(r string) bool { return !slices.Contains(features, r) })
+		})]
 	}
-	chosen := spec.Metadata.Implementations[slices.IndexFunc(spec.Metadata.Implementations, meets)]
 	content = contentOf(spec.Files, chosen.Name)
 	for _, name := range slices.Concat(spec.Metadata.Files, chosen.Files) {
 		for _, f := range spec.Files {
@@ -100,8 +111,14 @@ func carriedOut(t *testing.T, spec job.TaskSpec, features []string) (content str
 			}
 		}
 	}
+	module, _, _ := strings.Cut(spec.Name, ":")
+	if own := module + "/tasks/" + chosen.Name; slices.Contains(beside, own) {
+		t.Errorf("%s: boost::filesystem::copy_file: File exists: %s", spec.Name, own)
+	} else if beside != nil {
+		beside = append(beside, own)
+	}
 	slices.Sort(beside)
-	return content, beside
+	return content, slices.Compact(beside)
 }
 
 // contentOf is the content of a file by the name in the order.

@@ -1,0 +1,3 @@
+#!/usr/bin/env ruby
+require 'json'
+puts({ 'kernel' => `uname -s`.strip }.to_json)

@@ -1,0 +1,1 @@
+answer() { echo "{\"status\": \"$1\", \"family\": \"$2\"}"; }
