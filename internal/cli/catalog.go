@@ -11,8 +11,10 @@ import (
 
 var catalogCommand = asking{noun{
 	use: "catalog", short: "See compiled catalogs, and decide which one nodes may have",
-	verbs: []declared{catalogShow, catalogInputs, catalogDiff, catalogStatus, catalogRelease, catalogMode, catalogGenerations,
-		catalogPin, catalogUnpin, catalogHeld, catalogLet},
+	verbs: []declared{
+		catalogShow, catalogInputs, catalogDiff, catalogStatus, catalogRelease, catalogMode, catalogGenerations,
+		catalogPin, catalogUnpin, catalogHeld, catalogLet,
+	},
 }}
 
 var catalogShow = verb[api.NameRequest]{

@@ -14,8 +14,10 @@ import (
 
 var releaseCommand = asking{noun{
 	use: "release", short: "Hand the catalogs of a preview to nodes, in waves",
-	verbs: []declared{releaseCreate, releaseList, releaseShow, releaseNodes, releaseWatch, releasePromote, releasePause, releaseResume,
-		releaseAbort, releaseApprove, releaseRefresh},
+	verbs: []declared{
+		releaseCreate, releaseList, releaseShow, releaseNodes, releaseWatch, releasePromote, releasePause, releaseResume,
+		releaseAbort, releaseApprove, releaseRefresh,
+	},
 }}
 
 // releaseExits is what the help of commands that wait for a release says of exit codes.

@@ -106,8 +106,10 @@ func (n *Node) puppet(ctx context.Context, o Order) (Command, error) {
 		return Command{}, fault.New(fault.Unavailable, "this agent does no Puppet runs")
 	}
 	c := program(n.PuppetRun)
-	configuration := pxp.PuppetConfiguration{Puppet: n.Puppet, Plugins: n.Plugins, Settings: n.Settings, Reports: n.Reports,
-		Events: n.Events, Transaction: o.Transaction}
+	configuration := pxp.PuppetConfiguration{
+		Puppet: n.Puppet, Plugins: n.Plugins, Settings: n.Settings, Reports: n.Reports,
+		Events: n.Events, Transaction: o.Transaction,
+	}
 	if p, err := pxp.ParsePuppet(o.Params); err == nil {
 		configuration.Catalog = n.catalog(ctx, p.Flags)
 	}

@@ -117,10 +117,14 @@ func (h *Handler) areas(c Config) []area {
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
 	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
-	delivered := &deliveries{gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses,
-		releases: c.CatalogReleases}
-	compiled := &compilations{gate: h.gate, selector: chosen, board: c.Compilations, pauses: c.CompilePauses, turns: c.CompileTurns,
-		wanting: c.Wanting, verifying: c.Verifying}
+	delivered := &deliveries{
+		gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses,
+		releases: c.CatalogReleases,
+	}
+	compiled := &compilations{
+		gate: h.gate, selector: chosen, board: c.Compilations, pauses: c.CompilePauses, turns: c.CompileTurns,
+		wanting: c.Wanting, verifying: c.Verifying,
+	}
 	done := &jobs{gate: h.gate, streams: follow, jobs: c.Jobs, orders: c.JobOrders}
 	hidden := &noise{gate: h.gate, rules: c.Noise}
 	previewed := &previews{

@@ -20,8 +20,10 @@ func (d *demo) order(ctx context.Context) error {
 		{"Run Puppet on both nodes from here, and follow the runs", append([]string{"run"}, names...)},
 		{"Run a task of the control repository with parameters", []string{"task", "run", "disk::usage", "path=/", "warn_percent=100", "--targets", both}},
 		{"Run a command on both nodes", []string{"command", "run", "uname -s", "--targets", both}},
-		{fmt.Sprintf("Run a command on %d simulated nodes", d.stage.Nodes), []string{"command", "run", "uname; whoami", "--where",
-			"facts.simulated = true", "--yes", "--quiet"}},
+		{fmt.Sprintf("Run a command on %d simulated nodes", d.stage.Nodes), []string{
+			"command", "run", "uname; whoami", "--where",
+			"facts.simulated = true", "--yes", "--quiet",
+		}},
 		{"What the server knows of jobs", []string{"job", "list"}},
 	} {
 		if d.stage.Nodes == 0 && strings.Contains(step.title, "simulated") {
