@@ -5,7 +5,8 @@
 // who the node is (Trust), its facts (stored before anything is compiled), its standing in delivery, its environment and
 // the version of it (Environments). All of that is one value, a Visit, which travels with the request. Catalog answers a
 // visit: with what was released to a node in released mode, and otherwise with the stored catalog that still stands, or
-// with a fresh compilation. The way back is here, too: Results rules on a catalog that was compiled, and shows it.
+// with a fresh compilation. The way back is here, too: Results rules on a catalog that was compiled, and shows it; Runs
+// says of a run of Puppet what its report and the node's compilations tell.
 //
 // # The environment of a node
 //

@@ -30,21 +30,7 @@ func (a agents) presence(node fleet.Certname) (broker.Presence, bool) {
 	return b.Presence(agentOf(node))
 }
 
-// names are the nodes whose agents are connected, in order. Controllers are of another type.
-func (a agents) names() []fleet.Certname {
-	b := a.broker()
-	if b == nil {
-		return nil
-	}
-	uris := b.Connected(wire.NewURI("*", websocket.DefaultType))
-	names := make([]fleet.Certname, len(uris))
-	for i, uri := range uris {
-		names[i] = fleet.Certname(uri.Name())
-	}
-	return names
-}
-
-// nodes are those of names whose agents give no orders to others.
+// nodes are those whose agents are connected and give no orders to others.
 func (a agents) nodes() (nodes []fleet.Certname) {
 	for _, who := range a.broker().Presences() {
 		if who.URI == agentOf(who.Certname) && who.Party == broker.Node {
@@ -54,7 +40,7 @@ func (a agents) nodes() (nodes []fleet.Certname) {
 	return nodes
 }
 
-// presences is inventory.Presences: it tells the API which agents are connected.
+// presences is inventory.Connections: it tells the API which agents are connected.
 type presences struct{ agents agents }
 
 // Presence implements inventory.Presences.
@@ -70,6 +56,20 @@ func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 		Protocol: fmt.Sprintf("PCP %d", who.Version),
 		Shared:   who.Shared(time.Now()),
 	}, true
+}
+
+// Connected implements inventory.Connections. Controllers are of another type.
+func (p presences) Connected() []fleet.Certname {
+	b := p.agents.broker()
+	if b == nil {
+		return nil
+	}
+	uris := b.Connected(wire.NewURI("*", websocket.DefaultType))
+	names := make([]fleet.Certname, len(uris))
+	for i, uri := range uris {
+		names[i] = fleet.Certname(uri.Name())
+	}
+	return names
 }
 
 // sender is job.Sender: the broker brings orders to agents.

@@ -2,15 +2,12 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
-	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/inventory"
-	"github.com/tutti-project/tutti/internal/pql"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // hashAtOnce is how many passwords are hashed at the same time: 64 MiB.
@@ -21,7 +18,7 @@ func (p *parts) openAccess() {
 	p.access = rbac.NewAccess(rbac.AccessParts{
 		Store:      p.store.Access,
 		Hasher:     rbac.NewHasher(rbac.DefaultCost(), hashAtOnce),
-		CheckScope: checkScope,
+		CheckScope: target.CheckScope,
 		Now:        time.Now,
 		Log:        p.log.Logger,
 		Config: func() rbac.Config {
@@ -30,45 +27,6 @@ func (p *parts) openAccess() {
 		},
 	})
 	p.audit = rbac.NewAudit(p.store.Audit, p.log.Logger)
-}
-
-// scopes is rest.Scopes: conditions on nodes are asked of the inventory.
-type scopes struct{ asker inventory.Asker }
-
-// Inside implements rest.Scopes.
-func (s scopes) Inside(ctx context.Context, condition string, nodes []fleet.Certname) (map[fleet.Certname]bool, error) {
-	where, err := pql.NodeCondition(condition)
-	if err != nil {
-		return nil, err
-	}
-	among := pql.In{Fields: []pql.Field{{Name: "certname"}}}
-	for _, node := range nodes {
-		among.Values = append(among.Values, pql.Text(string(node)))
-	}
-	checked, err := pql.Check(&pql.Query{
-		Entity: "nodes", Columns: []pql.Column{{Field: pql.Field{Name: "certname"}}}, Where: pql.And{Terms: []pql.Expr{among, where}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	inside := map[fleet.Certname]bool{}
-	err = s.asker.Ask(ctx, inventory.Question{Query: checked, MaxRows: len(nodes)}, func(row json.RawMessage) error {
-		var node struct{ Certname fleet.Certname }
-		if err := json.Unmarshal(row, &node); err != nil {
-			return err
-		}
-		inside[node.Certname] = true
-		return nil
-	})
-	return inside, err
-}
-
-// checkScope refuses what no inventory could be asked.
-func checkScope(condition string) error {
-	if _, err := pql.NodeCondition(condition); err != nil {
-		return fault.Wrap(fault.Invalid, err, "the condition on nodes %.80q cannot be used: %s", condition, fault.Detail(err))
-	}
-	return nil
 }
 
 // entryOf begins an audit entry with what is known of the request. Whoever asks

@@ -15,6 +15,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
@@ -35,7 +36,7 @@ func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
 		{`facts.role = "web" or facts.role = "db"`, []fleet.Certname{"db-1"}, []fleet.Certname{"db-1"}}, // and not every node of the first
 		{`certname ~ "1$"`, []fleet.Certname{"web-1", "web-2"}, []fleet.Certname{"web-1"}},
 	} {
-		got, err := scopes{p.store.Queries}.Inside(t.Context(), c.condition, c.nodes)
+		got, err := target.Scopes{Inventory: p.store.Queries}.Inside(t.Context(), c.condition, c.nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +49,11 @@ func TestConditionsOfGrantsAreAskedOfTheInventory(t *testing.T) {
 func TestConditionsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "facts.role", `facts.role = "web" } limit 1`, `role = "web"`, `a="1") or (b="2"`} {
-		if err := checkScope(bad); fault.Of(err) != fault.Invalid || err == nil {
+		if err := target.CheckScope(bad); fault.Of(err) != fault.Invalid || err == nil {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if err := checkScope(`facts.role = "web" and trusted.extensions.pp_zone = "a"`); err != nil {
+	if err := target.CheckScope(`facts.role = "web" and trusted.extensions.pp_zone = "a"`); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/target"
@@ -26,9 +27,9 @@ func (p *parts) openJobs(c Config) error {
 		Sender:   sender{p.agents},
 		Resolver: p.resolver,
 		Graph:    appgraph.Service{Store: p.store.Catalogs},
-		Gate:     jobGate{scopes{p.store.Queries}, p.store.Nodes},
+		Gate:     target.Gate{Scopes: target.Scopes{Inventory: p.store.Queries}, Nodes: p.store.Nodes},
 		Sealer:   key,
-		Reports:  runReports{p.store.Reports, p.store.Queue, p.deliver},
+		Reports:  checkin.Runs{Reports: p.store.Reports, Breakages: p.store.Queue, Delivery: p.deliver},
 		NewID:    uuid.NewString,
 		Now:      time.Now,
 		Log:      p.log.Logger,

@@ -21,6 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/target"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
@@ -381,7 +382,7 @@ func TestWhoMayOrderWhat(t *testing.T) {
 		"another task":             {fleet.Grant{Permission: fleet.TaskRun, Tasks: []string{"x"}}, task, 4},
 	} {
 		actor := fleet.Actor{Kind: fleet.UserActor, Name: "bob", Grants: []fleet.Grant{c.grant}}
-		refused, err := jobGate{scopes{s.store.Queries}, s.store.Nodes}.Refused(t.Context(), actor, c.spec, all)
+		refused, err := target.Gate{Scopes: target.Scopes{Inventory: s.store.Queries}, Nodes: s.store.Nodes}.Refused(t.Context(), actor, c.spec, all)
 		if err != nil || len(refused) != c.refused {
 			t.Errorf("%s: %v, %v", what, refused, err)
 		}

@@ -27,7 +27,7 @@ func TestConnectedNodesAreListed(t *testing.T) {
 	for _, name := range []fleet.Certname{"a", "c", "d", "e", "g"} {
 		newAgent(name, manner{}).join(t, s.broker, &s.serving)
 	}
-	known := s.known()
+	known := s.knownNodes()
 	for limit := 1; limit <= 8; limit++ {
 		var names []string
 		for after := ""; ; {
@@ -54,8 +54,6 @@ func TestConnectedNodesAreListed(t *testing.T) {
 		t.Errorf("a node that nobody knows: %v", err)
 	}
 }
-
-func (s *orderer) known() knownNodes { return knownNodes{s.store.Nodes, s.agents, s.departures} }
 
 func saveFacts(t *testing.T, p *parts, name fleet.Certname) {
 	t.Helper()
@@ -85,7 +83,7 @@ func TestNodesThatLeaveEndTheirRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	enrolled(t, s.parts, "again.example")
-	if err := (keeper{s.housekeeper, s.known()}).PurgeNode(ctx, "purged.example"); err != nil {
+	if err := (keeper{s.housekeeper, s.knownNodes()}).PurgeNode(ctx, "purged.example"); err != nil {
 		t.Fatal(err)
 	}
 	_, runs := s.until(j.ID, func(j job.Job) bool { return j.Counts[job.Lost] == 3 })

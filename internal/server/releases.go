@@ -4,14 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/checkin"
-	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
@@ -25,7 +19,7 @@ import (
 func (p *parts) openReleases() {
 	p.releases = release.NewService(release.Config{
 		Store:    p.store.Releases,
-		Previews: releasePreviews{p.previews, p.store.Queue, p.store.Reusables, p.trust, p.reuser},
+		Previews: releasePreviews{p.previews, release.Catalogs{Rows: p.store.Queue, Inputs: p.store.Reusables, Trust: p.trust, Reuser: p.reuser}},
 		Delivery: release.Delivered{Given: givenAndReported{p.store.Deliveries, p.store.Releases, p.store.Reports}, Deliver: p.deliver},
 		Runs:     release.Jobs{Jobs: p.jobs, ByKey: p.store.Jobs.JobByKey},
 		Resolver: releaseTargets{p.resolver},
@@ -52,11 +46,8 @@ func (r roles) held(ctx context.Context, actor fleet.Actor, role string) (bool, 
 
 // releasePreviews is release.Previews.
 type releasePreviews struct {
-	previews  *preview.Service
-	rows      *sql.Queue
-	reusables *sql.Reusables
-	trust     checkin.Trust
-	reuser    *compile.Reuser
+	previews *preview.Service
+	release.Catalogs
 }
 
 // Preview implements release.Previews.
@@ -90,57 +81,6 @@ func (d releasePreviews) Shares(ctx context.Context, id int64, behind, n int) ([
 		}
 	}
 	return shares, err
-}
-
-// Catalog implements release.Previews. A catalog that was compiled of another version gets a name of its own for this one.
-func (d releasePreviews) Catalog(ctx context.Context, p release.Preview, s release.Share) (deliver.Catalog, error) {
-	rows, err := d.rows.Compilations(ctx, []int64{s.Compilation})
-	if err != nil {
-		return deliver.Catalog{}, err
-	}
-	if len(rows) == 0 || rows[0].State != compile.Done || rows[0].Catalog != s.Fresh {
-		return deliver.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
-	}
-	c := rows[0]
-	named := c.UUID
-	if c.Version != p.Version || c.Environment != p.Environment {
-		what := strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " ")
-		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()
-	}
-	return deliver.Catalog{
-		Digest:      s.Fresh,
-		Environment: p.Environment,
-		Version:     p.Version,
-		UUID:        named,
-		Compilation: c.ID,
-		CompiledAt:  c.FinishedAt,
-	}, nil
-}
-
-// Stands implements release.Previews.
-func (d releasePreviews) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
-	from, err := d.reusables.WithInputs(ctx, c.Compilation)
-	if fault.Is(err, fault.NotFound) {
-		return "what it was compiled with is not kept any more", nil // that is the answer
-	}
-	if err != nil {
-		return "", err
-	}
-	trusted, err := d.trust.Known(ctx, node)
-	if err != nil {
-		return "", err
-	}
-	verdict, err := d.reuser.Stands(ctx, from, compile.Wish{
-		Node:        node,
-		Environment: c.Environment,
-		Version:     c.Version,
-		Trusted:     trusted,
-		Staged:      true,
-	})
-	if err != nil || verdict.Holds {
-		return "", err
-	}
-	return cmp.Or(verdict.Why, "its inputs changed"), nil
 }
 
 // Again implements release.Previews.

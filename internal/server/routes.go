@@ -17,6 +17,7 @@ import (
 	"github.com/tutti-project/tutti/internal/protocol/puppetdb"
 	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/protocol/websocket"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 // routes serves the table.
@@ -36,7 +37,7 @@ func (p *parts) routes(h *health) (http.Handler, error) {
 // known before (protocol/tls); what they may do is each handler's first question.
 func (p *parts) table(h *health) (agents prefixes, others map[string]route, err error) {
 	c, settings := p.config.Load(), current{&p.config}
-	nodes := knownNodes{p.store.Nodes, p.agents, p.departures}
+	nodes := p.knownNodes()
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, Requests: p.ca.Requests,
 		Code:       p.deployments(),
@@ -75,7 +76,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		AuditLog:           p.store.Audit,
 		AuditChain:         p.chain,
 		AuditReads:         func() bool { return p.config.Load().AuditReads },
-		Scopes:             scopes{p.store.Queries},
+		Scopes:             target.Scopes{Inventory: p.store.Queries},
 		Entry:              entryOf,
 		RequestID:          requestID,
 		NoteActor:          noteActor,

@@ -11,6 +11,7 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 )
 
 func (h *jobs) stopJob(ctx context.Context, request api.JobStopRequest) (api.Job, error) {
@@ -37,7 +38,7 @@ func (h *orders) rerunJob(_ http.ResponseWriter, r *http.Request, begin func(any
 		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err
 	}
-	permission := JobPermissions()[old.Spec.Kind]
+	permission := target.Permissions()[old.Spec.Kind]
 	if err := h.gate.explained(ctx, permission, rbac.AllowSome(fleet.ActorFrom(ctx), permission)); err != nil {
 		h.recorder.refuse(ctx, api.JobRerun.Name, request.Job, err)
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/job/jobtest"
-	"github.com/tutti-project/tutti/internal/protocol/rest"
 	"github.com/tutti-project/tutti/internal/rbac"
+	"github.com/tutti-project/tutti/internal/target"
 	"github.com/tutti-project/tutti/internal/task"
 	"github.com/tutti-project/tutti/internal/task/tasktest"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -52,7 +52,7 @@ func (jobParts) Refused(ctx context.Context, actor fleet.Actor, s job.Spec, node
 		if inside[node] {
 			object.Inside = []string{webCondition}
 		}
-		if err := rbac.Allow(actor, rest.JobPermissions()[s.Kind], object); err != nil {
+		if err := rbac.Allow(actor, target.Permissions()[s.Kind], object); err != nil {
 			refused[node] = fault.Detail(err)
 		}
 	}

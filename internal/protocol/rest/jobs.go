@@ -17,13 +17,6 @@ import (
 	"github.com/tutti-project/tutti/internal/rbac"
 )
 
-// JobPermissions is what it takes to order each kind of job.
-func JobPermissions() map[job.Kind]fleet.Permission {
-	return map[job.Kind]fleet.Permission{
-		job.Puppet: fleet.PuppetRun, job.Task: fleet.TaskRun, job.Command: fleet.CommandRun, job.Script: fleet.ScriptRun, job.File: fleet.FileSend,
-	}
-}
-
 // JobOrders takes orders; *job.Service does. Errors are job's.
 type JobOrders interface {
 	// Plan is what an order would do now.

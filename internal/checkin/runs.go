@@ -1,25 +1,24 @@
-package server
+package checkin
 
 import (
 	"context"
 
 	"github.com/tutti-project/tutti/internal/compile"
-	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 )
 
-// runReports is job.Reports: what reports and compilations say of a Puppet run.
-type runReports struct {
-	reports   inventory.RunStore
-	breakages compile.Breakages
-	deliver   *deliver.Service
+// Runs is job.Reports: what reports and compilations say of a Puppet run.
+type Runs struct {
+	Reports   inventory.RunStore
+	Breakages compile.Breakages
+	Delivery  Delivery
 }
 
 // PuppetReport implements job.Reports.
-func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, transaction string) (job.PuppetReport, error) {
+func (r Runs) PuppetReport(ctx context.Context, node fleet.Certname, transaction string) (job.PuppetReport, error) {
 	broken, err := r.broken(ctx, node)
 	if err != nil {
 		return job.PuppetReport{}, err
@@ -28,7 +27,7 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 	if known.Held, err = r.held(ctx, node); err != nil {
 		return known, err
 	}
-	report, err := r.reports.RunReport(ctx, node, transaction)
+	report, err := r.Reports.RunReport(ctx, node, transaction)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return known, nil // there is no report of that run
@@ -45,11 +44,11 @@ func (r runReports) PuppetReport(ctx context.Context, node fleet.Certname, trans
 }
 
 // held is why a node keeps its catalog though there is a newer one.
-func (r runReports) held(ctx context.Context, node fleet.Certname) (string, error) {
-	if _, released, err := r.deliver.Held(ctx, node); released || err != nil {
+func (r Runs) held(ctx context.Context, node fleet.Certname) (string, error) {
+	if _, released, err := r.Delivery.Held(ctx, node); released || err != nil {
 		return "", err
 	}
-	loss, ok, err := r.deliver.OnHold(ctx, node)
+	loss, ok, err := r.Delivery.OnHold(ctx, node)
 	if err != nil || !ok {
 		return "", err
 	}
@@ -57,13 +56,13 @@ func (r runReports) held(ctx context.Context, node fleet.Certname) (string, erro
 }
 
 // broken is why a node's newest catalog does not compile, if the node is meant to have that one.
-func (r runReports) broken(ctx context.Context, node fleet.Certname) (string, error) {
-	failed, err := r.breakages.Broken(ctx, []fleet.Certname{node})
+func (r Runs) broken(ctx context.Context, node fleet.Certname) (string, error) {
+	failed, err := r.Breakages.Broken(ctx, []fleet.Certname{node})
 	c, there := failed[node]
 	if err != nil || !there || c.Err == nil {
 		return "", err
 	}
-	if _, held, err := r.deliver.Held(ctx, node); held || err != nil {
+	if _, held, err := r.Delivery.Held(ctx, node); held || err != nil {
 		return "", err
 	}
 	return fleet.Placed(c.Err.File, c.Err.Line, c.Err.Plain()), nil
