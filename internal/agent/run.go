@@ -74,17 +74,17 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	door, err := openSocket(ctx, c.Data, d.status, d.facts.wanted)
+	socket, err := openSocket(ctx, c.Data, d.status, d.facts.wanted)
 	if err != nil {
 		return err
 	}
 	log.InfoContext(ctx, "agent started", "node", id.Name(), "servers", strings.Join(c.brokers(), " "), "data", c.Data, "version", o.Version)
-	return d.serve(ctx, door)
+	return d.serve(ctx, socket)
 }
 
 // serve runs the parts, and ends them outside in: no more orders, then the engine lets go of its programs, then
 // the connection is closed.
-func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
+func (d *daemon) serve(ctx context.Context, socket *statusSocket) error {
 	if err := d.engine.Start(ctx); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (d *daemon) serve(ctx context.Context, door *doorkeeper) error {
 		})
 	}
 	start(linked, d.link.Run)
-	start(ending, door.run)
+	start(ending, socket.run)
 	start(ending, d.keepHouse)
 	start(ending, d.keepCertificates)
 	start(ending, d.keepCatalogs)

@@ -111,16 +111,16 @@ const (
 	maxAskBytes = 64
 )
 
-// doorkeeper answers everybody on the socket with the status. Only the owner of the
+// statusSocket answers everybody on the socket with the status. Only the owner of the
 // data directory gets to it.
-type doorkeeper struct {
+type statusSocket struct {
 	listener net.Listener
 	status   func() (Status, error)
 	facts    signal // somebody wants them submitted
 }
 
 // openSocket takes the socket's place. The caller holds the data directory, so what is there is old.
-func openSocket(ctx context.Context, data string, status func() (Status, error), facts signal) (*doorkeeper, error) {
+func openSocket(ctx context.Context, data string, status func() (Status, error), facts signal) (*statusSocket, error) {
 	path := filepath.Join(data, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, unwritable(path, err)
@@ -129,11 +129,11 @@ func openSocket(ctx context.Context, data string, status func() (Status, error),
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the status socket %s cannot be made: %v; a shorter path for data may help", path, cause(err))
 	}
-	return &doorkeeper{listener, status, facts}, nil
+	return &statusSocket{listener, status, facts}, nil
 }
 
 // run answers until ctx is done.
-func (d *doorkeeper) run(ctx context.Context) error {
+func (d *statusSocket) run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = d.listener.Close() })
 	defer stop()
 	for {
@@ -145,7 +145,7 @@ func (d *doorkeeper) run(ctx context.Context) error {
 	}
 }
 
-func (d *doorkeeper) answer(c net.Conn) {
+func (d *statusSocket) answer(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(statusTime))
 	line, _ := bufio.NewReader(io.LimitReader(c, maxAskBytes)).ReadString('\n') // who says nothing closes its side

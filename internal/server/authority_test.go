@@ -66,12 +66,12 @@ func TestRefusalsOfAgentsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := p.front(routes, new(atomic.Bool))
+	front := p.front(routes, new(atomic.Bool))
 	ask := func(actor fleet.Actor, method, path string) int {
 		r := httptest.NewRequestWithContext(fleet.WithActor(t.Context(), actor), method, path, http.NoBody)
 		r.RemoteAddr = "192.0.2.1:4711"
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		front.ServeHTTP(w, r)
 		return w.Code
 	}
 	web := fleet.Actor{Kind: fleet.NodeActor, Name: "web-1"}

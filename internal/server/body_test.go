@@ -110,7 +110,7 @@ func TestEveryBodyIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := p.front(routes, new(atomic.Bool))
+	front := p.front(routes, new(atomic.Bool))
 	actor := fleet.Actor{Kind: fleet.NodeActor, Name: "web-1", Grants: []fleet.Grant{{Permission: fleet.Everything}}}
 	stopped := map[int]int{}
 	for _, c := range bodyCases(t, p) {
@@ -118,7 +118,7 @@ func TestEveryBodyIsBounded(t *testing.T) {
 			f := &flood{ResponseRecorder: httptest.NewRecorder(), most: 4 * budgeted, start: time.Now()}
 			r := httptest.NewRequestWithContext(fleet.WithActor(t.Context(), actor), c.method, c.path, f)
 			r.Header.Set("Content-Type", kind)
-			door.ServeHTTP(f, r)
+			front.ServeHTTP(f, r)
 			switch {
 			case f.wrong != nil:
 				t.Errorf("%s as %s: %v", c.name, kind, f.wrong)
@@ -150,7 +150,7 @@ func TestHalfOpenLoginsHoldLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := p.front(routes, new(atomic.Bool))
+	front := p.front(routes, new(atomic.Bool))
 	const logins, sent = 40, 4096
 	var over sync.WaitGroup
 	var senders []*io.PipeWriter
@@ -159,7 +159,7 @@ func TestHalfOpenLoginsHoldLittle(t *testing.T) {
 		senders = append(senders, to)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Prefix+"/session", from)
 		r.RemoteAddr = fmt.Sprintf("192.0.2.%d:4711", i)
-		over.Go(func() { door.ServeHTTP(httptest.NewRecorder(), r) })
+		over.Go(func() { front.ServeHTTP(httptest.NewRecorder(), r) })
 	}
 	for _, to := range senders {
 		for _, part := range []string{`{"name":"` + strings.Repeat("x", sent-9), "y"} { // who reads the second has counted the first
@@ -191,12 +191,12 @@ func TestALoginIsSmallAndCountedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := p.front(routes, new(atomic.Bool))
+	front := p.front(routes, new(atomic.Bool))
 	login := func() (f *flood) {
 		f = &flood{ResponseRecorder: httptest.NewRecorder(), most: 1 << 20}
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Prefix+"/session", f)
 		r.RemoteAddr = "192.0.2.9:4711"
-		door.ServeHTTP(f, r)
+		front.ServeHTTP(f, r)
 		return f
 	}
 	if f := login(); f.Code != http.StatusBadRequest || f.read > api.MaxLogin+1 || !strings.Contains(f.Body.String(), "larger than 8192 bytes") {
@@ -254,18 +254,18 @@ func TestATrickledReportIsGivenUp(t *testing.T) {
 
 func TestAFullBudgetSaysSo(t *testing.T) {
 	t.Parallel()
-	door := testFront(route{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	front := testFront(route{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		noteActor(r.Context(), fleet.Actor{Kind: fleet.UserActor, Name: "ann"})
 		if _, err := io.ReadAll(r.Body); err != nil {
 			http.Error(w, "the body could not be read", http.StatusBadRequest)
 		}
 	}), bytes: 1 << 20}, slog.New(slog.DiscardHandler), new(atomic.Bool))
-	door.bodies = newBudget(100)
-	door.bodies.patience = 0
+	front.bodies = newBudget(100)
+	front.bodies.patience = 0
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/nodes", strings.NewReader(strings.Repeat("x", 101)))
 	r.Header.Set("X-Puppet-Version", "99.0.0") // one that comes back
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	front.ServeHTTP(w, r)
 	var told api.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
 		t.Fatal(err)
@@ -278,13 +278,13 @@ func TestAFullBudgetSaysSo(t *testing.T) {
 
 func TestBrowsersAreToldWhatTheyMayNotGuess(t *testing.T) {
 	t.Parallel()
-	door := testFront(bodiless(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), slog.New(slog.DiscardHandler), new(atomic.Bool))
+	front := testFront(bodiless(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), slog.New(slog.DiscardHandler), new(atomic.Bool))
 	for path, want := range map[string][2]string{
 		"/api/v1/nodes": {"nosniff", "max-age=31536000"}, "/status/v1/simple": {"nosniff", "max-age=31536000"}, "/pdb/query/v4": {"nosniff", "max-age=31536000"},
 		"/puppet/v3/catalog/web-1": {}, "/node/v1/catalog": {},
 	} {
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil))
+		front.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil))
 		if got := [2]string{w.Header().Get("X-Content-Type-Options"), w.Header().Get("Strict-Transport-Security")}; got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}

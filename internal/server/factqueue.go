@@ -15,8 +15,8 @@ import (
 	"github.com/tutti-project/tutti/internal/store/sql"
 )
 
-// openIntake wires what takes facts apart from runs.
-func (p *parts) openIntake(ctx context.Context, c Config) (err error) {
+// openFactQueue wires what takes facts apart from runs.
+func (p *parts) openFactQueue(ctx context.Context, c Config) (err error) {
 	p.factqueue, err = factqueue.New(ctx, factqueue.Parts{
 		Store:     p.store.FactQueue,
 		Inventory: factShelf{p.places, p.trust, p.store.Facts, p.log.Logger},

@@ -147,7 +147,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.openCheckin()
-	if err = p.openIntake(ctx, c); err != nil {
+	if err = p.openFactQueue(ctx, c); err != nil {
 		return p, err
 	}
 	if err = p.openHinter(); err != nil {

@@ -223,7 +223,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 	}
 	p.store.Guard(p.disk.admit)
 	p.blobs.Guard(p.disk.admit)
-	crew := start(context.WithoutCancel(ctx),
+	running := start(context.WithoutCancel(ctx),
 		stage{
 			"compile workers":       p.ruby.Run,
 			"claim on the database": p.store.HoldClaim,
@@ -262,7 +262,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 	select {
 	case <-ctx.Done():
 		p.log.InfoContext(ctx, "stopping", "deadline", p.config.Load().ShutdownTimeout)
-	case cause = <-crew.failed:
+	case cause = <-running.failed:
 	case cause = <-p.stored:
 		p.stored <- nil // close waits for it, too
 	case cause = <-serving:
@@ -270,7 +270,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 	d.health.stopping.Store(true)
 	close(p.stopping)
 	d.drain(p.config.Load().ShutdownTimeout, p.log.Logger) //nolint:contextcheck // ctx is done, and requests go on
-	err := crew.stop(cause)
+	err := running.stop(cause)
 	p.log.InfoContext(ctx, "stopped")
 	return errors.Join(cause, err)
 }

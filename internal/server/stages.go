@@ -13,8 +13,8 @@ import (
 // context is done and returns when all that it started has ended.
 type stage map[string]func(context.Context) error
 
-// crew is stages at work.
-type crew struct {
+// running is stages that run.
+type running struct {
 	failed chan error // the first component that ended by an error
 	stages []working
 }
@@ -26,27 +26,27 @@ type working struct {
 
 // start starts the stages. A later one may use what an earlier one runs: the
 // last is the first to end.
-func start(ctx context.Context, stages ...stage) *crew {
-	c := &crew{failed: make(chan error, 1)}
+func start(ctx context.Context, stages ...stage) *running {
+	r := &running{failed: make(chan error, 1)}
 	for _, components := range stages {
 		ctx, end := context.WithCancel(ctx)
 		w := working{new(errgroup.Group), end}
 		for name, run := range components {
-			w.components.Go(func() error { return c.watch(name, run(ctx)) })
+			w.components.Go(func() error { return r.watch(name, run(ctx)) })
 		}
-		c.stages = append(c.stages, w)
+		r.stages = append(r.stages, w)
 	}
-	return c
+	return r
 }
 
 // watch tells of a component that failed.
-func (c *crew) watch(name string, err error) error {
+func (r *running) watch(name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", name, err)
 	select {
-	case c.failed <- err:
+	case r.failed <- err:
 	default: // one is enough to stop
 	}
 	return err
@@ -54,9 +54,9 @@ func (c *crew) watch(name string, err error) error {
 
 // stop ends one stage after the other, each when the one after it has ended, and
 // returns what went wrong besides known.
-func (c *crew) stop(known error) error {
+func (r *running) stop(known error) error {
 	var errs []error
-	for _, w := range slices.Backward(c.stages) {
+	for _, w := range slices.Backward(r.stages) {
 		w.end()
 		if err := w.components.Wait(); err != nil && !errors.Is(known, err) {
 			errs = append(errs, err)

@@ -202,7 +202,7 @@ func encoded(t *testing.T, value any) json.RawMessage {
 	return text
 }
 
-// trusted is what a node's certificate says, as the server's door makes it.
+// trusted is what a node's certificate says, as the server makes it.
 func (s *truthServer) trusted(node *truth.Node) json.RawMessage {
 	s.t.Helper()
 	text := encoded(s.t, node.Trusted)

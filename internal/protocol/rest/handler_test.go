@@ -89,7 +89,7 @@ func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Vers
 }
 
 // asker answers every question with one node, or with the rows it has for its PQL;
-// the real one is tested in sqlstore.
+// the real one is tested in store/sql.
 type asker struct{ rows map[string][]string }
 
 func (a asker) Ask(ctx context.Context, q inventory.Question, each func(json.RawMessage) error) error {

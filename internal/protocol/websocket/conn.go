@@ -52,7 +52,7 @@ func newConn(s *Server, raw net.Conn, version wire.Version) *conn {
 	return c
 }
 
-// watchEnd hears of it when the connection is closed from below, as tlsfront does
+// watchEnd hears of it when the connection is closed from below, as protocol/tls does
 // with a revoked certificate's.
 func (c *conn) watchEnd() {
 	if b, ok := below(c.raw).(interface{ OnClose(hook func()) }); ok {

@@ -14,7 +14,7 @@ import (
 // spot is told of once, and has to be asked for again: so nobody reads a connection
 // twice at a time.
 type parking struct {
-	epoll, bell int // the bell ends Run
+	epoll, wake int // wake ends Run
 
 	mu     sync.Mutex
 	last   uint64
@@ -46,14 +46,14 @@ func newParking() (*parking, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch connections: %w", err)
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("watch connections: %w", err), unix.Close(epoll))
 	}
-	p := &parking{epoll: epoll, bell: bell, parked: map[uint64]*conn{}}
+	p := &parking{epoll: epoll, wake: wake, parked: map[uint64]*conn{}}
 	event := eventOf(bellNumber, unix.EPOLLIN)
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, bell, &event); err != nil {
-		return nil, errors.Join(fmt.Errorf("watch connections: %w", err), unix.Close(epoll), unix.Close(bell))
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &event); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch connections: %w", err), unix.Close(epoll), unix.Close(wake))
 	}
 	return p, nil
 }
@@ -90,7 +90,7 @@ func (p *parking) ring() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		_, _ = unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		_, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
 
@@ -98,7 +98,7 @@ func (p *parking) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	return errors.Join(unix.Close(p.epoll), unix.Close(p.bell))
+	return errors.Join(unix.Close(p.epoll), unix.Close(p.wake))
 }
 
 func (p *parking) find(number uint64) *conn {

@@ -56,8 +56,8 @@ const patience = 50 * time.Millisecond
 // Server is every websocket connection. It serves while Run runs.
 type Server struct {
 	cfg     Config
-	readers *crew
-	writers *crew
+	readers *pool
+	writers *pool
 	parking *parking // nil: connections cannot be parked
 	partial atomic.Int64
 	large   *semaphore.Weighted
@@ -75,7 +75,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), large: newLargeRoom(), conns: map[*conn]struct{}{}, empty: make(chan struct{})}
 	workers := 2 * runtime.GOMAXPROCS(0)
-	s.readers, s.writers = newCrew(workers, patience), newCrew(workers, patience)
+	s.readers, s.writers = newPool(workers, patience), newPool(workers, patience)
 	if cfg.Goroutines {
 		return s, nil
 	}
@@ -89,12 +89,12 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Run(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	crews, working := errgroup.WithContext(working)
-	crews.Go(func() error { return s.readers.Run(working) })
-	crews.Go(func() error { return s.writers.Run(working) })
-	crews.Go(func() error { return s.sweep(working) })
+	loops, working := errgroup.WithContext(working)
+	loops.Go(func() error { return s.readers.Run(working) })
+	loops.Go(func() error { return s.writers.Run(working) })
+	loops.Go(func() error { return s.sweep(working) })
 	if s.parking != nil {
-		crews.Go(func() error { return s.parking.Run(working, func(c *conn) { s.readers.add(c.readTurn) }) })
+		loops.Go(func() error { return s.parking.Run(working, func(c *conn) { s.readers.add(c.readTurn) }) })
 	}
 	select {
 	case <-ctx.Done():
@@ -102,7 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.drain()
 	stop()
-	return crews.Wait()
+	return loops.Wait()
 }
 
 // drain says farewell to all, and drops those that do not go.

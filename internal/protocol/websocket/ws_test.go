@@ -26,7 +26,7 @@ func TestIdleConnectionsHaveNoGoroutines(t *testing.T) { //nolint:paralleltest /
 		return // connections are parked on Linux only: there is nothing to test
 	}
 	h := open(t, nil)
-	h.agent(t, "first") // the crew is at work
+	h.agent(t, "first") // the readers are at work
 	before := runtime.NumGoroutine()
 	const idle = 50
 	clients := make([]*client, idle)
@@ -457,7 +457,7 @@ func TestClientsThatDoNotGoAreDropped(t *testing.T) {
 	})
 }
 
-// TestListenersThatCannotBeWatched: without tlsfront below it a connection has a goroutine.
+// TestListenersThatCannotBeWatched: without protocol/tls below it a connection has a goroutine.
 func TestListenersThatCannotBeWatched(t *testing.T) {
 	t.Parallel()
 	h := open(t, func(s *settings) { s.plain = true })

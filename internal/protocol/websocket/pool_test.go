@@ -12,7 +12,7 @@ import (
 func TestTasksThatAreHeldUpHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(2, 50*time.Millisecond)
+		c := newPool(2, 50*time.Millisecond)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
@@ -45,7 +45,7 @@ func TestTasksThatAreHeldUpHoldUpNobody(t *testing.T) {
 
 func TestTasksAreDoneInOrder(t *testing.T) {
 	t.Parallel()
-	c := newCrew(1, time.Hour)
+	c := newPool(1, time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
 	var order []int
 	for i := range 100 {
