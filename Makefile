@@ -6,6 +6,8 @@ BIN := bin
 GO ?= go
 export GOFLAGS ?= -buildvcs=false
 TEST_TIMEOUT ?= 60m
+# The tests that hold on Puppet 8.
+PUPPET8 := EqualTheStockCompilers
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one.
 RACE := -race '-gcflags=modernc.org/sqlite/lib=-race=false'
@@ -54,6 +56,13 @@ soak-stories: test-deps build ## stories that are too long for the suite: chaos 
 
 quick: ## the tests without the race detector and without real agents
 	$(GO) test -timeout 5m . ./api/... ./internal/...
+
+puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built once, by root, in about four minutes
+	@tools/install-packages tools/packages-test.txt
+	@tools/puppet8-root tools/packages-puppet8.txt internal/compiler/ruby/testdata/modules.txt
+
+test-puppet8: puppet8-root ## what is proven on Puppet 8 so far: its catalogs and errors are the stock compiler's
+	CGO_ENABLED=0 $(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -run '$(PUPPET8)' ./internal/compiler/ruby
 
 race: test-deps build ## every test with the race detector, also where Go waits for other programs
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
@@ -139,4 +148,4 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint fmt generate verify check
+.PHONY: help puppet8-root test-puppet8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint fmt generate verify check
