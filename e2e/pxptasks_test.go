@@ -23,6 +23,7 @@ import (
 // An executable under another name is "file requested by implementation not found" to pxp-agent. How the tapes were made:
 // docs/pcp-compatibility.md.
 func TestTasksOfPxpAgent(t *testing.T) {
+	t.Parallel() // see TestAttacksOfAPreview
 	for _, version := range []wire.Version{wire.V1, wire.V2} {
 		t.Run(fmt.Sprintf("PCP %d", version), func(t *testing.T) {
 			begin(t)
