@@ -62,6 +62,7 @@ puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built o
 	@tools/puppet8-root tools/packages-puppet8.txt internal/compiler/ruby/testdata/modules.txt
 
 test-puppet8: puppet8-root ## what is proven on Puppet 8 so far: its catalogs and errors are the stock compiler's
+	@$(GO) test -list '$(PUPPET8)' ./internal/compiler/ruby | grep -q '^Test' || { echo "no test is called $(PUPPET8)" >&2; exit 1; }
 	CGO_ENABLED=0 $(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -run '$(PUPPET8)' ./internal/compiler/ruby
 
 race: test-deps build ## every test with the race detector, also where Go waits for other programs
@@ -148,4 +149,7 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help puppet8-root test-puppet8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint fmt generate verify check
+.PHONY: help puppet8-root test-puppet8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories \
+	quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs \
+	bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint \
+	fmt generate verify check

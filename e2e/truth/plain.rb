@@ -88,9 +88,11 @@ end
 
 # One compilation.
 class Plain
-  # The directories of a Puppet Server. Nothing is in them here; code sees their names, and takes them apart, so no other can stand for them.
-  CONFDIR = '/etc/puppetlabs/puppet'.freeze
-  VARDIR = '/opt/puppetlabs/server/data/puppetserver'.freeze
+  # The directories of a Puppet Server. Code sees their names, and takes them apart, so no other can stand for them. They are set when Puppet has
+  # read its settings: before, it would read a puppet.conf there, and make what is missing of their paths.
+  SHOWN = {
+    confdir: '/etc/puppetlabs/puppet', ssldir: '/etc/puppetlabs/puppet/ssl', vardir: '/opt/puppetlabs/server/data/puppetserver'
+  }.freeze
 
   def initialize(request, dir)
     @request = request
@@ -111,13 +113,14 @@ class Plain
 
   def settle
     environments = File.join(@dir, 'environments')
-    Dir.mkdir(environments)
+    %w[environments conf var].each { |name| Dir.mkdir(File.join(@dir, name)) }
     File.symlink(@request['root'], File.join(environments, @name))
     Puppet.initialize_settings(
-      ['--confdir', CONFDIR, '--vardir', VARDIR, '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
+      ['--confdir', "#{@dir}/conf", '--vardir', "#{@dir}/var", '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
        '--hiera_config', groups, '--node_terminus', 'exec', '--external_nodes', '/bin/cat', '--certname', 'puppet',
-       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server', '--ssldir', "#{CONFDIR}/ssl"]
+       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server']
     )
+    SHOWN.each { |name, dir| Puppet[name] = dir }
     Puppet.settings.preferred_run_mode = :server
     Puppet::Util::Log.newdestination(:console)
     Puppet::Util::Log.level = :crit

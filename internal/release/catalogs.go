@@ -40,17 +40,17 @@ type Trusted interface {
 }
 
 // Catalog implements Previews. A catalog that was compiled of another version gets a name of its own for this one.
-func (l Catalogs) Catalog(ctx context.Context, p Preview, s Share) (deliver.Catalog, error) {
-	rows, err := l.Rows.Compilations(ctx, []int64{s.Compilation})
+func (c Catalogs) Catalog(ctx context.Context, p Preview, s Share) (deliver.Catalog, error) {
+	rows, err := c.Rows.Compilations(ctx, []int64{s.Compilation})
 	if err != nil {
 		return deliver.Catalog{}, err
 	}
 	if len(rows) == 0 || rows[0].State != compile.Done || rows[0].Catalog != s.Fresh {
 		return deliver.Catalog{}, fault.New(fault.NotFound, "the compilation of %s is not kept any more", s.Node)
 	}
-	c := rows[0]
-	named := c.UUID
-	if c.Version != p.Version || c.Environment != p.Environment {
+	row := rows[0]
+	named := row.UUID
+	if row.Version != p.Version || row.Environment != p.Environment {
 		what := strings.Join([]string{"tutti", string(s.Node), string(p.Environment), string(p.Version), string(s.Fresh)}, " ")
 		named = uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()
 	}
@@ -59,28 +59,28 @@ func (l Catalogs) Catalog(ctx context.Context, p Preview, s Share) (deliver.Cata
 		Environment: p.Environment,
 		Version:     p.Version,
 		UUID:        named,
-		Compilation: c.ID,
-		CompiledAt:  c.FinishedAt,
+		Compilation: row.ID,
+		CompiledAt:  row.FinishedAt,
 	}, nil
 }
 
 // Stands implements Previews.
-func (l Catalogs) Stands(ctx context.Context, node fleet.Certname, c deliver.Catalog) (string, error) {
-	from, err := l.Inputs.WithInputs(ctx, c.Compilation)
+func (c Catalogs) Stands(ctx context.Context, node fleet.Certname, given deliver.Catalog) (string, error) {
+	from, err := c.Inputs.WithInputs(ctx, given.Compilation)
 	if fault.Is(err, fault.NotFound) {
 		return "what it was compiled with is not kept any more", nil // that is the answer
 	}
 	if err != nil {
 		return "", err
 	}
-	trusted, err := l.Trust.Known(ctx, node)
+	trusted, err := c.Trust.Known(ctx, node)
 	if err != nil {
 		return "", err
 	}
-	verdict, err := l.Reuser.Stands(ctx, from, compile.Wish{
+	verdict, err := c.Reuser.Stands(ctx, from, compile.Wish{
 		Node:        node,
-		Environment: c.Environment,
-		Version:     c.Version,
+		Environment: given.Environment,
+		Version:     given.Version,
 		Trusted:     trusted,
 		Staged:      true,
 	})

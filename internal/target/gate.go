@@ -16,18 +16,22 @@ import (
 // Permissions are what it takes to order each kind of job.
 func Permissions() map[job.Kind]fleet.Permission {
 	return map[job.Kind]fleet.Permission{
-		job.Puppet: fleet.PuppetRun, job.Task: fleet.TaskRun, job.Command: fleet.CommandRun, job.Script: fleet.ScriptRun, job.File: fleet.FileSend,
+		job.Puppet:  fleet.PuppetRun,
+		job.Task:    fleet.TaskRun,
+		job.Command: fleet.CommandRun,
+		job.Script:  fleet.ScriptRun,
+		job.File:    fleet.FileSend,
 	}
 }
 
 // Gate is job.Gate: an actor who orders a job needs the permission of its kind for every node.
 type Gate struct {
 	Scopes Scopes
-	Nodes  Environments
+	Nodes  NodeByName
 }
 
-// Environments knows the environments of nodes; an inventory.NodeStore does.
-type Environments interface {
+// NodeByName tells what is known of a node; an inventory.NodeStore does.
+type NodeByName interface {
 	Node(ctx context.Context, name fleet.Certname) (inventory.Node, error) // NotFound
 }
 

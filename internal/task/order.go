@@ -24,9 +24,9 @@ func (t Task) Needed() []Needed {
 	return list
 }
 
-// Told is the metadata of an order to run the task: as it was written, but that no executable is named among the files which it needs itself.
-// Agents put the executable that they run into module/tasks beside those files anyway. pxp-agent 1.15 refuses to put it there
-// a second time ("File exists"), and such a task would never run.
+// Told is the metadata of an order to run the task. It is as it was written, except that no executable is among the files that it
+// needs itself. Agents put the executable that they run into module/tasks beside those files anyway. pxp-agent 1.15 refuses to put
+// it there a second time ("File exists"), and such a task would never run.
 func (t Task) Told() Metadata {
 	told := t.Metadata
 	if len(told.Implementations) == 0 {
@@ -48,8 +48,8 @@ func (t Task) Told() Metadata {
 	return told
 }
 
-// without names the same files but one: directories that it is in are replaced by what else is in them. If nothing else is named, the file is,
-// by its plain name: a task that asks for files is given a directory of files.
+// without names the same files but one. Directories that it is in are replaced by what else is in them. If nothing else is named, the
+// file itself is, by its plain name: a task that asks for files is given a directory of files.
 func (t Task) without(own File, names []string) []string {
 	if !includes(names, own) {
 		return names

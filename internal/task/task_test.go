@@ -13,16 +13,19 @@ import (
 )
 
 var world = tasktest.Version{
-	"apache/tasks/init.rb":           "#!/usr/bin/ruby",
-	"apache/tasks/init.json":         `{"description": "Restart it", "input_method": "stdin", "supports_noop": true, "parameters": {"action": {"type": "Enum[reload, restart]"}, "wait": {"type": "Integer[0, 60]", "default": 5}, "port": {"type": "Optional[Apache::Port]"}}}`,
-	"apache/tasks/plain":             "#!/bin/sh",
-	"apache/tasks/README.md":         "no task",
-	"apache/tasks/Upper.sh":          "no task",
-	"apache/tasks/sub/deep.sh":       "no task",
-	"apache/types/port.pp":           "type Apache::Port = Integer[1, 65535]",
-	"multi/tasks/many.json":          `{"implementations": [{"name": "many_sh.sh", "requirements": ["shell"], "files": ["multi/lib/"]}, {"name": "many_ps.ps1", "input_method": "powershell"}], "files": ["apache/files/a.txt", "multi/files/conf/"], "private": true}`,
-	"multi/tasks/both.json":          `{"implementations": [{"name": "both.sh"}, {"name": "both.rb"}], "files": ["multi/tasks/both.sh"], "private": true}`,
-	"multi/tasks/own.json":           `{"implementations": [{"name": "both.rb", "files": ["multi/tasks/both.sh"]}, {"name": "both.sh", "files": ["multi/lib/", "multi/tasks/"]}], "private": true}`,
+	"apache/tasks/init.rb":     "#!/usr/bin/ruby",
+	"apache/tasks/init.json":   `{"description": "Restart it", "input_method": "stdin", "supports_noop": true, "parameters": {"action": {"type": "Enum[reload, restart]"}, "wait": {"type": "Integer[0, 60]", "default": 5}, "port": {"type": "Optional[Apache::Port]"}}}`,
+	"apache/tasks/plain":       "#!/bin/sh",
+	"apache/tasks/README.md":   "no task",
+	"apache/tasks/Upper.sh":    "no task",
+	"apache/tasks/sub/deep.sh": "no task",
+	"apache/types/port.pp":     "type Apache::Port = Integer[1, 65535]",
+	"multi/tasks/many.json":    `{"implementations": [{"name": "many_sh.sh", "requirements": ["shell"], "files": ["multi/lib/"]}, {"name": "many_ps.ps1", "input_method": "powershell"}], "files": ["apache/files/a.txt", "multi/files/conf/"], "private": true}`,
+	"multi/tasks/both.json":    `{"implementations": [{"name": "both.sh"}, {"name": "both.rb"}], "files": ["multi/tasks/both.sh"], "private": true}`,
+	"multi/tasks/own.json": `{"implementations": [
+		{"name": "both.rb", "files": ["multi/tasks/both.sh"]},
+		{"name": "both.sh", "files": ["multi/lib/", "multi/tasks/"]}
+	], "private": true}`,
 	"multi/tasks/dir.json":           `{"files": ["multi/lib/", "multi/tasks/dir.sh", "multi/tasks/both.json"], "private": true}`,
 	"multi/tasks/dir.sh":             "",
 	"multi/tasks/both.sh":            "",

@@ -72,6 +72,7 @@ func sameRefusal(stock string, ours error) bool {
 	return ok && plain(failure.Message) == plain(stock)
 }
 
+// stockError is why the stock compiler gave no catalog; empty: it did.
 func stockError(t *testing.T, document json.RawMessage) string {
 	t.Helper()
 	var refused struct{ Error string }

@@ -53,7 +53,7 @@ func checkEqual(t *testing.T, fixture string, nodes []string) {
 	for i, o := range orders {
 		for round := range 2 { // cold, and with what the first round left behind
 			outcome, err := pool.Compile(t.Context(), o)
-			if message := refusal(t, want[i]); message != "" && eight {
+			if message := stockError(t, want[i]); message != "" && eight {
 				failed, ok := errors.AsType[*compile.Error](err)
 				if !ok || failed.Message != message {
 					t.Errorf("%s: the stock compiler refuses it: %s\nours: %v", o.Node, message, err)
@@ -94,16 +94,6 @@ func checkEqual(t *testing.T, fixture string, nodes []string) {
 	} else {
 		t.Logf("resources come from the modules %v", names)
 	}
-}
-
-// refusal is why the stock compiler gave no catalog; empty: it did.
-func refusal(t *testing.T, document json.RawMessage) string {
-	t.Helper()
-	var said struct{ Error string }
-	if err := json.Unmarshal(document, &said); err != nil {
-		t.Fatal(err)
-	}
-	return said.Error
 }
 
 // puppetEight says whether the Puppet here is 8 or later. It refuses some of the code of the fixtures, which is written for 7: strict is an
