@@ -26,7 +26,7 @@ func (c connections) Connected() []fleet.Certname { return c }
 // Whatever is stored and connected, and however long the pages are, the pages list each node once, in order.
 func TestConnectedNodesAreOnThePages(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same worlds each time
+	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		store := inventorytest.New()
 		var there connections
