@@ -34,6 +34,10 @@ var (
 		Permission: fleet.CodeDeploy, Kind: Act,
 		Summary: "Check a manifest and make it the environment's current version",
 	}
+	EngineList = Op[Nothing, List[Engine]]{
+		Name: "engine.list", Method: http.MethodGet, Path: "/engines", Permission: fleet.CodeRead, Kind: Question,
+		Summary: "List the Puppet installations that can compile, the default first",
+	}
 	BlobMissing = Op[BlobMissingRequest, BlobMissingResponse]{
 		Name: "blob.missing", Method: http.MethodPost, Path: "/blobs/missing", Permission: fleet.CodeDeploy, Kind: Question,
 		Summary: "Say which of the given digests are not stored",
@@ -47,7 +51,7 @@ var (
 
 // codeOperations is the operations of this file, in the order of the reference.
 func codeOperations() []Operation {
-	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, BlobMissing, BlobUpload)
+	return listed(EnvironmentList, EnvironmentDelete, VersionList, EnvironmentStatus, VersionDeploy, EngineList, BlobMissing, BlobUpload)
 }
 
 // EnvironmentRequest names an environment.
@@ -64,7 +68,21 @@ type Version struct {
 	Actor       string    `json:"actor,omitempty"`
 	Files       int       `json:"files"`
 	Bytes       int64     `json:"bytes"`
+	Engine      string    `json:"engine,omitempty"` // that compiles it; empty: the server's default
 	DeployedAt  time.Time `json:"deployed_at"`
+}
+
+// Engine is a Puppet installation that can compile, on the server that answers.
+type Engine struct {
+	Name         string   `json:"name"`
+	Default      bool     `json:"default"`          // of versions that name none
+	Puppet       string   `json:"puppet,omitempty"` // its version; empty: it cannot be used
+	Ruby         string   `json:"ruby,omitempty"`   // its version
+	JIT          bool     `json:"jit"`              // whether Ruby's just-in-time compiler is on
+	Interpreter  string   `json:"interpreter"`
+	Gems         []string `json:"gems,omitempty"`
+	Trouble      string   `json:"trouble,omitempty"` // why it cannot be used
+	Environments []string `json:"environments"`      // whose current version it compiles, of those that who asks may see
 }
 
 // DeployRequest makes a manifest an environment's version. All its blobs must

@@ -63,6 +63,7 @@ type PreviewCreateRequest struct {
 	Commit      string          `json:"commit,omitempty"`
 	Origin      string          `json:"origin,omitempty"`
 	Version     string          `json:"version,omitempty"` // instead of a manifest; neither: the current one
+	Engine      string          `json:"engine,omitempty"`  // that compiles it; empty: the environment's, default: the server's default
 	Targets     JobTargets      `json:"targets,omitzero"`  // none: every active node of the environment
 	Description string          `json:"description,omitempty"`
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ var codeCommand = asking{noun{
 
 type codeDeployInput struct {
 	options        code.BuildOptions
+	engine         string
 	force, noCheck bool
 }
 
@@ -40,6 +42,8 @@ by Puppet's own parsers, and one node of each set of classes that the change tou
 refused, with exit code 4, and the environment stays as it is. --force deploys it nevertheless, --no-check looks for nothing.
 See docs/deploy-check.md.
 
+The environment keeps the Puppet installation that compiles it (tutti engine list), unless --engine names another one.
+
 The commit of a directory is recorded with its version when HEAD holds that directory and nothing in it is changed: for the
 root of a git work tree or a directory that git tracks below it, not for one that only lies inside somebody else's.`,
 	example: `  tutti code deploy production ./control-repo
@@ -47,6 +51,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
   tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
 	flags: func(f flagSet, in *codeDeployInput) {
 		baseModuleFlag(f, &in.options)
+		engineFlag(f, &in.engine)
 		f.BoolVar(&in.force, "force", false, "deploy in spite of mistakes, and say them")
 		f.BoolVar(&in.noCheck, "no-check", false, "do not look for mistakes")
 	},
@@ -66,6 +71,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 			return err
 		}
 		defer source.close()
+		bundle.Manifest.Engine = in.engine
 		version, err := deploy(ctx, client, c.args[0], source, bundle, checkMode(in.force, in.noCheck))
 		if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
 			return refusedCode(c.app, c.args[0], refused.Check)
@@ -139,9 +145,9 @@ var codeVersions = verb[api.EnvironmentRequest]{
 func versionTable(empty string) print.Table[api.Version] {
 	now := time.Now()
 	return print.Table[api.Version]{
-		Columns: []string{"environment", "version", "commit", "files", "size", "deployed", "by", "from"},
+		Columns: []string{"environment", "version", "commit", "engine", "files", "size", "deployed", "by", "from"},
 		Row: func(v api.Version) []string {
-			return []string{v.Environment, short(v.ID), short(v.Commit), fmt.Sprint(v.Files), print.Bytes(v.Bytes), print.Ago(v.DeployedAt, now), v.Actor, v.Origin}
+			return []string{v.Environment, short(v.ID), short(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), fmt.Sprint(v.Files), print.Bytes(v.Bytes), print.Ago(v.DeployedAt, now), v.Actor, v.Origin}
 		},
 		Name:  func(v api.Version) string { return v.Environment },
 		Empty: empty,

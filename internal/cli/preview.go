@@ -38,15 +38,18 @@ var previewCreate = verb[previewCreateInput]{
 have it. Nothing is deployed or released. Only nodes that read something that differs cost a compilation.
 
 The code is a directory or a git ref (--ref), a version that was deployed (--version), or else the environment's current
-version. The nodes are those of the environment, or those that are named by flags. Ctrl-C leaves the preview working.
+version. With --engine another Puppet installation compiles it (tutti engine list): so a step to another Puppet is seen before it is
+made. The nodes are those of the environment, or those that are named by flags. Ctrl-C leaves the preview working.
 
 ` + previewExits,
 	example: `  tutti preview create production --ref ./control-repo
   tutti preview create production --ref https://git.example.test/control.git@feature_tls --where 'facts.role = "web"'
+  tutti preview create production --engine puppet8
   tutti preview create production --ref . --markdown --exit-code > comment.md`,
 	flags: func(f flagSet, in *previewCreateInput) {
 		f.StringVar(&in.ref, "ref", "", "the code: a `DIR` or a git URL[@REF]; it is not deployed")
 		f.StringVar(&in.request.Version, "version", "", "instead, a version that was deployed to the environment, or its first digits")
+		engineFlag(f, &in.request.Engine)
 		f.StringVar(&in.request.Description, "description", "", "what it is about, for people")
 		f.BoolVar(&in.noWait, "no-wait", false, "print the preview's number and do not wait for it")
 		f.cmd.MarkFlagsMutuallyExclusive("ref", "version")

@@ -112,7 +112,7 @@ From another machine, give the address and the CA's certificate, and log in:
 
 // commands are what every operating system has.
 var commands = []declared{
-	compileCommand, agentCommand, caCommand, codeCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
+	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, reportCommand, eventCommand, queryCommand, runCommand, taskCommand,
 	commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
 	auditCommand, agentChildren,

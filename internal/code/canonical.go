@@ -89,6 +89,11 @@ func (m Manifest) Check() error {
 	if err := checkModulePath(m.ModulePath); err != nil {
 		return err
 	}
+	if m.Engine != "" {
+		if err := CheckEngine(m.Engine); err != nil {
+			return err
+		}
+	}
 	leaves := make(map[string]struct{}, len(m.Files))
 	for i, f := range m.Files {
 		if i > 0 && m.Files[i-1].Path >= f.Path {

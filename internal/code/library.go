@@ -51,7 +51,8 @@ func NewLibrary(store Store, blobs cas.Store) *Library {
 	}
 }
 
-// Deployment asks for a version to become the current one of an environment.
+// Deployment asks for a version to become the current one of an environment. A manifest without an engine gets that of the
+// environment's current version, one with DefaultEngine none: so an environment keeps its engine until it is told another one.
 type Deployment struct {
 	Environment fleet.Environment
 	Manifest    Manifest
@@ -81,8 +82,11 @@ func (l *Library) Stage(ctx context.Context, d Deployment) (Version, error) {
 }
 
 // keep stores a version whose files are there, and then its row.
-func (l *Library) keep(ctx context.Context, d Deployment, save func(context.Context, Version) error) (Version, error) {
+func (l *Library) keep(ctx context.Context, d Deployment, save func(context.Context, Version) error) (v Version, err error) {
 	if err := d.check(); err != nil {
+		return Version{}, err
+	}
+	if d.Manifest.Engine, err = l.engine(ctx, d); err != nil {
 		return Version{}, err
 	}
 	canonical, err := d.Manifest.Encode()
@@ -98,11 +102,27 @@ func (l *Library) keep(ctx context.Context, d Deployment, save func(context.Cont
 	if err != nil {
 		return Version{}, fmt.Errorf("store the manifest: %w", err)
 	}
-	v := Version{
-		ID: id, Environment: d.Environment, Commit: d.Commit, Origin: d.Origin, Actor: d.Actor,
+	v = Version{
+		ID: id, Environment: d.Environment, Commit: d.Commit, Origin: d.Origin, Actor: d.Actor, Engine: d.Manifest.Engine,
 		Files: len(d.Manifest.Files), Bytes: d.Manifest.Size(), DeployedAt: d.At,
 	}
 	return v, save(ctx, v)
+}
+
+// engine is the engine of what is deployed.
+func (l *Library) engine(ctx context.Context, d Deployment) (string, error) {
+	switch d.Manifest.Engine {
+	case DefaultEngine:
+		return "", nil
+	case "":
+		current, err := l.store.CurrentVersion(ctx, d.Environment)
+		if err != nil && fault.Of(err) != fault.NotFound {
+			return "", err
+		}
+		return current.Engine, nil
+	default:
+		return d.Manifest.Engine, nil
+	}
 }
 
 // Remove forgets an environment and its versions; NotFound if there is none.

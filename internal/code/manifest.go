@@ -1,6 +1,9 @@
 package code
 
 import (
+	"regexp"
+
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 
@@ -39,6 +42,22 @@ type Manifest struct {
 	// ModulePath holds the directories of modules below the root, in order.
 	ModulePath []string `json:"module_path"`
 	Files      []File   `json:"files"`
+	// Engine names the Puppet installation that compiles the version; empty: the server's default.
+	Engine string `json:"engine,omitempty"`
+}
+
+// DefaultEngine, asked for at a deploy, is the server's default.
+const DefaultEngine = "default"
+
+// engineForm is what an engine may be called.
+var engineForm = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`)
+
+// CheckEngine tells whether an engine may be called so.
+func CheckEngine(name string) error {
+	if !engineForm.MatchString(name) {
+		return fault.New(fault.Invalid, "engine %.80q: a name has 1 to 63 of a-z, 0-9, dot, hyphen and underscore, and begins with a letter", name)
+	}
+	return nil
 }
 
 // BaseModules is the directory of a version that holds modules from outside the

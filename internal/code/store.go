@@ -16,6 +16,7 @@ type Version struct {
 	Actor       string // who deployed it
 	Files       int
 	Bytes       int64
+	Engine      string // that compiles it; empty: the server's default
 	DeployedAt  time.Time
 }
 

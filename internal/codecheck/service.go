@@ -18,6 +18,9 @@ import (
 
 // Input is files for a parser.
 type Input struct {
+	Environment fleet.Environment
+	Version     fleet.Digest
+
 	ModulePath []string
 	Manifest   string // where the code begins; empty: nobody knows
 	Files      []code.Source
@@ -193,6 +196,7 @@ func (s *Service) parse(ctx context.Context, r *Report, base Report) error {
 		byPath[f.Path] = f
 	}
 	in := Input{
+		Environment: r.Environment, Version: r.Version,
 		ModulePath: tree.Manifest().ModulePath, Manifest: start, Files: files,
 		Open: func(ctx context.Context, f code.Source) ([]byte, error) { return s.Open(ctx, f.Digest) },
 	}

@@ -130,7 +130,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		return made, err
 	}
 	c.FactsSeq, made.FactsSeq = seq, seq
-	made.Order = order.digest()
+	made.Order = order.digest(d.Compiler.Engine(ctx, c.Environment, c.Version))
 	if known := d.knownFailure(ctx, c, made.Order); known != nil {
 		made.Order = ""
 		return made, known
@@ -152,7 +152,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 	}
 	c.State, c.FinishedAt, c.UUID, c.Cost = Done, time.Now(), uuid.NewString(), outcome.Cost
 	c.Logs = boundLogs(outcome.Logs)
-	c.Inputs = newInputSet(d.Compiler.Engine(), order, outcome, used)
+	c.Inputs = newInputSet(order, outcome, used)
 	check.compare(ctx, order, c, document)
 	made.Compilation = c
 	made.result = &Result{Compilation: c, Document: document, Collected: outcome.Collected, Logs: outcome.Logs}

@@ -40,6 +40,7 @@ type Outcome struct {
 	// Answers holds the answers to Asked by their digests, as far as MaxRecordedBytes has room; also beside an *Error.
 	Answers map[fleet.Digest]json.RawMessage
 	Reads   *Reads // what it read; nil: the compiler does not tell
+	Engine  string // what made it, as Compiler.Engine names it
 	Logs    []Log
 	Cost    Cost
 }
@@ -94,7 +95,7 @@ type Compiler interface {
 	// orders to learn from; it returns when the version is warm. A sample that
 	// does not compile is no error.
 	Warm(ctx context.Context, env fleet.Environment, version fleet.Digest, samples []Order) error
-	// Engine names the compiler and what it is made of: catalogs of another one are
+	// Engine names what compiles a version and all that it is made of: catalogs of another engine are
 	// not used again. Empty: not known yet.
-	Engine() string
+	Engine(ctx context.Context, env fleet.Environment, version fleet.Digest) string
 }

@@ -14,7 +14,7 @@ const testEngine = "made-up 1"
 
 // readSet is what compiling o gives when these things are read.
 func readSet(o Order, r Reads) *InputSet {
-	return newInputSet(testEngine, o, Outcome{Reads: &r}, Sources{})
+	return newInputSet(o, Outcome{Reads: &r, Engine: testEngine}, Sources{})
 }
 
 func now(o Order) Now { return Now{Engine: testEngine, Order: o} }

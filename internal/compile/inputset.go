@@ -173,12 +173,12 @@ const Narrowed = "the inventory told it only of nodes that the preview's author 
 
 // newInputSet puts together what was read of the order, of the inventory and of
 // files.
-func newInputSet(engine string, o Order, out Outcome, inlined Sources) *InputSet {
+func newInputSet(o Order, out Outcome, inlined Sources) *InputSet {
 	if out.Reads == nil {
 		return nil
 	}
 	set := &InputSet{
-		At: time.Now(), Engine: engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected, Answers: out.Answers,
+		At: time.Now(), Engine: out.Engine, Given: givenDigest(o), Asked: out.Asked, Sources: out.Reads.Sources, Collected: out.Collected, Answers: out.Answers,
 	}
 	volatile := slices.Clone(out.Reads.Volatile)
 	if o.Reach != "" && len(out.Asked) > 0 {

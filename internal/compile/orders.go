@@ -15,8 +15,8 @@ import (
 type Orders struct {
 	Inputs     Inputs
 	Classifier Classifier // nil: nodes are not classified
-	// ServerFacts gives $server_facts for an environment; nil: there are none.
-	ServerFacts func(env fleet.Environment) json.RawMessage
+	// ServerFacts gives $server_facts for a version of an environment; nil: there are none.
+	ServerFacts func(ctx context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error)
 	Trust       Trust // for compilations that nobody asked for with a certificate; nil: see localTrusted
 }
 
@@ -37,7 +37,9 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 		}
 	}
 	if o.ServerFacts != nil {
-		order.ServerFacts = o.ServerFacts(c.Environment)
+		if order.ServerFacts, err = o.ServerFacts(ctx, c.Environment, c.Version); err != nil {
+			return Order{}, 0, err
+		}
 	}
 	if o.Classifier != nil {
 		given, err := o.Classifier.Classify(ctx, c.Node, c.Environment, facts, order.Trusted)
@@ -49,15 +51,15 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 	return order, seq, nil
 }
 
-// digest names an order: equal ones give the same catalog, or the same error, unless
+// digest names an order for an engine: equal ones give the same catalog, or the same error, unless
 // the code asks the world outside.
-func (o Order) digest() fleet.Digest {
+func (o Order) digest(engine string) fleet.Digest {
 	o.Transaction = ""
 	text, err := json.Marshal(o)
 	if err != nil {
 		return "" // a part is no JSON: the compiler says so
 	}
-	return fleet.DigestOf(text)
+	return fleet.DigestOf(append(text, engine...))
 }
 
 // trusted is $trusted of a node that did not ask itself.

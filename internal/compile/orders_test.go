@@ -42,8 +42,8 @@ func TestOrdersBuild(t *testing.T) {
 		Classifier: classify(func(facts json.RawMessage) (compile.Classification, error) {
 			return compile.Classification{Classes: json.RawMessage(`{"role":{}}`), Parameters: facts, Data: json.RawMessage(`{"role::x":1}`)}, nil
 		}),
-		ServerFacts: func(env fleet.Environment) json.RawMessage {
-			return json.RawMessage(`{"environment":"` + string(env) + `"}`)
+		ServerFacts: func(_ context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error) {
+			return json.RawMessage(`{"environment":"` + string(env) + `","of":"` + version.Short() + `"}`), nil
 		},
 	}
 	got, seq, err := orders.Build(t.Context(), compile.Compilation{
@@ -55,7 +55,7 @@ func TestOrdersBuild(t *testing.T) {
 	want := compile.Order{
 		Node: "a.example", Environment: production, Version: version1, Transaction: "t",
 		Facts: json.RawMessage(`{"n":2}`), Trusted: json.RawMessage(`{"authenticated":"remote"}`),
-		ServerFacts: json.RawMessage(`{"environment":"production"}`),
+		ServerFacts: json.RawMessage(`{"environment":"production","of":"` + version1.Short() + `"}`),
 		Classes:     json.RawMessage(`{"role":{}}`), Parameters: json.RawMessage(`{"n":2}`), Data: json.RawMessage(`{"role::x":1}`),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

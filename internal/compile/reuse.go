@@ -31,11 +31,11 @@ type ReuserParts struct {
 	Inventory   Inventory
 	Versions    Differ
 	Documents   Documents
-	Results     Results // nil: nobody keeps resources
-	Engine      func() string
-	Wake        func()               // hints that something is wanted
-	VolatileTTL func() time.Duration // how long a volatile catalog is used again
-	CheckOneIn  func() int           // one in so many reuses is compiled again and compared; 0: none
+	Results     Results                                                                       // nil: nobody keeps resources
+	Engine      func(ctx context.Context, env fleet.Environment, version fleet.Digest) string // see Compiler
+	Wake        func()                                                                        // hints that something is wanted
+	VolatileTTL func() time.Duration                                                          // how long a volatile catalog is used again
+	CheckOneIn  func() int                                                                    // one in so many reuses is compiled again and compared; 0: none
 	Log         *slog.Logger
 }
 
@@ -173,14 +173,19 @@ func (r *Reuser) judge(ctx context.Context, w Wish, from Compilation, err error)
 	if v.Why, err = r.barred(ctx, from, w.Version); v.Why != "" || err != nil {
 		return v, err
 	}
-	return r.wholly(ctx, w, v, r.Engine())
+	return r.wholly(ctx, w, v, r.engine(ctx, w))
 }
 
 // Stands judges a compilation, given with its inputs, by all that it read but files, which its version has as they
 // were read, and by no age. A compiler that is not known yet is no other one.
 func (r *Reuser) Stands(ctx context.Context, from Compilation, w Wish) (Verdict, error) {
 	from.Stands = w.Version
-	return r.wholly(ctx, w, Verdict{From: from}, cmp.Or(r.Engine(), from.Inputs.Engine))
+	return r.wholly(ctx, w, Verdict{From: from}, cmp.Or(r.engine(ctx, w), from.Inputs.Engine))
+}
+
+// engine is what would compile what is wished for.
+func (r *Reuser) engine(ctx context.Context, w Wish) string {
+	return r.Engine(ctx, w.Environment, w.Version)
 }
 
 // wholly judges v.From by its inputs, with the answers to what code asked.
@@ -231,14 +236,14 @@ func (r *Reuser) still(ctx context.Context, w Wish) (bool, error) {
 	from, err := r.Store.Newest(ctx, w.Node, w.Environment)
 	if err == nil {
 		v := Verdict{From: from}
-		if _, err = r.quietly(ctx, w, &v, cmp.Or(r.Engine(), from.Inputs.Engine)); v.Holds || !w.Staged {
+		if _, err = r.quietly(ctx, w, &v, cmp.Or(r.engine(ctx, w), from.Inputs.Engine)); v.Holds || !w.Staged {
 			return v.Holds, err
 		}
 	}
 	if w.Staged {
 		if from, err = r.Store.NewestStaged(ctx, w.Node, w.Environment); err == nil {
 			v := Verdict{From: from}
-			_, err = r.quietly(ctx, w, &v, cmp.Or(r.Engine(), from.Inputs.Engine))
+			_, err = r.quietly(ctx, w, &v, cmp.Or(r.engine(ctx, w), from.Inputs.Engine))
 			return v.Holds, err
 		}
 	}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/parallel"
@@ -90,11 +91,13 @@ func (s *Survey) unread(ctx context.Context, since fleet.Digest, groups []fleet.
 	return j.untouched(ctx, s.prints.numbers(groups))
 }
 
-// Touched takes nodes apart: those whose catalogs read files that differ, or that have none, and the others, each in order.
+// Touched takes nodes apart: those whose catalogs read files that differ, are of another engine, or that have none, and the others,
+// each in order.
 func (s *Survey) Touched(ctx context.Context, nodes []fleet.Certname) (touched, others []fleet.Certname, err error) {
 	left, err := s.look(ctx, nodes)
+	engine := s.Engine(ctx, s.env, s.version)
 	for _, u := range left {
-		if len(u.candidates) == 0 {
+		if !slices.ContainsFunc(u.candidates, func(c Compilation) bool { return engine == "" || c.Inputs.Engine == engine }) {
 			touched = append(touched, u.node)
 		} else {
 			others = append(others, u.node)
@@ -123,7 +126,7 @@ func (s *Survey) judgeRest(ctx context.Context, u untouched) (v Verdict) {
 	wish := Wish{Node: u.node, Environment: s.env, Version: s.version, Staged: true}
 	for _, c := range u.candidates {
 		c.Stands = s.version
-		found, err := s.wholly(ctx, wish, Verdict{From: c}, s.Engine())
+		found, err := s.wholly(ctx, wish, Verdict{From: c}, s.engine(ctx, wish))
 		if err == nil && found.Holds {
 			return found
 		}

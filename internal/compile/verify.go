@@ -29,13 +29,13 @@ func (v *Verifier) again(ctx context.Context, s second) Verification {
 	}
 	s.order = order
 	if s.State == Failed {
-		if order.digest() != s.Order {
-			return notComparable("facts, trusted data or groups changed since the compilation failed")
+		if order.digest(v.Reuser.Engine(ctx, s.Environment, s.Version)) != s.Order {
+			return notComparable("facts, trusted data, groups or the compiler changed since the compilation failed")
 		}
 		return v.opinion(ctx, s)
 	}
 	s.asked = s.Inputs.Asked
-	now := Now{Engine: cmp.Or(v.Reuser.Engine(), s.Inputs.Engine), Order: order, Asked: s.asked}
+	now := Now{Engine: cmp.Or(v.Reuser.Engine(ctx, s.Environment, s.Version), s.Inputs.Engine), Order: order, Asked: s.asked}
 	if ok, why := Holds(s.Inputs, now); !ok {
 		return notComparable("%s since it was compiled", strings.TrimSuffix(why, " since it was compiled"))
 	}

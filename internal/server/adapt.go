@@ -14,6 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -99,6 +100,7 @@ type deployments struct {
 	wanter        *compile.Wanter
 	verifier      *compile.Verifier
 	verifications compile.Verifications
+	engines       *ruby.Engines
 	config        *atomic.Pointer[Config]
 	log           *slog.Logger
 }
@@ -115,12 +117,17 @@ func (p *parts) deployments() deployments {
 		wanter:        p.wanter,
 		verifier:      p.verifier,
 		verifications: p.store.Verifications,
+		engines:       p.ruby,
 		config:        &p.config,
 		log:           p.log.Logger,
 	}
 }
 
+// Deploy implements rest.Code.
 func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mode codecheck.Mode) (code.Version, *codecheck.Report, error) {
+	if err := d.checkEngine(ctx, deployment); err != nil {
+		return code.Version{}, nil, err
+	}
 	report, err := d.admit(ctx, deployment, mode)
 	if err != nil {
 		return code.Version{}, nil, err
@@ -144,7 +151,15 @@ func (d deployments) Deploy(ctx context.Context, deployment code.Deployment, mod
 
 // Stage keeps a version for previews. Nothing is warmed: it may be looked at once.
 func (d deployments) Stage(ctx context.Context, deployment code.Deployment) (code.Version, error) {
+	if err := d.checkEngine(ctx, deployment); err != nil {
+		return code.Version{}, err
+	}
 	return d.library.Stage(ctx, deployment)
+}
+
+// Manifest implements rest.Code.
+func (d deployments) Manifest(ctx context.Context, version fleet.Digest) (code.Manifest, error) {
+	return d.library.Manifest(ctx, version)
 }
 
 func (d deployments) Environments(ctx context.Context) ([]code.Version, error) {
@@ -207,21 +222,6 @@ func (d environments) ListEnvironments(ctx context.Context) ([]puppet.Environmen
 	}
 	return settings, nil
 }
-
-// serverFacts is $server_facts: who compiles.
-func serverFacts() func(fleet.Environment) json.RawMessage {
-	name, address := serverName(), outwardAddress()
-	return func(env fleet.Environment) json.RawMessage {
-		facts, _ := json.Marshal(map[string]string{
-			"serverversion": puppetVersion, "servername": name, "serverip": address, "environment": string(env),
-		})
-		return facts
-	}
-}
-
-// puppetVersion is what agents and catalogs are told; it decides which formats
-// agents use.
-const puppetVersion = "7.23.0"
 
 func serverName() string {
 	name, err := os.Hostname()

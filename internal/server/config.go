@@ -64,7 +64,10 @@ type Config struct {
 	PuppetHieraConfig     string `koanf:"puppet_hiera_config" help:"a global hiera.yaml, read at the start; what it reads makes catalogs volatile"`
 	TrustedOIDMappingFile string `koanf:"trusted_oid_mapping_file" help:"Puppet's file of short names of certificate extensions, read at the start"`
 
-	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet; empty: looked for"`
+	Engine             string        `koanf:"engine" help:"name of the Puppet installation that compiles what names none; empty: the first that is found"`
+	Engines            []string      `koanf:"engines" help:"Puppet installations that can compile: NAME:RUBY, the path of the Ruby that has Puppet; besides those that are found"`
+	EngineGems         []string      `koanf:"engine_gems" help:"directories of gems in which an engine's Puppet lies: NAME:PATH"`
+	Ruby               string        `koanf:"ruby" help:"Ruby that has Puppet: the engine called ruby, and the default if engine names no other one"`
 	CompileWorkers     int           `koanf:"compile_workers" help:"catalogs compiled at the same time; 0: one for each core"`
 	CompileTimeout     time.Duration `koanf:"compile_timeout" help:"longest time of one compile"`
 	CompileShare       string        `koanf:"compile_environment_share" help:"most workers of one environment while others wait; never all of several"`
@@ -267,6 +270,9 @@ func (c Config) Check() error {
 		if path != "" && !strings.HasPrefix(path, "/") {
 			return bad(key, "%q is not the absolute path of a file", path)
 		}
+	}
+	if _, err := c.engines(nil); err != nil {
+		return err
 	}
 	if err := oneOf("puppet_strict", c.PuppetStrict, "", "off", "warning", "error"); err != nil {
 		return err

@@ -61,7 +61,7 @@ type parts struct {
 	resolver    target.Resolver
 	operator    operator
 	cells       *cell.Keeper // that code is run in
-	ruby        *ruby.Pool
+	ruby        *ruby.Engines
 	dispatch    *compile.Dispatcher
 	catalogs    *compile.Service
 	packs       *compile.Packs
@@ -240,24 +240,31 @@ func (p *parts) openCompiler(c Config) (err error) {
 	limits := ruby.Config{
 		// Those of deploys' checks are besides: a check of code that never ends takes no worker from catalogs.
 		Workers: slots + most,
-		Ruby:    c.Ruby, Dir: p.data.join("ruby"), Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
+		Dir:     p.data.join("ruby"), Timeout: c.CompileTimeout, MemoryBytes: c.CompileMemoryBytes, NoJIT: !c.CompileJIT,
 		MaxOrderBytes: c.MaxFactsBytes + 1<<20, Settings: chosen,
 		Keeper: p.cells, Hide: []string{p.data.path},
 	}
 	if limits.Grants, limits.Granted, err = grants(c); err != nil {
 		return err
 	}
-	p.ruby = ruby.New(limits, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
+	engines, err := c.engines(append([]ruby.Engine{}, ruby.FindEngines()...))
+	if err != nil {
+		return err
+	}
+	if len(engines) == 0 {
+		return fault.New(fault.Unavailable, "no Ruby with Puppet here: apt-get install puppet-agent")
+	}
+	p.ruby = ruby.NewEngines(limits, engines, p.engineOf, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
 	orders := compile.Orders{
 		Inputs:      asTold{p.store.Facts},
 		Classifier:  checkin.Classes{Groups: p.groups},
-		ServerFacts: serverFacts(),
+		ServerFacts: p.serverFacts(),
 		Trust:       checkin.Issued{Trust: p.trust},
 	}
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
 	limits.Workers = slots
-	p.openChecks(ruby.NewChecker(limits), orders, most)
+	p.openChecks(p.ruby.NewChecker(limits), orders, most)
 	reuser := p.reuser
 	if !c.ReuseCatalogs {
 		reuser = nil

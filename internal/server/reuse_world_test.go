@@ -69,7 +69,7 @@ func newReuseWorld(t *testing.T) *reuseWorld {
 		t: t, p: p, fresh: newFreshCompiler(t, checkin.Questions{Asker: p.store.Queries}),
 		env: filepath.Join(t.TempDir(), "env"), base: filepath.Join(t.TempDir(), "base"), facts: map[fleet.Certname]map[string]any{},
 	}
-	w.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts()}
+	w.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: p.serverFacts()}
 	for path, text := range reuseControlRepo {
 		w.write(path, text)
 	}

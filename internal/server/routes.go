@@ -41,6 +41,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 	own, err := rest.New(rest.Config{
 		Certificates: certificates{p.ca, &p.listeners, &p.config}, Requests: p.ca.Requests,
 		Code:       p.deployments(),
+		Engines:    engineStandings{p.ruby},
 		Blobs:      p.blobs,
 		Nodes:      nodes,
 		Presences:  presences{p.agents},
@@ -101,7 +102,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Backups:        settings.backupRules,
 		FactsRate:      factsRate,
 		ReportsRate:    reportsRate(c),
-		PuppetVersion:  puppetVersion,
+		PuppetVersion:  p.ruby.DefaultPuppet,
 		CompilerName:   serverName(),
 		MaxFactsBytes:  c.MaxFactsBytes,
 		MaxReportBytes: c.MaxReportBytes,

@@ -205,7 +205,7 @@ func (p *parts) health() *health {
 		return err
 	}
 	store := storage{p.disk, p.store, p.log.Logger}
-	return &health{version: puppetVersion, database: reads, services: []service{
+	return &health{version: p.ruby.DefaultPuppet, database: reads, services: []service{
 		{name: "server"},
 		{name: "ca"},
 		{name: puppetDBStatus, version: puppetdb.Version, more: asPuppetDB},

@@ -37,7 +37,7 @@ func asPuppetDB(well bool) map[string]any {
 type health struct {
 	database func(context.Context) error // asks it; nil: it answered
 	services []service
-	version  string
+	version  func() string // of Puppet; empty: not known
 	stopping atomic.Bool
 }
 
@@ -99,7 +99,7 @@ type part struct {
 // part tells of a service with which something is wrong, or nothing. What is wrong is said to everybody: it names no node, file or address.
 func (h *health) part(s service, wrong error) part {
 	p := part{
-		Version: cmp.Or(s.version, h.version), StatusVersion: 1, DetailLevel: "info", State: "running",
+		Version: cmp.Or(s.version, h.version()), StatusVersion: 1, DetailLevel: "info", State: "running",
 		Status: map[string]any{}, Alerts: []any{},
 	}
 	if s.more != nil {

@@ -77,7 +77,7 @@ func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer))
 		}
 	})
 	s := &truthServer{t: t, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env")}
-	s.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: serverFacts()}
+	s.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: p.serverFacts()}
 	if change != nil {
 		change(s)
 	}

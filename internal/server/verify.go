@@ -18,7 +18,7 @@ import (
 
 // newVerifier wires what compares catalogs with those of plain Puppet.
 func (p *parts) newVerifier(c Config, limits ruby.Config) *compile.Verifier {
-	plain := ruby.NewPlain(limits, p.trees, func(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]string, error) {
+	plain := p.ruby.NewPlain(limits, func(ctx context.Context, env fleet.Environment, version fleet.Digest) ([]string, error) {
 		tree, err := p.library.Tree(ctx, env, version)
 		if err != nil {
 			return nil, err

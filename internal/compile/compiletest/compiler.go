@@ -102,7 +102,9 @@ func (c *Compiler) Compile(ctx context.Context, o compile.Order) (compile.Outcom
 		defer c.mu.Unlock()
 		c.running--
 	}()
-	return script(ctx, o)
+	out, err := script(ctx, o)
+	out.Engine = c.Engine(ctx, o.Environment, o.Version)
+	return out, err
 }
 
 // Warm implements compile.Compiler.
@@ -181,4 +183,6 @@ func Catalog(o compile.Order) json.RawMessage {
 }
 
 // Engine implements compile.Compiler.
-func (c *Compiler) Engine() string { return "made-up 1" }
+func (c *Compiler) Engine(context.Context, fleet.Environment, fleet.Digest) string {
+	return "made-up 1"
+}

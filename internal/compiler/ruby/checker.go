@@ -28,8 +28,9 @@ const checkRoot = "/etc/puppetlabs/code/environments/check"
 // Checker reads files with Puppet's own parsers, in processes of their own: one for each check, which ends with it. They run none of the
 // code. It may be used concurrently; there are at most Config.Workers processes at once, who comes then waits.
 type Checker struct {
-	cfg   Config
-	slots chan struct{}
+	cfg    Config // its limits and its directory count
+	supply supply
+	slots  chan struct{}
 }
 
 var _ codecheck.Parser = (*Checker)(nil)
@@ -37,7 +38,7 @@ var _ codecheck.Parser = (*Checker)(nil)
 // NewChecker makes a checker of a pool's settings: its interpreter, and the time and memory of one compile for all files together.
 func NewChecker(cfg Config) *Checker {
 	cfg = cfg.withDefaults()
-	return &Checker{cfg, make(chan struct{}, cfg.Workers)}
+	return &Checker{cfg, supplied(cfg), make(chan struct{}, cfg.Workers)}
 }
 
 // checkHead is the first line for a checker.
@@ -72,7 +73,7 @@ const spaceOverMemory = 1 << 30
 
 // Parse implements codecheck.Parser.
 func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codecheck.Finding)) error {
-	interpreter, err := c.cfg.interpreter()
+	cfg, engine, err := c.supply(ctx, in.Environment, in.Version)
 	if err != nil {
 		return err
 	}
@@ -99,8 +100,8 @@ func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codec
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, errTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter, filepath.Join(dir, "check", "main.rb")) //nolint:gosec // the operator's choice
-	cmd.Dir, cmd.Env = work, environ(work)
+	cmd := exec.CommandContext(ctx, engine.interpreter, append(cfg.load(), filepath.Join(dir, "check", "main.rb"))...) //nolint:gosec // the operator's choice
+	cmd.Dir, cmd.Env = work, cfg.gems(Grants{}).environ(work)
 	cmd.WaitDelay = drainTimeout
 	said := &firstLine{}
 	cmd.Stderr = said
@@ -112,7 +113,7 @@ func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codec
 	if err != nil {
 		return err
 	}
-	process, err := c.cfg.Keeper.Start(cmd, c.cfg.spec(interpreter, Grants{}, work, filepath.Join(dir, "check")))
+	process, err := c.cfg.Keeper.Start(cmd, cfg.spec(engine, cfg.gems(Grants{}), work, filepath.Join(dir, "check")))
 	if err != nil {
 		if ended := context.Cause(ctx); ended != nil {
 			return c.explain(ended, -1, len(in.Files), nil, nil, err, said)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
@@ -16,8 +17,10 @@ import (
 // Config says how much the pool may use. The zero value of every field but Dir
 // is replaced by its default.
 type Config struct {
-	Ruby string // the interpreter; default: Puppet's own, else ruby in PATH
-	Dir  string // a private scratch directory; Run empties it
+	Name string   // of the engine, for people
+	Ruby string   // the interpreter; default: Puppet's own, else ruby in PATH
+	Gems []string // directories of gems in which Puppet lies, or what it needs; default: the interpreter's own
+	Dir  string   // a private scratch directory; Run empties it
 
 	Workers           int           // processes that compile at once; default: one a core
 	Zygotes           int           // most zygotes kept; default 4
@@ -39,8 +42,6 @@ type Config struct {
 	Grants func(fleet.Environment) Grants // nil: no environment has any
 	// Granted names all grants of all environments: a catalog may depend on them.
 	Granted string
-
-	jit []string // arguments of the interpreter; set by Run before a process starts
 }
 
 // Settings are those of Puppet that an operator may choose for all environments. Catalogs
@@ -85,6 +86,25 @@ func (c Config) interpreter() (string, error) {
 		return "", fault.Wrap(fault.Unavailable, err, "no Ruby with Puppet here: apt-get install puppet-agent")
 	}
 	return path, nil
+}
+
+// load are the interpreter's arguments with which it finds Puppet in the directories of gems before one of its own.
+func (c Config) load() (args []string) {
+	for _, dir := range c.Gems {
+		for _, name := range []string{"puppet", "openvox"} {
+			found, _ := filepath.Glob(filepath.Join(dir, "gems", name+"-[0-9]*", "lib"))
+			for _, lib := range found {
+				args = append(args, "-I", lib)
+			}
+		}
+	}
+	return args
+}
+
+// gems adds the engine's directories of gems to what an environment is granted.
+func (c Config) gems(g Grants) Grants {
+	g.Gems = append(slices.Clip(g.Gems), c.Gems...)
+	return g
 }
 
 func (c Config) codeDir() string   { return filepath.Join(c.Dir, "ruby") }

@@ -29,15 +29,15 @@ var (
 // grants are those of an environment.
 func (c Config) grants(env fleet.Environment) Grants {
 	if c.Grants == nil {
-		return Grants{}
+		return c.gems(Grants{})
 	}
-	return c.Grants(env)
+	return c.gems(c.Grants(env))
 }
 
-// spec is the cell of a process that runs an environment's code: it may read paths, and write to private.
-func (c Config) spec(interpreter string, more Grants, private string, paths ...string) cell.Spec {
+// spec is the cell of a process that runs an environment's code with an engine: it may read paths, and write to private.
+func (c Config) spec(i *installation, more Grants, private string, paths ...string) cell.Spec {
 	s := cell.Spec{
-		Run: append(slices.Clone(puppetRun), home(interpreter)), Read: slices.Concat(puppetRead, more.Read, more.Gems, paths),
+		Run: slices.Concat(puppetRun, i.places, []string{home(i.interpreter)}), Read: slices.Concat(puppetRead, more.Read, more.Gems, paths),
 		Write: private, Hide: append(slices.Clone(c.Hide), c.Dir), Ports: more.Ports,
 	}
 	if c.Settings.HieraConfig != "" {

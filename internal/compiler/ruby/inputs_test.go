@@ -315,7 +315,7 @@ func TestEngineNamesWhatCompiles(t *testing.T) {
 	if _, err := pool.Compile(t.Context(), order(t, "production", "reads", "nothing.example.org")); err != nil {
 		t.Fatal(err)
 	}
-	if name := pool.Engine(); !strings.HasPrefix(name, "puppet 7.") || !strings.Contains(name, "ruby ") {
+	if name := pool.Engine(t.Context(), "", ""); !strings.HasPrefix(name, "puppet 7.") || !strings.Contains(name, "ruby ") {
 		t.Errorf("the engine is called %q", name)
 	}
 }

@@ -66,7 +66,12 @@ func (p *Pool) start(ctx context.Context, k key, root string) (*zygote, error) {
 	if err := p.cfg.Keeper.Private(dir); err != nil {
 		return nil, fmt.Errorf("make a zygote's directory: %w", err)
 	}
-	z, err := spawn(ctx, p.cfg, p.known, k, dir, root, p.log)
+	engine := p.engine.Load()
+	if engine == nil {
+		_ = os.RemoveAll(dir)
+		return nil, p.unusable()
+	}
+	z, err := spawn(ctx, p.cfg, engine, p.known, k, dir, root, p.log)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

@@ -29,7 +29,8 @@ var plainCode embed.FS
 // Plain compiles orders with plain Puppet, each in a process of its own, one at a time, at the lowest priority. It shares
 // none of the Ruby code of workers: see plain/plain.rb. It implements compile.Plain and may be used concurrently.
 type Plain struct {
-	cfg        Config
+	cfg        Config // its limits and its directory count
+	supply     supply
 	checkout   code.Checkout
 	modulePath ModulePath
 	slot       chan struct{}
@@ -43,7 +44,8 @@ var _ compile.Plain = (*Plain)(nil)
 
 // NewPlain returns a compiler that leaves nothing behind in cfg.Dir. Ruby, Dir, Timeout and the limits of cfg count.
 func NewPlain(cfg Config, checkout code.Checkout, modulePath ModulePath) *Plain {
-	return &Plain{cfg: cfg.withDefaults(), checkout: checkout, modulePath: modulePath, slot: make(chan struct{}, 1)}
+	cfg = cfg.withDefaults()
+	return &Plain{cfg: cfg, supply: supplied(cfg), checkout: checkout, modulePath: modulePath, slot: make(chan struct{}, 1)}
 }
 
 // plainOrder is the line that plain.rb reads.
@@ -98,7 +100,7 @@ func (p *Plain) Opinion(ctx context.Context, order compile.Order, answers []comp
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	began := time.Now()
-	text, usage, err := p.run(ctx, order.Environment, dir, root, append(line, '\n'))
+	text, usage, err := p.run(ctx, order, dir, root, append(line, '\n'))
 	if err != nil {
 		return compile.Opinion{}, err
 	}
@@ -157,8 +159,8 @@ func shownPaths(dir, root string, env fleet.Environment) *strings.Replacer {
 }
 
 // run has one process answer, and ends it with all that it started.
-func (p *Plain) run(ctx context.Context, env fleet.Environment, dir, root string, line []byte) (answer []byte, cpu time.Duration, err error) {
-	interpreter, err := p.cfg.interpreter()
+func (p *Plain) run(ctx context.Context, order compile.Order, dir, root string, line []byte) (answer []byte, cpu time.Duration, err error) {
+	cfg, engine, err := p.supply(ctx, order.Environment, order.Version)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -174,13 +176,13 @@ func (p *Plain) run(ctx context.Context, env fleet.Environment, dir, root string
 	}
 	defer func() { _, _ = results.Close(), hold.Close() }()
 	words := &firstBytes{most: 8 << 10}
-	cmd := exec.Command(interpreter, filepath.Join(dir, "ruby", "plain.rb")) //nolint:noctx,gosec // its group is killed; the operator chose the interpreter
-	grants := p.cfg.grants(env)
+	cmd := exec.Command(engine.interpreter, append(cfg.load(), filepath.Join(dir, "ruby", "plain.rb"))...) //nolint:noctx,gosec // its group is killed; the operator chose the interpreter
+	grants := cfg.grants(order.Environment)
 	cmd.Dir, cmd.Env = workDir(dir), grants.environ(workDir(dir))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = lifeline, words, words
 	cmd.ExtraFiles = []*os.File{answers}
 	cmd.WaitDelay = time.Second
-	spec := p.cfg.spec(interpreter, grants, workDir(dir), root, filepath.Join(dir, "ruby"))
+	spec := cfg.spec(engine, grants, workDir(dir), root, filepath.Join(dir, "ruby"))
 	spec.Nice = 19 // nobody waits for it
 	process, err := p.cfg.Keeper.Start(cmd, spec)
 	_, _ = lifeline.Close(), answers.Close()

@@ -68,7 +68,11 @@ type Pool struct {
 	serial  int
 	slow    map[key]bool // versions that do not bear learning
 
-	engine atomic.Pointer[string] // set when it is known
+	looks   chan chan struct{}           // has Run look at the installation, and is closed then
+	engine  atomic.Pointer[installation] // nil while it cannot be used
+	trouble atomic.Pointer[error]        // why
+	asked   chan struct{}                // closed when it was asked for the first time
+	first   sync.Once
 }
 
 var _ compile.Compiler = (*Pool)(nil)
@@ -81,6 +85,8 @@ func New(cfg Config, checkout code.Checkout, known compile.Inventory, log *slog.
 		cfg: cfg, checkout: checkout, known: known, log: log,
 		slots:   make(chan struct{}, cfg.Workers),
 		chores:  make(chan func(context.Context)),
+		looks:   make(chan chan struct{}),
+		asked:   make(chan struct{}),
 		done:    make(chan struct{}),
 		entries: map[key]*entry{},
 		workers: map[*worker]bool{},
@@ -92,23 +98,18 @@ func New(cfg Config, checkout code.Checkout, known compile.Inventory, log *slog.
 // have ended. It may be called once.
 func (p *Pool) Run(ctx context.Context) error {
 	defer close(p.done)
-	interpreter, err := p.cfg.interpreter()
-	if err != nil {
-		return err
-	}
 	if err := prepareDir(p.cfg); err != nil {
 		return fmt.Errorf("prepare the compilers' directory: %w", err)
 	}
-	if !p.cfg.NoJIT {
-		p.cfg.jit = jit(ctx, interpreter, p.cfg.Dir)
-	}
-	p.identify(ctx, interpreter)
+	p.identify(ctx, identifyTries)
 	var owned sync.WaitGroup
 	defer owned.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	tick := time.NewTicker(max(p.cfg.IdleZygote/4, time.Millisecond))
 	defer tick.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -117,34 +118,88 @@ func (p *Pool) Run(ctx context.Context) error {
 			owned.Go(func() { chore(ctx) })
 		case now := <-tick.C:
 			p.endIdle(now)
+		case <-look.C:
+			p.look(ctx)
+		case looked := <-p.looks:
+			p.look(ctx)
+			close(looked)
 		}
 	}
 }
 
-// identifyTries is how often Ruby is asked for its version: a process that was killed or got no
-// time says nothing of it, and without a version no catalog could ever be used again.
+// lookEvery is how often the installation is looked at: packages are upgraded under running servers.
+const lookEvery = 15 * time.Second
+
+// identifyTries is how often Ruby is asked for its version at the start: a process that was killed or got no
+// time says nothing of it, and without a version nothing can be compiled.
 const identifyTries = 6
 
 // identify finds out what Engine says.
-func (p *Pool) identify(ctx context.Context, interpreter string) {
+func (p *Pool) identify(ctx context.Context, tries int) {
 	pause := 200 * time.Millisecond
 	for try := 1; ctx.Err() == nil; try++ {
-		name, err := engine(ctx, interpreter, p.cfg.Settings, p.cfg.Granted)
+		found, err := identify(ctx, p.cfg)
 		if err == nil {
-			p.engine.Store(&name)
+			p.log.InfoContext(ctx, "engine found", "engine", p.cfg.Name, "ruby", found.interpreter, "is", found.name)
+			p.engine.Store(found)
+			p.trouble.Store(nil)
+			p.first.Do(func() { close(p.asked) })
 			return
 		}
-		if try == identifyTries {
-			p.log.ErrorContext(ctx, "the compiler's version is not known: no catalog is used again until the server is started anew", "err", err)
+		p.trouble.Store(&err)
+		if try == tries {
+			p.log.ErrorContext(ctx, "the engine cannot be used", "engine", p.cfg.Name, "err", err)
+			p.first.Do(func() { close(p.asked) })
 			return
 		}
-		p.log.WarnContext(ctx, "the compiler's version was not found out, asking again", "pause", pause, "err", err)
+		p.log.WarnContext(ctx, "the engine did not say what it is, asking again", "engine", p.cfg.Name, "pause", pause, "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 		pause *= 2
 	}
+}
+
+// look begins anew with an installation that changed: its zygotes end, and what they compile is compiled again. One that
+// cannot be used is asked again.
+func (p *Pool) look(ctx context.Context) {
+	was := p.engine.Load()
+	if was != nil && !was.changed() {
+		return
+	}
+	if was != nil {
+		p.log.WarnContext(ctx, "the engine's files changed, it is started anew", "engine", p.cfg.Name, "was", was.name)
+		p.engine.Store(nil)
+		p.endAll()
+	}
+	p.identify(ctx, 1)
+}
+
+// disturbed says whether the installation changed since a compilation began, and then looks at it.
+func (p *Pool) disturbed(ctx context.Context) bool {
+	if was := p.engine.Load(); was == nil || !was.touched() {
+		return false
+	}
+	looked := make(chan struct{})
+	select {
+	case p.looks <- looked:
+		select {
+		case <-looked:
+		case <-p.done:
+		}
+	case <-p.done:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// unusable is why nothing can be compiled.
+func (p *Pool) unusable() error {
+	if err := p.trouble.Load(); err != nil {
+		return fault.Wrap(fault.Unavailable, *err, "the engine %s cannot be used", p.cfg.Name)
+	}
+	return fault.New(fault.Unavailable, "it is not known yet what the engine %s is", p.cfg.Name)
 }
 
 // own hands work to Run.
@@ -173,6 +228,10 @@ func (p *Pool) Compile(ctx context.Context, order compile.Order) (compile.Outcom
 		return compile.Outcome{}, ctx.Err()
 	}
 	outcome, err := p.try(ctx, order)
+	if p.disturbed(ctx) || err == nil && outcome.Engine != p.Engine(ctx, order.Environment, order.Version) {
+		// Half of it may be compiled by one Puppet, and half by another one.
+		outcome, err = p.try(ctx, order)
+	}
 	if gone, ok := errors.AsType[*goneError](err); ok {
 		gone.settle(ctx)
 		p.log.WarnContext(ctx, "worker died, order is tried once more", "node", order.Node, "err", gone)
@@ -337,9 +396,26 @@ func (p *Pool) end(e *entry) {
 	}
 }
 
+// endAll lets all zygotes go.
+func (p *Pool) endAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.entries {
+		p.end(e)
+	}
+}
+
 // wanted tells whether e is still the zygote for its key.
 func (p *Pool) wanted(e *entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.entries[e.key] == e
+}
+
+// Engine implements compile.Compiler: one pool has one engine.
+func (p *Pool) Engine(context.Context, fleet.Environment, fleet.Digest) string {
+	if engine := p.engine.Load(); engine != nil {
+		return engine.name
+	}
+	return ""
 }

@@ -49,12 +49,12 @@ func TestAPoolAsksAgainForTheVersionOfItsCompiler(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ruby := filepath.Join(dir, "ruby")
-	programtest.Write(t, ruby, "#!/bin/sh\ncase \"$2\" in *puppet/version*) echo asked >>"+dir+"/asked; test $(wc -l <"+dir+"/asked) -gt 2 || kill -9 $$;; esac\n"+
+	programtest.Write(t, ruby, "#!/bin/sh\ncase \"$*\" in *puppet/version*) echo asked >>"+dir+"/asked; test $(wc -l <"+dir+"/asked) -gt 2 || kill -9 $$;; esac\n"+
 		"exec "+interpreter+" \"$@\"\n")
 	code := tree(t, withConf(map[string]string{"manifests/site.pp": "notify { 'x': }\n"}))
 	pool := running(t, Config{Workers: 1, Ruby: ruby, NoJIT: true}, directories{version("one"): code})
 	mustCompile(t, pool, order(t, "production", "one", "a.example.org"))
-	if got := pool.Engine(); !strings.HasPrefix(got, "puppet ") {
+	if got := pool.Engine(t.Context(), "", ""); !strings.HasPrefix(got, "puppet ") {
 		t.Errorf("the compiler is %q", got)
 	}
 }

@@ -8,10 +8,6 @@ import (
 
 // The time zone is read in C, from a file that no catalog names: another zone is another compiler.
 func TestTheTimeZoneNamesTheCompiler(t *testing.T) {
-	interpreter, err := Config{}.interpreter()
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "zone")
 	t.Setenv("TZ", ":"+path)
 	name := func(zone string) string {
@@ -23,11 +19,11 @@ func TestTheTimeZoneNamesTheCompiler(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		name, err := engine(t.Context(), interpreter, Settings{}, "")
+		found, err := identify(t.Context(), Config{NoJIT: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return name
+		return found.name
 	}
 	berlin := name("Europe/Berlin")
 	if tokyo := name("Asia/Tokyo"); tokyo == berlin {

@@ -153,7 +153,7 @@ func (w *worker) converse(order compile.Order, answer func(*message) error) (*wo
 	}
 	w.newTypes, w.resident = reply.NewTypes, reply.ResidentBytes
 	outcome := compile.Outcome{
-		Logs: reply.Logs, Reads: reply.Inputs.reads(),
+		Logs: reply.Logs, Reads: reply.Inputs.reads(), Engine: w.z.engine,
 		Cost: compile.Cost{CPU: time.Duration(reply.CPUNanos), PeakBytes: reply.PeakBytes},
 	}
 	if reply.Error != nil {

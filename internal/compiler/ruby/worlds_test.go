@@ -207,19 +207,18 @@ node default { }
 	for i, o := range orders {
 		sameAsPlain(t, pool, o, want[i], 0)
 	}
-	interpreter, err := Config{}.interpreter()
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := map[string]Settings{}
 	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: true}, {Certname: "x"}, {HieraConfig: hiera}} {
-		name, err := engine(t.Context(), interpreter, s, "")
-		if other, known := seen[name]; known || err != nil {
-			t.Errorf("%+v and %+v name the same compiler %q (%v)", s, other, name, err)
+		found, err := identify(t.Context(), Config{Settings: s, NoJIT: true})
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[name] = s
+		if other, known := seen[found.name]; known {
+			t.Errorf("%+v and %+v name the same compiler %q", s, other, found.name)
+		}
+		seen[found.name] = s
 	}
-	if _, err := engine(t.Context(), interpreter, Settings{HieraConfig: filepath.Join(dir, "none.yaml")}, ""); err == nil {
+	if _, err := identify(t.Context(), Config{Settings: Settings{HieraConfig: filepath.Join(dir, "none.yaml")}, NoJIT: true}); err == nil {
 		t.Error("a global hiera.yaml that is not there is no mistake")
 	}
 }

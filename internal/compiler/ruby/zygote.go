@@ -37,6 +37,7 @@ const gcHeadroomBytes = 160 << 20
 // zygote is a warm Ruby process, seen from Go.
 type zygote struct {
 	cfg     Config
+	engine  string // what it is, as Pool.Engine says
 	known   compile.Inventory
 	key     key
 	dir     string
@@ -59,11 +60,7 @@ type zygote struct {
 }
 
 // spawn starts the process. The caller must call kill and wait for ended.
-func spawn(ctx context.Context, cfg Config, known compile.Inventory, k key, dir, root string, log *slog.Logger) (*zygote, error) {
-	interpreter, err := cfg.interpreter()
-	if err != nil {
-		return nil, err
-	}
+func spawn(ctx context.Context, cfg Config, i *installation, known compile.Inventory, k key, dir, root string, log *slog.Logger) (*zygote, error) {
 	control, theirs, err := socketpair()
 	if err != nil {
 		return nil, err
@@ -81,18 +78,17 @@ func spawn(ctx context.Context, cfg Config, known compile.Inventory, k key, dir,
 	defer func() { _ = stdout.Close() }()
 
 	// Not CommandContext: a keeper ends it, after its workers.
-	args := append(slices.Clip(cfg.jit), filepath.Join(cfg.codeDir(), "main.rb"))
-	cmd := exec.Command(interpreter, args...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
+	cmd := exec.Command(i.interpreter, slices.Concat(cfg.load(), i.jit, []string{filepath.Join(cfg.codeDir(), "main.rb")})...) //nolint:noctx,gosec // see above; the interpreter is the operator's choice
 	grants := cfg.grants(k.environment)
 	cmd.Dir, cmd.Env = dir, grants.environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stdout
 	cmd.ExtraFiles = []*os.File{theirs}
-	process, err := cfg.Keeper.Start(cmd, cfg.spec(interpreter, grants, dir, root, cfg.codeDir()))
+	process, err := cfg.Keeper.Start(cmd, cfg.spec(i, grants, dir, root, cfg.codeDir()))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start ruby: %w", err), control.Close(), lifeline.Close(), output.Close())
 	}
 	z := &zygote{
-		cfg: cfg, known: known, key: k, dir: dir, process: process, control: control, reader: bufio.NewReaderSize(control, 16<<10),
+		cfg: cfg, engine: i.name, known: known, key: k, dir: dir, process: process, control: control, reader: bufio.NewReaderSize(control, 16<<10),
 		turn: make(chan struct{}, 1), ended: make(chan struct{}),
 		lifeline: lifeline, output: output, drained: make(chan struct{}),
 	}

@@ -32,9 +32,9 @@ type Config struct {
 	// Roles adds what the roles of a certificate allow; nil: certificates have none.
 	Roles func(context.Context, fleet.Actor) (fleet.Actor, error)
 
-	// PuppetVersion is the version that agents are told (X-Puppet-Version); they
+	// PuppetVersion is the version that agents are told (X-Puppet-Version), empty while it is not known; they
 	// send JSON reports from 5.0.0 and sync translations from 5.3.4.
-	PuppetVersion string
+	PuppetVersion func() string
 	// CompilerName goes to agents with each catalog; empty: not sent.
 	CompilerName string
 
@@ -94,8 +94,6 @@ func New(config Config) http.Handler {
 		files:    newGate("files", wait.Files, wait),
 		reports:  newGate("reports", wait.Reports, wait),
 		reading:  make(chan struct{}, readAtOnce*runtime.GOMAXPROCS(0)),
-
-		versionHeader: []string{config.PuppetVersion},
 	}
 	s.routes = s.table()
 	return s
@@ -110,7 +108,6 @@ type server struct {
 	reports  *gate
 	reading  chan struct{} // one for each catalog request whose facts are read and stored
 
-	versionHeader []string // shared by all answers
 }
 
 func (c *Config) setDefaults() {
@@ -118,7 +115,6 @@ func (c *Config) setDefaults() {
 	orElse(&c.MaxReportBytes, 64*mebibyte)
 	orElse(&c.MaxBackupBytes, gibibyte)
 	orElse(&c.BodyTimeout, 2*time.Minute)
-	orElse(&c.PuppetVersion, "7.23.0")
 	orElse(&c.Limits.Uploads, Limit{Active: 64, Waiting: 1024})
 	orElse(&c.Limits.Catalogs, Limit{Active: 256, Waiting: 4096})
 	orElse(&c.Limits.Files, Limit{Active: 256, Waiting: 4096})

@@ -54,7 +54,7 @@ func newBench(tb testing.TB, changes ...func(*puppet.Config)) *bench {
 		Trees: lib, Versions: lib.store,
 		Checkin: b.catalogs, Places: environments{}, Environments: environments{},
 		Blobs: b.blobs, Reports: b.inventory, Bucket: b.bucket,
-		PuppetVersion: "7.23.0", CompilerName: "tutti.example.org",
+		PuppetVersion: func() string { return "7.23.0" }, CompilerName: "tutti.example.org",
 		Limits: puppet.Limits{Wait: time.Minute},
 		Log:    slog.New(slog.NewTextHandler(b.logs, nil)),
 		Now:    func() time.Time { return noon },

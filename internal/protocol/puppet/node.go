@@ -34,7 +34,7 @@ func (s *server) status(c *call) error {
 	return c.value(f, struct {
 		Alive   bool   `json:"is_alive"`
 		Version string `json:"version"`
-	}{true, s.PuppetVersion})
+	}{true, s.PuppetVersion()})
 }
 
 // environments lists what environments there are.

@@ -112,8 +112,10 @@ func (c *call) ctx() context.Context { return c.r.Context() }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, r: r, actor: fleet.ActorFrom(r.Context())}
-	w.Header()["X-Puppet-Version"] = s.versionHeader // its canonical name
-	if err := s.serve(c); err != nil {               //nolint:contextcheck // the request carries its context
+	if version := s.PuppetVersion(); version != "" {
+		w.Header()["X-Puppet-Version"] = []string{version} // its canonical name
+	}
+	if err := s.serve(c); err != nil { //nolint:contextcheck // the request carries its context
 		s.fail(c, err) //nolint:contextcheck // the request carries its context
 	}
 }

@@ -26,6 +26,8 @@ type Code interface {
 	// Found is what was found in a version before it was deployed; nil if it was not checked.
 	Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error)
 	Stage(ctx context.Context, d code.Deployment) (code.Version, error)
+	// Manifest lists what is in a version.
+	Manifest(ctx context.Context, version fleet.Digest) (code.Manifest, error)
 	Environments(ctx context.Context) ([]code.Version, error)
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
@@ -33,10 +35,17 @@ type Code interface {
 	Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error)
 }
 
+// Engines is what is known of the Puppet installations that can compile.
+type Engines interface {
+	// Engines lists them, the default first, without environments.
+	Engines() []api.Engine
+}
+
 // versions answers the operations of environments, their versions, and the blobs that those are made of.
 type versions struct {
 	gate         *gate
 	code         Code
+	engines      Engines
 	blobs        cas.Store
 	compilations *compilations
 	deliveries   *deliveries
@@ -49,6 +58,7 @@ func (h *versions) bindings() []binding {
 		answer(api.VersionList, h.listVersions),
 		answer(api.EnvironmentStatus, h.environmentStatus),
 		answer(api.VersionDeploy, h.deployVersion),
+		each(answer(api.EngineList, h.listEngines)),
 		when(h.gate.allowBlobs, answer(api.BlobMissing, h.missingBlobs)),
 		when(h.gate.allowBlobs, raw(api.BlobUpload, h.uploadBlobs)),
 	}
@@ -85,10 +95,28 @@ func versionList(versions []code.Version) api.List[api.Version] {
 	return list
 }
 
+func (h *versions) listEngines(ctx context.Context, _ api.Nothing) (api.List[api.Engine], error) {
+	list := api.List[api.Engine]{Items: h.engines.Engines()}
+	current, err := h.listEnvironments(ctx, api.Nothing{})
+	if err != nil {
+		return list, err
+	}
+	for i := range list.Items {
+		e := &list.Items[i]
+		e.Environments = []string{}
+		for _, v := range current.Items {
+			if v.Engine == e.Name || v.Engine == "" && e.Default {
+				e.Environments = append(e.Environments, v.Environment)
+			}
+		}
+	}
+	return list, nil
+}
+
 func versionOf(v code.Version) api.Version {
 	return api.Version{
 		Environment: string(v.Environment), ID: string(v.ID), Commit: v.Commit, Origin: v.Origin, Actor: v.Actor,
-		Files: v.Files, Bytes: v.Bytes, DeployedAt: v.DeployedAt.UTC(),
+		Files: v.Files, Bytes: v.Bytes, Engine: v.Engine, DeployedAt: v.DeployedAt.UTC(),
 	}
 }
 

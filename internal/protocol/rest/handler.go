@@ -24,6 +24,7 @@ type Config struct {
 	Certificates       Certificates
 	Requests           CertificateRequests
 	Code               Code
+	Engines            Engines
 	Blobs              cas.Store
 	Nodes              inventory.NodeStore
 	Presences          inventory.Presences
@@ -134,7 +135,7 @@ func (h *Handler) areas(c Config) []area {
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},
-		&versions{gate: h.gate, code: c.Code, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
+		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		&nodes{
 			nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
 			roster: there, selector: chosen, deliveries: delivered,

@@ -50,6 +50,16 @@ import (
 var update = flag.Bool("update", false, "write testdata anew")
 
 // codeParts is rest.Code over fakes.
+// someEngines is rest.Engines: one that works, which is the default, and one that is broken.
+type someEngines struct{}
+
+func (someEngines) Engines() []api.Engine {
+	return []api.Engine{
+		{Name: "system", Default: true, Puppet: "7.23.0", Ruby: "3.1.2", JIT: true, Interpreter: "/usr/bin/ruby"},
+		{Name: "puppet8", Interpreter: "/opt/puppet8/bin/ruby", Trouble: "there is no Ruby with Puppet"},
+	}
+}
+
 type codeParts struct {
 	*code.Library
 	*codetest.Store
@@ -278,7 +288,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	released := newReleases(b.stored)
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
-		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Blobs: blobs,
+		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -108,23 +109,40 @@ func (h *previews) previewed(ctx context.Context, env fleet.Environment, request
 		if err != nil {
 			return code.Version{}, err
 		}
+		manifest.Engine = cmp.Or(request.Engine, manifest.Engine)
 		return h.code.Stage(ctx, code.Deployment{
 			Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin, Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
 		})
 	}
+	version, err := h.deployed(ctx, env, request.Version)
+	if err != nil || request.Engine == "" {
+		return version, err
+	}
+	manifest, err := h.code.Manifest(ctx, version.ID)
+	if err != nil {
+		return code.Version{}, err
+	}
+	manifest.Engine = request.Engine
+	return h.code.Stage(ctx, code.Deployment{
+		Environment: env, Manifest: manifest, Commit: version.Commit, Origin: version.Origin, Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
+	})
+}
+
+// deployed is a version of an environment by its first digits, or else the current one.
+func (h *previews) deployed(ctx context.Context, env fleet.Environment, prefix string) (code.Version, error) {
 	versions, err := h.code.Versions(ctx, env, maxVersions)
 	if err != nil {
 		return code.Version{}, err
 	}
 	for _, v := range versions {
-		if request.Version == "" || strings.HasPrefix(string(v.ID), request.Version) {
+		if prefix == "" || strings.HasPrefix(string(v.ID), prefix) {
 			return v, nil
 		}
 	}
 	if len(versions) == 0 {
 		return code.Version{}, fault.New(fault.NotFound, "environment %s has no code; deploy it, or preview a directory", env)
 	}
-	return code.Version{}, fault.New(fault.NotFound, "environment %s has no version %.80q; see `tutti code versions %s`", env, request.Version, env)
+	return code.Version{}, fault.New(fault.NotFound, "environment %s has no version %.80q; see `tutti code versions %s`", env, prefix, env)
 }
 
 // inWords says for people which nodes are meant.

@@ -12,10 +12,10 @@ import (
 // Versions is the code of environments, version by version.
 type Versions struct{ *base }
 
-const versionColumns = "version, environment, git_commit, origin, actor, files, bytes, deployed_at"
+const versionColumns = "version, environment, git_commit, origin, actor, files, bytes, engine, deployed_at"
 
 func scanVersion(row scanner) (v code.Version, err error) {
-	err = row.Scan(&v.ID, &v.Environment, &v.Commit, &v.Origin, &v.Actor, &v.Files, &v.Bytes, at(&v.DeployedAt))
+	err = row.Scan(&v.ID, &v.Environment, &v.Commit, &v.Origin, &v.Actor, &v.Files, &v.Bytes, &v.Engine, at(&v.DeployedAt))
 	return v, err
 }
 
@@ -31,8 +31,8 @@ func (s *Versions) SaveVersion(ctx context.Context, v code.Version) error {
 		if _, err := q.exec(ctx, "DELETE FROM versions WHERE environment = $1 AND version = $2", v.Environment, v.ID); err != nil {
 			return err
 		}
-		_, err := q.exec(ctx, "INSERT INTO versions ("+versionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-			v.ID, v.Environment, v.Commit, v.Origin, v.Actor, v.Files, v.Bytes, micros(v.DeployedAt))
+		_, err := q.exec(ctx, "INSERT INTO versions ("+versionColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+			v.ID, v.Environment, v.Commit, v.Origin, v.Actor, v.Files, v.Bytes, v.Engine, micros(v.DeployedAt))
 		return err
 	})
 	return explain(err, "save version %s of %s", v.ID.Short(), v.Environment)

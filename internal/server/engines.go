@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// namedRuby is the engine of the setting ruby.
+const namedRuby = "ruby"
+
+// engines are those that are configured, and those that were found and are not configured by another name; the default is the first.
+func (c Config) engines(found []ruby.Engine) ([]ruby.Engine, error) {
+	var all []ruby.Engine
+	if c.Ruby != "" {
+		all = append(all, ruby.Engine{Name: namedRuby, Ruby: c.Ruby})
+	}
+	for _, entry := range c.Engines {
+		name, path, err := c.engineEntry("engines", entry)
+		if err != nil {
+			return nil, err
+		}
+		if at(all, name) >= 0 {
+			return nil, bad("engines", "the name %s is given twice", name)
+		}
+		all = append(all, ruby.Engine{Name: name, Ruby: path})
+	}
+	for _, engine := range found {
+		if at(all, engine.Name) < 0 {
+			all = append(all, engine)
+		}
+	}
+	for _, entry := range c.EngineGems {
+		name, path, err := c.engineEntry("engine_gems", entry)
+		if err != nil {
+			return nil, err
+		}
+		i := at(all, name)
+		if i < 0 {
+			return nil, bad("engine_gems", "there is no engine %s: name its Ruby in the setting engines", name)
+		}
+		all[i].Gems = append(all[i].Gems, path)
+	}
+	return c.withDefaultFirst(all, found != nil)
+}
+
+// withDefaultFirst puts the default first. What is found on the machine may be the default, once it is looked for.
+func (c Config) withDefaultFirst(all []ruby.Engine, looked bool) ([]ruby.Engine, error) {
+	first := c.Engine
+	switch {
+	case first == "" && c.Ruby != "":
+		first = namedRuby
+	case first == "":
+		for _, usual := range []string{ruby.Packaged, ruby.System} {
+			if first == "" && at(all, usual) >= 0 {
+				first = usual
+			}
+		}
+	}
+	i := at(all, first)
+	switch {
+	case i > 0:
+		all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
+	case i < 0 && first != "" && (looked || !slices.Contains([]string{ruby.Packaged, ruby.System}, first)):
+		return nil, bad("engine", "there is no engine %.80q: name its Ruby in the setting engines", first)
+	}
+	return all, nil
+}
+
+func at(all []ruby.Engine, name string) int {
+	return slices.IndexFunc(all, func(e ruby.Engine) bool { return e.Name == name })
+}
+
+// engineEntry reads NAME:PATH.
+func (c Config) engineEntry(key, entry string) (name, path string, err error) {
+	name, path, found := strings.Cut(entry, ":")
+	switch {
+	case !found:
+		return "", "", bad(key, "%.200q is not NAME:PATH", entry)
+	case code.CheckEngine(name) != nil:
+		return "", "", bad(key, "%s", fault.Detail(code.CheckEngine(name)))
+	case name == code.DefaultEngine || name == namedRuby:
+		return "", "", bad(key, "the name %s is taken", name)
+	case !filepath.IsAbs(path):
+		return "", "", bad(key, "%.200q is not an absolute path", path)
+	}
+	return name, path, c.mayShow(path)
+}
+
+// engineOf is a ruby.Chooser: a version's code says what compiles it.
+func (p *parts) engineOf(ctx context.Context, env fleet.Environment, version fleet.Digest) (string, error) {
+	tree, err := p.library.Tree(ctx, env, version)
+	if err != nil {
+		return "", err
+	}
+	return tree.Manifest().Engine, nil
+}
+
+// checkEngine refuses a deployment for an engine that cannot be used. One that keeps its environment's engine is not refused.
+func (d deployments) checkEngine(ctx context.Context, deployment code.Deployment) error {
+	if name := deployment.Manifest.Engine; name != "" && name != code.DefaultEngine {
+		return d.engines.Check(ctx, name)
+	}
+	return nil
+}
+
+// serverFacts is $server_facts: who compiles a version.
+func (p *parts) serverFacts() func(context.Context, fleet.Environment, fleet.Digest) (json.RawMessage, error) {
+	name, address := serverName(), outwardAddress()
+	return func(ctx context.Context, env fleet.Environment, version fleet.Digest) (json.RawMessage, error) {
+		puppet, err := p.ruby.Puppet(ctx, env, version)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(map[string]string{"serverversion": puppet, "servername": name, "serverip": address, "environment": string(env)})
+	}
+}
+
+// engineStandings is rest.Engines.
+type engineStandings struct{ engines *ruby.Engines }
+
+// Engines implements rest.Engines.
+func (d engineStandings) Engines() []api.Engine {
+	var all []api.Engine
+	for _, s := range d.engines.Standings() {
+		e := api.Engine{Name: s.Name, Default: s.Default, Puppet: s.Puppet, Ruby: s.Version, JIT: s.JIT, Interpreter: s.Ruby, Gems: s.Gems}
+		if s.Trouble != nil {
+			e.Trouble = fault.Detail(s.Trouble)
+		}
+		all = append(all, e)
+	}
+	return all
+}

@@ -1,0 +1,2 @@
+-- The Puppet installation that compiles a version, by its name; empty: the server's default.
+ALTER TABLE versions ADD COLUMN engine TEXT NOT NULL DEFAULT '';
