@@ -19,13 +19,13 @@ type Changes struct {
 }
 
 // Diff compares two versions. With another module path, or where there are symbolic
-// links, a path may mean something else: then all is different.
+// links, a path may mean something else, and another engine may make something else of all: then all is different.
 func Diff(from, to *Tree) Changes {
 	c := Changes{
 		Files: map[string]bool{}, Lists: map[string]bool{}, Names: map[string]bool{},
 		Trees: map[string]bool{}, Modules: map[string]bool{}, Anywhere: map[string]bool{},
 	}
-	if from.hasLinks || to.hasLinks || !slices.Equal(from.manifest.ModulePath, to.manifest.ModulePath) {
+	if from.hasLinks || to.hasLinks || from.manifest.Engine != to.manifest.Engine || !slices.Equal(from.manifest.ModulePath, to.manifest.ModulePath) {
 		c.All = from.id != to.id
 		return c
 	}

@@ -32,7 +32,7 @@ func (c *Changes) Touch(s *Sources) (what string, ok bool) {
 	case c == nil:
 		return "", true
 	case c.All:
-		return "the versions cannot be compared", false
+		return "the versions cannot be compared, or another engine compiles", false
 	}
 	for _, kind := range []struct {
 		word    string

@@ -55,7 +55,7 @@ func TestHoldsNamesWhatChanged(t *testing.T) {
 		{"trusted data", func(n *Now) { n.Order.Trusted = json.RawMessage(`{"certname":"b"}`) }, "trusted.certname changed"},
 		{"classification", func(n *Now) { n.Order.Classes = json.RawMessage(`{"y":{}}`) }, "the classification changed"},
 		{"empty classification", func(n *Now) { n.Order.Data = json.RawMessage(` {} `) }, ""},
-		{"no version to compare", func(n *Now) { n.Changes = &Changes{All: true} }, "the versions cannot be compared"},
+		{"no version to compare", func(n *Now) { n.Changes = &Changes{All: true} }, "the versions cannot be compared, or another engine compiles"},
 		{"other files", func(n *Now) {
 			n.Changes = &Changes{Files: map[string]bool{"b.pp": true}, Trees: map[string]bool{".": true}}
 		}, ""},

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/parallel"
@@ -91,13 +90,11 @@ func (s *Survey) unread(ctx context.Context, since fleet.Digest, groups []fleet.
 	return j.untouched(ctx, s.prints.numbers(groups))
 }
 
-// Touched takes nodes apart: those whose catalogs read files that differ, are of another engine, or that have none, and the others,
-// each in order.
+// Touched takes nodes apart: those whose catalogs read files that differ, or that have none, and the others, each in order.
 func (s *Survey) Touched(ctx context.Context, nodes []fleet.Certname) (touched, others []fleet.Certname, err error) {
 	left, err := s.look(ctx, nodes)
-	engine := s.Engine(ctx, s.env, s.version)
 	for _, u := range left {
-		if !slices.ContainsFunc(u.candidates, func(c Compilation) bool { return engine == "" || c.Inputs.Engine == engine }) {
+		if len(u.candidates) == 0 {
 			touched = append(touched, u.node)
 		} else {
 			others = append(others, u.node)

@@ -60,11 +60,14 @@ type told struct {
 	Mapped []string        `json:"mapped"` // files in the interpreter's memory: it, and libraries
 }
 
-// identify asks the installation of a configuration what it is. Unavailable, saying what is missing, if it cannot be used.
+// identify asks the installation of a configuration what it is. NotFound if there is none, Unavailable if it cannot be used: both say why.
 func identify(ctx context.Context, cfg Config) (*installation, error) {
 	interpreter, err := cfg.interpreter()
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(interpreter); err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "there is no Ruby at %s", interpreter)
 	}
 	t, err := interview(ctx, cfg, interpreter)
 	if err != nil {
@@ -77,9 +80,8 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 	if !cfg.NoJIT {
 		found.jit = jit(ctx, interpreter, os.TempDir())
 	}
-	again, err := interview(ctx, cfg, interpreter)
-	if err != nil || again.Puppet != t.Puppet || found.changed() {
-		return nil, fault.Wrap(fault.Unavailable, err, "the files of %s are being exchanged", interpreter)
+	if found.changed() {
+		return nil, fault.New(fault.Unavailable, "the files of %s are being exchanged", interpreter)
 	}
 	sum := sha256.New()
 	_, _ = fmt.Fprintf(sum, "%s\n%s\n", t.Zone, found.files.everywhere)

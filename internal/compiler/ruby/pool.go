@@ -146,9 +146,11 @@ func (p *Pool) identify(ctx context.Context, tries int) {
 			p.first.Do(func() { close(p.asked) })
 			return
 		}
-		p.trouble.Store(&err)
-		if try == tries {
-			p.log.ErrorContext(ctx, "the engine cannot be used", "engine", p.cfg.Name, "err", err)
+		before := p.trouble.Swap(&err)
+		if try == tries || fault.Is(err, fault.NotFound) {
+			if tries > 1 || before == nil || (*before).Error() != err.Error() { // it is said once
+				p.log.ErrorContext(ctx, "the engine cannot be used", "engine", p.cfg.Name, "err", err)
+			}
 			p.first.Do(func() { close(p.asked) })
 			return
 		}
@@ -181,6 +183,12 @@ func (p *Pool) disturbed(ctx context.Context) bool {
 	if was := p.engine.Load(); was == nil || !was.touched() {
 		return false
 	}
+	p.lookNow(ctx)
+	return true
+}
+
+// lookNow has Run look at the installation, and waits until it has.
+func (p *Pool) lookNow(ctx context.Context) {
 	looked := make(chan struct{})
 	select {
 	case p.looks <- looked:
@@ -191,13 +199,12 @@ func (p *Pool) disturbed(ctx context.Context) bool {
 	case <-p.done:
 	case <-ctx.Done():
 	}
-	return true
 }
 
 // unusable is why nothing can be compiled.
 func (p *Pool) unusable() error {
 	if err := p.trouble.Load(); err != nil {
-		return fault.Wrap(fault.Unavailable, *err, "the engine %s cannot be used", p.cfg.Name)
+		return fault.New(fault.Unavailable, "the engine %s cannot be used: %s", p.cfg.Name, fault.Detail(*err))
 	}
 	return fault.New(fault.Unavailable, "it is not known yet what the engine %s is", p.cfg.Name)
 }
@@ -218,6 +225,9 @@ func (p *Pool) own(ctx context.Context, chore func(context.Context)) error {
 func (p *Pool) Compile(ctx context.Context, order compile.Order) (compile.Outcome, error) {
 	if err := checkOrder(order, p.cfg.MaxOrderBytes); err != nil {
 		return compile.Outcome{}, err
+	}
+	if p.engine.Load() == nil {
+		p.lookNow(ctx) // it may be whole again
 	}
 	select {
 	case p.slots <- struct{}{}:
