@@ -65,7 +65,9 @@ func runningEngines(t *testing.T, other otherPuppet, checkout directories, names
 	e := NewEngines(
 		Config{Workers: 2, Dir: t.TempDir(), NoJIT: true, Keeper: keeper(t), Grants: func(fleet.Environment) Grants { return Grants{Read: []string{other.dir}} }},
 		[]Engine{{Name: "own", Ruby: interpreter}, {Name: "other", Ruby: other.ruby()}, {Name: "missing", Ruby: filepath.Join(other.dir, "none")}},
-		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) { return names[version], nil },
+		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) {
+			return names[version], nil
+		},
 		checkout, compiletest.NewInventory(), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
