@@ -38,6 +38,11 @@ var (
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Say all that a preview changes for one node",
 	}
+	PreviewWarnings = Op[PreviewRequest, List[PreviewWarning]]{
+		Name: "preview.warnings", Method: http.MethodGet, Path: "/previews/{preview}/warnings",
+		Permission: fleet.PreviewRead, Kind: Question,
+		Summary: "List what the compiler warns of in a preview's catalogs, what is new first",
+	}
 	PreviewSay = Op[PreviewSayRequest, List[PreviewRemark]]{
 		Name: "preview.say", Method: http.MethodPost, Path: "/previews/{preview}/remarks",
 		Permission: fleet.PreviewCreate, Kind: Act,
@@ -52,7 +57,7 @@ var (
 
 // previewOperations is the operations of this file, in the order of the reference.
 func previewOperations() []Operation {
-	return listed(PreviewCreate, PreviewList, PreviewShow, PreviewEvents, PreviewNodes, PreviewNodeOf, PreviewSay, PreviewCancel)
+	return listed(PreviewCreate, PreviewList, PreviewShow, PreviewEvents, PreviewNodes, PreviewNodeOf, PreviewWarnings, PreviewSay, PreviewCancel)
 }
 
 // PreviewCreateRequest asks for a preview of code whose files are stored (see blob.upload), or
@@ -183,6 +188,17 @@ type PreviewRemark struct {
 	Text   string    `json:"text,omitempty"`
 	Author string    `json:"author"`
 	At     time.Time `json:"at"`
+}
+
+// PreviewWarning is something that the compiler warns of in a preview's catalogs.
+type PreviewWarning struct {
+	Level    string   `json:"level"` // warning, or err for what does not stop it
+	Message  string   `json:"message"`
+	File     string   `json:"file,omitempty"` // relative to the environment's root
+	Line     int      `json:"line,omitempty"`
+	Nodes    int      `json:"nodes"`
+	Examples []string `json:"examples"` // the first of them
+	New      bool     `json:"new"`      // it was written for no catalog that these nodes have
 }
 
 // PreviewNode is a node's share of a preview.

@@ -55,7 +55,7 @@ func TestFromPuppet7To8(t *testing.T) {
 		}
 	}
 	var other string
-	for _, e := range decode[[]api.Engine](t, s, "engine", "list") {
+	for _, e := range decode[api.List[api.Engine]](t, s, "engine", "list").Items {
 		if e.Name == "puppet8" {
 			other = e.Puppet
 		}

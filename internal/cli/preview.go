@@ -17,7 +17,7 @@ import (
 
 var previewCommand = asking{noun{
 	use: "preview", short: "See what code would change on every node before it is theirs",
-	verbs: []declared{previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewList, previewAck, previewComment, previewCancel, previewNoise},
+	verbs: []declared{previewCreate, previewShow, previewWatch, previewDiff, previewNodes, previewWarnings, previewList, previewAck, previewComment, previewCancel, previewNoise},
 }}
 
 // previewExits is what the help of the commands that print a preview says of exit codes.
@@ -214,6 +214,28 @@ func shareNote(n api.PreviewNode) string {
 	default:
 		return ""
 	}
+}
+
+var previewWarnings = verb[api.PreviewRequest]{
+	use: "warnings PREVIEW", short: "List what the compiler warns of in a preview's catalogs, what is new first",
+	long: `List what the compiler warns of in a preview's catalogs, by file and line: first what it warns of in no catalog that the nodes have, which
+is marked new. After a step to another Puppet (preview create --engine) these are its deprecations.`,
+	example: "  tutti preview warnings 3\n  tutti preview warnings 3 -o json",
+	into:    func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
+	run: lists(api.PreviewWarnings, func(*api.PreviewRequest) print.Table[api.PreviewWarning] {
+		return print.Table[api.PreviewWarning]{
+			Columns: []string{"nodes", "new", "where", "message"},
+			Row: func(w api.PreviewWarning) []string {
+				mark := ""
+				if w.New {
+					mark = "new"
+				}
+				return []string{fmt.Sprint(w.Nodes), mark, fleet.Place(w.File, w.Line), print.OneLine(w.Message)}
+			},
+			Name:  func(w api.PreviewWarning) string { return fleet.Place(w.File, w.Line) },
+			Empty: "The compiler warns of nothing.",
+		}
+	}),
 }
 
 var previewList = verb[api.PreviewListRequest]{

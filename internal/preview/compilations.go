@@ -18,9 +18,11 @@ type Queue interface {
 	WantAll(ctx context.Context, wants []compile.Want) ([]compile.Compilation, error)
 	// Compilations is those of the rows that are there.
 	Compilations(ctx context.Context, ids []int64) ([]compile.Compilation, error)
+	// Logs is compile.Board's.
+	Logs(ctx context.Context, ids []int64) (map[int64][]compile.Log, error)
 }
 
-// Compilations is Compiler and Bases over the queue of compilations.
+// Compilations is Compiler, Bases and Logs over the queue of compilations.
 type Compilations struct {
 	Queue  Queue
 	Reuser *compile.Reuser
@@ -156,6 +158,28 @@ func firstOf(reasons []string) string {
 		return ""
 	}
 	return reasons[0]
+}
+
+// Logs implements Logs.
+func (q Compilations) Logs(ctx context.Context, compilations []int64) (map[int64][]compile.Log, error) {
+	return q.Queue.Logs(ctx, compilations)
+}
+
+// Newest implements Logs.
+func (q Compilations) Newest(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname]int64, error) {
+	candidates, err := q.Reuser.Store.Candidates(ctx, env, nodes)
+	if err != nil {
+		return nil, err
+	}
+	newest := make(map[fleet.Certname]int64, len(candidates))
+	for node, list := range candidates {
+		for _, c := range list {
+			if !c.Staged {
+				newest[node] = c.Read
+			}
+		}
+	}
+	return newest, nil
 }
 
 // Bases implements Bases.

@@ -19,6 +19,7 @@ type Config struct {
 	Store     Store
 	Compiler  Compiler
 	Bases     Bases
+	Logs      Logs
 	Resolver  Resolver
 	Comparing func() (Comparing, error)
 	Reach     func(actor fleet.Actor) string // which nodes an actor may see, as a condition; nil: all

@@ -33,6 +33,7 @@ func (p *parts) openPreviews() error {
 		Store:    p.store.Previews,
 		Compiler: compilations,
 		Bases:    compilations,
+		Logs:     compilations,
 		Resolver: previewTargets{p.resolver},
 		Reach:    rbac.Reach,
 		Log:      p.log.Logger,

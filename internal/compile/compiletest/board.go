@@ -207,6 +207,19 @@ func (q *Queue) Record(ctx context.Context, id int64) (compile.Compilation, erro
 	return c, err
 }
 
+// Logs implements compile.Board.
+func (q *Queue) Logs(_ context.Context, ids []int64) (map[int64][]compile.Log, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	logs := map[int64][]compile.Log{}
+	for _, id := range ids {
+		if list := q.logs[id]; len(list) > 0 {
+			logs[id] = slices.Clone(list)
+		}
+	}
+	return logs, nil
+}
+
 // Ended implements compile.Board.
 func (q *Queue) Ended(_ context.Context, since time.Time) ([]compile.Ended, error) {
 	q.mu.Lock()

@@ -116,6 +116,13 @@ func testRecord(b bench) {
 	}
 	same(b.t, got, c)
 	bare := b.fail(ask("b"), "order", t0)
+	logs, err := b.board().Logs(b.t.Context(), []int64{99999, bare.ID, c.ID})
+	if diff := cmp.Diff(map[int64][]compile.Log{c.ID: c.Logs}, logs); diff != "" || err != nil {
+		b.t.Errorf("logs (-want +got), %v:\n%s", err, diff)
+	}
+	if logs, err = b.board().Logs(b.t.Context(), nil); len(logs) != 0 || err != nil {
+		b.t.Errorf("logs of none: %v, %v", logs, err)
+	}
 	if got, err = b.board().Record(b.t.Context(), bare.ID); err != nil || got.Inputs != nil || got.Logs != nil {
 		b.t.Errorf("a failed one: %+v, %v", got, err)
 	}

@@ -28,6 +28,7 @@ type Previews interface {
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
 	Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
+	Warnings(ctx context.Context, p preview.Preview) ([]preview.Warning, error)
 }
 
 // PreviewOrders is what people do with previews; *preview.Service does it.
@@ -58,6 +59,7 @@ func (h *previews) bindings() []binding {
 		each(raw(api.PreviewEvents, h.streamPreview)),
 		each(answer(api.PreviewNodes, h.listPreviewNodes)),
 		each(answer(api.PreviewNodeOf, h.showPreviewNode)),
+		each(answer(api.PreviewWarnings, h.listPreviewWarnings)),
 		each(answer(api.PreviewSay, h.sayOnPreview)),
 		each(answer(api.PreviewCancel, h.cancelPreview)),
 	}
@@ -284,6 +286,23 @@ func previewChangeOf(group api.ChangeGroup, remarks []preview.Remark) api.Previe
 		change.Remarks = append(change.Remarks, remarkOf(r))
 	}
 	return change
+}
+
+func (h *previews) listPreviewWarnings(ctx context.Context, request api.PreviewRequest) (api.List[api.PreviewWarning], error) {
+	list := api.List[api.PreviewWarning]{Items: []api.PreviewWarning{}}
+	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
+	if err != nil {
+		return list, err
+	}
+	warnings, err := h.previews.Warnings(ctx, p)
+	for _, w := range warnings {
+		shown := api.PreviewWarning{Level: w.Level, Message: w.Message, File: w.File, Line: w.Line, Nodes: w.Nodes, New: w.New, Examples: []string{}}
+		for _, node := range w.Examples {
+			shown.Examples = append(shown.Examples, string(node))
+		}
+		list.Items = append(list.Items, shown)
+	}
+	return list, err
 }
 
 func (h *previews) listPreviewNodes(ctx context.Context, request api.PreviewNodesRequest) (api.List[api.PreviewNode], error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/preview"
 	"github.com/tutti-project/tutti/internal/preview/previewtest"
@@ -27,10 +28,19 @@ func previewWorld() *previewtest.World {
 	}}
 }
 
+// saysNothing is preview.Logs.
+type saysNothing struct{}
+
+func (saysNothing) Logs(context.Context, []int64) (map[int64][]compile.Log, error) { return nil, nil }
+
+func (saysNothing) Newest(context.Context, fleet.Environment, []fleet.Certname) (map[fleet.Certname]int64, error) {
+	return nil, nil
+}
+
 func previewsOver(store *previewtest.Store) *preview.Service {
 	world := previewWorld()
 	return preview.NewService(preview.Config{
-		Store: store, Compiler: world, Bases: world, Resolver: world, Comparing: world.Comparing, Poll: time.Millisecond,
+		Store: store, Compiler: world, Bases: world, Resolver: world, Comparing: world.Comparing, Logs: saysNothing{}, Poll: time.Millisecond,
 	})
 }
 

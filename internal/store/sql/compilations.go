@@ -10,16 +10,26 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 )
 
+// idsNamed is ids as the argument of idList.
+func idsNamed(ids []int64) (string, error) {
+	list, err := json.Marshal(append([]int64{}, ids...))
+	return string(list), err
+}
+
+// idList is the ids of a query's first argument, which idsNamed made.
+func (s *Queue) idList() string {
+	return "(SELECT CAST(value AS BIGINT) FROM " + strings.ReplaceAll(s.dialect.listed, "?", "$1") + " AS named)"
+}
+
 // Compilations reads those of the named rows that are there, by ID; of done ones also what they read but
 // for source files, as far as that is known.
 func (s *Queue) Compilations(ctx context.Context, ids []int64) (rows []compile.Compilation, err error) {
-	list, err := json.Marshal(ids)
+	list, err := idsNamed(ids)
 	if err != nil {
 		return nil, explain(err, "read compilations")
 	}
-	named := "(SELECT CAST(value AS BIGINT) FROM " + strings.ReplaceAll(s.dialect.listed, "?", "$1") + " AS named)"
 	err = s.snapshot(ctx, func(ctx context.Context, q querier) error {
-		rows, err = collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE id IN "+named+" ORDER BY id", string(list))
+		rows, err = collect(ctx, q, scanCompilation, "SELECT "+compilationColumns+" FROM compilations WHERE id IN "+s.idList()+" ORDER BY id", list)
 		if err != nil {
 			return err
 		}

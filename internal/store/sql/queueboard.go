@@ -38,6 +38,29 @@ func (s *Queue) Record(ctx context.Context, id int64) (c compile.Compilation, er
 	return c, explain(err, "read compilation %d", id)
 }
 
+// Logs implements compile.Board.
+func (s *Queue) Logs(ctx context.Context, ids []int64) (map[int64][]compile.Log, error) {
+	logs := map[int64][]compile.Log{}
+	named, err := idsNamed(ids)
+	if err != nil {
+		return nil, explain(err, "read what compilers wrote")
+	}
+	type row struct {
+		id   int64
+		logs string
+	}
+	rows, err := collect(ctx, s.reads, func(r scanner) (got row, err error) { return got, r.Scan(&got.id, &got.logs) },
+		"SELECT id, logs FROM compilations WHERE logs <> '' AND id IN "+s.idList(), named)
+	for _, r := range rows {
+		var list []compile.Log
+		if err := json.Unmarshal([]byte(r.logs), &list); err != nil {
+			return nil, explain(err, "read what the compiler wrote for compilation %d", r.id)
+		}
+		logs[r.id] = list
+	}
+	return logs, explain(err, "read what compilers wrote")
+}
+
 // Counts implements compile.Board.
 func (s *Queue) Counts(ctx context.Context) ([]compile.Count, error) {
 	counts, err := collect(ctx, s.reads, func(row scanner) (n compile.Count, err error) {
