@@ -18,6 +18,7 @@ import (
 const namedRuby = "ruby"
 
 // engines are those that are configured, and those that were found and are not configured by another name; the default is the first.
+// Without found, which nobody looked for yet, those that may be found are no mistake.
 func (c Config) engines(found []ruby.Engine) ([]ruby.Engine, error) {
 	var all []ruby.Engine
 	if c.Ruby != "" {
@@ -44,7 +45,10 @@ func (c Config) engines(found []ruby.Engine) ([]ruby.Engine, error) {
 			return nil, err
 		}
 		i := at(all, name)
-		if i < 0 {
+		switch {
+		case i < 0 && found == nil && usual(name):
+			continue
+		case i < 0:
 			return nil, bad("engine_gems", "there is no engine %s: name its Ruby in the setting engines", name)
 		}
 		all[i].Gems = append(all[i].Gems, path)
@@ -59,9 +63,9 @@ func (c Config) withDefaultFirst(all []ruby.Engine, looked bool) ([]ruby.Engine,
 	case first == "" && c.Ruby != "":
 		first = namedRuby
 	case first == "":
-		for _, usual := range []string{ruby.Packaged, ruby.System} {
-			if first == "" && at(all, usual) >= 0 {
-				first = usual
+		for _, name := range []string{ruby.Packaged, ruby.System} {
+			if first == "" && at(all, name) >= 0 {
+				first = name
 			}
 		}
 	}
@@ -69,11 +73,14 @@ func (c Config) withDefaultFirst(all []ruby.Engine, looked bool) ([]ruby.Engine,
 	switch {
 	case i > 0:
 		all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
-	case i < 0 && first != "" && (looked || !slices.Contains([]string{ruby.Packaged, ruby.System}, first)):
+	case i < 0 && first != "" && (looked || !usual(first)):
 		return nil, bad("engine", "there is no engine %.80q: name its Ruby in the setting engines", first)
 	}
 	return all, nil
 }
+
+// usual tells names of engines that may be found on the machine.
+func usual(name string) bool { return name == ruby.Packaged || name == ruby.System }
 
 func at(all []ruby.Engine, name string) int {
 	return slices.IndexFunc(all, func(e ruby.Engine) bool { return e.Name == name })
@@ -92,7 +99,10 @@ func (c Config) engineEntry(key, entry string) (name, path string, err error) {
 	case !filepath.IsAbs(path):
 		return "", "", bad(key, "%.200q is not an absolute path", path)
 	}
-	return name, path, c.mayShow(path)
+	if err := c.mayShow(path); err != nil {
+		return "", "", bad(key, "%s", err)
+	}
+	return name, path, nil
 }
 
 // engineOf is a ruby.Chooser: a version's code says what compiles it.
