@@ -77,6 +77,7 @@ type Engine struct {
 	Name         string   `json:"name"`
 	Default      bool     `json:"default"`          // of versions that name none
 	Puppet       string   `json:"puppet,omitempty"` // its version; empty: it cannot be used
+	By           string   `json:"by,omitempty"`     // whose Puppet it is: puppet or openvox
 	Ruby         string   `json:"ruby,omitempty"`   // its version
 	JIT          bool     `json:"jit"`              // whether Ruby's just-in-time compiler is on
 	Interpreter  string   `json:"interpreter"`

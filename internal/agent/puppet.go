@@ -35,7 +35,7 @@ func findPuppet(named string) (string, error) {
 	}
 	path, err := exec.LookPath("puppet")
 	if err != nil {
-		return "", fault.New(fault.NotFound, "puppet is not installed; Puppet runs need it (Debian: apt-get install puppet-agent)")
+		return "", fault.New(fault.NotFound, "puppet is not installed; Puppet runs need it (Debian: apt-get install puppet-agent, or openvox-agent from OpenVox's packages)")
 	}
 	return filepath.Abs(path)
 }

@@ -28,7 +28,7 @@ environment, tutti preview create --engine shows beforehand what that would chan
 				if e.Default {
 					note = "default"
 				}
-				return []string{e.Name, cmp.Or(e.Puppet, "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, strings.Join(e.Environments, " "), cmp.Or(e.Trouble, note)}
+				return []string{e.Name, cmp.Or(strings.TrimSpace(strings.TrimPrefix(e.By+" "+e.Puppet, "puppet ")), "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, strings.Join(e.Environments, " "), cmp.Or(e.Trouble, note)}
 			},
 			Name:  func(e api.Engine) string { return e.Name },
 			Empty: "This server has no engine.",

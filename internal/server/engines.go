@@ -141,7 +141,7 @@ type engineStandings struct{ engines *ruby.Engines }
 func (d engineStandings) Engines() []api.Engine {
 	var all []api.Engine
 	for _, s := range d.engines.Standings() {
-		e := api.Engine{Name: s.Name, Default: s.Default, Puppet: s.Puppet, Ruby: s.Version, JIT: s.JIT, Interpreter: s.Ruby, Gems: s.Gems}
+		e := api.Engine{Name: s.Name, Default: s.Default, Puppet: s.Puppet, By: s.By, Ruby: s.Version, JIT: s.JIT, Interpreter: s.Ruby, Gems: s.Gems}
 		if s.Trouble != nil {
 			e.Trouble = fault.Detail(s.Trouble)
 		}

@@ -252,7 +252,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 		return err
 	}
 	if len(engines) == 0 {
-		return fault.New(fault.Unavailable, "no Ruby with Puppet here: apt-get install puppet-agent")
+		return fault.New(fault.Unavailable, "no Ruby with Puppet here: apt-get install puppet-agent, or openvox-agent from OpenVox's packages")
 	}
 	p.ruby = ruby.NewEngines(limits, engines, p.engineOf, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
 	orders := compile.Orders{

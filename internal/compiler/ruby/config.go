@@ -83,7 +83,7 @@ func (c Config) interpreter() (string, error) {
 	}
 	path, err := exec.LookPath("ruby")
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "no Ruby with Puppet here: apt-get install puppet-agent")
+		return "", fault.Wrap(fault.Unavailable, err, "no Ruby with Puppet here: apt-get install puppet-agent, or openvox-agent from OpenVox's packages")
 	}
 	return path, nil
 }

@@ -23,6 +23,7 @@ type installation struct {
 	interpreter  string
 	name         string   // what Pool.Engine says
 	puppet, ruby string   // versions
+	by           string   // whose Puppet it is: puppet or openvox
 	places       []string // directories of its code and libraries
 	jit          []string // arguments that switch the just-in-time compiler on
 	files        files    // as they were then
@@ -44,13 +45,14 @@ func supplied(cfg Config) supply {
 const question = `require "json"; require "rbconfig"; require "puppet/version"
 zone = 1700.times.map { |month| time = Time.at(month * 2_629_746); [time.utc_offset, time.zone] }
 mapped = File.exist?("/proc/self/maps") ? File.readlines("/proc/self/maps").map { |line| line[%r{ (/\S+)$}, 1] }.compact.uniq : []
-puts JSON.generate("puppet" => Puppet.version, "ruby" => RUBY_VERSION, "patch" => RUBY_PATCHLEVEL, "zone" => zone,
+puts JSON.generate("puppet" => Puppet.version, "by" => Puppet.respond_to?(:implementation) ? Puppet.implementation : "puppet", "ruby" => RUBY_VERSION, "patch" => RUBY_PATCHLEVEL, "zone" => zone,
   "home" => $LOADED_FEATURES.grep(%r{/puppet/version\.rb\z}).map { |path| File.dirname(path, 2) }.last,
   "load" => $LOAD_PATH.map(&:to_s), "gems" => defined?(Gem) ? Gem.path : [], "mapped" => mapped)`
 
 // told is the answer.
 type told struct {
 	Puppet string          `json:"puppet"`
+	By     string          `json:"by"` // OpenVox says it
 	Ruby   string          `json:"ruby"`
 	Patch  int             `json:"patch"`
 	Zone   json.RawMessage `json:"zone"`
@@ -73,7 +75,7 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &installation{interpreter: interpreter, puppet: t.Puppet, ruby: t.Ruby, places: t.places()}
+	found := &installation{interpreter: interpreter, puppet: t.Puppet, ruby: t.Ruby, by: t.By, places: t.places()}
 	if found.files, err = look(interpreter, t.roots(), t.Home); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func identify(ctx context.Context, cfg Config) (*installation, error) {
 	if err := writeCode(sum); err != nil {
 		return nil, err
 	}
-	found.name = fmt.Sprintf("puppet %s, ruby %s %d, %s", t.Puppet, t.Ruby, t.Patch, hex.EncodeToString(sum.Sum(nil))[:12])
+	found.name = fmt.Sprintf("%s %s, ruby %s %d, %s", t.By, t.Puppet, t.Ruby, t.Patch, hex.EncodeToString(sum.Sum(nil))[:12])
 	return found, nil
 }
 

@@ -192,6 +192,7 @@ type Standing struct {
 	Engine
 	Default bool
 	Puppet  string // its version; empty: it cannot be used
+	By      string // puppet or openvox
 	Version string // of Ruby
 	JIT     bool
 	Trouble error // why it cannot be used
@@ -204,7 +205,7 @@ func (e *Engines) Standings() []Standing {
 		pool := e.pools[name]
 		s := Standing{Engine: Engine{name, pool.cfg.Ruby, pool.cfg.Gems}, Default: pool == e.fallback}
 		if engine := pool.engine.Load(); engine != nil {
-			s.Puppet, s.Version, s.JIT = engine.puppet, engine.ruby, len(engine.jit) > 0
+			s.Puppet, s.By, s.Version, s.JIT = engine.puppet, engine.by, engine.ruby, len(engine.jit) > 0
 		} else {
 			s.Trouble = pool.unusable()
 		}
