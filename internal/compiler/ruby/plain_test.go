@@ -199,7 +199,7 @@ node default { }
 `}))
 	roots := directories{version("chosen"): root}
 	grants := func(fleet.Environment) Grants { return Grants{Read: []string{"/etc", dir}} }
-	chosen := Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}
+	chosen := Settings{Certname: "p.example.org", Strict: "error", StrictVariables: new(true), HieraConfig: hiera}
 	pool := running(t, Config{Workers: 1, NoJIT: true, Settings: chosen, Grants: grants}, roots)
 	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Settings: chosen, Grants: grants}, roots, baseModulePath)
 	other := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Grants: grants}, roots, baseModulePath)

@@ -201,14 +201,14 @@ node default { }
 	for _, node := range []string{"a.example.org", "b.example.org", "c.example.org"} {
 		orders = append(orders, order(t, "production", "chosen", node))
 	}
-	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}},
+	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "p.example.org", Strict: "error", StrictVariables: new(true), HieraConfig: hiera}},
 		directories{version("chosen"): root})
 	want := stockCatalogsOf(t, root, orders, "FRESH=1", "PUPPET_ARGS=--certname p.example.org --strict error --strict_variables --hiera_config "+hiera)
 	for i, o := range orders {
 		sameAsPlain(t, pool, o, want[i], 0)
 	}
 	seen := map[string]Settings{}
-	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: true}, {Certname: "x"}, {HieraConfig: hiera}} {
+	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: new(true)}, {StrictVariables: new(false)}, {Certname: "x"}, {HieraConfig: hiera}} {
 		found, err := identify(t.Context(), Config{Settings: s, NoJIT: true})
 		if err != nil {
 			t.Fatal(err)
