@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,10 @@ type checked struct {
 func TestChecker(t *testing.T) {
 	t.Parallel()
 	needPuppet(t)
+	noAnchor := "Unknown alias: gone"
+	if exec.CommandContext(t.Context(), "ruby", "-rpsych", "-e", "Psych::AnchorNotDefined").Run() == nil { // since Psych 4.0.4
+		noAnchor = "An alias referenced an unknown anchor: gone"
+	}
 	files := []checked{
 		{"manifests/site.pp", code.PuppetSource, "node default { include m }\n$top = 1\n", nil},
 		{"manifests/end.pp", code.PuppetSource, "node default {\n  notify { 'x': }\n", []string{"mistake:2 Syntax error at end of input"}},
@@ -64,7 +69,7 @@ func TestChecker(t *testing.T) {
 		{"data/a.yaml", code.YAMLSource, "---\na: &x [1]\nb: *x\nc: :symbol\nd: |\n  text\n", nil},
 		{"data/empty.yaml", code.YAMLSource, "", nil},
 		{"data/b.yaml", code.YAMLSource, "a: 1\nb:\n  - x\n y: 2\nc: 3\n", []string{"mistake:4 did not find expected key"}},
-		{"data/alias.yaml", code.YAMLSource, "a: 1\nb: 2\nc: *gone\n", []string{"mistake:3 Unknown alias: gone"}},
+		{"data/alias.yaml", code.YAMLSource, "a: 1\nb: 2\nc: *gone\n", []string{"mistake:3 " + noAnchor}},
 		{"data/date.yaml", code.YAMLSource, "a: 1\nb: 2026-11-23\n", []string{"mistake:2 Tried to load unspecified class: Date"}},
 		{"data/object.yaml", code.YAMLSource, "a: 1\nb: !ruby/object:Object {}\n", []string{"mistake:2 Tried to load unspecified class: Object"}},
 		{"metadata.json", code.JSONSource, `{"name": "a-m"}`, nil},
