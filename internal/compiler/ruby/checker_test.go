@@ -106,6 +106,30 @@ func TestChecker(t *testing.T) {
 	}
 }
 
+// What is strict is a mistake or a warning as the settings say, or as Puppet does: 7 warns, 8 refuses.
+func TestCheckerIsAsStrictAsCompilers(t *testing.T) {
+	t.Parallel()
+	needPuppet(t)
+	usual := codecheck.Warning
+	if puppetEight(t) {
+		usual = codecheck.Mistake
+	}
+	in := codecheck.Input{
+		Files: []code.Source{{Path: "manifests/site.pp", Kind: code.PuppetSource}}, Manifest: "manifests",
+		Open: func(context.Context, code.Source) ([]byte, error) { return []byte("$x = { 'a' => 1, 'a' => 2 }\n"), nil },
+	}
+	for strict, want := range map[string][]codecheck.Level{"": {usual}, "off": nil, "warning": {codecheck.Warning}, "error": {codecheck.Mistake}} {
+		var got []codecheck.Level
+		checker := NewChecker(Config{Keeper: keeper(t), Dir: t.TempDir(), Settings: Settings{Strict: strict}})
+		if err := checker.Parse(t.Context(), in, func(f codecheck.Finding) { got = append(got, f.Level) }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("strict %q: found %q, want %q", strict, got, want)
+		}
+	}
+}
+
 // TestCheckerIsBounded holds that code which takes its parser too long ends the check, and that a check that broke off is none.
 func TestCheckerIsBounded(t *testing.T) {
 	t.Parallel()
