@@ -30,7 +30,8 @@ type Request struct {
 	Environment string     `json:"environment"`
 	Order       any        `json:"order"`
 	Exported    []Exported `json:"exported"`
-	Static      bool       `json:"static"` // with the metadata of files
+	Static      bool       `json:"static"`    // with the metadata of files
+	Arguments   []string   `json:"arguments"` // more of Puppet's settings
 }
 
 // Exported is a resource that a node exports.

@@ -6,7 +6,7 @@
 #
 # A line of input is one compilation: root (the environment's directory),
 # environment, order, exported, which others export, as PuppetDB would give it, and
-# static: whether an agent that takes metadata of files asks.
+# static: whether an agent that takes metadata of files asks; arguments: more settings.
 # A line of output is its catalog and what it exports, or its error.
 require 'puppet'
 require 'puppet/parser'
@@ -118,7 +118,7 @@ class Plain
     Puppet.initialize_settings(
       ['--confdir', "#{@dir}/conf", '--vardir', "#{@dir}/var", '--environmentpath', environments, '--environment', @name, '--basemodulepath', '',
        '--hiera_config', groups, '--node_terminus', 'exec', '--external_nodes', '/bin/cat', '--certname', 'puppet',
-       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server']
+       '--storeconfigs', '--storeconfigs_backend', 'plain', '--default_file_terminus', 'file_server', *@request['arguments']]
     )
     SHOWN.each { |name, dir| Puppet[name] = dir }
     Puppet.settings.preferred_run_mode = :server

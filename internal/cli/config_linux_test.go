@@ -56,6 +56,39 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	}
 }
 
+// What may be left to Puppet is said as if it were a switch, or not at all.
+func TestAChoiceIsTrueFalseOrNone(t *testing.T) {
+	t.Parallel()
+	const variable = "TUTTI_PUPPET_STRICT_VARIABLES="
+	for name, c := range map[string]struct {
+		file      string
+		env, args []string
+		want      string
+	}{
+		"nothing said":          {},
+		"file":                  {file: "puppet_strict_variables: true\n", want: "true"},
+		"file, no":              {file: "puppet_strict_variables: false\n", want: "false"},
+		"file, quoted":          {file: "puppet_strict_variables: 'true'\n", want: "true"},
+		"file, empty":           {file: "puppet_strict_variables: ''\n"},
+		"file, no value":        {file: "puppet_strict_variables:\n"},
+		"variable":              {env: []string{variable + "true"}, want: "true"},
+		"variable over file":    {file: "puppet_strict_variables: true\n", env: []string{variable + "false"}, want: "false"},
+		"variable, empty":       {file: "puppet_strict_variables: true\n", env: []string{variable}},
+		"flag":                  {args: []string{"--puppet-strict-variables"}, want: "true"},
+		"flag, no":              {args: []string{"--puppet-strict-variables=false"}, want: "false"},
+		"flag, empty":           {env: []string{variable + "true"}, args: []string{"--puppet-strict-variables="}},
+		"other text in between": {args: []string{"--puppet-strict", "error", "--puppet-strict-variables", "--listen", ":1"}, want: "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, _, err := load(t, c.file, c.env, c.args)
+			if err != nil || got.PuppetStrictVariables != c.want {
+				t.Errorf("got %q, %v, want %q", got.PuppetStrictVariables, err, c.want)
+			}
+		})
+	}
+}
+
 func TestWrongSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -68,6 +101,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		"wrong duration": {"compile_timeout: soon\n", nil, "compile_timeout"},
 		"wrong number":   {"", []string{"TUTTI_COMPILE_WORKERS=many"}, "compile_workers"},
 		"wrong choice":   {"ca_key_type: dsa\n", nil, "setting ca_key_type"},
+		"neither nor":    {"puppet_strict_variables: maybe\n", nil, "setting puppet_strict_variables"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 )
 
 // settings describes the settings of a program that runs: a struct whose fields have the
-// tags koanf (the key) and help. Each is a key in a file, a variable and a flag.
+// tags koanf (the key) and help. Each is a key in a file, a variable and a flag. The tag bare
+// is what the flag of a text means without a value.
 type settings struct {
 	defaults any      // the struct
 	command  string   // whose --help lists them
@@ -37,6 +39,7 @@ func (s settings) flags(flags *pflag.FlagSet) {
 		switch v := value.Interface().(type) {
 		case string:
 			flags.String(name, v, help)
+			flags.Lookup(name).NoOptDefVal = field.Tag.Get("bare")
 		case float64:
 			flags.Float64(name, v, help)
 		case bool:
@@ -83,12 +86,20 @@ func (s settings) load(a *app, path string, flags *pflag.FlagSet, config any) er
 	}
 	err := all.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result: config, TagName: "koanf", WeaklyTypedInput: true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(","), boolToText),
 	}})
 	if err != nil {
 		return fault.New(fault.Invalid, "settings: %v", err)
 	}
 	return nil
+}
+
+// boolToText gives a setting that is a text the words true and false, which a file may say without quotes.
+func boolToText(_, to reflect.Kind, value any) (any, error) {
+	if given, ok := value.(bool); ok && to == reflect.String {
+		return strconv.FormatBool(given), nil
+	}
+	return value, nil
 }
 
 func (s settings) loadFile(all *koanf.Koanf, path string) error {

@@ -60,7 +60,7 @@ type Config struct {
 	AdminTokenLifetime time.Duration `koanf:"admin_token_lifetime" reload:"true" help:"how long a new admin.token is good; 0: until it is revoked"`
 
 	PuppetStrict          string `koanf:"puppet_strict" help:"Puppet's setting strict: off, warning or error; empty: its default"`
-	PuppetStrictVariables bool   `koanf:"puppet_strict_variables" help:"Puppet's setting strict_variables: an unknown variable is a mistake"`
+	PuppetStrictVariables string `koanf:"puppet_strict_variables" bare:"true" help:"Puppet's setting strict_variables, an unknown variable is a mistake: true or false; empty: its default"`
 	PuppetHieraConfig     string `koanf:"puppet_hiera_config" help:"a global hiera.yaml, read at the start; what it reads makes catalogs volatile"`
 	TrustedOIDMappingFile string `koanf:"trusted_oid_mapping_file" help:"Puppet's file of short names of certificate extensions, read at the start"`
 
@@ -275,6 +275,9 @@ func (c Config) Check() error {
 		return err
 	}
 	if err := oneOf("puppet_strict", c.PuppetStrict, "", "off", "warning", "error"); err != nil {
+		return err
+	}
+	if err := oneOf("puppet_strict_variables", c.PuppetStrictVariables, "", "true", "false"); err != nil {
 		return err
 	}
 	if err := oneOf("delivery_mode", c.DeliveryMode, string(deliver.Live), string(deliver.Released)); err != nil {

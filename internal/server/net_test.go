@@ -185,7 +185,7 @@ func TestVerifyFindsWhatStandsAlthoughItIsOld(t *testing.T) {
 			t.Parallel()
 			w := truth.New(1, "site-function") // for its nodes and their facts
 			w.Files, w.Group = story.files, truth.Group{}
-			s := newTruthServer(t, nil, func(s *truthServer) {
+			s := newTruthServer(t, nil, strictness{}, func(s *truthServer) {
 				for _, m := range story.mistakes {
 					putBack(t, filepath.Join(s.rubyCode(), m.file), m.plainly, m.mistaken)
 				}

@@ -18,8 +18,16 @@ func puppetSettings(c Config) (ruby.Settings, error) {
 		}
 	}
 	return ruby.Settings{
-		Certname: serverName(), Strict: c.PuppetStrict, StrictVariables: c.PuppetStrictVariables, HieraConfig: c.PuppetHieraConfig,
+		Certname: serverName(), Strict: c.PuppetStrict, StrictVariables: choice(c.PuppetStrictVariables), HieraConfig: c.PuppetHieraConfig,
 	}, nil
+}
+
+// choice is a checked setting that is true, false or left to Puppet.
+func choice(text string) *bool {
+	if text == "" {
+		return nil
+	}
+	return new(text == "true")
 }
 
 // oidNames reads Puppet's file of that form: oid_mapping, from object identifier to a

@@ -38,16 +38,24 @@ func TestShortNamesOfExtensionsAreRead(t *testing.T) {
 func TestPuppetSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	good := Default()
-	good.PuppetStrict, good.PuppetStrictVariables = "error", true
+	good.PuppetStrict, good.PuppetStrictVariables = "error", "true"
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
 	got, err := puppetSettings(good)
-	if err != nil || got.Strict != "error" || !got.StrictVariables || got.Certname == "" {
+	if err != nil || got.Strict != "error" || got.StrictVariables == nil || !*got.StrictVariables || got.Certname == "" {
 		t.Errorf("%+v, %v", got, err)
+	}
+	good.PuppetStrictVariables = "false"
+	if got, err := puppetSettings(good); err != nil || got.StrictVariables == nil || *got.StrictVariables {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := puppetSettings(Default()); err != nil || got.StrictVariables != nil {
+		t.Errorf("what nobody chose is not left to Puppet: %+v, %v", got, err)
 	}
 	for _, change := range []func(*Config){
 		func(c *Config) { c.PuppetStrict = "very" },
+		func(c *Config) { c.PuppetStrictVariables = "yes" },
 		func(c *Config) { c.PuppetHieraConfig = "hiera.yaml" },
 		func(c *Config) { c.TrustedOIDMappingFile = "oids.yaml" },
 	} {

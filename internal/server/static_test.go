@@ -42,7 +42,7 @@ func TestModulesAreStaticAsPuppets(t *testing.T) {
 	if len(w.Nodes) < 26 {
 		t.Fatalf("%d nodes, want one for each of 25 modules and one with all files", len(w.Nodes))
 	}
-	s := newTruthServer(t, startPlain(t), nil).enter(t, w)
+	s := newTruthServer(t, startPlain(t), strictness{}, nil).enter(t, w)
 	if difference := s.check(); difference != "" {
 		t.Error(difference)
 	}

@@ -31,6 +31,7 @@ type truthServer struct {
 	p       *parts
 	orders  compile.Orders
 	plain   *truth.Plain
+	strict  strictness
 	env     string
 	version fleet.Digest
 	group   *classify.Group
@@ -48,6 +49,23 @@ type truthServer struct {
 	equal    int                         // comparisons
 }
 
+// strictness is what the server's settings say; empty: Puppet's defaults.
+type strictness struct{ strict, variables string }
+
+// lenient is what Puppet 7 does if nobody says anything.
+var lenient = strictness{"warning", "false"}
+
+// arguments are the same for plain Puppet.
+func (s strictness) arguments() (args []string) {
+	if s.strict != "" {
+		args = append(args, "--strict", s.strict)
+	}
+	if s.variables != "" {
+		args = append(args, map[string]string{"true": "--strict_variables", "false": "--no-strict_variables"}[s.variables])
+	}
+	return args
+}
+
 // sorting is whether what comes from a node loses its order.
 type sorting struct{ facts, extensions bool }
 
@@ -58,9 +76,10 @@ type plainDone struct {
 }
 
 // newTruthServer starts it, without a world. change may put a mistake into it first; nil: it stays as it is.
-func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer)) *truthServer {
+func newTruthServer(t *testing.T, plain *truth.Plain, strict strictness, change func(*truthServer)) *truthServer {
 	t.Helper()
 	c := Default()
+	c.PuppetStrict, c.PuppetStrictVariables = strict.strict, strict.variables
 	c.Data, c.CompileWorkers, c.MaxLoad, c.IdleLoad, c.CompileJIT, c.ReuseCheck, c.VolatileTTL = filepath.Join(t.TempDir(), "data"), 1, 0, 0, false, 0, 0
 	p, err := open(t.Context(), c, newLogger(c, io.Discard))
 	if err != nil {
@@ -76,7 +95,7 @@ func newTruthServer(t *testing.T, plain *truth.Plain, change func(*truthServer))
 			t.Error(err)
 		}
 	})
-	s := &truthServer{t: t, p: p, plain: plain, env: filepath.Join(t.TempDir(), "env")}
+	s := &truthServer{t: t, p: p, plain: plain, strict: strict, env: filepath.Join(t.TempDir(), "env")}
 	s.orders = compile.Orders{Inputs: asTold{p.store.Facts}, Classifier: checkin.Classes{Groups: p.groups}, ServerFacts: p.serverFacts()}
 	if change != nil {
 		change(s)
@@ -253,7 +272,7 @@ func (s *truthServer) fresh() map[string]truth.Result {
 				Version: s.version, Trusted: encoded(s.t, node.Trusted),
 			})
 			s.must(err)
-			request := truth.Request{Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{}, Order: map[string]any{
+			request := truth.Request{Root: s.env, Environment: "production", Static: true, Exported: []truth.Exported{}, Arguments: s.strict.arguments(), Order: map[string]any{
 				"node": node.Name, "facts": node.Facts, "trusted": node.Trusted, "server_facts": order.ServerFacts,
 				"classes": order.Classes, "parameters": order.Parameters, "data": order.Data,
 			}}

@@ -49,6 +49,7 @@ type checkHead struct {
 	Dir        string   `json:"dir"`
 	Memory     int64    `json:"memory"`  // most address space
 	Seconds    int64    `json:"seconds"` // most CPU, should we not be there any more to end it
+	Strict     string   `json:"strict,omitempty"`
 }
 
 // checkFile comes before the bytes of a file.
@@ -122,7 +123,7 @@ func (c *Checker) Parse(ctx context.Context, in codecheck.Input, tell func(codec
 	}
 	var sending sync.WaitGroup
 	var sent error
-	sending.Go(func() { sent = errors.Join(c.send(ctx, stdin, in, work), stdin.Close()) })
+	sending.Go(func() { sent = errors.Join(c.send(ctx, stdin, in, cfg.Settings, work), stdin.Close()) })
 	read, heard := hearFindings(stdout, tell)
 	ended := context.Cause(ctx)
 	sending.Wait()
@@ -146,12 +147,12 @@ func (c *Checker) explain(ended error, read, files int, heard, sent, waited erro
 }
 
 // send writes all files. Who reads them may be gone: then what it said counts.
-func (c *Checker) send(ctx context.Context, to io.Writer, in codecheck.Input, dir string) error {
+func (c *Checker) send(ctx context.Context, to io.Writer, in codecheck.Input, chosen Settings, dir string) error {
 	out := bufio.NewWriterSize(to, 64<<10)
 	encoder := json.NewEncoder(out)
 	head := checkHead{
 		ModulePath: append([]string{}, in.ModulePath...), Manifest: in.Manifest, Root: checkRoot, Dir: dir, Memory: c.cfg.MemoryBytes + spaceOverMemory,
-		Seconds: int64(c.cfg.Timeout.Seconds()) + 1,
+		Seconds: int64(c.cfg.Timeout.Seconds()) + 1, Strict: chosen.Strict,
 	}
 	if err := encoder.Encode(head); err != nil {
 		return err

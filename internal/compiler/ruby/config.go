@@ -47,10 +47,10 @@ type Config struct {
 // Settings are those of Puppet that an operator may choose for all environments. Catalogs
 // depend on them, so they are part of what Engine names.
 type Settings struct {
-	Certname        string `json:"certname,omitempty"` // of the server; default: puppet
-	Strict          string `json:"strict,omitempty"`   // off, warning or error; default: Puppet's
-	StrictVariables bool   `json:"strict_variables,omitempty"`
-	HieraConfig     string `json:"hiera_config,omitempty"` // path of the global hiera.yaml; default: none
+	Certname        string `json:"certname,omitempty"`         // of the server; default: puppet
+	Strict          string `json:"strict,omitempty"`           // off, warning or error; default: Puppet's
+	StrictVariables *bool  `json:"strict_variables,omitempty"` // default: Puppet's, which is false in 7 and true in 8
+	HieraConfig     string `json:"hiera_config,omitempty"`     // path of the global hiera.yaml; default: none
 }
 
 // puppetRuby is the interpreter that the puppet-agent packages of Puppet and

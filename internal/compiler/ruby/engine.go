@@ -132,9 +132,10 @@ func writeCode(to io.Writer) error {
 
 // write writes all that compilers take from s. Processes read a global hiera.yaml once.
 func (s Settings) write(to io.Writer) error {
-	_, _ = fmt.Fprintf(to, "%+v\n", s)
-	if s.HieraConfig == "" {
-		return nil
+	chosen, err := json.Marshal(s)
+	_, _ = fmt.Fprintf(to, "%s\n", chosen)
+	if err != nil || s.HieraConfig == "" {
+		return err
 	}
 	text, err := os.ReadFile(s.HieraConfig)
 	_, _ = fmt.Fprintf(to, "%d\n%s", len(text), text)

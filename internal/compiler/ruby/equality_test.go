@@ -100,16 +100,21 @@ func checkEqual(t *testing.T, fixture string, nodes []string) {
 // error there, and Debian's modules are newer.
 func puppetEight(t *testing.T) bool {
 	t.Helper()
+	major, _, _ := strings.Cut(puppetVersion(t), ".")
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		t.Fatalf("puppet --version begins with %q", major)
+	}
+	return n >= 8
+}
+
+func puppetVersion(t *testing.T) string {
+	t.Helper()
 	version, err := exec.CommandContext(t.Context(), "puppet", "--version").Output()
 	if err != nil {
 		t.Fatalf("no Puppet here: make test-deps: %v", err)
 	}
-	major, _, _ := strings.Cut(string(version), ".")
-	n, err := strconv.Atoi(major)
-	if err != nil {
-		t.Fatalf("puppet --version says %q", version)
-	}
-	return n >= 8
+	return strings.TrimSpace(string(version))
 }
 
 func moduleOf(file string) (string, bool) {

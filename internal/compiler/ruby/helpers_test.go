@@ -121,6 +121,9 @@ func keeper(tb testing.TB) *cell.Keeper {
 // loose makes no cells: for tests of what holds without one, too.
 var loose = new(cell.Keeper)
 
+// lenient are Puppet 7's defaults, which an operator of Puppet 8 may choose.
+var lenient = Settings{Strict: "warning", StrictVariables: new(false)}
+
 // running starts a pool and stops it with the test.
 func running(tb testing.TB, cfg Config, checkout directories) *Pool {
 	tb.Helper()

@@ -194,20 +194,20 @@ func TestPlainPuppetHasTheChosenSettings(t *testing.T) {
 	root := tree(t, withConf(map[string]string{"manifests/site.pp": `
 notify { [lookup('asked'), "${settings::strict} ${settings::strict_variables} ${settings::certname}"]: }
 node 'unknown.example.org' { notify { "unknown: ${nowhere}": } }
-node 'twice.example.org' { notify { { 'a' => 1, 'a' => 2 }['a']: } }
+node 'twice.example.org' { include twice }
 node default { }
-`}))
+`, "modules/twice/manifests/init.pp": "class twice { notify { { 'a' => 'one', 'a' => 'two' }['a']: } }\n"}))
 	roots := directories{version("chosen"): root}
 	grants := func(fleet.Environment) Grants { return Grants{Read: []string{"/etc", dir}} }
-	chosen := Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}
+	chosen := Settings{Certname: "p.example.org", Strict: "error", StrictVariables: new(true), HieraConfig: hiera}
 	pool := running(t, Config{Workers: 1, NoJIT: true, Settings: chosen, Grants: grants}, roots)
 	plain := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Settings: chosen, Grants: grants}, roots, baseModulePath)
-	other := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Grants: grants}, roots, baseModulePath)
+	other := NewPlain(Config{Keeper: keeper(t), Dir: t.TempDir(), Grants: grants, Settings: lenient}, roots, baseModulePath)
 	for _, node := range []string{"a", "unknown", "twice"} {
 		o := order(t, "production", "chosen", node+".example.org")
 		agree(t, pool, plain, o)
 		if len(opinions(t, pool, other, o)) == 0 {
-			t.Errorf("%s: plain Puppet without the settings gives the same: nothing is compared", node)
+			t.Errorf("%s: plain Puppet with other settings gives the same: nothing is compared", node)
 		}
 	}
 }

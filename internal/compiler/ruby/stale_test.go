@@ -3,6 +3,7 @@ package ruby
 import (
 	"bytes"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,20 @@ import (
 type staleRow struct {
 	name, ruby string
 	want       string // a note, or how it begins
+	needs      string // Ruby that fails where there is no such thing
+}
+
+// inThisRuby are the rows of what this Ruby has.
+func inThisRuby(t *testing.T, rows []staleRow) (there []staleRow) {
+	t.Helper()
+	for _, row := range rows {
+		if row.needs != "" && exec.CommandContext(t.Context(), "ruby", "-e", row.needs).Run() != nil { //nolint:gosec // of the table
+			t.Logf("%s: this Ruby has none", row.name)
+			continue
+		}
+		there = append(there, row)
+	}
+	return there
 }
 
 // staleNodes makes a node, a function of the module rows and a template of each row. The message of

@@ -2,6 +2,7 @@ package ruby
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -107,6 +108,47 @@ func TestNoNameOfADirectoryIsHarmless(t *testing.T) {
 			if row.not != "" && hasNote(notes, row.not) {
 				t.Errorf("%s, round %d: there is %q", row.name, round, kindOf(notes, row.not))
 			}
+		}
+	}
+}
+
+// What was read when something was loaded belongs to it, by whichever spelling of its name it is found again.
+func TestSpellingsOfANameAreOne(t *testing.T) {
+	t.Parallel()
+	const size = "Dir.children(File.join(__dir__, '../'.*(4), 'data')).size"
+	files := map[string]string{"environment.conf": "modulepath = modules\n", "modules/rows/data/one": "1\n"}
+	var site strings.Builder
+	var nodes []string
+	add := func(kind, asks, manifest string, askedFirst bool) {
+		name := fmt.Sprintf("%s%d", kind, len(nodes))
+		constant := strings.ToUpper(name)
+		asks, manifest = strings.ReplaceAll(asks, "NAME", name), strings.ReplaceAll(manifest, "NAME", name)
+		text := map[string]string{
+			"type":     "Puppet::Type.newtype(:" + name + ") { newparam(:name)\n newparam(:\"p#{" + strings.Replace(size, "4", "3", 1) + "}\") }\n",
+			"function": constant + " = " + size + "\nPuppet::Parser::Functions.newfunction(:" + name + ", type: :rvalue) { |args| " + constant + ".to_s }\n",
+			"shown":    constant + " = " + size + "\n" + rowsFunction(name, "", constant+".to_s"),
+		}[kind]
+		dir := map[string]string{"type": "type", "function": "parser/functions", "shown": "functions/rows"}[kind]
+		files["modules/rows/lib/puppet/"+dir+"/"+name+".rb"] = text
+		files["modules/rows/lib/puppet/functions/rows/asks_"+name+".rb"] = rowsFunction("asks_"+name, "", asks)
+		fmt.Fprintf(&site, "node 'asks-%s.example.org' { notify { 'x': message => rows::asks_%s() } }\nnode '%s.example.org' { %s }\n", name, name, name, manifest)
+		pair := []string{"asks-" + name, name}
+		if !askedFirst {
+			slices.Reverse(pair)
+		}
+		nodes = append(nodes, pair...)
+	}
+	for _, askedFirst := range []bool{true, false} {
+		add("type", "Puppet::Type.type(:NAME).name.to_s", "NAME { 'x': p1 => 1 }", askedFirst)
+		add("type", "Puppet::Type.type('NAME'.capitalize).name.to_s", "NAME { 'x': p1 => 1 }", askedFirst)
+		add("function", "Puppet::Parser::Functions.function(:NAME).to_s", "notify { 'x': message => NAME() }", askedFirst)
+		add("shown", "call_function(:'rows::NAME')", "notify { 'x': message => rows::NAME() }", askedFirst)
+	}
+	files["manifests/site.pp"] = site.String()
+	pool := stalePool(t, files)
+	for _, node := range nodes {
+		if notes := staleReads(t, pool, node); !hasNote(notes, "list modules/rows/data") {
+			t.Errorf("%s, in %q: there is %q", node, nodes, kindOf(notes, "list "))
 		}
 	}
 }

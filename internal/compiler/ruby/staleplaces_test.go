@@ -53,6 +53,11 @@ var openingFiles = []staleRow{
 	{name: "Pathname#realpath", ruby: "Pathname.new(path).realpath"},
 	{name: "Pathname#each_line", ruby: "Pathname.new(path).each_line { |l| l }"},
 	{name: "Pathname#sysopen", ruby: "Pathname.new(path).sysopen"},
+	{
+		name: "InstructionSequence.compile_file_prism", needs: "RubyVM::InstructionSequence.method(:compile_file_prism)",
+		ruby: "RubyVM::InstructionSequence.compile_file_prism(path)",
+	},
+	{name: "Prism", needs: "require 'prism'", ruby: "require 'prism'\n Prism.parse_file(path)"},
 	{name: "Find", ruby: "require 'find'\n Find.find(path) { |f| f }"},
 	{name: "FileUtils", ruby: "FileUtils.compare_file(path, '/dev/null')"},
 	{name: "FileUtils.cp", ruby: "FileUtils.cp(path, '/dev/null')"},
@@ -91,6 +96,7 @@ func TestFilesThatAreOpened(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	rows := inThisRuby(t, openingFiles)
 	for _, tt := range []struct{ name, path, note string }{
 		{"of the version", "scope.environment.module('rows').path + '/data/inside.rb'", "file modules/rows/data/inside.rb"},
 		{"elsewhere", "'" + outside + "'", "volatile reads " + outside},
@@ -98,9 +104,9 @@ func TestFilesThatAreOpened(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{"modules/rows/data/inside.rb": "{}\n"}
-			staleNodes(files, openingFiles, "path = "+tt.path)
+			staleNodes(files, rows, "path = "+tt.path)
 			pool := stalePool(t, files, outside)
-			for i, row := range openingFiles {
+			for i, row := range rows {
 				for _, kind := range []string{"r", "e"} {
 					notes := staleReads(t, pool, fmt.Sprintf("%s%d", kind, i))
 					if !hasNote(notes, tt.note+row.want) {
@@ -128,7 +134,7 @@ var notFollowed = []staleRow{
 	{name: "IO.new", ruby: "IO.new(0, autoclose: false)", want: "reads an open file"},
 	{name: "File.new of a descriptor", ruby: "File.new(1, 'w', autoclose: false)", want: "reads an open file"},
 	{name: "File.open of a descriptor", ruby: "File.open(0, autoclose: false) { |f| f }", want: "reads an open file"},
-	{name: "SDBM", ruby: "require 'sdbm'\n SDBM.open('/none/x')", want: "reads a database"},
+	{name: "SDBM", needs: "require 'sdbm'", ruby: "require 'sdbm'\n SDBM.open('/none/x')", want: "reads a database"},
 	{name: "IO.select", ruby: "IO.select([STDIN], nil, nil, 0)", want: "reads an open file"},
 	{name: "Kernel#select", ruby: "select([STDIN], nil, nil, 0)", want: "reads an open file"},
 	{name: "Date.parse of a day", ruby: "Date.parse('Mon')", want: "reads the clock"},
@@ -166,6 +172,22 @@ var notFollowed = []staleRow{
 	{name: "syscall", ruby: "syscall(39)", want: "calls functions written in C"},
 	{name: "Fiddle", ruby: "require 'fiddle'\n Fiddle.dlopen(nil)", want: "calls functions written in C"},
 	{name: "Fiddle::Handle", ruby: "require 'fiddle'\n Fiddle::Handle.new(nil)", want: "calls functions written in C"},
+	{
+		name: "Fiddle::Pointer.read", needs: "require 'fiddle'; Fiddle::Pointer.method(:read)",
+		ruby: "require 'fiddle'\n text = 'x' * 64\n Fiddle::Pointer.read(Fiddle::Pointer.to_ptr(text).to_i, 8)", want: "calls functions written in C",
+	},
+	{
+		name: "Fiddle::Handle.sym_defined?", needs: "require 'fiddle'; Fiddle::Handle.method(:sym_defined?)",
+		ruby: "require 'fiddle'\n Fiddle::Handle.sym_defined?('puts')", want: "calls functions written in C",
+	},
+	{
+		name: "OpenSSL::Provider", needs: "require 'openssl'; OpenSSL::Provider",
+		ruby: "OpenSSL::Provider.provider_names", want: "asks the server's system",
+	},
+	{
+		name: "dump_shapes", needs: "require 'objspace'; ObjectSpace.method(:dump_shapes)",
+		ruby: "require 'objspace'\n ObjectSpace.dump_shapes(output: :string)", want: "looks into Ruby's memory",
+	},
 	{name: "PTY", ruby: "require 'pty'\n PTY.open { 1 }", want: "runs a program"},
 	{name: "IO.console", ruby: "require 'io/console'\n IO.console", want: "reads its standard input"},
 	{name: "IO.read of a program", ruby: "IO.read('|echo')", want: "runs a program"},
@@ -182,6 +204,7 @@ var notFollowed = []staleRow{
 	{name: "objspace", ruby: "require 'objspace'\n ObjectSpace.memsize_of('x')", want: "looks into Ruby's memory"},
 	{name: "super_method", ruby: "File.method(:read).super_method.call('/etc/passwd')", want: "looks into Ruby's memory"},
 	{name: "AbstractSyntaxTree.of", ruby: "RubyVM::AbstractSyntaxTree.of(method(:puts).to_proc)", want: "looks into Ruby's memory"},
+	{name: "Dir#chdir", needs: "Dir.instance_method(:chdir)", ruby: "Dir.new('/etc').chdir { File.read('passwd') }", want: "reads /etc/passwd"},
 	{name: "expand_path", ruby: "File.expand_path('x')", want: "asks for the working directory"},
 	{name: "home", ruby: "File.expand_path('~/x')", want: "asks for the working directory"},
 	{name: "Pathname#expand_path", ruby: "Pathname.new('x').expand_path", want: "asks for the working directory"},
@@ -204,9 +227,10 @@ var notFollowed = []staleRow{
 func TestWhatNoInputStandsFor(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
-	staleNodes(files, notFollowed, "")
+	rows := inThisRuby(t, notFollowed)
+	staleNodes(files, rows, "")
 	pool := stalePool(t, files)
-	for i, row := range notFollowed {
+	for i, row := range rows {
 		for _, kind := range []string{"r", "e"} {
 			if notes := staleReads(t, pool, fmt.Sprintf("%s%d", kind, i)); !hasNote(notes, "volatile "+row.want) {
 				t.Errorf("%s (%s): %q is missing; there is %q", row.name, kind, row.want, kindOf(notes, "volatile "))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // mainManifests are environments by the way in which their main manifest is made, each with
@@ -193,22 +194,34 @@ notify { "${settings::strict} ${settings::strict_variables} ${settings::certname
 notify { lookup('asked'): }
 notify { lookup('merged', Array, 'unique').join(' '): }
 node 'b.example.org' { notify { "unknown: ${nowhere}": } }
-node 'c.example.org' { notify { { 'a' => 1, 'a' => 2 }['a']: } }
+node 'c.example.org' { include twice }
 node default { }
 `,
+		"modules/twice/manifests/init.pp": "class twice { notify { { 'a' => 'one', 'a' => 'two' }['a']: } }\n",
 	}))
 	var orders []compile.Order
 	for _, node := range []string{"a.example.org", "b.example.org", "c.example.org"} {
 		orders = append(orders, order(t, "production", "chosen", node))
 	}
-	pool := running(t, Config{Workers: 1, Settings: Settings{Certname: "p.example.org", Strict: "error", StrictVariables: true, HieraConfig: hiera}},
-		directories{version("chosen"): root})
-	want := stockCatalogsOf(t, root, orders, "FRESH=1", "PUPPET_ARGS=--certname p.example.org --strict error --strict_variables --hiera_config "+hiera)
-	for i, o := range orders {
-		sameAsPlain(t, pool, o, want[i], 0)
+	grants := func(fleet.Environment) Grants { return Grants{Read: []string{"/etc", dir}} }
+	for _, c := range []struct {
+		strict    string
+		variables *bool
+		args      string
+	}{
+		{"", nil, ""},
+		{"error", new(true), "--strict error --strict_variables"},
+		{"warning", new(false), "--strict warning --no-strict_variables"},
+	} {
+		chosen := Settings{Certname: "p.example.org", Strict: c.strict, StrictVariables: c.variables, HieraConfig: hiera}
+		pool := running(t, Config{Workers: 1, Settings: chosen, Grants: grants}, directories{version("chosen"): root})
+		want := stockCatalogsOf(t, root, orders, "FRESH=1", "PUPPET_ARGS=--certname p.example.org --hiera_config "+hiera+" "+c.args)
+		for i, o := range orders {
+			sameAsPlain(t, pool, o, want[i], 0)
+		}
 	}
 	seen := map[string]Settings{}
-	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: true}, {Certname: "x"}, {HieraConfig: hiera}} {
+	for _, s := range []Settings{{}, {Strict: "error"}, {Strict: "off"}, {StrictVariables: new(true)}, {StrictVariables: new(false)}, {Certname: "x"}, {HieraConfig: hiera}} {
 		found, err := identify(t.Context(), Config{Settings: s, NoJIT: true})
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,8 @@ module Tutti
     }.freeze
 
     def initialize(head)
-      Puppet.initialize_settings(%w[confdir vardir codedir logdir rundir].flat_map { |name| ["--#{name}", head['dir']] })
+      Puppet.initialize_settings(%w[confdir vardir codedir logdir rundir].flat_map { |name| ["--#{name}", head['dir']] } +
+                                 (head['strict'] ? ['--strict', head['strict']] : []))
       Puppet::Util::Log.level = :crit
       @root = head['root']
       paths = head['modulepath'].map { |path| File.join(@root, path) }

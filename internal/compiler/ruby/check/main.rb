@@ -2,7 +2,8 @@
 
 # Says what is wrong with files of Puppet code, by Puppet's own parsers. A process of its own that runs none of the code: no hooks, no
 # compiler. Standard input is lines of JSON, {"path", "kind", "bytes"}, each followed by that many bytes; the first line is
-# {"modulepath", "manifest", "root", "dir", "memory", "seconds"}. Each answer is a line of JSON, a finding or the last one, {"done"}.
+# {"modulepath", "manifest", "root", "dir", "memory", "seconds", "strict"}, strict if an operator chose it. Each answer is a line of JSON, a
+# finding or the last one, {"done"}.
 $LOAD_PATH.unshift(__dir__)
 require 'json'
 require 'files'

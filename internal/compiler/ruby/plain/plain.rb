@@ -139,8 +139,9 @@ directories = { 'confdir' => 'conf', 'vardir' => 'var', 'codedir' => 'code', 'en
                 'ssldir' => 'conf/ssl' }
 Puppet.initialize_settings(
   directories.flat_map { |setting, path| ["--#{setting}", File.join(dir, path)] } +
-    ['--certname', settings.fetch('certname', 'puppet'), settings['strict_variables'] ? '--strict_variables' : '--no-strict_variables'] +
+    ['--certname', settings.fetch('certname', 'puppet')] +
     (settings['strict'] ? ['--strict', settings['strict']] : []) +
+    (settings.key?('strict_variables') ? [settings['strict_variables'] ? '--strict_variables' : '--no-strict_variables'] : []) +
     ['--config', '/dev/null', '--hiera_config', Groups.write(order['data'], settings['hiera_config'], File.join(dir, 'conf')), '--basemodulepath', place.base.join(':'),
      '--environment', name, '--storeconfigs'],
   false

@@ -6,7 +6,7 @@ Puppet::Functions.create_function(:'rows::functions') do
   dispatch(:list) {}
 
   LIBRARIES = %w[bigdecimal cgi/escape cgi/util coverage csv date dbm delegate digest digest/md5 digest/sha1 digest/sha2 erb etc fcntl fiddle find
-                 gdbm io/console io/nonblock io/wait json monitor msgpack nkf objspace open3 openssl ostruct pathname pstore psych pty rbtree readline
+                 gdbm io/console io/nonblock io/wait json monitor msgpack nkf objspace open3 openssl ostruct pathname prism pstore psych pty rbtree readline
                  resolv ripper sdbm securerandom set shadow socket stringio strscan syslog tempfile time timeout tmpdir uri yaml zlib].freeze
   NAME = Module.instance_method(:name)
   METHOD = Module.instance_method(:instance_method)

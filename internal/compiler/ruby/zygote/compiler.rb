@@ -174,8 +174,9 @@ module Tutti
     # What an operator may choose, or what Puppet takes when nobody does.
     def chosen
       strict = @settings['strict']
+      variables = { true => ['--strict_variables'], false => ['--no-strict_variables'] }.fetch(@settings['strict_variables'], [])
       ['--certname', @settings.fetch('certname', 'puppet'), '--hiera_config', @settings.fetch('hiera_config', File.join(@dir, 'conf', 'hiera.yaml')),
-       *(strict ? ['--strict', strict] : []), @settings['strict_variables'] ? '--strict_variables' : '--no-strict_variables']
+       *(strict ? ['--strict', strict] : []), *variables]
     end
 
     # Settings whose values code sees as on a Puppet Server: here => there.

@@ -38,6 +38,9 @@ module Tutti
       end
     end
 
+    # Kinds of lookups whose names are told apart by case, or are paths. All others find the same by each spelling of a name.
+    SPELLED = %i[file module main node feature alias found_file found_template].freeze
+
     MAX_UNITS = 200_000
     MAX_GATHERED = 200
 
@@ -161,9 +164,14 @@ module Tutti
         units = @units[kind]
         units[name] || begin
           forget if (@count += 1) > MAX_UNITS
-          found = deaf { @notes.key?(kind) ? @notes[kind].call(name) : @loaded.call(kind, name) }
-          units[name.is_a?(String) ? name.dup.freeze : name] = Unit.new(found.to_h { |note| [note, true] }, @serial += 1)
+          usual = SPELLED.include?(kind) ? name : name.to_s.downcase.delete_prefix('::')
+          units[name.is_a?(String) ? name.dup.freeze : name] = units[usual] ||= read_by(kind, usual)
         end
+      end
+
+      def read_by(kind, name)
+        found = deaf { @notes.key?(kind) ? @notes[kind].call(name) : @loaded.call(kind, name) }
+        Unit.new(found.to_h { |note| [note, true] }, @serial += 1)
       end
 
       # Code that makes up names without end: what was read once may have been read

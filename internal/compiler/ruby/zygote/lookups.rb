@@ -96,7 +96,6 @@ module Tutti
         Inputs.kind(:main) { @places.noted(@environment.manifest, 'tree') }
         Inputs.kind(:native) { |name| of_native(name) }
         Inputs.kind(:feature) { |name| of_ruby(FEATURES, name) }
-        Inputs.kind(:old_function) { |name| of_entity(:function, name) }
         %i[alias found_file found_template].each { |kind| Inputs.kind(kind) { [] } }
         Inputs.loaded { |type, name| of_entity(type, name) }
       end
@@ -220,10 +219,10 @@ module Tutti
       end
     end
 
-    # Functions of the old kind.
+    # Functions of the old kind: one that Ruby asks for is the one that manifests call.
     module OldFunctions
       def function(name, *args)
-        Inputs.noted(:old_function, name) ? super : Inputs.look(:old_function, name) { super }
+        Inputs.noted(:function, name) ? super : Inputs.look(:function, name) { super }
       end
     end
   end
