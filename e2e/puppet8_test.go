@@ -60,7 +60,7 @@ func TestAnAgentOfPuppet8(t *testing.T) {
 	a.run(t, 0)
 	s.tutti(t, "catalog", "mode", a.name, "live")
 	write(t, filepath.Join(a.scratch, "precious.txt"), "drift\n")
-	contains(t, a.run(t, 2, "--usecacheonfailure"), "the powder keg blew up", "Using cached catalog")
+	contains(t, a.puppet(t, "agent", "--onetime", "--no-daemonize", "--verbose").text(), "the powder keg blew up", "Using cached catalog")
 	same(t, "file", "new\n", a.read(t, "precious.txt"))
 	if report := a.lastReport(t); report.CachedCatalog != "on_failure" || report.Status != "changed" {
 		t.Errorf("the report says %s, cached catalog status %q", report.Status, report.CachedCatalog)
