@@ -80,9 +80,11 @@ peers8-root: ## a folder with Debian 13, PuppetDB 8 and Puppet Server 8, outside
 	@tools/install-packages tools/packages-test.txt
 	@tools/puppet8-root tools/packages-peers8.txt
 
-test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetDB 8, too
+test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetDB 8, too; Puppet Server 8 keeps its data in Tutti
 	root=$$(tools/puppet8-root tools/packages-peers8.txt) && \
-	PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 $(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 60m ./e2e/pdbdiff
+	export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 && \
+	$(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 60m ./e2e/pdbdiff && \
+	$(GO) test -count=1 -trimpath -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -v -run '^TestPuppetserverKeepsInTutti$$' ./e2e
 
 race: test-deps build ## every test with the race detector, also where Go waits for other programs
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
