@@ -8,6 +8,14 @@ export GOFLAGS ?= -buildvcs=false
 TEST_TIMEOUT ?= 60m
 # The tests that hold on Puppet 8.
 PUPPET8 := EqualTheStockCompilers
+# The stories whose subject is the agent: they are told again with agents of Puppet 8.
+PUPPET8_STORIES := TestAgentConverges TestNoop TestUseCachedCatalog TestCachedCatalogAfterFailure TestOtherEnvironment TestPluginsync \
+	TestFactsUpload TestMissingSource TestRecursion TestSourceLists TestFilebucket TestSlowCompile TestEventsWhileARunGoesOn \
+	TestTheAgentWithPuppetsCertificate TestAStockAgentHasWhatWasReleased TestAStockAgentWithoutARelease TestSignByHand TestJoinToken \
+	TestSSLBootstrapAndClean TestCodeErrors TestUnknownEnvironment TestCatalogsAreAppliedOnSchedule TestScheduledRunsThatOnlyShow \
+	TestFactsApartFromRuns TestLegacyFacts TestLegacyFactsWhereVariablesAreStrict TestAnAgentOfPuppet8
+NOTHING :=
+STORIES8 = ^($(subst $(NOTHING) ,|,$(strip $(PUPPET8_STORIES))))$$
 # SQLite is C, translated to Go: the detector makes it many times slower, and could find nothing of ours in it. No package with
 # instances of generic functions may be left out: the linker keeps one copy of each for all packages, perhaps the unwatched one.
 RACE := -race '-gcflags=modernc.org/sqlite/lib=-race=false'
@@ -61,9 +69,22 @@ puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built o
 	@tools/install-packages tools/packages-test.txt
 	@tools/puppet8-root tools/packages-puppet8.txt internal/compiler/ruby/testdata/modules.txt
 
-test-puppet8: puppet8-root ## what is proven on Puppet 8 so far: its catalogs and errors are the stock compiler's
+test-puppet8: test-deps puppet8-root ## what is proven on Puppet 8 so far: its catalogs and errors are the stock compiler's, its agents converge
 	@$(GO) test -list '$(PUPPET8)' ./internal/compiler/ruby | grep -q '^Test' || { echo "no test is called $(PUPPET8)" >&2; exit 1; }
 	CGO_ENABLED=0 $(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -run '$(PUPPET8)' ./internal/compiler/ruby
+	@found=$$(CGO_ENABLED=0 $(GO) test -trimpath -list '$(STORIES8)' ./e2e | grep -c '^Test'); \
+	[ "$$found" = $(words $(PUPPET8_STORIES)) ] || { echo "$$found of $(words $(PUPPET8_STORIES)) stories of PUPPET8_STORIES are there" >&2; exit 1; }
+	CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 60m -run '$(STORIES8)' ./e2e -args -puppet8
+
+peers8-root: ## a folder with Debian 13, PuppetDB 8 and Puppet Server 8, outside the tree; built once, by root, in about six minutes
+	@tools/install-packages tools/packages-test.txt
+	@tools/puppet8-root tools/packages-peers8.txt
+
+test-peers8: peers8-root build ## the questions to PuppetDB 7 are put to PuppetDB 8, too; Puppet Server 8 keeps its data in Tutti
+	root=$$(tools/puppet8-root tools/packages-peers8.txt) && \
+	export PUPPET8_ROOT=$$root TUTTI_BINARY="$(CURDIR)/$(BIN)/tutti" CGO_ENABLED=0 && \
+	$(GO) test -count=1 -exec "$(CURDIR)/tools/in-puppet8" -timeout 60m ./e2e/pdbdiff && \
+	$(GO) test -count=1 -trimpath -exec "$(CURDIR)/tools/in-puppet8" -timeout 30m -v -run '^TestPuppetserverKeepsInTutti$$' ./e2e
 
 race: test-deps build ## every test with the race detector, also where Go waits for other programs
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 120m ./...
@@ -149,7 +170,7 @@ verify: generate ## fail if generated files or go.mod are not what is committed
 
 check: lint verify test ## all that must hold before a merge
 
-.PHONY: help puppet8-root test-puppet8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories
+.PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs
 .PHONY: bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
 .PHONY: fmt generate verify check

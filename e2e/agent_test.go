@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ const agentTimeout = 10 * time.Minute
 // agent is one node: a stock puppet agent with configuration directories of its own.
 type agent struct {
 	server  *server
+	stock   []string // the words that run its Puppet
 	name    string
 	home    string
 	scratch string // everything its catalogs write is below
@@ -38,12 +40,22 @@ type agent struct {
 // newAgent makes a node; facts are "name=value" and reach its catalog.
 func newAgent(t *testing.T, s *server, name string, facts ...string) *agent {
 	t.Helper()
+	return installed().agent(t, s, name, facts...)
+}
+
+// agent makes a node with this Puppet.
+func (i installation) agent(t *testing.T, s *server, name string, facts ...string) *agent {
+	t.Helper()
+	puppet, err := i.puppet()
+	if err != nil {
+		t.Fatal(err)
+	}
 	home := t.TempDir()
-	a := &agent{server: s, name: s.fresh(name), home: home, scratch: filepath.Join(home, "scratch"), keyLength: "2048"}
+	a := &agent{server: s, stock: puppet, name: s.fresh(name), home: home, scratch: filepath.Join(home, "scratch"), keyLength: "2048"}
 	if err := os.Mkdir(a.scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "RUBYOPT="+ruby, "QUICK="+filepath.Join(shims, "ruby"), "FACTER_scratch="+a.scratch)
+	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "RUBYOPT="+ruby, "QUICK="+i.quick(t), "FACTER_scratch="+a.scratch)
 	for _, fact := range facts {
 		a.env = append(a.env, "FACTER_"+fact)
 	}
@@ -55,7 +67,22 @@ func (a *agent) puppet(t *testing.T, args ...string) result {
 	t.Helper()
 	agents <- struct{}{}
 	defer func() { <-agents }()
-	return execute(t, a.env, agentTimeout, "puppet", append(args, a.settings()...)...)
+	words := slices.Concat(a.stock, args, a.settings())
+	return execute(t, a.env, agentTimeout, words[0], words[1:]...)
+}
+
+// exec is the line of a script that becomes the node's Puppet with the script's arguments, and then its settings.
+func (a *agent) exec() string {
+	var line strings.Builder
+	line.WriteString("exec")
+	for _, word := range a.stock {
+		line.WriteString(" " + shellQuoted(word))
+	}
+	line.WriteString(` "$@"`)
+	for _, word := range a.settings() {
+		line.WriteString(" " + shellQuoted(word))
+	}
+	return line.String() + "\n"
 }
 
 // port is where its catalogs come from.

@@ -326,11 +326,7 @@ func (a *agent) wrapper(t *testing.T, dir string) string {
 		}
 		script += "export " + shellQuoted(entry) + "\n"
 	}
-	script += `exec puppet "$@"`
-	for _, word := range a.settings() {
-		script += " " + shellQuoted(word)
-	}
-	return programtest.Write(t, puppet, script+"\n")
+	return programtest.Write(t, puppet, script+a.exec())
 }
 
 // shellQuoted is a word for sh.

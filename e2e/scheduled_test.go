@@ -41,11 +41,7 @@ func (a *agent) script() string {
 	for _, entry := range a.env {
 		text.WriteString("export " + shellQuoted(entry) + "\n")
 	}
-	text.WriteString(`exec puppet "$@"`)
-	for _, word := range a.settings() {
-		text.WriteString(" " + shellQuoted(word))
-	}
-	return text.String() + "\n"
+	return text.String() + a.exec()
 }
 
 // compiles lets the node's catalog be compiled anew, from facts that are enough for its story.

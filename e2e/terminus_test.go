@@ -66,6 +66,7 @@ func startTerminus(t *testing.T) *terminus {
 			t.Error(err)
 		}
 	})
+	t.Logf("Puppet Server %s", ps.Version(ctx))
 	return &terminus{ps, s, identity, filepath.Join(dir, "server.log")}
 }
 

@@ -39,8 +39,12 @@ type Tutti struct {
 	clients map[string]*tls.Config
 }
 
-// BuildTutti compiles the program of the repository we stand in.
+// BuildTutti compiles the program of the repository we stand in, unless TUTTI_BINARY says where it is: where peers of another Debian run there is
+// no Go.
 func BuildTutti(ctx context.Context, dir string) (string, error) {
+	if built := os.Getenv("TUTTI_BINARY"); built != "" {
+		return built, nil
+	}
 	binary := filepath.Join(dir, "tutti")
 	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", binary, "github.com/tutti-project/tutti/cmd/tutti") //nolint:gosec // our own paths
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")                                                                                       // as `make build` does: what it compiled is used again

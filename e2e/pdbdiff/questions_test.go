@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,7 +32,7 @@ import (
 //	same status       refused by both, each in its own words
 //	differs ROW | A | B
 //
-// (`differs in order: ROW` where the order of rows counts). ROW names a row of docs/puppetdb-compatibility.md, A is what PuppetDB
+// (`differs in order: ROW` where the order of rows counts, `differs before 8: ROW` where newer PuppetDBs answer as Tutti). ROW names a row of docs/puppetdb-compatibility.md, A is what PuppetDB
 // answers and B what Tutti does: a status, and behind it, if wanted, a part of the
 // text, or JSON that holds the rows, or `N rows`.
 type question struct {
@@ -43,6 +44,7 @@ type question struct {
 	verdict      string // same, same order, same status, differs
 	ordered      bool   // rows are compared in their order
 	row          string
+	before       int // the PuppetDB that answers as Tutti does; 0: none does
 	theirs, ours expected
 }
 
@@ -52,7 +54,7 @@ type expected struct {
 	text   string
 }
 
-var verdictForm = regexp.MustCompile(`^differs (in order: )?(.+?) \| (\d{3})(?: (.*?))? \| (\d{3})(?: (.*))?$`)
+var verdictForm = regexp.MustCompile(`^differs (in order: )?(?:before (\d+): )?(.+?) \| (\d{3})(?: (.*?))? \| (\d{3})(?: (.*))?$`)
 
 // readQuestions reads every file of testdata.
 func readQuestions(t *testing.T) []question {
@@ -135,7 +137,8 @@ func (q *question) setVerdict(line string) error {
 		return fmt.Errorf("unknown verdict %q", line)
 	}
 	q.verdict, q.ordered = "differs", m[1] != ""
-	q.row, q.theirs, q.ours = m[2], expected{m[3], m[4]}, expected{m[5], m[6]}
+	q.before, _ = strconv.Atoi(m[2]) // digits, or nothing
+	q.row, q.theirs, q.ours = m[3], expected{m[4], m[5]}, expected{m[6], m[7]}
 	return nil
 }
 
@@ -147,9 +150,9 @@ func (q question) wrong() bool {
 
 func TestReadQuestions(t *testing.T) {
 	t.Parallel()
-	const text = "# comment\n= one\nPQL nodes{}\nsame\n\n= two\nPOST /nodes\nlimit 3\nbody {}\ndiffers a row | 500 | 400 no\n"
+	const text = "# comment\n= one\nPQL nodes{}\nsame\n\n= two\nPOST /nodes\nlimit 3\nbody {}\ndiffers a row | 500 | 400 no\n\n= three\nPQL y\ndiffers before 8: b row | 200 3 rows | 200\n"
 	list, err := parseQuestions("x", text)
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list) != 3 {
 		t.Fatal(list, err)
 	}
 	if q := list[0]; q.place != "x:2" || q.method != "GET" || q.path != "" || q.params.Get("query") != "nodes{}" || q.verdict != "same" {
@@ -157,6 +160,9 @@ func TestReadQuestions(t *testing.T) {
 	}
 	if q := list[1]; q.path != "/nodes" || q.params.Get("limit") != "3" || q.body != "{}" || q.row != "a row" || q.theirs != (expected{"500", ""}) || q.ours != (expected{"400", "no"}) {
 		t.Errorf("second: %+v", q)
+	}
+	if q := list[2]; q.verdict != "differs" || q.before != 8 || q.row != "b row" || q.theirs != (expected{"200", "3 rows"}) {
+		t.Errorf("third: %+v", q)
 	}
 	for _, bad := range []string{"one\nPQL x\nsame", "= one\nsame", "= one\nDELETE /nodes\nsame", "= one\nPQL x\nperhaps"} {
 		if _, err := parseQuestions("x", bad); err == nil {

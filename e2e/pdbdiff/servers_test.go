@@ -28,6 +28,7 @@ type server struct {
 	token  string // empty: nobody has to prove anything
 	client *http.Client
 	hashes map[string]string // of reports: the server's own, by transaction
+	major  int               // of the version that PuppetDB says it is
 }
 
 // senders is how many commands are on their way at once.
@@ -177,6 +178,22 @@ func (s *server) learnHashes(ctx context.Context) error {
 	s.hashes = map[string]string{}
 	for _, row := range rows {
 		s.hashes[row.Transaction] = row.Hash
+	}
+	return nil
+}
+
+// learnVersion asks which PuppetDB it is.
+func (s *server) learnVersion(ctx context.Context) error {
+	a, err := s.do(ctx, http.MethodGet, "/pdb/meta/v1/version", nil, nil)
+	if err != nil {
+		return err
+	}
+	var said struct{ Version string }
+	if err := json.Unmarshal(a.body, &said); err != nil {
+		return fmt.Errorf("%s: version: status %d: %s", s.name, a.status, a.body)
+	}
+	if _, err := fmt.Sscanf(said.Version, "%d.", &s.major); err != nil {
+		return fmt.Errorf("%s: version %q: %w", s.name, said.Version, err)
 	}
 	return nil
 }

@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tutti-project/tutti/api"
+)
+
+// A node with Puppet 8 lives a whole life in one story. Every step of it has a story of its own that `make test-puppet8` tells with Puppet 8.
+func TestAnAgentOfPuppet8(t *testing.T) {
+	begin(t, 100)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "2s")
+	s.deploy(t, "production", "other")
+	a := debian13.agent(t, s, "eight.test", "bucket_server=localhost", "bucket_port="+s.port())
+	stage := func(story string) { a.env = append(a.env, "FACTER_story="+story) }
+
+	stage("slow") // it enrols; its first catalog takes longer than the server waits
+	contains(t, a.run(t, 2), "Downloaded certificate for "+a.name, "Sleeping for")
+	s.logged(t, "/puppet/v3/catalog/"+a.name, "status=503")
+	same(t, "file", "worth the wait\n", a.read(t, "slow.txt"))
+	same(t, "version", any("8."), any(decode[string](t, s, "node", "facts", a.name, "puppetversion")[:2]))
+
+	stage("plugins")
+	a.run(t, 2)
+	same(t, "facts.txt", "a custom fact and an external fact\n", a.read(t, "facts.txt"))
+	same(t, "line.txt", "written by a synced provider\n", a.read(t, "line.txt"))
+
+	stage("basic") // content, template, a source
+	noop := a.run(t, 0, "--noop")
+	contains(t, noop, debian13.noop)
+	if r := a.lastReport(t); !r.Noop || !r.NoopPending || r.Counts.Noop != 4 {
+		t.Errorf("report: noop %v, pending %v, counts %+v", r.Noop, r.NoopPending, r.Counts)
+	}
+	a.run(t, 2)
+	same(t, "basic", map[string]string{
+		"content.txt": "hello from hiera\n", "template.txt": "I am " + a.name + "\n", "source.txt": "the source a\n",
+	}, a.tree(t, "basic"))
+
+	contains(t, a.run(t, 2, "--environment", "other"), "Using environment 'other'")
+	same(t, "file", "other of other\n", a.read(t, "environment.txt"))
+
+	stage("bucket")
+	write(t, filepath.Join(a.scratch, "precious.txt"), "old\n")
+	a.ordered(t)
+	same(t, "file", "new\n", a.read(t, "precious.txt"))
+	contains(t, a.puppet(t, "filebucket", "get", sha256Hex([]byte("old\n"))).text(), "old")
+
+	a.env = append(a.env, "FACTER_colour=green")
+	if r := a.puppet(t, "facts", "upload"); r.code != 0 {
+		t.Errorf("facts upload: %d\n%s", r.code, r.text())
+	}
+	same(t, "stored fact", "green", decode[string](t, s, "node", "facts", a.name, "colour"))
+
+	// What was given last is held; then the code breaks, and the agent tides over with its cached catalog.
+	s.tutti(t, "catalog", "mode", a.name, "released")
+	broken := t.TempDir()
+	write(t, filepath.Join(broken, "manifests/site.pp"), "fail('the powder keg blew up')\n")
+	s.tutti(t, "code", "deploy", "--no-check", "production", broken)
+	a.run(t, 0)
+	s.tutti(t, "catalog", "mode", a.name, "live")
+	write(t, filepath.Join(a.scratch, "precious.txt"), "drift\n")
+	contains(t, a.puppet(t, "agent", "--onetime", "--no-daemonize", "--verbose").text(), "the powder keg blew up", "Using cached catalog")
+	same(t, "file", "new\n", a.read(t, "precious.txt"))
+	if report := a.lastReport(t); report.CachedCatalog != "on_failure" || report.Status != "changed" {
+		t.Errorf("the report says %s, cached catalog status %q", report.Status, report.CachedCatalog)
+	}
+}
+
+// ordered lets `tutti agent` run the node's Puppet by a job, whose events are seen.
+func (a *agent) ordered(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	a.server.tutti(t, "agent", "join", a.server.url, "--dir", dir, "--use-puppet-certificates", "--puppet-ssldir", filepath.Join(a.home, "ssldir"), "--certname", a.name)
+	d := newDaemon(t, a.name, dir, "--puppet", a.wrapper(t, dir))
+	d.start(t)
+	d.connectedTo(t, "localhost:"+a.server.port())
+	contains(t, a.server.tutti(t, "run", a.name, "--yes"), a.name+": changed")
+	events := decode[api.List[api.Event]](t, a.server, "event", "list", "--node", a.name, "--job", "1").Items
+	if told := len(events) > 0 && !events[0].Reported; !told {
+		t.Errorf("the run was not streamed: %+v", events)
+	}
+}
+
+// An agent of Puppet 8 sends no legacy facts, unless it is told to: code that reads them finds nothing there, and it is an error where
+// unknown variables are.
+func TestLegacyFacts(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "30s")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "manifests/site.pp"), `file { "${facts['scratch']}/families": content => "${::osfamily} ${facts['osfamily']} ${facts['os']['family']}\n" }`)
+	s.tutti(t, "code", "deploy", "--no-check", "production", dir)
+	seven, eight := machines.agent(t, s, "seven.test"), debian13.agent(t, s, "eight.test")
+	seven.run(t, 2)
+	same(t, "families of Puppet 7", "Debian Debian Debian\n", seven.read(t, "families"))
+	eight.run(t, 2)
+	same(t, "families of Puppet 8", "  Debian\n", eight.read(t, "families"))
+	eight.run(t, 2, "--include_legacy_facts")
+	same(t, "families of Puppet 8 with legacy facts", "Debian Debian Debian\n", eight.read(t, "families"))
+}
+
+// Where unknown variables are errors, as with Puppet 8 as the compiler, such code does not compile for agents of Puppet 8.
+func TestLegacyFactsWhereVariablesAreStrict(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "30s", "--puppet-strict-variables")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "manifests/site.pp"), `file { "${facts['scratch']}/family": content => "${::osfamily}\n" }`)
+	s.tutti(t, "code", "deploy", "--no-check", "production", dir)
+	eight := debian13.agent(t, s, "eight.test")
+	contains(t, eight.run(t, 1), "Evaluation Error: Unknown variable: '::osfamily'")
+	eight.run(t, 2, "--include_legacy_facts")
+	same(t, "family", "Debian\n", eight.read(t, "family"))
+}
