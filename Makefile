@@ -44,7 +44,7 @@ demo: deps build ## a server, real nodes and a simulated fleet; a change is rele
 run: deps build ## the same, and it stays up until Ctrl-C
 	$(BIN)/tutti demo --keep --listen 127.0.0.1:8140
 
-test: test-deps build $(BIN)/gotestsum ## every test; prints the ten slowest
+test: test-deps puppet8-root build $(BIN)/gotestsum ## every test; prints the ten slowest
 	@all=$$($(GO) list ./...) && waiting=$$(grep -E '$(WAITING)' <<< "$$all") && watched=$$(grep -vE '$(WAITING)' <<< "$$all") || exit 1; failed=0; \
 	CGO_ENABLED=1 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/raced.json -- $(RACE) -timeout $(TEST_TIMEOUT) $$watched || failed=1; \
 	CGO_ENABLED=0 $(BIN)/gotestsum --format standard-quiet --jsonfile $(BIN)/waiting.json -- -trimpath -p 1 -timeout $(TEST_TIMEOUT) $$waiting || failed=1; \

@@ -21,8 +21,8 @@ func puppet8Engine(t *testing.T) string {
 	return lines[len(lines)-1]
 }
 
-// Every command of the page about versions of Puppet: a fleet goes from Puppet 7 to Puppet 8, and back, with real agents. Which Puppet
-// compiled is what the nodes say themselves.
+// Every command of the page about versions of Puppet: a fleet goes from Puppet 7 to Puppet 8, and back, with two real agents of each
+// version. Which Puppet compiled is what the nodes say themselves.
 func TestFromPuppet7To8(t *testing.T) {
 	begin(t, 150)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--reuse-check", "0", "--engines", "puppet8:"+puppet8Engine(t))
@@ -36,7 +36,8 @@ func TestFromPuppet7To8(t *testing.T) {
 	versionOf(t, s, filepath.Join(dir, "repo"))
 	nodes := make([]scheduled, 4)
 	err := parallel.Each(len(nodes), 2, func(i int) error {
-		n := joinScheduled(t, s, []string{"a", "b", "c", "d"}[i]+".test", "web", "--run-interval", "8760h", "--catalog-poll-interval", "1h")
+		agents := []installation{machines, machines, debian13, debian13}[i]
+		n := agents.joinScheduled(t, s, []string{"a", "b", "c", "d"}[i]+".test", "web", "--run-interval", "8760h", "--catalog-poll-interval", "1h")
 		n.run(t, 2)
 		n.start(t)
 		nodes[i] = n

@@ -24,7 +24,13 @@ type scheduled struct {
 // seen before the next is over, and a machine that stands still for a while does not make it think that its server is gone.
 func joinScheduled(t *testing.T, s *server, name, story string, flags ...string) scheduled {
 	t.Helper()
-	a := newAgent(t, s, name, "story="+story)
+	return installed().joinScheduled(t, s, name, story, flags...)
+}
+
+// joinScheduled is joinScheduled with this Puppet.
+func (i installation) joinScheduled(t *testing.T, s *server, name, story string, flags ...string) scheduled {
+	t.Helper()
+	a := i.agent(t, s, name, "story="+story)
 	if r := a.puppet(t, "ssl", "bootstrap"); r.code != 0 {
 		t.Fatalf("puppet ssl bootstrap: %s", r.text())
 	}
