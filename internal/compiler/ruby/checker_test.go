@@ -116,7 +116,9 @@ func TestCheckerIsAsStrictAsCompilers(t *testing.T) {
 	}
 	in := codecheck.Input{
 		Files: []code.Source{{Path: "manifests/site.pp", Kind: code.PuppetSource}}, Manifest: "manifests",
-		Open: func(context.Context, code.Source) ([]byte, error) { return []byte("$x = { 'a' => 1, 'a' => 2 }\n"), nil },
+		Open: func(context.Context, code.Source) ([]byte, error) {
+			return []byte("$x = { 'a' => 1, 'a' => 2 }\n"), nil
+		},
 	}
 	for strict, want := range map[string][]codecheck.Level{"": {usual}, "off": nil, "warning": {codecheck.Warning}, "error": {codecheck.Mistake}} {
 		var got []codecheck.Level
