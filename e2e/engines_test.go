@@ -1,8 +1,13 @@
 package e2e_test
 
 import (
+	"fmt"
+	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,4 +89,42 @@ func executed(t *testing.T, program string, args ...string) string {
 		t.Fatalf("%s: %v", program, err)
 	}
 	return string(out)
+}
+
+// The rows of the page's table of code that both compile, or do not.
+func TestWhatTheTwoPuppetsCompile(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t, "--autosign", "all", "--compile-patience", "60s", "--max-load", "0", "--engines", "puppet8:"+puppet8Engine(t))
+	page, err := os.ReadFile(filepath.Join(docs, "puppet-versions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 5 {
+		t.Fatalf("the page has %d rows", len(rows))
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "manifests/site.pp"), "include \"rows::row${facts['row']}\"\n")
+	for i, row := range rows {
+		write(t, filepath.Join(dir, fmt.Sprintf("modules/rows/manifests/row%d.pp", i)), fmt.Sprintf("class rows::row%d {\n  notify { 'row': message => String(%s) }\n}\n", i, row[1]))
+	}
+	s.tutti(t, "code", "deploy", "seven", dir, "--force")
+	s.tutti(t, "code", "deploy", "eight", dir, "--force", "--engine", "puppet8")
+	n := enrol(t, s, "rows.test")
+	for i, row := range rows {
+		for engine, environment := range []string{"seven", "eight"} {
+			answer, err := n.catalog(environment, map[string]any{"row": strconv.Itoa(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := row[2+engine]
+			says := fmt.Sprintf(`"message":%q`, want)
+			if answer.status != http.StatusOK {
+				says = want
+			}
+			if !strings.Contains(string(answer.body), says) {
+				t.Errorf("%s in %s: the page says %s, it is %d %s", row[1], environment, want, answer.status, answer.body)
+			}
+		}
+	}
 }
