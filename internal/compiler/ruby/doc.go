@@ -13,6 +13,11 @@
 // questions come over the socket that the order went by, and are answered before the
 // catalog comes. Their number and the size of the answers are bounded.
 //
+// Engines: a Pool belongs to one installation of Puppet with its Ruby. Engines is several of
+// them, and gives each order to the one that its version is for. An installation whose files
+// change, as by an upgrade, is looked at anew: its zygotes end, what was being compiled is
+// compiled again, and Engine has another name, so that stored catalogs do not stand.
+//
 // Limits: a compile has a time, a memory and a size limit; Go watches the first
 // two from outside and kills the worker's process group, so that what generate()
 // started ends with it. At most Config.Workers workers live at once, at most
