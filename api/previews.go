@@ -136,6 +136,7 @@ type Preview struct {
 	ID          string         `json:"id"`
 	Environment string         `json:"environment"`
 	Version     string         `json:"version"`
+	Engine      string         `json:"engine,omitempty"` // the Puppet installation that the version names; empty: the server's default, or a list of previews
 	Commit      string         `json:"commit,omitempty"`
 	Description string         `json:"description,omitempty"`
 	Targets     string         `json:"targets"` // in words

@@ -111,9 +111,17 @@ func wholePreview(ctx context.Context, client *api.Client, id string) (whole api
 	}
 }
 
+// byEngine says which Puppet installation compiles a preview, if it names one.
+func byEngine(p api.Preview) string {
+	if p.Engine == "" {
+		return ""
+	}
+	return " by " + p.Engine
+}
+
 func previewText(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Preview %s  %s %s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), r.State, count(r.Nodes, "node"), standingText(r.Preview))
+	fmt.Fprintf(&text, "Preview %s  %s %s%s  %s  %s: %s\n", r.ID, r.Environment, short(r.Version), byEngine(r.Preview), r.State, count(r.Nodes, "node"), standingText(r.Preview))
 	for _, u := range r.Unseen {
 		fmt.Fprintf(&text, "  not seen: %s (%s)\n", print.OneLine(u.Reason), count(u.Nodes, "node"))
 	}
@@ -186,7 +194,7 @@ func remarksText(remarks []api.PreviewRemark) string {
 
 func previewMarkdown(to print.Printer, r api.PreviewReport, how previewPrinting) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "**Preview %s** of %s %s: ", r.ID, r.Environment, short(r.Version))
+	fmt.Fprintf(&text, "**Preview %s** of %s %s%s: ", r.ID, r.Environment, short(r.Version), byEngine(r.Preview))
 	f := api.FleetDifference{
 		Nodes: r.Nodes, Changed: r.Counts["changed"] - r.Quiet, Errors: r.Counts["failed"], OrderOnly: r.Counts["reordered"], Same: r.Counts["same"] + r.Counts["reordered"],
 	}

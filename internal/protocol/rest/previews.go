@@ -219,6 +219,15 @@ func (h *previews) preview(ctx context.Context, permission fleet.Permission, id 
 	return p, h.gate.allow(ctx, permission, fleet.Object{Environment: p.Environment})
 }
 
+// engineOf is the engine that a preview's version names. A version that is not kept any more names none.
+func (h *previews) engineOf(ctx context.Context, p preview.Preview) (string, error) {
+	manifest, err := h.code.Manifest(ctx, p.Version)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	return manifest.Engine, err
+}
+
 func (h *previews) showPreview(ctx context.Context, request api.PreviewShowRequest) (api.PreviewReport, error) {
 	report := api.PreviewReport{Changes: []api.PreviewChange{}, Remarks: []api.PreviewRemark{}}
 	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
@@ -246,6 +255,9 @@ func (h *previews) showPreview(ctx context.Context, request api.PreviewShowReque
 		return report, err
 	}
 	report.Preview, report.Hidden = previewOf(p), hiddenOf(quiet)
+	if report.Engine, err = h.engineOf(ctx, p); err != nil {
+		return report, err
+	}
 	report.Quiet = len(quiet.Nodes)
 	for _, group := range groups {
 		change := previewChangeOf(group, said[group.Key])
