@@ -46,7 +46,7 @@ type Manifest struct {
 	Engine string `json:"engine,omitempty"`
 }
 
-// DefaultEngine, asked for at a deploy, is the server's default.
+// DefaultEngine asks at a deploy for the server's default.
 const DefaultEngine = "default"
 
 // engineForm is what an engine may be called.

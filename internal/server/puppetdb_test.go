@@ -70,7 +70,7 @@ func TestWhoMayWhatBelowPDB(t *testing.T) {
 func TestStatusAsAPuppetDB(t *testing.T) {
 	t.Parallel()
 	for _, fails := range []error{nil, fault.New(fault.Unavailable, "the database cannot be reached")} {
-		h := &health{database: func(context.Context) error { return fails }, services: []service{
+		h := &health{version: func() string { return "7.23.0" }, database: func(context.Context) error { return fails }, services: []service{
 			{name: "server"},
 			{name: puppetDBStatus, version: "7.12.1", more: asPuppetDB},
 		}}
@@ -115,7 +115,7 @@ func TestStatusOfADatabaseThatIsSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		h := &health{database: func(ctx context.Context) error {
+		h := &health{version: func() string { return "7.23.0" }, database: func(ctx context.Context) error {
 			asked++
 			<-ctx.Done()
 			return ctx.Err()

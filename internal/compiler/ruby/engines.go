@@ -51,6 +51,7 @@ type Engines struct {
 	pools    map[string]*Pool
 	fallback *Pool
 	choose   Chooser
+	checks   string // the directory of checks of code
 	checkout code.Checkout
 }
 
@@ -58,7 +59,7 @@ var _ compile.Compiler = (*Engines)(nil)
 
 // NewEngines returns the compilers of engines, of which the first is the default. There must be one.
 func NewEngines(cfg Config, engines []Engine, choose Chooser, checkout code.Checkout, known compile.Inventory, log *slog.Logger) *Engines {
-	e := &Engines{pools: map[string]*Pool{}, choose: choose, checkout: checkout}
+	e := &Engines{pools: map[string]*Pool{}, choose: choose, checks: cfg.checkDir(), checkout: checkout}
 	for _, engine := range engines {
 		own := cfg
 		own.Name, own.Ruby, own.Gems = engine.Name, engine.Ruby, engine.Gems
@@ -74,6 +75,9 @@ func NewEngines(cfg Config, engines []Engine, choose Chooser, checkout code.Chec
 
 // Run runs all engines until ctx is done. One that cannot be used is no error: what is for it is refused, and says why.
 func (e *Engines) Run(ctx context.Context) error {
+	if err := os.RemoveAll(e.checks); err != nil { // what an earlier life left
+		return fmt.Errorf("empty the directory of checks of code: %w", err)
+	}
 	running, ctx := errgroup.WithContext(ctx)
 	for _, pool := range e.pools {
 		running.Go(func() error { return pool.Run(ctx) })

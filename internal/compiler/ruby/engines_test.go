@@ -194,9 +194,12 @@ func (p *Pool) busy() int {
 // waitUntil asks until it is so.
 func waitUntil(t *testing.T, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
+	end := time.After(time.Minute)
+	for !so() {
+		select {
+		case <-end:
 			t.Fatal("it did not happen within a minute")
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

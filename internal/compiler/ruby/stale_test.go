@@ -22,7 +22,7 @@ type staleRow struct {
 func inThisRuby(t *testing.T, rows []staleRow) (there []staleRow) {
 	t.Helper()
 	for _, row := range rows {
-		if row.needs != "" && exec.CommandContext(t.Context(), "ruby", "-e", row.needs).Run() != nil { //nolint:gosec // of the table
+		if row.needs != "" && exec.CommandContext(t.Context(), "ruby", "-e", row.needs).Run() != nil {
 			t.Logf("%s: this Ruby has none", row.name)
 			continue
 		}

@@ -107,7 +107,6 @@ type server struct {
 	files    *gate
 	reports  *gate
 	reading  chan struct{} // one for each catalog request whose facts are read and stored
-
 }
 
 func (c *Config) setDefaults() {

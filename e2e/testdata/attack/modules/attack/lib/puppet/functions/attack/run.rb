@@ -78,7 +78,7 @@ Puppet::Functions.create_function(:'attack::run') do
       'the blobs' => -> { Dir.children("#{data}/blobs") },
       'versions of others' => -> { Dir.children("#{data}/trees").size > 1 },
       'a file of another version' => -> { Dir.glob("#{data}/trees/*/manifests/secret.pp").any? },
-      'directories of other compilers' => -> { Dir.children("#{data}/ruby/zygotes").size > 1 },
+      'directories of other compilers' => -> { Dir.children("#{data}/ruby").any? { |engine| (Dir.children("#{data}/ruby/#{engine}/zygotes") rescue []).size > 1 } },
       'a copy by a program' => -> { system('cp', "#{data}/admin.token", 'stolen', err: File::NULL) },
       'a new mode for the token' => -> { File.chmod(0o644, "#{data}/admin.token") },
       'a file in the data directory' => -> { File.write("#{data}/here", 'x') },
