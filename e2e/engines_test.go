@@ -122,7 +122,7 @@ func TestWhatTheTwoPuppetsCompile(t *testing.T) {
 			if answer.status != http.StatusOK {
 				says = want
 			}
-			if !strings.Contains(string(answer.body), says) {
+			if !strings.Contains(answer.body, says) {
 				t.Errorf("%s in %s: the page says %s, it is %d %s", row[1], environment, want, answer.status, answer.body)
 			}
 		}
