@@ -14,7 +14,6 @@ PUPPET8_STORIES := TestAgentConverges TestNoop TestUseCachedCatalog TestCachedCa
 	TestFactsApartFromRuns TestLegacyFacts TestLegacyFactsWhereVariablesAreStrict TestAnAgentOfPuppet8
 NOTHING :=
 STORIES8 = ^($(subst $(NOTHING) ,|,$(strip $(PUPPET8_STORIES))))$$
-BUILD_PUPPET8 := tools/puppet8-root tools/packages-puppet8.txt internal/compiler/ruby/testdata/modules.txt
 # What runs on Puppet 8: `go test $(ON_PUPPET8) PACKAGE`, these packages, and what of them `make test` has.
 ON_PUPPET8 = -count=1 -exec "$(CURDIR)/tools/in-puppet8"
 PUPPET8 := ./internal/compiler/ruby
@@ -75,12 +74,10 @@ quick: ## the tests without the race detector, and without those that wait for R
 
 puppet8-root: ## a folder with Debian 13 and Puppet 8, outside the tree; built once, by root, in about four minutes
 	@tools/install-packages tools/packages-test.txt
-	@$(BUILD_PUPPET8)
+	@tools/puppet8-root
 
 test-puppet8: test-deps puppet8-root ## on Puppet 8: the compiler's tests (catalogs, errors, what was read, limits, plain Puppet beside it), and agents
 	CGO_ENABLED=0 $(GO) test $(ON_PUPPET8) -timeout $(TEST_TIMEOUT) $(PUPPET8)
-	@found=$$(CGO_ENABLED=0 $(GO) test -trimpath -list '$(STORIES8)' ./e2e | grep -c '^Test'); \
-	[ "$$found" = $(words $(PUPPET8_STORIES)) ] || { echo "$$found of $(words $(PUPPET8_STORIES)) stories of PUPPET8_STORIES are there" >&2; exit 1; }
 	CGO_ENABLED=0 $(GO) test -trimpath -count=1 -timeout 60m -run '$(STORIES8)' ./e2e -args -puppet8
 
 peers8-root: ## a folder with Debian 13, PuppetDB 8 and Puppet Server 8, outside the tree; built once, by root, in about six minutes

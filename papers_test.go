@@ -192,3 +192,39 @@ func TestListedTargetsArePhony(t *testing.T) {
 		}
 	}
 }
+
+// A target that runs tests by name runs them: go test has nothing against a name that no test has.
+func TestTestsOfTargetsAreThere(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1) {
+		named[name] = true
+	}
+	if len(named) < 30 {
+		t.Errorf("the Makefile names %d tests: this test has lost its eyes", len(named))
+	}
+	err = filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			for name := range named { // a target may run all whose names begin so
+				if strings.HasPrefix(string(found[1]), name) {
+					delete(named, name)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range named {
+		t.Errorf("the Makefile runs %s, which is no test", name)
+	}
+}

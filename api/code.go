@@ -75,12 +75,12 @@ type Version struct {
 // Engine is a Puppet installation that can compile, on the server that answers.
 type Engine struct {
 	Name         string   `json:"name"`
-	Default      bool     `json:"default"`          // of versions that name none
-	Puppet       string   `json:"puppet,omitempty"` // its version; empty: it cannot be used
-	By           string   `json:"by,omitempty"`     // whose Puppet it is: puppet or openvox
-	Ruby         string   `json:"ruby,omitempty"`   // its version
-	JIT          bool     `json:"jit"`              // whether Ruby's just-in-time compiler is on
-	Interpreter  string   `json:"interpreter"`
+	Default      bool     `json:"default"`               // of versions that name none
+	Puppet       string   `json:"puppet,omitempty"`      // its version; empty: it cannot be used
+	By           string   `json:"by,omitempty"`          // whose Puppet it is: puppet or openvox
+	Ruby         string   `json:"ruby,omitempty"`        // its version
+	JIT          bool     `json:"jit"`                   // whether Ruby's just-in-time compiler is on
+	Interpreter  string   `json:"interpreter,omitempty"` // empty: there is no engine of this name on the server
 	Gems         []string `json:"gems,omitempty"`
 	Trouble      string   `json:"trouble,omitempty"` // why it cannot be used
 	Environments []string `json:"environments"`      // whose current version it compiles, of those that who asks may see

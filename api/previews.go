@@ -38,7 +38,7 @@ var (
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "Say all that a preview changes for one node",
 	}
-	PreviewWarnings = Op[PreviewRequest, List[PreviewWarning]]{
+	PreviewWarnings = Op[PreviewRequest, PreviewWarned]{
 		Name: "preview.warnings", Method: http.MethodGet, Path: "/previews/{preview}/warnings",
 		Permission: fleet.PreviewRead, Kind: Question,
 		Summary: "List what the compiler warns of in a preview's catalogs, what is new first",
@@ -189,6 +189,12 @@ type PreviewRemark struct {
 	Text   string    `json:"text,omitempty"`
 	Author string    `json:"author"`
 	At     time.Time `json:"at"`
+}
+
+// PreviewWarned is what the compiler warns of in a preview's catalogs.
+type PreviewWarned struct {
+	Items   []PreviewWarning `json:"items"`
+	Unknown int              `json:"unknown"` // nodes with a catalog of which nobody knows any more what was written for it
 }
 
 // PreviewWarning is something that the compiler warns of in a preview's catalogs.

@@ -55,7 +55,8 @@ func (i installation) agent(t *testing.T, s *server, name string, facts ...strin
 	if err := os.Mkdir(a.scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "RUBYOPT="+ruby, "QUICK="+i.quick(t), "FACTER_scratch="+a.scratch)
+	a.env = append(cleanEnv(), "PATH="+shims+":"+os.Getenv("PATH"), "HOME="+home, "LANG=C.UTF-8", "FACTER_scratch="+a.scratch)
+	a.env = append(a.env, "RUBYOPT="+ruby, "QUICK="+i.quick(t)) // see testdata/quick.rb
 	for _, fact := range facts {
 		a.env = append(a.env, "FACTER_"+fact)
 	}

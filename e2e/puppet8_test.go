@@ -86,7 +86,7 @@ func (a *agent) ordered(t *testing.T) {
 // unknown variables are.
 func TestLegacyFacts(t *testing.T) {
 	begin(t, 60)
-	s := startServer(t, "--autosign", "all", "--compile-patience", "30s")
+	s := startServer(t, "--autosign", "all", "--compile-patience", "30s", "--engines", "puppet8:"+puppet8Engine(t))
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "manifests/site.pp"), `file { "${facts['scratch']}/families": content => "${::osfamily} ${facts['osfamily']} ${facts['os']['family']}\n" }`)
 	s.tutti(t, "code", "deploy", "--no-check", "production", dir)
@@ -97,9 +97,12 @@ func TestLegacyFacts(t *testing.T) {
 	same(t, "families of Puppet 8", "  Debian\n", eight.read(t, "families"))
 	eight.run(t, 2, "--include_legacy_facts")
 	same(t, "families of Puppet 8 with legacy facts", "Debian Debian Debian\n", eight.read(t, "families"))
+	s.tutti(t, "code", "deploy", "--no-check", "compiled_by_8", dir, "--engine", "puppet8")
+	contains(t, eight.run(t, 1, "--environment", "compiled_by_8"), "Evaluation Error: Unknown variable: '::osfamily'")
+	seven.run(t, 0, "--environment", "compiled_by_8")
 }
 
-// Where unknown variables are errors, as with Puppet 8 as the compiler, such code does not compile for agents of Puppet 8.
+// Where unknown variables are errors, such code does not compile for agents of Puppet 8.
 func TestLegacyFactsWhereVariablesAreStrict(t *testing.T) {
 	begin(t, 60)
 	s := startServer(t, "--autosign", "all", "--compile-patience", "30s", "--puppet-strict-variables")

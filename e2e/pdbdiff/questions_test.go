@@ -32,7 +32,8 @@ import (
 //	same status       refused by both, each in its own words
 //	differs ROW | A | B
 //
-// (`differs in order: ROW` where the order of rows counts, `differs before 8: ROW` where newer PuppetDBs answer as Tutti). ROW names a row of docs/puppetdb-compatibility.md, A is what PuppetDB
+// (`differs in order: ROW` where the order of rows counts, `differs before 8: ROW` where newer
+// PuppetDBs answer as Tutti). ROW names a row of docs/puppetdb-compatibility.md, A is what PuppetDB
 // answers and B what Tutti does: a status, and behind it, if wanted, a part of the
 // text, or JSON that holds the rows, or `N rows`.
 type question struct {

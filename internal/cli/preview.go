@@ -222,20 +222,34 @@ var previewWarnings = verb[api.PreviewRequest]{
 is marked new. After a step to another Puppet (preview create --engine) these are its deprecations.`,
 	example: "  tutti preview warnings 3\n  tutti preview warnings 3 -o json",
 	into:    func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
-	run: lists(api.PreviewWarnings, func(*api.PreviewRequest) print.Table[api.PreviewWarning] {
-		return print.Table[api.PreviewWarning]{
-			Columns: []string{"nodes", "new", "where", "message"},
-			Row: func(w api.PreviewWarning) []string {
-				mark := ""
-				if w.New {
-					mark = "new"
-				}
-				return []string{fmt.Sprint(w.Nodes), mark, fleet.Place(w.File, w.Line), print.OneLine(w.Message)}
-			},
-			Name:  func(w api.PreviewWarning) string { return fleet.Place(w.File, w.Line) },
-			Empty: "The compiler warns of nothing.",
+	run: func(ctx context.Context, c *call, in *api.PreviewRequest) error {
+		answer, err := ask(ctx, c.app, api.PreviewWarnings, *in)
+		if err != nil {
+			return err
 		}
-	}),
+		if c.printer().AsJSON() {
+			return c.printer().JSON(answer)
+		}
+		if answer.Unknown > 0 {
+			c.hint("What was written for the catalogs of %s is not known any more", count(answer.Unknown, "node"))
+		}
+		return print.List(c.printer(), answer.Items, previewWarningTable())
+	},
+}
+
+func previewWarningTable() print.Table[api.PreviewWarning] {
+	return print.Table[api.PreviewWarning]{
+		Columns: []string{"nodes", "new", "where", "message"},
+		Row: func(w api.PreviewWarning) []string {
+			mark := ""
+			if w.New {
+				mark = "new"
+			}
+			return []string{fmt.Sprint(w.Nodes), mark, fleet.Place(w.File, w.Line), print.OneLine(w.Message)}
+		},
+		Name:  func(w api.PreviewWarning) string { return fleet.Place(w.File, w.Line) },
+		Empty: "The compiler warns of nothing.",
+	}
 }
 
 var previewList = verb[api.PreviewListRequest]{

@@ -17,7 +17,8 @@ type Board interface {
 	// Record reads one row with its Logs, and its Inputs where they are known; NotFound
 	// when it is gone.
 	Record(ctx context.Context, id int64) (Compilation, error)
-	// Logs reads what the compiler wrote for those of the rows that are there and have a catalog: of each that has Logs.
+	// Logs reads what the compiler wrote for those of the rows that were compiled: also nothing. Of rows that only point to a catalog,
+	// and of those that are gone, it is not known.
 	Logs(ctx context.Context, ids []int64) (map[int64][]Log, error)
 	// Ended counts what finished at or after since, by environment.
 	Ended(ctx context.Context, since time.Time) ([]Ended, error)

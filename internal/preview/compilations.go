@@ -165,21 +165,19 @@ func (q Compilations) Logs(ctx context.Context, compilations []int64) (map[int64
 	return q.Queue.Logs(ctx, compilations)
 }
 
-// Newest implements Logs.
-func (q Compilations) Newest(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname]int64, error) {
+// Standing implements Logs.
+func (q Compilations) Standing(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]Origin, error) {
 	candidates, err := q.Reuser.Store.Candidates(ctx, env, nodes)
 	if err != nil {
 		return nil, err
 	}
-	newest := make(map[fleet.Certname]int64, len(candidates))
+	standing := make(map[fleet.Certname][]Origin, len(candidates))
 	for node, list := range candidates {
 		for _, c := range list {
-			if !c.Staged {
-				newest[node] = c.Read
-			}
+			standing[node] = append(standing[node], Origin{Compilation: c.ID, Compiled: c.Read, Staged: c.Staged})
 		}
 	}
-	return newest, nil
+	return standing, nil
 }
 
 // Bases implements Bases.

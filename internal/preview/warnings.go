@@ -11,10 +11,17 @@ import (
 
 // Logs is what compilers wrote. Whoever has the compilations has them.
 type Logs interface {
-	// Logs is what the compiler wrote for compilations, as far as it is known.
+	// Logs is what the compiler wrote for compilations, also nothing; of those that are missing it is not known.
 	Logs(ctx context.Context, compilations []int64) (map[int64][]compile.Log, error)
-	// Newest names the compilations that gave nodes what they have.
-	Newest(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname]int64, error)
+	// Standing names, for the catalogs that nodes have and those that were compiled for previews, what compiled them.
+	Standing(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]Origin, error)
+}
+
+// Origin is where a stored catalog is from.
+type Origin struct {
+	Compilation int64 // that stands for it
+	Compiled    int64 // that made it
+	Staged      bool  // no node has it
 }
 
 // Warning is something that the compiler wrote for catalogs of a preview.
@@ -28,92 +35,107 @@ type Warning struct {
 // maxExamples is how many nodes of a warning are named.
 const maxExamples = 3
 
-// Warnings is what the compiler warns of in a preview's catalogs, each once, what is new first and then what most nodes have. What
-// was compiled so long ago that nobody knows what was written then says nothing: then everything is new.
-func (s *Service) Warnings(ctx context.Context, p Preview) ([]Warning, error) {
-	found := map[compile.Log]*Warning{}
-	old := map[compile.Log]bool{}
+// Warnings is what the compiler warns of in a preview's catalogs, each once: what is new first, and then what most nodes have.
+// unknown is the nodes with a catalog of which nobody knows any more what was written for it. Where that is so of what the nodes have,
+// what they were warned of is new.
+func (s *Service) Warnings(ctx context.Context, p Preview) (all []Warning, unknown int, err error) {
+	said := hearing{found: map[compile.Log]*Warning{}, old: map[compile.Log]bool{}}
 	for from := uint32(0); ; {
 		shares, err := s.Store.PreviewShares(ctx, p.ID, SharePage{From: from, Limit: askAtOnce})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if len(shares) == 0 {
 			break
 		}
 		from = shares[len(shares)-1].Number + 1
-		if err := s.addWarnings(ctx, p.Environment, shares, found, old); err != nil {
-			return nil, err
+		if err := said.hear(ctx, s.Logs, p.Environment, shares); err != nil {
+			return nil, 0, err
 		}
 	}
-	all := make([]Warning, 0, len(found))
-	for log, w := range found {
-		w.New = !old[log]
+	for log, w := range said.found {
+		w.New = !said.old[log]
 		all = append(all, *w)
 	}
 	slices.SortFunc(all, func(a, b Warning) int {
-		return cmp.Or(-compareBool(a.New, b.New), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
+		switch {
+		case a.New && !b.New:
+			return -1
+		case b.New && !a.New:
+			return 1
+		default:
+			return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), compareLogs(a.Log, b.Log))
+		}
 	})
-	return all, nil
+	return all, said.unknown, nil
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	default:
-		return -1
-	}
+// hearing is what was written for a preview's catalogs, and for those that its nodes have.
+type hearing struct {
+	found   map[compile.Log]*Warning
+	old     map[compile.Log]bool
+	unknown int
 }
 
-// addWarnings takes in what was written for shares, and for what their nodes have.
-func (s *Service) addWarnings(ctx context.Context, env fleet.Environment, shares []Share, found map[compile.Log]*Warning, old map[compile.Log]bool) error {
+// hear takes in what was written for shares.
+func (h *hearing) hear(ctx context.Context, from Logs, env fleet.Environment, shares []Share) error {
 	nodes := make([]fleet.Certname, len(shares))
 	for i, share := range shares {
 		nodes[i] = share.Node
 	}
-	newest, err := s.Logs.Newest(ctx, env, nodes)
+	standing, err := from.Standing(ctx, env, nodes)
 	if err != nil {
 		return err
 	}
-	var compilations []int64
-	for _, share := range shares {
-		compilations = append(compilations, share.Compilation, newest[share.Node])
-	}
-	logs, err := s.Logs.Logs(ctx, compilations)
-	if err != nil {
-		return err
-	}
-	for _, share := range shares {
-		for _, log := range warnings(logs[newest[share.Node]]) {
-			old[log] = true
+	has, fresh := make([]int64, len(shares)), make([]int64, len(shares))
+	for i, share := range shares {
+		fresh[i] = share.Compilation
+		for _, o := range standing[share.Node] {
+			if o.Compilation == share.Compilation {
+				fresh[i] = o.Compiled
+			}
+			if !o.Staged {
+				has[i] = o.Compiled
+			}
 		}
-		for _, log := range warnings(logs[share.Compilation]) {
-			w := found[log]
-			if w == nil {
-				w = &Warning{Log: log}
-				found[log] = w
-			}
-			if w.Nodes++; len(w.Examples) < maxExamples {
-				w.Examples = append(w.Examples, share.Node)
-			}
+	}
+	logs, err := from.Logs(ctx, slices.Concat(has, fresh))
+	if err != nil {
+		return err
+	}
+	for i, share := range shares {
+		for _, log := range warnings(logs[has[i]]) {
+			h.old[log] = true
+		}
+		written, known := logs[fresh[i]]
+		if !known && share.Fresh != "" {
+			h.unknown++
+		}
+		for _, log := range warnings(written) {
+			h.add(log, share.Node)
 		}
 	}
 	return nil
 }
 
+func (h *hearing) add(log compile.Log, node fleet.Certname) {
+	w := h.found[log]
+	if w == nil {
+		w = &Warning{Log: log}
+		h.found[log] = w
+	}
+	if w.Nodes++; len(w.Examples) < maxExamples {
+		w.Examples = append(w.Examples, node)
+	}
+}
+
 // warnings are those of the lines that warn, each once.
 func warnings(logs []compile.Log) []compile.Log {
-	var list []compile.Log
-	for _, log := range logs {
-		if log.Level == "warning" || log.Level == "err" {
-			list = append(list, log)
-		}
-	}
-	slices.SortFunc(list, func(a, b compile.Log) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message))
-	})
+	list := slices.DeleteFunc(slices.Clone(logs), func(log compile.Log) bool { return log.Level != "warning" && log.Level != "err" })
+	slices.SortFunc(list, compareLogs)
 	return slices.Compact(list)
+}
+
+func compareLogs(a, b compile.Log) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Level, b.Level))
 }

@@ -158,8 +158,12 @@ func (d deployments) Stage(ctx context.Context, deployment code.Deployment) (cod
 }
 
 // Manifest implements rest.Code.
-func (d deployments) Manifest(ctx context.Context, version fleet.Digest) (code.Manifest, error) {
-	return d.library.Manifest(ctx, version)
+func (d deployments) Manifest(ctx context.Context, env fleet.Environment, version fleet.Digest) (code.Manifest, error) {
+	tree, err := d.library.Tree(ctx, env, version)
+	if err != nil {
+		return code.Manifest{}, err
+	}
+	return tree.Manifest(), nil
 }
 
 func (d deployments) Environments(ctx context.Context) ([]code.Version, error) {

@@ -53,27 +53,23 @@ func (c Config) engines(found []ruby.Engine) ([]ruby.Engine, error) {
 		}
 		all[i].Gems = append(all[i].Gems, path)
 	}
-	return c.withDefaultFirst(all, found != nil)
+	return c.withDefaultFirst(all, found)
 }
 
 // withDefaultFirst puts the default first. What is found on the machine may be the default, once it is looked for.
-func (c Config) withDefaultFirst(all []ruby.Engine, looked bool) ([]ruby.Engine, error) {
+func (c Config) withDefaultFirst(all, found []ruby.Engine) ([]ruby.Engine, error) {
 	first := c.Engine
 	switch {
 	case first == "" && c.Ruby != "":
 		first = namedRuby
-	case first == "":
-		for _, name := range []string{ruby.Packaged, ruby.System} {
-			if first == "" && at(all, name) >= 0 {
-				first = name
-			}
-		}
+	case first == "" && len(found) > 0:
+		first = found[0].Name
 	}
 	i := at(all, first)
 	switch {
 	case i > 0:
 		all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
-	case i < 0 && first != "" && (looked || !usual(first)):
+	case i < 0 && first != "" && (found != nil || !usual(first)):
 		return nil, bad("engine", "there is no engine %.80q: name its Ruby in the setting engines", first)
 	}
 	return all, nil
@@ -140,8 +136,8 @@ type engineStandings struct{ engines *ruby.Engines }
 // Engines implements rest.Engines.
 func (d engineStandings) Engines() []api.Engine {
 	var all []api.Engine
-	for _, s := range d.engines.Standings() {
-		e := api.Engine{Name: s.Name, Default: s.Default, Puppet: s.Puppet, By: s.By, Ruby: s.Version, JIT: s.JIT, Interpreter: s.Ruby, Gems: s.Gems}
+	for i, s := range d.engines.Standings() {
+		e := api.Engine{Name: s.Name, Default: i == 0, Puppet: s.Puppet, By: s.By, Ruby: s.Version, JIT: s.JIT, Interpreter: s.Ruby, Gems: s.Gems}
 		if s.Trouble != nil {
 			e.Trouble = fault.Detail(s.Trouble)
 		}

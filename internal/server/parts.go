@@ -251,10 +251,10 @@ func (p *parts) openCompiler(c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(engines) == 0 {
-		return fault.New(fault.Unavailable, "no Ruby with Puppet here: apt-get install puppet-agent, or openvox-agent from OpenVox's packages")
+	p.ruby, err = ruby.NewEngines(limits, engines, p.engineOf, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
+	if err != nil {
+		return err
 	}
-	p.ruby = ruby.NewEngines(limits, engines, p.engineOf, p.trees, checkin.Questions{Asker: p.store.Queries}, p.log.Logger)
 	orders := compile.Orders{
 		Inputs:      asTold{p.store.Facts},
 		Classifier:  checkin.Classes{Groups: p.groups},

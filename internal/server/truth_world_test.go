@@ -124,14 +124,17 @@ func (s *truthServer) enter(t *testing.T, w *truth.World) *truthServer {
 // rubyCode is where the compilers' code is, once all of it is there.
 func (s *truthServer) rubyCode() string {
 	s.t.Helper()
-	dir := filepath.Join(s.p.data.join("ruby"), "ruby")
+	dir := filepath.Join(s.p.data.join("ruby"), s.p.ruby.Standings()[0].Name, "ruby")
 	last, err := os.Stat("../compiler/ruby/zygote/zygote.rb") // the last to be written
 	s.must(err)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for end := time.Now().Add(3 * time.Minute); ; {
 		if info, err := os.Stat(filepath.Join(dir, "zygote.rb")); err == nil && info.Size() == last.Size() {
 			return dir
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the compilers' code is not in %s", dir)
 		}
 		<-tick.C
 	}

@@ -213,7 +213,7 @@ func (q *Queue) Logs(_ context.Context, ids []int64) (map[int64][]compile.Log, e
 	defer q.mu.Unlock()
 	logs := map[int64][]compile.Log{}
 	for _, id := range ids {
-		if list := q.logs[id]; len(list) > 0 {
+		if list, c := q.logs[id], q.rows[id]; len(list) > 0 || c != nil && c.Cost.CPU > 0 {
 			logs[id] = slices.Clone(list)
 		}
 	}

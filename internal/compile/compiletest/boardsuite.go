@@ -116,8 +116,16 @@ func testRecord(b bench) {
 	}
 	same(b.t, got, c)
 	bare := b.fail(ask("b"), "order", t0)
-	logs, err := b.board().Logs(b.t.Context(), []int64{99999, bare.ID, c.ID})
-	if diff := cmp.Diff(map[int64][]compile.Log{c.ID: c.Logs}, logs); diff != "" || err != nil {
+	b.want(ask("c"))
+	quiet := asDone(b.leaseOne(worker1), "c", t0)
+	quiet.Cost.CPU = time.Second
+	b.finish(quiet)
+	b.want(ask("d"))
+	pointing := asDone(b.leaseOne(worker1), "d", t0)
+	pointing.Cost.CPU = 0
+	b.finish(pointing)
+	logs, err := b.board().Logs(b.t.Context(), []int64{99999, pointing.ID, quiet.ID, c.ID})
+	if diff := cmp.Diff(map[int64][]compile.Log{c.ID: c.Logs, quiet.ID: nil}, logs); diff != "" || err != nil {
 		b.t.Errorf("logs (-want +got), %v:\n%s", err, diff)
 	}
 	if logs, err = b.board().Logs(b.t.Context(), nil); len(logs) != 0 || err != nil {

@@ -2,14 +2,11 @@ package ruby
 
 import (
 	"cmp"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/program/cell"
 )
@@ -78,14 +75,10 @@ func (c Config) interpreter() (string, error) {
 	if c.Ruby != "" {
 		return c.Ruby, nil
 	}
-	if _, err := os.Stat(puppetRuby); err == nil {
-		return puppetRuby, nil
+	if found := FindEngines(); len(found) > 0 {
+		return found[0].Ruby, nil
 	}
-	path, err := exec.LookPath("ruby")
-	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "no Ruby with Puppet here: apt-get install puppet-agent, or openvox-agent from OpenVox's packages")
-	}
-	return path, nil
+	return "", errNone
 }
 
 // load are the interpreter's arguments with which it finds Puppet in the directories of gems before one of its own.

@@ -45,7 +45,8 @@ func supplied(cfg Config) supply {
 const question = `require "json"; require "rbconfig"; require "puppet/version"
 zone = 1700.times.map { |month| time = Time.at(month * 2_629_746); [time.utc_offset, time.zone] }
 mapped = File.exist?("/proc/self/maps") ? File.readlines("/proc/self/maps").map { |line| line[%r{ (/\S+)$}, 1] }.compact.uniq : []
-puts JSON.generate("puppet" => Puppet.version, "by" => Puppet.respond_to?(:implementation) ? Puppet.implementation : "puppet", "ruby" => RUBY_VERSION, "patch" => RUBY_PATCHLEVEL, "zone" => zone,
+by = Puppet.respond_to?(:implementation) ? Puppet.implementation : "puppet"
+puts JSON.generate("puppet" => Puppet.version, "by" => by, "ruby" => RUBY_VERSION, "patch" => RUBY_PATCHLEVEL, "zone" => zone,
   "home" => $LOADED_FEATURES.grep(%r{/puppet/version\.rb\z}).map { |path| File.dirname(path, 2) }.last,
   "load" => $LOAD_PATH.map(&:to_s), "gems" => defined?(Gem) ? Gem.path : [], "mapped" => mapped)`
 
@@ -168,6 +169,7 @@ func (t told) places() []string {
 // files says what an engine's files are.
 type files struct {
 	roots      []string
+	home       string // where Puppet itself lies
 	everywhere string // a digest of their names below the roots, and of their sizes: the same on each machine
 	here       string // with where they lie, and when they changed
 	main       []string
@@ -180,9 +182,9 @@ const (
 	maxMain        = 200
 )
 
-// look looks at an interpreter, and at all files below roots. home is where Puppet itself lies.
+// look looks at an interpreter, and at all files below roots.
 func look(interpreter string, roots []string, home string) (files, error) {
-	f := files{roots: roots, main: append([]string{interpreter, home}, roots...)}
+	f := files{roots: roots, home: home, main: append([]string{interpreter, home}, roots...)}
 	everywhere, here := sha256.New(), sha256.New()
 	count := 0
 	for _, root := range roots {
@@ -233,6 +235,6 @@ func (i *installation) touched() bool { return stamp(i.files.main) != i.files.st
 
 // changed says whether any file of the installation is another one.
 func (i *installation) changed() bool {
-	now, err := look(i.interpreter, i.files.roots, i.files.main[1])
+	now, err := look(i.interpreter, i.files.roots, i.files.home)
 	return err != nil || now.here != i.files.here
 }

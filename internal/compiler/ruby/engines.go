@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,7 +30,7 @@ const (
 	System   = "system"     // the distribution's Ruby and Puppet
 )
 
-// FindEngines looks for the usual installations on this machine.
+// FindEngines looks for the usual installations on this machine: the first is the default where nobody says another one.
 func FindEngines() (found []Engine) {
 	if _, err := os.Stat(puppetRuby); err == nil {
 		found = append(found, Engine{Name: Packaged, Ruby: puppetRuby})
@@ -42,14 +41,16 @@ func FindEngines() (found []Engine) {
 	return found
 }
 
+// errNone is why nothing compiles on a machine without Puppet.
+var errNone = fault.New(fault.Unavailable, "no Ruby with Puppet here: apt-get install puppet-agent, or openvox-agent from OpenVox's packages")
+
 // Chooser names the engine that compiles a version; empty: the default.
 type Chooser func(ctx context.Context, env fleet.Environment, version fleet.Digest) (string, error)
 
 // Engines compiles each version with the engine that it is for. Nothing is shared between engines but the directory and the limits.
 // It does nothing before Run, and may be used concurrently.
 type Engines struct {
-	pools    map[string]*Pool
-	fallback *Pool
+	pools    []*Pool // the first is the default
 	choose   Chooser
 	checks   string // the directory of checks of code
 	checkout code.Checkout
@@ -57,20 +58,19 @@ type Engines struct {
 
 var _ compile.Compiler = (*Engines)(nil)
 
-// NewEngines returns the compilers of engines, of which the first is the default. There must be one.
-func NewEngines(cfg Config, engines []Engine, choose Chooser, checkout code.Checkout, known compile.Inventory, log *slog.Logger) *Engines {
-	e := &Engines{pools: map[string]*Pool{}, choose: choose, checks: cfg.checkDir(), checkout: checkout}
+// NewEngines returns the compilers of engines, of which the first is the default; Unavailable if there is none.
+func NewEngines(cfg Config, engines []Engine, choose Chooser, checkout code.Checkout, known compile.Inventory, log *slog.Logger) (*Engines, error) {
+	if len(engines) == 0 {
+		return nil, errNone
+	}
+	e := &Engines{choose: choose, checks: cfg.checkDir(), checkout: checkout}
 	for _, engine := range engines {
 		own := cfg
 		own.Name, own.Ruby, own.Gems = engine.Name, engine.Ruby, engine.Gems
 		own.Dir = filepath.Join(cfg.Dir, engine.Name)
-		pool := New(own, checkout, known, log)
-		if e.fallback == nil {
-			e.fallback = pool
-		}
-		e.pools[engine.Name] = pool
+		e.pools = append(e.pools, New(own, checkout, known, log))
 	}
-	return e
+	return e, nil
 }
 
 // Run runs all engines until ctx is done. One that cannot be used is no error: what is for it is refused, and says why.
@@ -85,29 +85,32 @@ func (e *Engines) Run(ctx context.Context) error {
 	return running.Wait()
 }
 
-// named finds an engine; the empty name is the default.
-func (e *Engines) named(name string) (*Pool, error) {
-	if name == "" {
-		return e.fallback, nil
+// named finds an engine, or nothing; the empty name is the default.
+func (e *Engines) named(name string) *Pool {
+	for _, pool := range e.pools {
+		if name == "" || pool.cfg.Name == name {
+			return pool
+		}
 	}
-	pool := e.pools[name]
-	if pool == nil {
-		return nil, fault.New(fault.Unavailable, "there is no engine %s on this server, only %s", name, e.names())
-	}
-	return pool, nil
+	return nil
 }
 
 func (e *Engines) names() string {
-	return fmt.Sprint(slices.Sorted(maps.Keys(e.pools)))
+	names := make([]string, len(e.pools))
+	for i, pool := range e.pools {
+		names[i] = pool.cfg.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // Check tells whether there is an engine of that name, or why it cannot be used.
 func (e *Engines) Check(ctx context.Context, name string) error {
-	pool := e.pools[name]
+	pool := e.named(name)
 	if pool == nil {
 		return fault.New(fault.Invalid, "engine %.80q: this server has only %s; see `tutti engine list`", name, e.names())
 	}
-	return pool.await(ctx)
+	_, err := pool.installed(ctx)
+	return err
 }
 
 func (e *Engines) pool(ctx context.Context, env fleet.Environment, version fleet.Digest) (*Pool, error) {
@@ -115,7 +118,10 @@ func (e *Engines) pool(ctx context.Context, env fleet.Environment, version fleet
 	if err != nil {
 		return nil, fmt.Errorf("find out which engine version %s is for: %w", version.Short(), err)
 	}
-	return e.named(name)
+	if pool := e.named(name); pool != nil {
+		return pool, nil
+	}
+	return nil, fault.New(fault.Unavailable, "there is no engine %s on this server, only %s", name, e.names())
 }
 
 // Compile implements compile.Compiler.
@@ -151,13 +157,8 @@ func (e *Engines) supply(ctx context.Context, env fleet.Environment, version fle
 	if err != nil {
 		return Config{}, nil, err
 	}
-	if err := pool.await(ctx); err != nil {
-		return Config{}, nil, err
-	}
-	if engine := pool.engine.Load(); engine != nil {
-		return pool.cfg, engine, nil
-	}
-	return Config{}, nil, pool.unusable()
+	engine, err := pool.installed(ctx)
+	return pool.cfg, engine, err
 }
 
 // NewPlain returns plain Puppet of the same engines: see NewPlain.
@@ -176,16 +177,16 @@ func (e *Engines) NewChecker(cfg Config) *Checker {
 
 // Puppet is the version of Puppet that compiles a version. It waits until the engine has said so.
 func (e *Engines) Puppet(ctx context.Context, env fleet.Environment, version fleet.Digest) (string, error) {
-	pool, err := e.pool(ctx, env, version)
+	_, engine, err := e.supply(ctx, env, version)
 	if err != nil {
 		return "", err
 	}
-	return pool.puppet(ctx)
+	return engine.puppet, nil
 }
 
 // DefaultPuppet is the default engine's version of Puppet; empty: not known.
 func (e *Engines) DefaultPuppet() string {
-	if engine := e.fallback.engine.Load(); engine != nil {
+	if engine := e.pools[0].engine.Load(); engine != nil {
 		return engine.puppet
 	}
 	return ""
@@ -194,7 +195,6 @@ func (e *Engines) DefaultPuppet() string {
 // Standing is how an engine is.
 type Standing struct {
 	Engine
-	Default bool
 	Puppet  string // its version; empty: it cannot be used
 	By      string // puppet or openvox
 	Version string // of Ruby
@@ -204,49 +204,29 @@ type Standing struct {
 
 // Standings says how the engines are, the default first.
 func (e *Engines) Standings() []Standing {
-	var all []Standing
-	for _, name := range slices.Sorted(maps.Keys(e.pools)) {
-		pool := e.pools[name]
-		s := Standing{Engine: Engine{name, pool.cfg.Ruby, pool.cfg.Gems}, Default: pool == e.fallback}
+	all := make([]Standing, len(e.pools))
+	for i, pool := range e.pools {
+		s := Standing{Engine: Engine{pool.cfg.Name, pool.cfg.Ruby, pool.cfg.Gems}}
 		if engine := pool.engine.Load(); engine != nil {
 			s.Puppet, s.By, s.Version, s.JIT = engine.puppet, engine.by, engine.ruby, len(engine.jit) > 0
 		} else {
 			s.Trouble = pool.unusable()
 		}
-		all = append(all, s)
+		all[i] = s
 	}
-	slices.SortStableFunc(all, func(a, b Standing) int {
-		switch {
-		case a.Default:
-			return -1
-		case b.Default:
-			return 1
-		}
-		return 0
-	})
 	return all
 }
 
-// await waits until the installation was asked what it is; Unavailable if it cannot be used.
-func (p *Pool) await(ctx context.Context) error {
+// installed waits until the installation was asked what it is; Unavailable if it cannot be used.
+func (p *Pool) installed(ctx context.Context) (*installation, error) {
 	select {
 	case <-p.asked:
 	case <-p.done:
 	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if p.engine.Load() == nil {
-		return p.unusable()
-	}
-	return nil
-}
-
-func (p *Pool) puppet(ctx context.Context) (string, error) {
-	if err := p.await(ctx); err != nil {
-		return "", err
+		return nil, ctx.Err()
 	}
 	if engine := p.engine.Load(); engine != nil {
-		return engine.puppet, nil
+		return engine, nil
 	}
-	return "", p.unusable()
+	return nil, p.unusable()
 }

@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
@@ -62,13 +60,16 @@ func runningEngines(t *testing.T, other otherPuppet, checkout directories, names
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := NewEngines(
+	e, err := NewEngines(
 		Config{Workers: 2, Dir: t.TempDir(), NoJIT: true, Keeper: keeper(t), Grants: func(fleet.Environment) Grants { return Grants{Read: []string{other.dir}} }},
 		[]Engine{{Name: "own", Ruby: interpreter}, {Name: "other", Ruby: other.ruby()}, {Name: "missing", Ruby: filepath.Join(other.dir, "none")}},
 		func(_ context.Context, _ fleet.Environment, version fleet.Digest) (string, error) {
 			return names[version], nil
 		},
 		checkout, compiletest.NewInventory(), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -122,7 +123,7 @@ func TestEachVersionIsCompiledByItsEngine(t *testing.T) {
 		t.Error(err)
 	}
 	standings := e.Standings()
-	if len(standings) != 3 || standings[0].Name != "own" || !standings[0].Default || standings[1].Trouble == nil || standings[2].Puppet != "7.99.0" {
+	if len(standings) != 3 || standings[0].Name != "own" || standings[1].Puppet != "7.99.0" || standings[2].Trouble == nil {
 		t.Errorf("the engines are %+v", standings)
 	}
 }
@@ -147,29 +148,21 @@ notify { 'slow': message => inline_template("<% 400.times { break if @slow != 'y
 	}
 	slow := quick
 	slow.Parameters = []byte(`{"slow":"yes"}`)
-	type answer struct {
-		out compile.Outcome
-		err error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		out, err := e.Compile(t.Context(), slow)
-		got <- answer{out, err}
-	}()
-	waitUntil(t, func() bool { return e.pools["other"].busy() == 1 })
+	done := compileLater(e.pools[1], t.Context(), slow)
+	await(t, "a worker that compiles", func() bool { return e.pools[1].busy() == 1 })
 	other.becomes(saying("7.99.1"))
 	if err := os.WriteFile(pause, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after := <-got
+	after := <-done
 	if after.err != nil {
 		t.Fatal(after.err)
 	}
-	if !strings.Contains(string(after.out.Catalog), "7.99.1") || after.out.Engine == before.Engine {
-		t.Errorf("a compilation that an upgrade came into gave %s of %s", after.out.Catalog, after.out.Engine)
+	if !strings.Contains(string(after.outcome.Catalog), "7.99.1") || after.outcome.Engine == before.Engine {
+		t.Errorf("a compilation that an upgrade came into gave %s of %s", after.outcome.Catalog, after.outcome.Engine)
 	}
-	if name := e.Engine(t.Context(), "production", version("b")); name != after.out.Engine {
-		t.Errorf("the engine is called %q, the catalog's %q", name, after.out.Engine)
+	if name := e.Engine(t.Context(), "production", version("b")); name != after.outcome.Engine {
+		t.Errorf("the engine is called %q, the catalog's %q", name, after.outcome.Engine)
 	}
 
 	other.becomes("module Puppet\n") // half of the package is there
@@ -189,17 +182,4 @@ func (p *Pool) busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.workers) - len(p.idle)
-}
-
-// waitUntil asks until it is so.
-func waitUntil(t *testing.T, so func() bool) {
-	t.Helper()
-	end := time.After(time.Minute)
-	for !so() {
-		select {
-		case <-end:
-			t.Fatal("it did not happen within a minute")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }

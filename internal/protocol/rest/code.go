@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -26,8 +27,8 @@ type Code interface {
 	// Found is what was found in a version before it was deployed; nil if it was not checked.
 	Found(ctx context.Context, env fleet.Environment, version fleet.Digest) (*codecheck.Report, error)
 	Stage(ctx context.Context, d code.Deployment) (code.Version, error)
-	// Manifest lists what is in a version.
-	Manifest(ctx context.Context, version fleet.Digest) (code.Manifest, error)
+	// Manifest lists what is in a version. The caller changes none of its lists.
+	Manifest(ctx context.Context, env fleet.Environment, version fleet.Digest) (code.Manifest, error)
 	Environments(ctx context.Context) ([]code.Version, error)
 	Versions(ctx context.Context, env fleet.Environment, limit int) ([]code.Version, error)
 	RemoveEnvironment(ctx context.Context, env fleet.Environment) error
@@ -102,13 +103,15 @@ func (h *versions) listEngines(ctx context.Context, _ api.Nothing) (api.List[api
 		return list, err
 	}
 	for i := range list.Items {
-		e := &list.Items[i]
-		e.Environments = []string{}
-		for _, v := range current.Items {
-			if v.Engine == e.Name || v.Engine == "" && e.Default {
-				e.Environments = append(e.Environments, v.Environment)
-			}
+		list.Items[i].Environments = []string{}
+	}
+	for _, v := range current.Items {
+		i := slices.IndexFunc(list.Items, func(e api.Engine) bool { return v.Engine == e.Name || v.Engine == "" && e.Default })
+		if i < 0 {
+			i = len(list.Items)
+			list.Items = append(list.Items, api.Engine{Name: v.Engine, Trouble: "there is no engine of this name on this server"})
 		}
+		list.Items[i].Environments = append(list.Items[i].Environments, v.Environment)
 	}
 	return list, nil
 }

@@ -81,6 +81,11 @@ func (c codeParts) Deploy(ctx context.Context, d code.Deployment, mode codecheck
 	return code.Version{}, nil, fault.Wrap(fault.Conflict, &codecheck.Refused{Report: report}, "a mistake")
 }
 
+// Manifest implements rest.Code.
+func (c codeParts) Manifest(ctx context.Context, _ fleet.Environment, version fleet.Digest) (code.Manifest, error) {
+	return c.Library.Manifest(ctx, version)
+}
+
 // Inspect finds nothing.
 func (codeParts) Inspect(_ context.Context, env fleet.Environment, version fleet.Digest) (codecheck.Report, error) {
 	return codecheck.Report{Environment: env, Version: version}, nil

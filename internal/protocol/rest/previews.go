@@ -28,7 +28,7 @@ type Previews interface {
 	Groups(ctx context.Context, p preview.Preview, page preview.GroupPage) ([]api.ChangeGroup, error)
 	Members(ctx context.Context, p preview.Preview, keys []string, page preview.SharePage) ([]preview.Share, error)
 	Remarks(ctx context.Context, id int64) ([]preview.Remark, error)
-	Warnings(ctx context.Context, p preview.Preview) ([]preview.Warning, error)
+	Warnings(ctx context.Context, p preview.Preview) (all []preview.Warning, unknown int, err error)
 }
 
 // PreviewOrders is what people do with previews; *preview.Service does it.
@@ -120,7 +120,7 @@ func (h *previews) previewed(ctx context.Context, env fleet.Environment, request
 	if err != nil || request.Engine == "" {
 		return version, err
 	}
-	manifest, err := h.code.Manifest(ctx, version.ID)
+	manifest, err := h.code.Manifest(ctx, env, version.ID)
 	if err != nil {
 		return code.Version{}, err
 	}
@@ -221,7 +221,7 @@ func (h *previews) preview(ctx context.Context, permission fleet.Permission, id 
 
 // engineOf is the engine that a preview's version names. A version that is not kept any more names none.
 func (h *previews) engineOf(ctx context.Context, p preview.Preview) (string, error) {
-	manifest, err := h.code.Manifest(ctx, p.Version)
+	manifest, err := h.code.Manifest(ctx, p.Environment, p.Version)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}
@@ -300,13 +300,14 @@ func previewChangeOf(group api.ChangeGroup, remarks []preview.Remark) api.Previe
 	return change
 }
 
-func (h *previews) listPreviewWarnings(ctx context.Context, request api.PreviewRequest) (api.List[api.PreviewWarning], error) {
-	list := api.List[api.PreviewWarning]{Items: []api.PreviewWarning{}}
+func (h *previews) listPreviewWarnings(ctx context.Context, request api.PreviewRequest) (api.PreviewWarned, error) {
+	list := api.PreviewWarned{Items: []api.PreviewWarning{}}
 	p, err := h.preview(ctx, fleet.PreviewRead, request.Preview)
 	if err != nil {
 		return list, err
 	}
-	warnings, err := h.previews.Warnings(ctx, p)
+	warnings, unknown, err := h.previews.Warnings(ctx, p)
+	list.Unknown = unknown
 	for _, w := range warnings {
 		shown := api.PreviewWarning{Level: w.Level, Message: w.Message, File: w.File, Line: w.Line, Nodes: w.Nodes, New: w.New, Examples: []string{}}
 		for _, node := range w.Examples {

@@ -33,7 +33,7 @@ type saysNothing struct{}
 
 func (saysNothing) Logs(context.Context, []int64) (map[int64][]compile.Log, error) { return nil, nil }
 
-func (saysNothing) Newest(context.Context, fleet.Environment, []fleet.Certname) (map[fleet.Certname]int64, error) {
+func (saysNothing) Standing(context.Context, fleet.Environment, []fleet.Certname) (map[fleet.Certname][]preview.Origin, error) {
 	return nil, nil
 }
 

@@ -50,9 +50,13 @@ func (s *Queue) Logs(ctx context.Context, ids []int64) (map[int64][]compile.Log,
 		logs string
 	}
 	rows, err := collect(ctx, s.reads, func(r scanner) (got row, err error) { return got, r.Scan(&got.id, &got.logs) },
-		"SELECT id, logs FROM compilations WHERE logs <> '' AND id IN "+s.idList(), named)
+		"SELECT id, logs FROM compilations WHERE (logs <> '' OR cpu > 0) AND id IN "+s.idList(), named)
 	for _, r := range rows {
 		var list []compile.Log
+		if r.logs == "" {
+			logs[r.id] = nil
+			continue
+		}
 		if err := json.Unmarshal([]byte(r.logs), &list); err != nil {
 			return nil, explain(err, "read what the compiler wrote for compilation %d", r.id)
 		}
