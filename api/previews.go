@@ -149,7 +149,7 @@ type Preview struct {
 	Unseen      []Unseen       `json:"unseen,omitempty"` // what it cannot see
 	CreatedAt   time.Time      `json:"created_at"`
 	EndedAt     *time.Time     `json:"ended_at,omitempty"`
-	Check       *CodeCheck     `json:"check,omitempty"` // in the answer of preview.create: what is wrong with files of a manifest; they are only read
+	Check       *CodeCheck     `json:"check,omitempty"` // in the answer of preview.create: what is wrong with files of a manifest, or of a version for another engine; they are only read
 }
 
 // Unseen is something that a preview cannot see, and for how many nodes.

@@ -178,7 +178,7 @@ func (s *Service) parse(ctx context.Context, r *Report, base Report) error {
 	if err != nil {
 		return fmt.Errorf("list the files of the version: %w", err)
 	}
-	known, err := s.known(ctx, r, base)
+	known, err := s.known(ctx, r, base, tree.Manifest().Engine)
 	if err != nil {
 		return err
 	}
@@ -208,13 +208,16 @@ func (s *Service) parse(ctx context.Context, r *Report, base Report) error {
 	return err
 }
 
-// known is the files that were read for the base and have no mistake there.
-func (s *Service) known(ctx context.Context, r *Report, base Report) (map[code.Source]bool, error) {
+// known is the files that the same engine's parsers read for the base, and that have no mistake there.
+func (s *Service) known(ctx context.Context, r *Report, base Report, engine string) (map[code.Source]bool, error) {
 	if base.Version == "" {
 		return nil, nil
 	}
 	tree, err := s.Code.Tree(ctx, base.Environment, base.Version)
 	if err == nil {
+		if tree.Manifest().Engine != engine {
+			return nil, nil // another Puppet's parsers may say otherwise
+		}
 		var files []code.Source
 		if files, err = s.Code.Sources(ctx, tree, s.ToJSON); err == nil {
 			known := make(map[code.Source]bool, len(files))

@@ -40,6 +40,7 @@ type world struct {
 	library  *code.Library
 	kept     *codechecktest.Store
 	compiler *compiletest.Compiler
+	engine   string   // of what is deployed
 	read     []string // by the parser, in the last check
 	broken   error    // of the parser
 	most     int
@@ -119,7 +120,7 @@ func (w *world) ClassesOf(_ context.Context, nodes []fleet.Certname) (map[fleet.
 // deploy admits a version and deploys it if it may be.
 func (w *world) deploy(mode codecheck.Mode, files map[string]string) (*codecheck.Report, error) {
 	w.t.Helper()
-	m := code.Manifest{ModulePath: []string{"modules"}}
+	m := code.Manifest{ModulePath: []string{"modules"}, Engine: w.engine}
 	for p, text := range files {
 		d, _, err := w.blobs.Put(w.t.Context(), strings.NewReader(text))
 		if err != nil {
@@ -207,6 +208,9 @@ func TestOnlyWhatDiffersIsRead(t *testing.T) {
 	if r, err = w.deploy(codecheck.Checked, files); err != nil || r.Files != 0 || w.read != nil {
 		t.Errorf("the same again: %+v %v", r, err)
 	}
+	w.engine = "other"
+	r, err = w.deploy(codecheck.Checked, files)
+	w.want("the same for another engine", r, err, false, []string{"manifests/site.pp", "modules/m/manifests/a.pp", "modules/m/manifests/b.pp"})
 }
 
 func TestWhatRefusesNothing(t *testing.T) {

@@ -210,7 +210,7 @@ func (e *Engines) Standings() []Standing {
 		if engine := pool.engine.Load(); engine != nil {
 			s.Puppet, s.By, s.Version, s.JIT = engine.puppet, engine.by, engine.ruby, len(engine.jit) > 0
 		} else {
-			s.Trouble = pool.unusable()
+			s.Trouble = pool.why()
 		}
 		all[i] = s
 	}

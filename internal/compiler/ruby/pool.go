@@ -203,10 +203,15 @@ func (p *Pool) lookNow(ctx context.Context) {
 
 // unusable is why nothing can be compiled.
 func (p *Pool) unusable() error {
+	return fault.New(fault.Unavailable, "the engine %s cannot be used: %s", p.cfg.Name, fault.Detail(p.why()))
+}
+
+// why is the trouble with the installation.
+func (p *Pool) why() error {
 	if err := p.trouble.Load(); err != nil {
-		return fault.New(fault.Unavailable, "the engine %s cannot be used: %s", p.cfg.Name, fault.Detail(*err))
+		return *err
 	}
-	return fault.New(fault.Unavailable, "it is not known yet what the engine %s is", p.cfg.Name)
+	return fault.New(fault.Unavailable, "it was not asked yet what it is")
 }
 
 // own hands work to Run.

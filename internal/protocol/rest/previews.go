@@ -85,7 +85,7 @@ func (h *previews) createPreview(ctx context.Context, request api.PreviewCreateR
 		},
 	})
 	shown := previewOf(p)
-	if err == nil && len(request.Manifest) > 0 {
+	if err == nil && (len(request.Manifest) > 0 || request.Engine != "") {
 		shown.Check = h.inspected(ctx, env, version.ID)
 	}
 	return shown, err

@@ -79,6 +79,7 @@ module Tutti
     # goes over wire.
     def compile(order, wire)
       logs = Logs.new(@paths)
+      Puppet.clear_deprecation_warnings # they are said once in a process, and this one compiles for many nodes
       Questions.during(Questions.new(wire, order['node'], @answers)) do
         Puppet::Util::Log.with_destination(logs) { answer(order, logs) }
       end
