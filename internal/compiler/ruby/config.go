@@ -14,7 +14,7 @@ import (
 // Config says how much the pool may use. The zero value of every field but Dir
 // is replaced by its default.
 type Config struct {
-	Name string   // of the engine, for people
+	Name string   // of the engine, for people; default: system
 	Ruby string   // the interpreter; default: Puppet's own, else ruby in PATH
 	Gems []string // directories of gems in which Puppet lies, or what it needs; default: the interpreter's own
 	Dir  string   // a private scratch directory; Run empties it
@@ -55,6 +55,7 @@ type Settings struct {
 const puppetRuby = "/opt/puppetlabs/puppet/bin/ruby"
 
 func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, System)
 	c.Workers = cmp.Or(c.Workers, runtime.NumCPU())
 	c.Zygotes = cmp.Or(c.Zygotes, 4)
 	c.IdleZygote = cmp.Or(c.IdleZygote, 30*time.Minute)

@@ -203,7 +203,7 @@ func (p *Pool) lookNow(ctx context.Context) {
 
 // unusable is why nothing can be compiled.
 func (p *Pool) unusable() error {
-	return fault.New(fault.Unavailable, "the engine %s cannot be used: %s", p.cfg.Name, fault.Detail(p.why()))
+	return fault.New(fault.Unavailable, "the engine %s cannot be used: %s", p.cfg.Name, p.why())
 }
 
 // why is the trouble with the installation.
