@@ -172,7 +172,7 @@ func TestRetryIsNeverTooSoon(t *testing.T) {
 // A reference to the log helps only where the log says more than the answer.
 func TestOnlyOurOwnMistakesNameTheRequest(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[fault.Kind]string{fault.NotFound: "nothing here", fault.Internal: "nothing here (request r-1)"} {
+	for kind, want := range map[fault.Kind]string{fault.NotFound: "nothing here", fault.Internal: "nothing here: request r-1"} {
 		w := httptest.NewRecorder()
 		w.WriteHeader(Status(kind))
 		if err := json.NewEncoder(w).Encode(Problem{Kind: kind.String(), Message: "nothing here", RequestID: "r-1"}); err != nil {
@@ -180,7 +180,11 @@ func TestOnlyOurOwnMistakesNameTheRequest(t *testing.T) {
 		}
 		answer := w.Result()
 		err := problem(answer)
-		if closing := answer.Body.Close(); closing != nil || fault.Of(err) != kind || err.Error() != want {
+		said := err.Error()
+		if detail := fault.Detail(err); detail != "" {
+			said = detail
+		}
+		if closing := answer.Body.Close(); closing != nil || fault.Of(err) != kind || said != want || RequestID(err) != "r-1" {
 			t.Errorf("got %v (%v), want %q", err, fault.Of(err), want)
 		}
 	}

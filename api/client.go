@@ -147,7 +147,7 @@ func unreachable(ctx context.Context, host string, err error) error {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		hint = "give the CA's certificate with --ca-file (the server keeps it in DATA/ca/ca_crt.pem)"
 	}
-	return &fault.Error{Kind: fault.Unavailable, Detail: "cannot reach " + host + ": " + detail + "; " + hint, Err: ErrUnreachable}
+	return &fault.Error{Kind: fault.Unavailable, Detail: "cannot reach " + host + ": " + detail, Hint: hint, Err: ErrUnreachable}
 }
 
 // maxProblemBytes bounds an error answer; what was found in code may be much.
@@ -165,13 +165,30 @@ func problem(answer *http.Response) error {
 
 // fault is the error that the problem tells of.
 func (p Problem) fault() error {
-	kind, detail := fault.ParseKind(p.Kind), p.Message
-	if p.RequestID != "" && kind == fault.Internal { // only then has the log more to say
-		detail += " (request " + p.RequestID + ")"
-	}
-	told := &fault.Error{Kind: kind, Detail: detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	told := &fault.Error{Kind: fault.ParseKind(p.Kind), Detail: p.Message, Hint: p.Hint, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
 	if p.Check != nil {
 		told.Err = &CheckFailed{*p.Check}
 	}
+	if p.RequestID != "" {
+		told.Err = &answered{p.RequestID, told.Err}
+	}
 	return told
+}
+
+// answered is the cause of an error that a server answered with.
+type answered struct {
+	requestID string
+	err       error // nil: nothing more is known
+}
+
+func (a *answered) Error() string { return "request " + a.requestID }
+
+func (a *answered) Unwrap() error { return a.err }
+
+// RequestID is by what the server's log knows the request that ended in err; empty: no server answered.
+func RequestID(err error) string {
+	if a, ok := errors.AsType[*answered](err); ok {
+		return a.requestID
+	}
+	return ""
 }

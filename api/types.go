@@ -14,8 +14,9 @@ type PageRequest struct {
 
 // Problem is the body of every error answer.
 type Problem struct {
-	Kind       string `json:"kind"`    // of fault.Kind
-	Message    string `json:"message"` // what, why, what to do
+	Kind       string `json:"kind"`           // of fault.Kind
+	Message    string `json:"message"`        // what, and why
+	Hint       string `json:"hint,omitempty"` // what to do next, where the message does not say it
 	RequestID  string `json:"request_id,omitempty"`
 	RetryAfter int64  `json:"retry_after,omitempty"` // seconds
 

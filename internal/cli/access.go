@@ -5,13 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -28,7 +26,6 @@ func withAccess(a *app, cmd *cobra.Command) *cobra.Command {
 	flags.StringVar(&a.access.tokenFile, "token-file", "", "file that holds the token (TUTTI_TOKEN_FILE, or the token itself in TUTTI_TOKEN)")
 	flags.StringVar(&a.access.caFile, "ca-file", "", "PEM file of the CA that the server's certificate comes from (TUTTI_CA_FILE)")
 	flags.StringVar(&a.access.data, "data", "", "data directory of a server on this machine, instead of the three above (TUTTI_DATA)")
-	flags.StringVarP(&a.output, "output", "o", "table", "how to print: table, json, jsonl, csv or name")
 	return cmd
 }
 
@@ -59,9 +56,6 @@ func (a *app) clientConfig() (api.ClientConfig, error) {
 
 // serverConfig finds the server.
 func (a *app) serverConfig() (config api.ClientConfig, err error) {
-	if err := a.checkOutput(); err != nil {
-		return config, err
-	}
 	config.Server = first(a.access.server, a.system.Getenv("TUTTI_SERVER"))
 	if config.Server == "" {
 		address, err := os.ReadFile(filepath.Join(a.dataDir(), api.AddressFile))
@@ -117,16 +111,4 @@ func first(values ...string) string {
 		}
 	}
 	return ""
-}
-
-// printer prints results as the flags say.
-func (a *app) printer() print.Printer {
-	return print.Printer{Out: a.system.Out, Format: a.output, Width: a.system.Width, Hint: a.hint}
-}
-
-func (a *app) checkOutput() error {
-	if formats := print.Formats(); !slices.Contains(formats, a.output) {
-		return usageError{fault.New(fault.Invalid, "--output %q is none of %s", a.output, strings.Join(formats, ", "))}
-	}
-	return nil
 }

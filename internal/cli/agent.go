@@ -48,9 +48,6 @@ func agentConfig(a *app, named string, flags *pflag.FlagSet) (agent.Config, erro
 
 // localAgent is the settings of this node's agent, for a command with addAgentFlags.
 func localAgent(c *call, path string) (agent.Config, error) {
-	if err := checkTextOrJSON(c.app); err != nil {
-		return agent.Config{}, err
-	}
 	return agentConfig(c.app, path, c.cmd.Flags())
 }
 
@@ -59,17 +56,11 @@ func addDirFlag(f flagSet) {
 	f.String("dir", agent.Default().Dir, "directory of agent.yaml and certificates (TUTTI_AGENT_DIR)")
 }
 
-// addAgentFlags let a command find this node's agent and say how it stands, in two forms.
+// addAgentFlags let a command find this node's agent and say how it stands.
 func addAgentFlags(f flagSet, path *string) {
 	addDirFlag(f)
-	addTextOrJSON(f)
 	f.String("data", "", "the agent's data directory, if it is neither in the settings nor at its usual place (TUTTI_AGENT_DATA)")
 	f.StringVar(path, "config", "", "settings file, YAML or JSON, instead of agent.yaml in the directory (TUTTI_AGENT_CONFIG)")
-}
-
-// addTextOrJSON is the --output of commands that have two forms.
-func addTextOrJSON(f flagSet) {
-	f.StringVarP(&f.app.output, "output", "o", "table", "how to print: table or json")
 }
 
 // joined is a list in one line.

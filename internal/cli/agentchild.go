@@ -15,14 +15,16 @@ var agentChildren = noun{
 	use: "errand", short: "Processes that the agent starts", hidden: true,
 	verbs: []declared{
 		verb[api.Nothing]{
-			use: "watch PLACE", short: "Run the program that is ordered on standard input, and leave its outcome at a place",
+			prints: silent,
+			use:    "watch PLACE", short: "Run the program that is ordered on standard input, and leave its outcome at a place",
 			args: cobra.ExactArgs(1),
 			run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 				return agent.Watch(ctx, c.args[0], c.system.In, c.system.Out)
 			},
 		},
 		verb[api.Nothing]{
-			use: "puppet", short: "Do the Puppet run that is ordered on standard input", args: cobra.NoArgs,
+			prints: silent,
+			use:    "puppet", short: "Do the Puppet run that is ordered on standard input", args: cobra.NoArgs,
 			run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 				return agent.RunPuppet(ctx, c.system.In, c.system.Out, c.system.Err)
 			},

@@ -26,7 +26,7 @@ has taken them, or with exit code 8 when none has in the time of --wait. It must
 	flags: func(f flagSet, in *agentFactsInput) {
 		addAgentFlags(f, &in.path)
 		f.BoolVar(&in.now, "now", false, "submit the facts now, and wait until a server has taken them")
-		f.DurationVar(&in.wait, "wait", 5*time.Minute, "how long to wait for that")
+		f.duration(&in.wait, "wait", 5*time.Minute, "how long to wait for that")
 	},
 	run: func(ctx context.Context, c *call, in *agentFactsInput) error {
 		config, err := localAgent(c, in.path)

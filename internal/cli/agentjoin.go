@@ -46,7 +46,7 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 		f.StringVar(&in.tokenFile, "token-file", "", "file that holds the token; - is standard input")
 		f.StringVar(&in.fingerprint, "ca-fingerprint", "", "SHA-256 of the CA's certificate, as tutti ca token prints it")
 		f.StringVar(&in.caFile, "ca-file", "", "PEM file of the CA's certificates, instead of the fingerprint")
-		f.DurationVar(&in.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
+		f.duration(&in.wait, "wait", 10*time.Minute, "how long to wait until the request is signed; 0: not at all")
 		f.BoolVar(&in.puppet, "use-puppet-certificates", false, "use the certificate of this node's puppet agent")
 		f.StringVar(&in.ssldir, "puppet-ssldir", "", "where puppet's certificates are; puppet is asked if not given")
 		f.BoolVar(&in.runs, "runs", false, "let the agent apply the node's catalog on a schedule, instead of puppet's own service")
@@ -56,12 +56,8 @@ With --use-puppet-certificates the node takes the certificate that its puppet ag
 			f.cmd.MarkFlagsMutuallyExclusive("use-puppet-certificates", name)
 		}
 		addDirFlag(f)
-		addTextOrJSON(f)
 	},
 	run: func(_ context.Context, c *call, in *joinFlags) error {
-		if err := checkTextOrJSON(c.app); err != nil {
-			return err
-		}
 		result, err := joinNode(c.app, c.cmd, c.args[0], *in)
 		if err != nil {
 			return err
@@ -152,12 +148,4 @@ func withDir(command, dir string) string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
-}
-
-// checkTextOrJSON is checkOutput for commands that have two forms.
-func checkTextOrJSON(a *app) error {
-	if a.output != "table" && a.output != "json" {
-		return usageError{fault.New(fault.Invalid, "--output %q is none of table, json", a.output)}
-	}
-	return nil
 }

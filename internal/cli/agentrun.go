@@ -17,6 +17,7 @@ type agentRunInput struct {
 
 var agentRun = verb[agentRunInput]{
 	use: "run", short: "Run the agent of this node",
+	prints: silent,
 	long: `Run the agent: it stays connected to a server and does what it is told: Puppet runs, commands, scripts, tasks, files.
 
 Every setting has one name in three places: a key in agent.yaml (max_concurrent), an environment variable
@@ -55,6 +56,7 @@ type agentInstallInput struct {
 
 var agentInstall = verb[agentInstallInput]{
 	use: "install", short: "Install the agent as a service of systemd",
+	prints: silent,
 	long: `Write the unit of a service that runs this program as the agent. Programs that were ordered go on while the service is
 restarted (KillMode=process). For launchd and Windows see docs/agent.md.`,
 	example: "  tutti agent install && systemctl enable --now tutti-agent\n  tutti agent install --print",

@@ -24,7 +24,7 @@ user that the agent runs as. With --wait it waits until the agent is connected; 
 	example: "  tutti agent status\n  tutti agent status -o json\n  tutti agent status --wait 30s",
 	flags: func(f flagSet, in *agentStatusInput) {
 		addAgentFlags(f, &in.path)
-		f.DurationVar(&in.wait, "wait", 0, "how long to wait until the agent is connected")
+		f.duration(&in.wait, "wait", 0, "how long to wait until the agent is connected")
 	},
 	run: func(ctx context.Context, c *call, in *agentStatusInput) error {
 		config, err := localAgent(c, in.path)
@@ -144,7 +144,7 @@ func verdict(findings []agent.Finding) error {
 	case count == 0:
 		return nil
 	case reachable:
-		return fault.New(fault.Invalid, "%d of %d checks found something broken", count, len(findings))
+		return jobOutcome{exitFailed, fmt.Sprintf("%d of %d checks found something broken", count, len(findings))}
 	}
 	return &fault.Error{Kind: fault.Unavailable, Detail: fmt.Sprintf("%d of %d checks found a server that is away", count, len(findings)), Err: api.ErrUnreachable}
 }

@@ -26,6 +26,7 @@ var appCommand = asking{noun{
 
 var appList = verb[api.AppListRequest]{
 	use: "list", short: "List applications",
+	prints:  aList,
 	long:    "List the applications that catalogs declare with the module tutti; see `tutti app module`.",
 	example: "  tutti app list\n  tutti app list --environment production -o json",
 	flags: func(f flagSet, in *api.AppListRequest) {
@@ -38,8 +39,8 @@ var appList = verb[api.AppListRequest]{
 		}
 		return print.List(c.printer(), apps, print.Table[api.App]{
 			Columns: []string{"application", "environment", "components", "nodes", "problems"},
-			Row: func(p api.App) []string {
-				return []string{p.Name, p.Environment, fmt.Sprint(len(p.Components)), fmt.Sprint(len(p.Nodes)), fmt.Sprint(len(p.Problems))}
+			Row: func(p api.App) []any {
+				return []any{p.Name, p.Environment, len(p.Components), len(p.Nodes), len(p.Problems)}
 			},
 			Name:  func(p api.App) string { return p.Name },
 			Empty: noApps,
@@ -53,7 +54,7 @@ func allApps(ctx context.Context, a *app, request api.AppListRequest) ([]api.App
 		return nil, err
 	}
 	apps, err := api.AppList.Call(ctx, client, request)
-	return apps.Items, wrongInput(err)
+	return apps.Items, err
 }
 
 var appShow = verb[api.AppListRequest]{
@@ -162,7 +163,7 @@ type from each other share them, and do not wait for one another.`,
 		}
 		graph, err := api.AppGraph.Call(ctx, client, request)
 		if err != nil {
-			return wrongInput(err)
+			return err
 		}
 		return print.One(c.printer(), graph, printGraph)
 	},
@@ -209,6 +210,7 @@ func graphText(graph api.NodeGraph) string {
 
 var appModule = verb[api.Nothing]{
 	use: "module DIR", short: "Write the Puppet module that declares applications",
+	prints: silent,
 	long: `Write the Puppet module tutti into a directory of modules, such as the site-modules of a control repository. Its defined
 types tutti::component and tutti::application declare applications; they manage nothing on nodes. An older copy is replaced.`,
 	example: "  tutti app module control-repo/site-modules",

@@ -21,7 +21,8 @@ type auditListInput struct {
 
 var auditList = verb[auditListInput]{
 	use: "list", short: "List what was done and what was refused, newest first",
-	long: `List the audit log. An entry whose outcome is "started" is of an act whose end was not seen: the server stopped meanwhile.`,
+	prints: aList,
+	long:   `List the audit log. An entry whose outcome is "started" is of an act whose end was not seen: the server stopped meanwhile.`,
 	example: "  tutti audit list --since 24h\n  tutti audit list --actor ann --failed\n  tutti audit list --operation 'user.*'\n" +
 		"  tutti audit list --since 2026-03-01T00:00:00Z --limit 0 -o jsonl",
 	flags: func(f flagSet, in *auditListInput) {
@@ -53,8 +54,9 @@ var auditList = verb[auditListInput]{
 		}
 		return print.List(c.printer(), entries, print.Table[api.AuditEntry]{
 			Columns: []string{"time", "actor", "operation", "object", "outcome", "from", "detail"},
-			Row: func(e api.AuditEntry) []string {
-				return []string{e.At.Local().Format("2006-01-02 15:04:05"), actorText(e), e.Operation, e.Object, e.Outcome, e.Remote, e.Detail}
+			Spare:   []string{"from", "detail"},
+			Row: func(e api.AuditEntry) []any {
+				return []any{e.At, actorText(e), e.Operation, e.Object, print.State(e.Outcome), e.Remote, e.Detail}
 			},
 			Name:  func(e api.AuditEntry) string { return fmt.Sprint(e.ID) },
 			Empty: "No entries.",
@@ -69,7 +71,7 @@ func momentFlag(flag, text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	if back, err := time.ParseDuration(text); err == nil && back >= 0 {
+	if back, err := parseDuration(text); err == nil && back >= 0 {
 		return now.Add(-back).UTC().Format(time.RFC3339), nil
 	}
 	moment, err := time.Parse(time.RFC3339, text)

@@ -88,6 +88,7 @@ type auditExportInput struct{ since string }
 
 var auditExport = verb[auditExportInput]{
 	use: "export [FILE|-]", short: "Write the audit log with its chain as JSON lines", args: cobra.MaximumNArgs(1),
+	prints: silent,
 	long: `Write every line of the audit log's chain, oldest first, with the heads that the CA signed. A head is signed first, so that all that was recorded before
 is covered. ` + "`tutti audit verify FILE`" + ` checks the file, and so can others: docs/access.md says how. A file that exists is not written over.`,
 	example: "  tutti audit export audit.jsonl\n  tutti audit export --since 24h -",
@@ -166,9 +167,6 @@ func writeExport(to io.Writer, part bool, next func(*api.AuditChainPage) error) 
 const maxExportLine = 64 << 10
 
 func verifyExport(a *app, path string) (found api.AuditVerification, err error) {
-	if err := a.checkOutput(); err != nil {
-		return found, err
-	}
 	bundle, err := readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), api.CAFile), "ca-file")
 	if err != nil {
 		return found, err

@@ -18,7 +18,6 @@ import (
 var backupCommand = noun{
 	use: "backup", short: "Back up a server, and bring it back",
 	verbs: []declared{backupCreate, backupList, backupVerify, backupRestore, backupAccept, backupKey},
-	flags: func(f flagSet) { f.StringVarP(&f.app.output, "output", "o", "table", "how to print: table or json") },
 }
 
 // serverFlags name the server whose files a command opens itself.
@@ -29,9 +28,6 @@ func serverFlags(f flagSet, config *string) {
 }
 
 func localServer(c *call, path string) (server.Config, error) {
-	if err := c.checkOutput(); err != nil {
-		return server.Config{}, err
-	}
 	return loadConfig(c.app, first(path, c.system.Getenv("TUTTI_CONFIG")), c.cmd.Flags())
 }
 
@@ -87,8 +83,8 @@ func contents(r backup.Result) string {
 }
 
 func printBackup(to print.Printer, value any, lines ...string) error {
-	if to.AsJSON() {
-		return to.JSON(value)
+	if to.ForPrograms() {
+		return to.Thing(value)
 	}
 	return to.Text(strings.Join(lines, "\n") + "\n")
 }
@@ -111,20 +107,18 @@ func backupProgress(a *app) server.Progress {
 
 var backupList = verb[api.Nothing]{
 	use: "list DIR", short: "List the backups of a directory",
+	prints:  aList,
 	long:    "List the backups of a directory, the oldest first. No key is needed; what a backup holds tells tutti backup verify.",
 	example: "  tutti backup list /mnt/backup/tutti",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		if err := c.checkOutput(); err != nil {
-			return err
-		}
 		list, err := backup.List(c.args[0])
 		if err != nil {
 			return err
 		}
 		return print.List(c.printer(), list, print.Table[backup.Listed]{
 			Columns: []string{"backup", "made", "size", "file"},
-			Row: func(l backup.Listed) []string {
-				return []string{l.ID, l.Made.Format(time.RFC3339), print.Bytes(l.Bytes), l.Path}
+			Row: func(l backup.Listed) []any {
+				return []any{l.ID, l.Made, print.Size(l.Bytes), l.Path}
 			},
 			Name:  func(l backup.Listed) string { return l.ID },
 			Empty: "No backups.",
@@ -147,9 +141,6 @@ directory that is the newest one, or the one that --backup names. The server is 
 		in.key.add(f)
 	},
 	run: func(ctx context.Context, c *call, in *backupVerifyInput) error {
-		if err := c.checkOutput(); err != nil {
-			return err
-		}
 		k, err := readKey(c.app, in.key)
 		if err != nil {
 			return err
@@ -261,9 +252,6 @@ var backupKey = verb[api.Nothing]{
 public key alone. Keep the private key where the server is not: who has it and a backup has the CA.`,
 	example: "  tutti backup key tutti-backups.key > tutti-backups.pub",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		if err := c.checkOutput(); err != nil {
-			return err
-		}
 		public, err := backup.NewKeyFile(c.args[0])
 		if err != nil {
 			return err

@@ -23,14 +23,16 @@ var caCommand = asking{noun{
 
 var caList = verb[api.CertificateListRequest]{
 	use: "list", short: "List certificates and requests", example: "  tutti ca list\n  tutti ca list --state requested",
+	prints: aList,
 	flags: func(f flagSet, in *api.CertificateListRequest) {
 		f.StringVar(&in.State, "state", "", "only those that are requested, signed or revoked")
 	},
 	run: lists(api.CertificateList, func(*api.CertificateListRequest) print.Table[api.Certificate] {
 		return print.Table[api.Certificate]{
-			Columns: []string{"name", "state", "serial", "expires", "fingerprint (SHA256)"},
-			Row: func(c api.Certificate) []string {
-				return []string{c.Name, c.State, c.Serial, dateOf(c.NotAfter), c.Fingerprint}
+			Columns: []string{"name", "state", "serial", "expires", "fingerprint"},
+			Spare:   []string{"serial"},
+			Row: func(c api.Certificate) []any {
+				return []any{c.Name, print.State(c.State), c.Serial, dayOf(c.NotAfter), c.Fingerprint}
 			},
 			Name:  func(c api.Certificate) string { return c.Name },
 			Empty: "No certificates and no requests.",
@@ -198,7 +200,7 @@ A stock puppet agent uses it if it stands in csr_attributes.yaml (challengePassw
     1.2.840.113549.1.9.7: TOKEN`,
 	example: "  tutti ca token web-1.example.test --lifetime 1h",
 	flags: func(f flagSet, in *caTokenInput) {
-		f.DurationVar(&in.lifetime, "lifetime", 24*time.Hour, "how long it is good")
+		f.duration(&in.lifetime, "lifetime", 24*time.Hour, "how long it is good")
 	},
 	run: func(ctx context.Context, c *call, in *caTokenInput) error {
 		if len(c.args) > 1 {

@@ -19,6 +19,7 @@ var catalogCommand = asking{noun{
 
 var catalogShow = verb[api.NameRequest]{
 	use: "show NODE", short: "Show the resources of a node's newest catalog",
+	prints:  aList,
 	long:    "Show the resources of a node's newest catalog. With -o json also their parameters and the edges; values of sensitive parameters are never shown.",
 	example: "  tutti catalog show web-1.example.test\n  tutti catalog show web-1.example.test -o json",
 	into:    byName,
@@ -27,8 +28,8 @@ var catalogShow = verb[api.NameRequest]{
 			catalog.Environment, short(catalog.Version), origin(catalog), print.Ago(catalog.CompiledAt, time.Now()), len(catalog.Resources), len(catalog.Edges))
 		return print.List(to, catalog.Resources, print.Table[api.Resource]{
 			Columns: []string{"resource", "where"},
-			Row: func(r api.Resource) []string {
-				return []string{resourceName(r), fleet.Place(r.File, r.Line)}
+			Row: func(r api.Resource) []any {
+				return []any{resourceName(r), fleet.Place(r.File, r.Line)}
 			},
 			Name:  resourceName,
 			Empty: "The catalog has no resources.",

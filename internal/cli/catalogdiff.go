@@ -90,8 +90,8 @@ func showDiff(ctx context.Context, a *app, request api.CatalogDiffRequest, flags
 		return err
 	}
 	switch {
-	case a.printer().AsJSON():
-		err = a.printer().JSON(answer)
+	case a.printer().ForPrograms():
+		err = a.printer().Thing(answer)
 	case flags.markdown:
 		err = diff.WriteMarkdown(a.system.Out, answer, flags.order)
 	default:

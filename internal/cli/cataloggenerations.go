@@ -11,6 +11,7 @@ import (
 
 var catalogGenerations = verb[api.NameRequest]{
 	use: "generations NODE", short: "Show what a node may have, what it applied, and what was released to it",
+	prints: aList,
 	long: `Show what a node may have now (its pointer), how what it applied last stands to that, and the catalogs that were
 released to it and are kept, newest first.
 
@@ -22,7 +23,7 @@ released to it and are kept, newest first.
 	into:    byName,
 	run: shows(api.NodeDelivery, func(to print.Printer, d api.Delivery) error {
 		hintDelivery(to, d)
-		return print.List(to, d.Generations, generationTable(d, time.Now()))
+		return print.List(to, d.Generations, generationTable(d))
 	}),
 }
 
@@ -68,15 +69,16 @@ func deliveryState(state string) string {
 	return "unknown: it did not say what it applied"
 }
 
-func generationTable(d api.Delivery, now time.Time) print.Table[api.Generation] {
+func generationTable(d api.Delivery) print.Table[api.Generation] {
 	return print.Table[api.Generation]{
 		Columns: []string{"generation", "catalog", "environment", "version", "released", "by", "why"},
-		Row: func(g api.Generation) []string {
+		Spare:   []string{"by", "environment", "version"},
+		Row: func(g api.Generation) []any {
 			number := strconv.FormatInt(g.Number, 10)
 			if d.Applied != nil && d.Applied.Generation == g.Number {
 				number += " (applied)"
 			}
-			return []string{number, short(g.Catalog), g.Environment, short(g.Version), print.Ago(g.At, now), g.By, g.Why}
+			return []any{number, print.ID(g.Catalog), g.Environment, print.ID(g.Version), g.At, g.By, g.Why}
 		},
 		Name:  func(g api.Generation) string { return strconv.FormatInt(g.Number, 10) },
 		Empty: "Nothing was released to it.",
@@ -95,7 +97,7 @@ var catalogPin = verb[catalogPinInput]{
 			return err
 		}
 		if _, err := api.NodePin.Call(ctx, client, api.NodePinRequest{Name: c.args[0], Why: in.why}); err != nil {
-			return wrongInput(err)
+			return err
 		}
 		c.hint("Node %s keeps its catalog until: tutti catalog unpin %s", c.args[0], c.args[0])
 		return nil

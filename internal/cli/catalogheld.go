@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 
 var catalogHeld = verb[api.CatalogLossRequest]{
 	use: "held", short: "List the nodes whose newest catalog is held because it lost its resources",
+	prints: aList,
 	long: `List the nodes in live mode whose newest catalog is held: nothing was left of the resources of the one that they have, or less
 than the server's setting catalog_hold_below says. They keep what they have until the code is mended, or somebody says that it is meant:
 see ` + "`tutti catalog let`" + `. With --warned also those that were given a catalog that lost more than catalog_warn_below allows.
@@ -27,20 +27,20 @@ Counted are the resources that an agent applies, without stages and classes.`,
 		f.StringVar(&in.Version, "version", "", "of this version of the code only, or of those that begin so")
 		f.BoolVar(&in.Warned, "warned", false, "also those that were given with a warning")
 	},
-	run: given(lists(api.CatalogLosses, lossTable)),
+	run: lists(api.CatalogLosses, lossTable),
 }
 
 func lossTable(*api.CatalogLossRequest) print.Table[api.CatalogLoss] {
-	now := time.Now()
 	return print.Table[api.CatalogLoss]{
 		Columns: []string{"node", "state", "resources", "environment", "version", "has", "since"},
-		Row: func(l api.CatalogLoss) []string {
+		Spare:   []string{"has", "version", "environment"},
+		Row: func(l api.CatalogLoss) []any {
 			state := "warned"
 			if l.Held {
 				state = "held"
 			}
-			return []string{
-				l.Node, state, fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, short(l.Version), short(l.VersionThen), print.Ago(l.At, now),
+			return []any{
+				l.Node, print.State(state), fmt.Sprintf("%d of %d", l.Left, l.Was), l.Environment, print.ID(l.Version), print.ID(l.VersionThen), l.At,
 			}
 		},
 		Name:  func(l api.CatalogLoss) string { return l.Node },
@@ -70,7 +70,7 @@ code gives to any node. See what would happen first: tutti catalog diff NODE --w
 		}
 		let, err := letGo(ctx, client, in.version, c.args)
 		if err != nil {
-			return wrongInput(err)
+			return err
 		}
 		return print.One(c.printer(), let, func(to print.Printer, let api.CatalogLet) error {
 			for _, node := range let.Nodes {

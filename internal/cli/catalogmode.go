@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ type catalogModeInput struct{ group string }
 
 var catalogMode = verb[catalogModeInput]{
 	use: "mode [NODE] [live|released|unset]", short: "Show or set how nodes come to their catalogs", args: nodeAndMode,
+	prints: results,
 	long: `Show or set how nodes come to their catalogs:
 
   live      the newest catalog is the node's the moment it is there
@@ -69,13 +69,13 @@ func unset(word string) string {
 }
 
 func setMode[Request any](ctx context.Context, a *app, op api.Op[Request, api.ModeSwitched], request Request, word string) error {
-	return wrongInput(showAnswer(ctx, a, op, request, print.Advice(func(m api.ModeSwitched) string {
+	return showAnswer(ctx, a, op, request, print.Advice(func(m api.ModeSwitched) string {
 		set := "set to " + word
 		if word == "unset" {
 			set = "taken away"
 		}
 		return fmt.Sprintf("The mode is %s; %s in another mode than before", set, areOrIs(m.Switched))
-	})))
+	}))
 }
 
 // areOrIs counts nodes, with the verb.
@@ -116,14 +116,13 @@ func listModes(ctx context.Context, a *app, group string) error {
 			items = append(items, m)
 		}
 	}
-	now := time.Now()
 	return print.List(a.printer(), items, print.Table[api.ModeSet]{
 		Columns: []string{"of", "name", "mode", "set", "by"},
-		Row: func(m api.ModeSet) []string {
+		Row: func(m api.ModeSet) []any {
 			if m.Group != "" {
-				return []string{"group", m.Group, m.Mode, print.Ago(m.At, now), m.By}
+				return []any{"group", m.Group, m.Mode, m.At, m.By}
 			}
-			return []string{"node", m.Node, m.Mode, print.Ago(m.At, now), m.By}
+			return []any{"node", m.Node, m.Mode, m.At, m.By}
 		},
 		Name:  func(m api.ModeSet) string { return first(m.Group, m.Node) },
 		Empty: "No mode is set: all nodes have that of the server's setting delivery_mode.",

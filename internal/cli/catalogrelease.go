@@ -25,7 +25,8 @@ type releaseFlags struct {
 
 var catalogRelease = verb[releaseFlags]{
 	use: "release [NODE...] --version VERSION", short: "Release the catalogs of a version of the code to nodes in released mode",
-	args: cobra.ArbitraryArgs,
+	prints: results,
+	args:   cobra.ArbitraryArgs,
 	long: `Release the catalogs of a version of the code to nodes in released mode: what nodes have next. Catalogs that were
 not compiled yet are compiled first; nobody is given them meanwhile. Then exactly what was prepared is released to
 every node that has a catalog; the others are named, with the reason, and keep what they have.
@@ -45,7 +46,7 @@ mode, or pinned), 6 it was not compiled in time.`,
 		f.BoolVar(&in.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
 		f.StringVar(&in.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
 		f.StringVar(&in.request.Why, "why", "", "why, for those who look at the generations later")
-		f.DurationVar(&in.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
+		f.duration(&in.timeout, "timeout", 10*time.Minute, "how long to wait for catalogs that have to be compiled")
 		f.BoolVarP(&in.yes, "yes", "y", false, "do not ask, however many nodes there are")
 		f.offers("apply", "now", "scheduled")
 	},
@@ -86,7 +87,7 @@ func releaseCatalogs(ctx context.Context, a *app, f releaseFlags) (err error) {
 	f.request.DryRun, f.request.Expect = false, plan.Digest
 	done, err := api.CatalogRelease.Call(ctx, client, f.request)
 	if err != nil {
-		return wrongInput(err)
+		return err
 	}
 	if err := printRelease(a.printer(), done, ""); err != nil {
 		return err
@@ -109,7 +110,7 @@ func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseF
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		plan, err = api.CatalogRelease.Call(ctx, client, f.request)
 		if err != nil {
-			return plan, wrongInput(err)
+			return plan, err
 		}
 		f.request.Ticket = plan.Ticket
 		compiling := plan.Counts["compiling"]
@@ -131,18 +132,15 @@ func prepareRelease(ctx context.Context, a *app, client *api.Client, f *releaseF
 }
 
 func printRelease(to print.Printer, r api.CatalogReleased, after string) error {
-	if to.AsJSON() {
-		return to.JSON(r)
+	if to.ForPrograms() {
+		return to.Thing(r)
 	}
 	to.Hint("%s", strings.TrimSpace(countsOf(r.Counts)+". "+after))
 	return print.List(to, r.Nodes, print.Table[api.NodeRelease]{
 		Columns: []string{"node", "state", "generation", "catalog", "before", "reason"},
-		Row: func(n api.NodeRelease) []string {
-			generation := ""
-			if n.Generation > 0 {
-				generation = fmt.Sprint(n.Generation)
-			}
-			return []string{n.Node, n.State, generation, short(n.Catalog), short(n.Before), n.Reason}
+		Spare:   []string{"before", "catalog", "generation"},
+		Row: func(n api.NodeRelease) []any {
+			return []any{n.Node, print.State(n.State), someNumber(n.Generation), print.ID(n.Catalog), print.ID(n.Before), n.Reason}
 		},
 		Name:  func(n api.NodeRelease) string { return n.Node },
 		Empty: "No nodes.",

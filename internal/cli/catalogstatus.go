@@ -20,6 +20,7 @@ type catalogStatusInput struct {
 
 var catalogStatus = verb[catalogStatusInput]{
 	use: "status", short: "Count the nodes that have applied the catalog that they may have, and name the others",
+	prints: aList,
 	long: `Count the nodes that have applied the catalog that they may have (current), that applied what they had before (behind), that applied
 a catalog that they were not given here (foreign), and that did not say yet (unknown); and those whose last run failed. Nodes with which
 anything of this is wrong are named. Deactivated nodes are left out.`,
@@ -41,8 +42,8 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 			return err
 		}
 		wrong := slices.DeleteFunc(slices.Clone(nodes), isGreen)
-		if c.printer().AsJSON() {
-			err = c.printer().JSON(api.List[api.Node]{Items: nodes})
+		if c.printer().ForPrograms() {
+			err = c.printer().Thing(api.List[api.Node]{Items: nodes})
 		} else if err = c.printer().Linef("%s", deliveryCounts(nodes)); err == nil && len(wrong) > 0 {
 			err = print.List(c.printer(), wrong, deliveryTable())
 		}
@@ -90,8 +91,8 @@ func deliveryCounts(nodes []api.Node) string {
 func deliveryTable() print.Table[api.Node] {
 	return print.Table[api.Node]{
 		Columns: []string{"node", "mode", "delivery", "last run"},
-		Row: func(n api.Node) []string {
-			return []string{n.Name, modeText(n.Delivery.Mode, n.Delivery.Generation), n.Delivery.State, nodeStatus(n)}
+		Row: func(n api.Node) []any {
+			return []any{n.Name, modeText(n.Delivery.Mode, n.Delivery.Generation), print.State(n.Delivery.State), print.State(nodeStatus(n))}
 		},
 		Name: func(n api.Node) string { return n.Name },
 	}

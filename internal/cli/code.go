@@ -79,8 +79,8 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(version)
+		if c.printer().ForPrograms() {
+			return c.printer().Thing(version)
 		}
 		if version.Check != nil {
 			printCheck(c.app, *version.Check)
@@ -128,6 +128,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source source, 
 
 var codeList = verb[api.Nothing]{
 	use: "list", short: "List environments and their versions", example: "  tutti code list",
+	prints: aList,
 	run: lists(api.EnvironmentList, func(*api.Nothing) print.Table[api.Version] {
 		return versionTable("No environments. `tutti code deploy production DIR` makes one.")
 	}),
@@ -135,6 +136,7 @@ var codeList = verb[api.Nothing]{
 
 var codeVersions = verb[api.EnvironmentRequest]{
 	use: "versions ENVIRONMENT", short: "List what was deployed to an environment, newest first",
+	prints:  aList,
 	example: "  tutti code versions production",
 	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
 	run: lists(api.VersionList, func(in *api.EnvironmentRequest) print.Table[api.Version] {
@@ -143,11 +145,11 @@ var codeVersions = verb[api.EnvironmentRequest]{
 }
 
 func versionTable(empty string) print.Table[api.Version] {
-	now := time.Now()
 	return print.Table[api.Version]{
 		Columns: []string{"environment", "version", "commit", "engine", "files", "size", "deployed", "by", "from"},
-		Row: func(v api.Version) []string {
-			return []string{v.Environment, short(v.ID), short(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), fmt.Sprint(v.Files), print.Bytes(v.Bytes), print.Ago(v.DeployedAt, now), v.Actor, v.Origin}
+		Spare:   []string{"from", "files", "size", "engine", "commit", "by"},
+		Row: func(v api.Version) []any {
+			return []any{v.Environment, print.ID(v.ID), print.ID(v.Commit), cmp.Or(v.Engine, code.DefaultEngine), v.Files, print.Size(v.Bytes), v.DeployedAt, v.Actor, v.Origin}
 		},
 		Name:  func(v api.Version) string { return v.Environment },
 		Empty: empty,

@@ -22,8 +22,8 @@ func checkMode(force, noCheck bool) string {
 
 // refusedCode says why a version was not deployed.
 func refusedCode(a *app, environment string, check api.CodeCheck) error {
-	if a.printer().AsJSON() {
-		if err := a.printer().JSON(struct {
+	if a.printer().ForPrograms() {
+		if err := a.printer().Thing(struct {
 			Check api.CodeCheck `json:"check"`
 		}{check}); err != nil {
 			return err
@@ -80,7 +80,7 @@ func checkedText(c api.CodeCheck) string {
 	if c.Base != "" {
 		text += " beside version " + short(c.Base)
 	}
-	took := durationText(time.Duration(c.Seconds * float64(time.Second)))
+	took := print.Duration(time.Duration(c.Seconds * float64(time.Second)))
 	switch {
 	case c.Unread:
 		return fmt.Sprintf("%s in %s; no catalog was compiled: the files come first", text, took)

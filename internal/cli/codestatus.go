@@ -16,7 +16,8 @@ type codeStatusInput struct{ exit bool }
 
 var codeStatus = verb[codeStatusInput]{
 	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others",
-	args: cobra.MaximumNArgs(1),
+	prints: aList,
+	args:   cobra.MaximumNArgs(1),
 	long: `Show how the nodes of an environment, production if none is named, stand to its current version. Catalogs are compiled
 ahead: a node is current when its catalog stands for the version, also if it was compiled of an earlier one that differs in
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then
@@ -119,7 +120,7 @@ func lossCounts(s api.CodeStatus) (text string) {
 func codeErrors() print.Table[api.CodeError] {
 	return print.Table[api.CodeError]{
 		Columns: []string{"nodes", "where", "error", "on"},
-		Row: func(e api.CodeError) []string {
+		Row: func(e api.CodeError) []any {
 			where := e.File
 			if e.Line > 0 {
 				where = fmt.Sprintf("%s:%d", e.File, e.Line)
@@ -128,7 +129,7 @@ func codeErrors() print.Table[api.CodeError] {
 			if more := e.Nodes - len(e.Names); more > 0 {
 				names += fmt.Sprintf(" and %d more", more)
 			}
-			return []string{fmt.Sprint(e.Nodes), where, e.Message, names}
+			return []any{e.Nodes, where, e.Message, names}
 		},
 		Name:  func(e api.CodeError) string { return e.Message },
 		Empty: "No errors.",

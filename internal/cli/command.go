@@ -14,6 +14,7 @@ var commandCommand = asking{noun{use: "command", short: "Run commands on nodes",
 
 var commandRun = verb[orderFlags]{
 	use: "run COMMAND", short: "Run a command on nodes", args: oneCommand,
+	prints: results,
 	long: `Run a command on nodes, in the shell of the user that the agent runs as (root, mostly), and print what it
 writes: once for all nodes on which that is the same.
 

@@ -16,13 +16,14 @@ var compileCommand = asking{noun{
 }}
 
 // compilationTable is rows of the queue, or of what became of them.
-func compilationTable(empty string, now time.Time) print.Table[api.Compilation] {
+func compilationTable(empty string) print.Table[api.Compilation] {
 	return print.Table[api.Compilation]{
-		Columns: []string{"id", "node", "environment", "version", "for", "state", "when", "took", "error"},
-		Row: func(c api.Compilation) []string {
-			return []string{
-				fmt.Sprint(c.ID), c.Node, c.Environment, short(c.Version), priorityText(c.Priority), compilationState(c), compilationWhen(c, now),
-				compilationTook(c), compilationError(c),
+		Columns: []string{"id", "node", "environment", "version", "for", "state", "wanted", "finished", "took", "error"},
+		Spare:   []string{"version", "wanted", "took", "environment", "for"},
+		Row: func(c api.Compilation) []any {
+			return []any{
+				c.ID, c.Node, c.Environment, print.ID(c.Version), priorityText(c.Priority), print.State(compilationState(c)), c.WantedAt, someTime(c.FinishedAt),
+				print.Took(time.Duration(c.WallMillis) * time.Millisecond), compilationError(c),
 			}
 		},
 		Name:  func(c api.Compilation) string { return fmt.Sprint(c.ID) },
@@ -42,21 +43,6 @@ func compilationState(c api.Compilation) string {
 		state += ", staged"
 	}
 	return state
-}
-
-// compilationWhen is when it ended, or since when it is wanted.
-func compilationWhen(c api.Compilation, now time.Time) string {
-	if c.FinishedAt != nil {
-		return print.Ago(*c.FinishedAt, now)
-	}
-	return "wanted " + print.Ago(c.WantedAt, now)
-}
-
-func compilationTook(c api.Compilation) string {
-	if c.WallMillis == 0 {
-		return ""
-	}
-	return durationText(time.Duration(c.WallMillis) * time.Millisecond)
 }
 
 // compilationError is what went wrong, on one line.

@@ -26,6 +26,7 @@ type compileOrder struct {
 
 var compileNow = verb[compileOrder]{
 	use: "now [NODE...]", short: "Want catalogs at the front of the queue, and wait for them", args: cobra.ArbitraryArgs,
+	prints: results,
 	long: `Want the catalogs of nodes at the front of the queue, and wait until they are there.
 Named nodes go with those that an agent waits for; nodes of an environment or
 condition go right behind. A catalog that stands is used again, not compiled.
@@ -40,7 +41,7 @@ waiting stops nothing: what is wanted stays wanted.`,
 		f.StringVar(&in.Environment, "environment", "", "all nodes of this environment")
 		f.StringVar(&in.Where, "where", "", "all nodes that this PQL condition holds for")
 		f.BoolVar(&in.noWait, "no-wait", false, "only say what is wanted; do not wait for it")
-		f.DurationVar(&in.timeout, "timeout", 30*time.Minute, "how long to wait")
+		f.duration(&in.timeout, "timeout", 30*time.Minute, "how long to wait")
 		f.completes("where", completeCondition)
 	},
 	run: func(ctx context.Context, c *call, in *compileOrder) error {
@@ -89,7 +90,7 @@ func compileAll(ctx context.Context, a *app, order compileOrder) error {
 		return err
 	}
 	rows := slices.SortedFunc(maps.Values(w.rows), func(a, b api.Compilation) int { return strings.Compare(a.Node, b.Node) })
-	if err := print.List(a.printer(), rows, compilationTable("Nothing is wanted.", time.Now())); err != nil {
+	if err := print.List(a.printer(), rows, compilationTable("Nothing is wanted.")); err != nil {
 		return err
 	}
 	return w.verdict(order)
@@ -227,7 +228,7 @@ func (w *awaited) verdict(order compileOrder) error {
 		return jobOutcome{exitSomeFailed, fmt.Sprintf("%d of %d catalogs could not be compiled; see: tutti compile show NODE", failed, len(w.rows))}
 	case len(w.pending) > 0 && !order.noWait:
 		return jobOutcome{exitLate, fmt.Sprintf("%d of %d catalogs are not compiled after %s; they stay wanted: tutti compile queue",
-			len(w.pending), len(w.rows), durationText(order.timeout))}
+			len(w.pending), len(w.rows), print.Duration(order.timeout))}
 	case len(w.refused) > 0:
 		return jobOutcome{exitRefused, fmt.Sprintf("for %d of %d nodes there is nothing to compile", len(w.refused), len(w.refused)+len(w.rows))}
 	}

@@ -17,6 +17,7 @@ type compileQueueInput struct {
 
 var compileQueue = verb[compileQueueInput]{
 	use: "queue", short: "Show what is to be compiled, what runs, what is paused, and how fast it goes",
+	prints: aList,
 	long: `Show how many compilations are wanted and run, by priority and environment. The
 priorities, best first: waited (somebody waits), signed, new facts, new exports, new
 code, previewing, background. Within one, environments take turns. An environment whose
@@ -46,7 +47,7 @@ could not be tried rests, and says why and when it is tried again.`,
 		if err != nil {
 			return err
 		}
-		return print.List(c.printer(), rows, compilationTable("No such compilations.", time.Now()))
+		return print.List(c.printer(), rows, compilationTable("No such compilations."))
 	},
 }
 
@@ -58,7 +59,7 @@ func nextCompilations(in *api.CompileListRequest, after string, limit int) {
 func showQueue(to print.Printer, queue api.CompileQueueStatus) error {
 	now := time.Now()
 	hintQueue(to, queue, now)
-	if err := print.List(to, queue.Lanes, laneTable(queue.Slowed, now)); err != nil {
+	if err := print.List(to, queue.Lanes, laneTable(queue.Slowed)); err != nil {
 		return err
 	}
 	for _, c := range queue.Now {
@@ -67,16 +68,12 @@ func showQueue(to print.Printer, queue api.CompileQueueStatus) error {
 	return nil
 }
 
-func laneTable(slowed []api.CompileSlowed, now time.Time) print.Table[api.CompileLane] {
+func laneTable(slowed []api.CompileSlowed) print.Table[api.CompileLane] {
 	return print.Table[api.CompileLane]{
 		Columns: []string{"for", "environment", "wanted", "running", "resting", "oldest", "slowed"},
-		Row: func(l api.CompileLane) []string {
-			oldest := ""
-			if l.Oldest != nil {
-				oldest = print.Ago(*l.Oldest, now)
-			}
-			return []string{
-				priorityText(l.Priority), l.Environment, fmt.Sprint(l.Wanted), fmt.Sprint(l.Running), fmt.Sprint(l.Resting), oldest, slowedLane(slowed, l),
+		Row: func(l api.CompileLane) []any {
+			return []any{
+				priorityText(l.Priority), l.Environment, l.Wanted, l.Running, l.Resting, someTime(l.Oldest), slowedLane(slowed, l),
 			}
 		},
 		Name:  func(l api.CompileLane) string { return l.Environment },
@@ -146,7 +143,7 @@ func endedText(ended []api.CompileEnded, seconds int) string {
 	if len(each) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("In the last %s: %d compiled, %d reused, %d failed", durationText(time.Duration(seconds)*time.Second), all.Compiled, all.Reused, all.Failed)
+	text := fmt.Sprintf("In the last %s: %d compiled, %d reused, %d failed", print.Duration(time.Duration(seconds)*time.Second), all.Compiled, all.Reused, all.Failed)
 	if len(each) > 1 {
 		text += " (" + strings.Join(each, ", ") + ")"
 	}

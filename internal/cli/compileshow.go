@@ -69,8 +69,8 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 	}
 	add("catalog", short(r.Catalog))
 	if r.WallMillis > 0 {
-		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", compilationTook(r.Compilation),
-			durationText(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
+		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", print.Duration(time.Duration(r.Compilation.WallMillis)*time.Millisecond),
+			print.Duration(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
 	}
 	if in := r.Inputs; in != nil {
 		add("read", fmt.Sprintf("%d values, %d files and directories, %d questions", in.Values, in.Sources, in.Questions))

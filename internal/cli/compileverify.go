@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +23,7 @@ type verifyOrder struct {
 
 var compileVerify = verb[verifyOrder]{
 	use: "verify [NODE...]", short: "Compare catalogs with what plain Puppet gives", args: cobra.ArbitraryArgs,
+	prints: results,
 	long: `Have plain Puppet compile the catalogs of nodes once more, each in a fresh process that
 shares none of Tutti's compiler, and compare: resources, parameters, tags, edges,
 exported resources, and their order. What Puppet asks of the inventory is answered as it
@@ -82,7 +82,7 @@ func verifyAll(ctx context.Context, a *app, order verifyOrder) error {
 			a.hint("%d of %d: %s: %s", len(found), len(order.nodes), v.Node, v.Outcome)
 		}
 	}
-	if err := print.List(a.printer(), found, verificationTable(time.Now())); err != nil {
+	if err := print.List(a.printer(), found, verificationTable()); err != nil {
 		return err
 	}
 	if err := printDifferences(a, found); err != nil {
@@ -137,19 +137,12 @@ func verifyVerdict(found []api.Verification) error {
 	return nil
 }
 
-func verificationTable(now time.Time) print.Table[api.Verification] {
+func verificationTable() print.Table[api.Verification] {
 	return print.Table[api.Verification]{
 		Columns: []string{"node", "environment", "version", "catalog", "outcome", "differences", "why", "when"},
-		Row: func(v api.Verification) []string {
-			count := ""
-			if v.Count > 0 {
-				count = fmt.Sprint(v.Count)
-			}
-			when := ""
-			if !v.At.IsZero() {
-				when = print.Ago(v.At, now)
-			}
-			return []string{v.Node, v.Environment, short(v.Version), short(v.Catalog), v.Outcome, count, v.Reason, when}
+		Spare:   []string{"catalog", "version", "environment", "when"},
+		Row: func(v api.Verification) []any {
+			return []any{v.Node, v.Environment, print.ID(v.Version), print.ID(v.Catalog), print.State(v.Outcome), v.Count, v.Reason, v.At}
 		},
 		Name:  func(v api.Verification) string { return fmt.Sprint(v.ID) },
 		Empty: "Nothing was verified.",
@@ -158,7 +151,7 @@ func verificationTable(now time.Time) print.Table[api.Verification] {
 
 // printDifferences shows people what differs.
 func printDifferences(a *app, found []api.Verification) error {
-	if a.printer().AsJSON() || a.quiet {
+	if a.printer().ForPrograms() || a.quiet {
 		return nil
 	}
 	var out strings.Builder
@@ -181,6 +174,7 @@ func printDifferences(a *app, found []api.Verification) error {
 
 var compileVerifications = verb[api.CompileVerifiedRequest]{
 	use: "verifications", short: "List catalogs that were compared with what plain Puppet gives, the latest first",
+	prints: aList,
 	long: `List catalogs that were compared with what plain Puppet gives, the latest first: those that somebody asked for, those of
 one node for each of some sets of classes after a deploy (setting verify_after_deploy), and those of a share of all compilations
 (verify_share). -o json has the differences.`,
@@ -196,7 +190,7 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 		return list(ctx, c.app, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
 			in.After = after
 			return *in
-		}, verificationTable(time.Now()))
+		}, verificationTable())
 	},
 }
 

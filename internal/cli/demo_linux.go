@@ -11,6 +11,7 @@ type demoCommandInput struct{ config demo.Config }
 
 var demoCommand = verb[demoCommandInput]{
 	use: "demo", short: "Show a server, two real nodes and a simulated fleet at work, in a scratch directory",
+	prints: silent,
 	long: `Start a server in a scratch directory, deploy a sample control repository, let two real puppet agents apply it
 below that directory, and show what the server knows of them. Then a tutti agent starts beside each of the two, simulated
 nodes join, and Puppet runs, a task and commands are ordered from the server. A commit reaches the nodes that it touches. In the end a

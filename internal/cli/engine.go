@@ -15,6 +15,7 @@ var engineCommand = asking{noun{
 
 var engineList = verb[api.Nothing]{
 	use: "list", short: "List the Puppet installations that can compile, and what they compile",
+	prints: aList,
 	long: `List the Puppet installations of the server that can compile, the default first, and the environments that each compiles.
 
 The settings engines, engine_gems and engine name them and choose the default. tutti code deploy --engine makes one compile an
@@ -23,12 +24,13 @@ environment, tutti preview create --engine shows beforehand what that would chan
 	run: lists(api.EngineList, func(*api.Nothing) print.Table[api.Engine] {
 		return print.Table[api.Engine]{
 			Columns: []string{"engine", "puppet", "ruby", "interpreter", "compiles", "note"},
-			Row: func(e api.Engine) []string {
+			Spare:   []string{"interpreter", "compiles"},
+			Row: func(e api.Engine) []any {
 				note := ""
 				if e.Default {
 					note = "default"
 				}
-				return []string{e.Name, cmp.Or(strings.TrimSpace(strings.TrimPrefix(e.By+" "+e.Puppet, "puppet ")), "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, strings.Join(e.Environments, " "), cmp.Or(e.Trouble, note)}
+				return []any{e.Name, cmp.Or(strings.TrimSpace(strings.TrimPrefix(e.By+" "+e.Puppet, "puppet ")), "-"), cmp.Or(e.Ruby, "-"), e.Interpreter, e.Environments, cmp.Or(e.Trouble, note)}
 			},
 			Name:  func(e api.Engine) string { return e.Name },
 			Empty: "This server has no engine.",

@@ -44,7 +44,7 @@ func (c *eventChoice) request(now time.Time) (api.EventStreamRequest, error) {
 	if c.since == "" {
 		return r, nil
 	}
-	if d, err := time.ParseDuration(c.since); err == nil && d >= 0 {
+	if d, err := parseDuration(c.since); err == nil && d >= 0 {
 		r.Since = now.Add(-d).UTC().Format(time.RFC3339)
 		return r, nil
 	}
@@ -74,6 +74,7 @@ type eventTailInput struct {
 
 var eventTail = verb[eventTailInput]{
 	use: "tail", short: "Follow what happens in Puppet runs",
+	prints: asLines,
 	long: `Follow what happens in Puppet runs, a line for each event, until Ctrl-C.
 
 A lost connection is made again, and goes on behind the last event that was shown: none is left out, none comes twice.
@@ -124,6 +125,7 @@ type eventListInput struct {
 
 var eventList = verb[eventListInput]{
 	use: "list", short: "List what happened in Puppet runs, newest first",
+	prints:  aList,
 	example: "  tutti event list --status failure --since 24h\n  tutti event list --node web-1.example.test --type Service",
 	flags: func(f flagSet, in *eventListInput) {
 		in.choice.flags(f)
@@ -144,8 +146,9 @@ var eventList = verb[eventListInput]{
 		}
 		err = print.List(c.printer(), events.Items, print.Table[api.Event]{
 			Columns: []string{"number", "time", "node", "status", "what"},
-			Row: func(e api.Event) []string {
-				return []string{fmt.Sprint(e.Number), e.Time.Local().Format(time.DateTime), e.Node, eventStatus(e), eventText(e)}
+			Spare:   []string{"number"},
+			Row: func(e api.Event) []any {
+				return []any{e.Number, e.Time, e.Node, print.State(eventStatus(e)), eventText(e)}
 			},
 			Name:  func(e api.Event) string { return fmt.Sprint(e.Number) },
 			Empty: "No events.",

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -13,7 +15,7 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1   // failed for another reason
-	exitUsage       = 2   // the command line is wrong
+	exitUsage       = 2   // the command line is wrong, or what it names: a file, a query, a value that the server cannot use
 	exitDiffers     = 3   // there is a difference; only with --exit-code
 	exitSomeFailed  = 4   // a job failed on some of its nodes; code has mistakes, does not compile, or its catalogs are held
 	exitRefused     = 5   // the server refuses: it conflicts with what is there; or nodes refuse
@@ -29,6 +31,9 @@ func exitCode(err error) int {
 		return exitDone
 	}
 	if _, ok := errors.AsType[usageError](err); ok || strings.HasPrefix(err.Error(), "unknown command") {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*print.Unusable](err); ok {
 		return exitUsage
 	}
 	if outcome, ok := errors.AsType[jobOutcome](err); ok {
@@ -50,10 +55,52 @@ func exitCode(err error) int {
 		return exitDenied
 	case fault.Conflict:
 		return exitRefused
-	case fault.Internal, fault.Invalid, fault.NotFound, fault.Unavailable:
+	case fault.Invalid:
+		return exitUsage
+	case fault.Internal, fault.NotFound, fault.Unavailable:
 		return exitFailed
 	}
 	return exitFailed
+}
+
+// kindOf is the word for an error in JSON: that of its fault, unless the exit code says more.
+func kindOf(err error) string {
+	switch exitCode(err) {
+	case exitUsage:
+		return "usage"
+	case exitUnreachable:
+		return "unreachable"
+	case exitInterrupted:
+		return "interrupted"
+	case exitSomeFailed:
+		return "failed"
+	case exitLate:
+		return "late"
+	}
+	return fault.Of(err).String()
+}
+
+// failure is an error as programs read it, on one line of standard error.
+type failure struct {
+	Kind      string `json:"kind"`                 // usage, unreachable, interrupted, failed, late, or as the API's errors
+	Message   string `json:"message"`              // what and why
+	Hint      string `json:"hint,omitempty"`       // what to do next
+	RequestID string `json:"request_id,omitempty"` // by which the server's log knows the request
+	ExitCode  int    `json:"exit_code"`
+}
+
+// report says an error on standard error: in words, or as JSON for who asked for that.
+func (a *app) report(err error) {
+	told := failure{Kind: kindOf(err), Message: explain(err), Hint: fault.Hint(err), RequestID: api.RequestID(err), ExitCode: exitCode(err)}
+	if a.printer().ForPrograms() {
+		_ = print.Line(a.system.Err, told)
+		return
+	}
+	text := told.Message
+	if told.Hint != "" {
+		text += "; " + told.Hint
+	}
+	_, _ = fmt.Fprintln(a.system.Err, "tutti:", text)
 }
 
 // errDiffers ends a command that has printed a difference. It is an answer, and

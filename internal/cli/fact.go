@@ -26,6 +26,7 @@ type factListInput struct{ paths bool }
 
 var factList = verb[factListInput]{
 	use: "list", short: "List the names of all facts, or the paths of all values",
+	prints:  aList,
 	example: "  tutti fact list\n  tutti fact list --paths | grep '^os'",
 	flags: func(f flagSet, in *factListInput) {
 		f.BoolVar(&in.paths, "paths", false, "list the path of every value, as queries and rules name it, with its type")
@@ -43,12 +44,12 @@ func listPaths(ctx context.Context, a *app) error {
 	q := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path"), column("type")}, OrderBy: []pql.Order{{Field: column("path")}}}
 	t := rowTable([]string{"path", "type"}, "No facts yet.", false)
 	plain := t.Row
-	t.Row = func(row json.RawMessage) []string {
+	t.Row = func(row json.RawMessage) []any {
 		cells := plain(row)
-		cells[0] = dotted(cells[0])
+		cells[0] = dotted(fmt.Sprint(cells[0]))
 		return cells
 	}
-	t.Name = func(row json.RawMessage) string { return t.Row(row)[0] }
+	t.Name = func(row json.RawMessage) string { return fmt.Sprint(t.Row(row)[0]) }
 	return printRows(ctx, a, api.QueryRequest{Query: q.AST()}, func([]string) print.Table[json.RawMessage] { return t })
 }
 
@@ -72,6 +73,7 @@ type factValuesInput struct{ where string }
 
 var factValues = verb[factValuesInput]{
 	use: "values PATH", short: "Say which values a fact has, and how many nodes have each",
+	prints:  aList,
 	example: "  tutti fact values kernel\n  tutti fact values os.release.major --where 'facts.os.family = \"Debian\"'\n  tutti fact values 'processors.models[0]' -o csv",
 	flags:   func(f flagSet, in *factValuesInput) { addWhereFlag(f, &in.where) },
 	run: func(ctx context.Context, c *call, in *factValuesInput) error {

@@ -13,6 +13,7 @@ var fileCommand = asking{noun{use: "file", short: "Send files to nodes", verbs: 
 
 var fileSend = verb[orderFlags]{
 	use: "send FILE DESTINATION", short: "Put a file on nodes",
+	prints: results,
 	long: `Put a file on nodes, under an absolute path there; with a slash at its end, into that directory, which is made.
 What stands there is replaced. The node checks the file's SHA-256 before.
 

@@ -21,6 +21,7 @@ var groupCommand = asking{noun{
 
 var groupList = verb[api.Nothing]{
 	use: "list", short: "List groups as a tree", example: "  tutti group list\n  tutti group list -o json",
+	prints: aList,
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		groups, err := allGroups(ctx, c.app)
 		if err != nil {
@@ -29,10 +30,10 @@ var groupList = verb[api.Nothing]{
 		depths := depthsOf(groups)
 		return print.List(c.printer(), groups, print.Table[api.Group]{
 			Columns: []string{"group", "environment", "classes", "pinned", "rule"},
-			Row: func(g api.Group) []string {
-				return []string{
-					indent(g.Name, depths[g.ID]), groupEnvironment(g), fmt.Sprint(len(g.Classes)), fmt.Sprint(len(g.Nodes)),
-					print.Shortened(first(defective(g), g.RuleText), 100),
+			Row: func(g api.Group) []any {
+				return []any{
+					indent(g.Name, depths[g.ID]), groupEnvironment(g), len(g.Classes), len(g.Nodes),
+					first(defective(g), g.RuleText),
 				}
 			},
 			Name: func(g api.Group) string { return g.Name },
@@ -76,6 +77,7 @@ type groupShowInput struct{ nodes bool }
 
 var groupShow = verb[groupShowInput]{
 	use: "show GROUP", short: "Show a group: what it matches and what it gives, or which nodes are in it",
+	prints:   aList,
 	example:  "  tutti group show 'Web servers'\n  tutti group show 'Web servers' -o json\n  tutti group show 'Web servers' --nodes -o name",
 	complete: completeGroup,
 	flags: func(f flagSet, in *groupShowInput) {
@@ -97,11 +99,11 @@ func nextGroupNodes(in *api.GroupNodesRequest, after string, limit int) {
 func groupNodes(*api.GroupNodesRequest) print.Table[api.GroupNode] {
 	return print.Table[api.GroupNode]{
 		Columns: []string{"node", "pinned"},
-		Row: func(n api.GroupNode) []string {
+		Row: func(n api.GroupNode) []any {
 			if n.Pinned {
-				return []string{n.Name, "pinned"}
+				return []any{n.Name, "pinned"}
 			}
-			return []string{n.Name, ""}
+			return []any{n.Name, ""}
 		},
 		Name:  func(n api.GroupNode) string { return n.Name },
 		Empty: "No known node is in the group. A group without rule and pins has none of its own.",

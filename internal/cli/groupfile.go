@@ -67,7 +67,7 @@ func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error
 	if err != nil {
 		return err
 	}
-	if !a.printer().AsJSON() {
+	if !a.printer().ForPrograms() {
 		printChanges(a.printer(), plan.Changes)
 	}
 	if !dryRun && len(plan.Changes) > 0 {
@@ -77,8 +77,8 @@ func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error
 		}
 		a.hint("Applied")
 	}
-	if a.printer().AsJSON() {
-		return a.printer().JSON(plan)
+	if a.printer().ForPrograms() {
+		return a.printer().Thing(plan)
 	}
 	return nil
 }
@@ -176,8 +176,8 @@ var groupExport = verb[api.Nothing]{
 			}
 			file.Groups = append(file.Groups, exported(g))
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(file)
+		if c.printer().ForPrograms() {
+			return c.printer().Thing(file)
 		}
 		text, err := formatGroups(file)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 var catalogInputs = verb[api.Nothing]{
 	use: "inputs NODE", short: "Show what a node's newest catalog was made of, and whether it still stands",
+	prints: aList,
 	long: "Show what was read for a node's newest catalog: facts, trusted data, files of the environment (also those that were looked for and not there)\n" +
 		"and questions to the inventory. While all of it is as it was, a node that asks is given the same catalog without a compilation.",
 	example: "  tutti catalog inputs web-1.example.test\n  tutti catalog inputs web-1.example.test -o json",
@@ -22,7 +23,7 @@ var catalogInputs = verb[api.Nothing]{
 			hintStanding(to, in)
 			return print.List(to, inputRows(in), print.Table[inputRow]{
 				Columns: []string{"kind", "what"},
-				Row:     func(r inputRow) []string { return []string{r.kind, r.what} },
+				Row:     func(r inputRow) []any { return []any{r.kind, r.what} },
 				Name:    func(r inputRow) string { return r.what },
 				Empty:   "Nothing was read.",
 			})

@@ -38,6 +38,7 @@ type jobListInput struct {
 
 var jobList = verb[jobListInput]{
 	use: "list", short: "List jobs, the newest first",
+	prints:  aList,
 	example: "  tutti job list\n  tutti job list --state active\n  tutti job list --kind task --by ann --limit 200 -o json\n  tutti job list --node web-1.example.test",
 	flags: func(f flagSet, in *jobListInput) {
 		f.StringVar(&in.request.State, "state", "", "only jobs that are queued, running, stopping, finished, failed or stopped; or active: that go on")
@@ -58,13 +59,17 @@ var jobList = verb[jobListInput]{
 		if err != nil {
 			return err
 		}
-		l, left := print.NewListing(c.printer(), jobTable(time.Now())), in.limit
+		l, err := print.NewListing(c.printer(), jobTable())
+		if err != nil {
+			return err
+		}
+		left := in.limit
 		for after := ""; left > 0; {
 			page := in.request
 			page.After, page.Limit = after, min(left, pageSize)
 			jobs, err := api.JobList.Call(ctx, client, page)
 			if err != nil {
-				return wrongInput(err)
+				return err
 			}
 			for _, job := range jobs.Items {
 				if err := l.Add(job); err != nil {
@@ -80,11 +85,12 @@ var jobList = verb[jobListInput]{
 	},
 }
 
-func jobTable(now time.Time) print.Table[api.Job] {
+func jobTable() print.Table[api.Job] {
 	return print.Table[api.Job]{
 		Columns: []string{"id", "state", "what", "nodes", "succeeded", "created", "by", "description"},
-		Row: func(j api.Job) []string {
-			return []string{j.ID, j.State, jobText(j), strconv.Itoa(j.Nodes), strconv.Itoa(j.Counts["succeeded"]), print.Ago(j.CreatedAt, now), j.Actor, j.Description}
+		Spare:   []string{"description", "by", "created", "succeeded"},
+		Row: func(j api.Job) []any {
+			return []any{j.ID, print.State(j.State), jobText(j), j.Nodes, j.Counts["succeeded"], j.CreatedAt, j.Actor, j.Description}
 		},
 		Name:  func(j api.Job) string { return j.ID },
 		Empty: "No such jobs. `tutti run`, `tutti task run` and `tutti command run` make one.",
@@ -110,6 +116,7 @@ type jobShowInput struct{ state string }
 
 var jobShow = verb[jobShowInput]{
 	use: "show JOB", short: "Show a job and its runs", args: oneJob,
+	prints: aList,
 	long: `Show a job and its runs; of a job with more than 50, those that are not over or did not succeed. --runs chooses
 others: a state, final, failing (over, without success) or all.`,
 	example:  "  tutti job show 12\n  tutti job show 12 --runs failing\n  tutti job show 12 -o json",
@@ -127,12 +134,12 @@ others: a state, final, failing (over, without success) or all.`,
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() && in.state == "" {
-			return c.printer().JSON(job)
+		if c.printer().ForPrograms() && in.state == "" {
+			return c.printer().Thing(job)
 		}
 		runs, err := runsOf(ctx, client, job, in.state)
 		if err != nil {
-			return wrongInput(err)
+			return err
 		}
 		if c.output == "table" {
 			if err := printJob(c.printer(), job); err != nil {
@@ -193,7 +200,7 @@ func printJob(to print.Printer, j api.Job) error {
 		}
 	}
 	if j.FinishedAt != nil {
-		rows = append(rows, []string{"Ended", print.AgoOf(j.FinishedAt, now) + ", after " + durationText(j.FinishedAt.Sub(j.CreatedAt))})
+		rows = append(rows, []string{"Ended", print.AgoOf(j.FinishedAt, now) + ", after " + print.Duration(j.FinishedAt.Sub(j.CreatedAt))})
 	}
 	if err := to.Rows(nil, rows); err != nil {
 		return err
@@ -213,7 +220,7 @@ func secondsText(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return durationText(time.Duration(n) * time.Second)
+	return print.Duration(time.Duration(n) * time.Second)
 }
 
 func orderText(ordered bool) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 func digestOf(content []byte) string {
@@ -92,7 +93,7 @@ func TestResultsForPrograms(t *testing.T) {
 	if report.Job.State != "failed" || len(report.Runs) != 5 || report.Runs[0].Stdout != "up\n" || report.Runs[4].Stderr == "" || got.code != exitSomeFailed {
 		t.Errorf("exit code %d:\n%s", got.code, got.out)
 	}
-	if want := "tutti: job 12 failed"; !strings.HasPrefix(got.err, want) || strings.Count(got.err, "\n") != 1 {
+	if want := `{"kind":"failed","message":"job 12 failed`; !strings.HasPrefix(got.err, want) || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("progress in spite of --quiet: %s", got.err)
 	}
 	got = s.tutti(t.Context(), "", nil, "job", "watch", "12", "-o", "jsonl")
@@ -422,7 +423,7 @@ func TestDurations(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 1234 * time.Millisecond: "1.2s", 41 * time.Second: "41s", 10 * time.Minute: "10m", time.Hour: "1h", 372 * time.Second: "6m12s", 90 * time.Minute: "1h30m",
 	} {
-		if got := durationText(d); got != want {
+		if got := print.Duration(d); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
 		}
 	}

@@ -15,6 +15,7 @@ type jobWatchInput struct{ events bool }
 
 var jobWatch = verb[jobWatchInput]{
 	use: "watch JOB", short: "Follow a job to its end, and print what came out", args: oneJob,
+	prints: results,
 	long: `Follow a job to its end, and print what came out, as the command that started it does. A job that is over is
 printed at once.
 
@@ -59,6 +60,7 @@ type jobOutputInput struct{ node string }
 
 var jobOutput = verb[jobOutputInput]{
 	use: "output JOB", short: "Print what the runs of a job wrote", args: oneJob,
+	prints: results,
 	long: `Print what the runs of a job wrote: once for all nodes with the same result. With --node it is the output of that
 node as it was, standard output and error each to its own.`,
 	example:  "  tutti job output 12\n  tutti job output 12 --node web-1.example.test\n  tutti job output 12 -o jsonl",
@@ -108,12 +110,15 @@ func rawOutput(ctx context.Context, a *app, client *api.Client, job, node string
 
 // listOutput prints lines of output for programs.
 func listOutput(ctx context.Context, a *app, client *api.Client, job, node string) error {
-	l := print.NewListing(a.printer(), print.Table[api.JobLine]{
+	l, err := print.NewListing(a.printer(), print.Table[api.JobLine]{
 		Columns: []string{"node", "stream", "number", "text"},
-		Row:     func(l api.JobLine) []string { return []string{l.Node, l.Stream, numberText(l.Number), l.Text} },
+		Row:     func(l api.JobLine) []any { return []any{l.Node, l.Stream, numberText(l.Number), l.Text} },
 		Name:    func(l api.JobLine) string { return l.Node },
 		Empty:   "No output.",
 	})
+	if err != nil {
+		return err
+	}
 	if err := outputOf(ctx, client, job, node, l.Add); err != nil {
 		return err
 	}
@@ -133,7 +138,8 @@ type jobRerunInput struct {
 
 var jobRerun = verb[jobRerunInput]{
 	use: "rerun JOB [NAME=VALUE]...", short: "Order a job once more, for the nodes on which it did not succeed",
-	args: jobAndWords,
+	prints: results,
+	args:   jobAndWords,
 	long: `Order a job once more: for the nodes on which it did not succeed, or with --all for all of its nodes, as they were. What
 flags and parameters say is changed. Parameters that were hidden must be given again.
 

@@ -37,8 +37,8 @@ func addOrderFlags(f flagSet, o *orderFlags) {
 func addPaceFlags(f flagSet, o *orderFlags) {
 	f.IntVar(&o.concurrency, "concurrency", 0, "how many nodes at the same time; 0: as many as there are")
 	f.Var(&o.maxFailures, "max-failures", "begin no more runs once more than this many did not succeed; empty: go on whatever happens")
-	f.DurationVar(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
-	f.DurationVar(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
+	f.duration(&o.timeout, "timeout", 0, "how long a run may take, such as 10m; 0: the server's setting")
+	f.duration(&o.waitOffline, "wait-offline", 0, "how long to wait for nodes that are not connected; 0: not at all")
 }
 
 // addStartFlags say what happens before and after the start.

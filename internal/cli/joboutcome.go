@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
 // jobOutcome is a job that did not go well on all of its nodes.
@@ -19,7 +21,7 @@ func (w *watcher) verdict() error {
 	counts := w.standing().counts
 	took := ""
 	if w.job.FinishedAt != nil {
-		took = " after " + durationText(w.job.FinishedAt.Sub(w.job.CreatedAt).Abs().Round(time.Millisecond))
+		took = " after " + print.Duration(w.job.FinishedAt.Sub(w.job.CreatedAt).Abs().Round(time.Millisecond))
 	}
 	summary := fmt.Sprintf("job %s %s%s: %s", w.job.ID, w.job.State, took, countsText(counts))
 	code := outcomeCode(w.job.State, counts)

@@ -56,8 +56,8 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if err != nil {
 		return err
 	}
-	if n.printer().AsJSON() {
-		return n.printer().JSON(plan)
+	if n.printer().ForPrograms() {
+		return n.printer().Thing(plan)
 	}
 	apps, err := api.AppList.Call(ctx, n.client, api.AppListRequest{})
 	if err != nil {

@@ -94,27 +94,17 @@ func tookText(r api.JobRun) string {
 	if r.FinishedAt == nil || r.StartedAt == nil {
 		return ""
 	}
-	return " (" + durationText(r.FinishedAt.Sub(*r.StartedAt)) + ")"
+	return " (" + print.Duration(time.Duration(runTook(r))) + ")"
+}
+
+func runTook(r api.JobRun) print.Took {
+	if r.FinishedAt == nil || r.StartedAt == nil {
+		return 0
+	}
+	return print.Took(r.FinishedAt.Sub(*r.StartedAt))
 }
 
 func stateText(state string) string { return strings.ReplaceAll(state, "_", " ") }
-
-// durationText is a duration for people: 6m12s, 3.2s, 10m.
-func durationText(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	text := d.Round(time.Second).String()
-	for _, nothing := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, nothing) {
-			text = strings.TrimSuffix(text, nothing[1:])
-		}
-	}
-	return text
-}
 
 // stateOrder is the states of runs as they are counted for people.
 var stateOrder = []string{
@@ -143,7 +133,7 @@ func (s jobStanding) done() (n int) {
 }
 
 func (s jobStanding) text() string {
-	return fmt.Sprintf("Job %s %s: %d of %d done (%s) after %s", s.job.ID, s.job.State, s.done(), s.job.Nodes, countsText(s.counts), durationText(s.now.Sub(s.job.CreatedAt)))
+	return fmt.Sprintf("Job %s %s: %d of %d done (%s) after %s", s.job.ID, s.job.State, s.done(), s.job.Nodes, countsText(s.counts), print.Duration(s.now.Sub(s.job.CreatedAt)))
 }
 
 // liveProgress is a line with counts and a bar that is written over, and below it the last

@@ -39,8 +39,9 @@ func sortedRuns(runs map[string]api.JobRun) []api.JobRun {
 func runTable() print.Table[api.JobRun] {
 	return print.Table[api.JobRun]{
 		Columns: []string{"node", "state", "exit code", "took", "reason"},
-		Row: func(r api.JobRun) []string {
-			return []string{r.Node, stateText(r.State), numberOf(r.ExitCode), strings.Trim(tookText(r), " ()"), reasonOf(r)}
+		Spare:   []string{"took", "exit code"},
+		Row: func(r api.JobRun) []any {
+			return []any{r.Node, print.State(stateText(r.State)), r.ExitCode, runTook(r), reasonOf(r)}
 		},
 		Name:  func(r api.JobRun) string { return r.Node },
 		Empty: "No such runs.",

@@ -69,26 +69,18 @@ func (n *newJob) plan(ctx context.Context) (api.JobPlan, error) {
 	asked := n.order
 	asked.DryRun = true
 	answer, err := n.send(ctx, n.client, asked)
-	return answer.Plan, wrongInput(err)
+	return answer.Plan, err
 }
 
 func (n *newJob) start(ctx context.Context) (api.Job, error) {
 	answer, err := n.send(ctx, n.client, n.order)
 	if err != nil {
-		return api.Job{}, wrongInput(err)
+		return api.Job{}, err
 	}
 	if answer.Job == nil {
 		return api.Job{}, fault.New(fault.Internal, "the server started no job and gave no reason")
 	}
 	return *answer.Job, nil
-}
-
-// wrongInput says that what the server cannot use was given on the command line.
-func wrongInput(err error) error {
-	if fault.Is(err, fault.Invalid) {
-		return usageError{err}
-	}
-	return err
 }
 
 // shownNames is how many nodes are named before a job starts.
@@ -115,7 +107,7 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 }
 
 // waitText is how long offline nodes are waited for.
-func (o orderFlags) waitText() string { return durationText(o.waitOffline) }
+func (o orderFlags) waitText() string { return print.Duration(o.waitOffline) }
 
 // askedAbove is how many nodes a job may have before somebody at a terminal is asked.
 const askedAbove = 20
@@ -145,8 +137,8 @@ func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error
 }
 
 func (n *newJob) printPlan(plan api.JobPlan) error {
-	if n.printer().AsJSON() {
-		return n.printer().JSON(plan)
+	if n.printer().ForPrograms() {
+		return n.printer().Thing(plan)
 	}
 	if denied := deniedText(plan); denied != "" {
 		n.hint("You may not touch: %s", denied)
@@ -154,11 +146,11 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 	n.hint("%s, %d of them not connected. Nothing was started.", count(plan.Nodes, "node"), len(plan.Offline))
 	return print.List(n.printer(), plan.Targets, print.Table[api.JobTarget]{
 		Columns: []string{"node", "agent"},
-		Row: func(t api.JobTarget) []string {
+		Row: func(t api.JobTarget) []any {
 			if t.Connected == nil {
-				return []string{t.Node, "not connected"}
+				return []any{t.Node, "not connected"}
 			}
-			return []string{t.Node, first(t.Connected.Agent, "connected")}
+			return []any{t.Node, first(t.Connected.Agent, "connected")}
 		},
 		Name:  func(t api.JobTarget) string { return t.Node },
 		Empty: "No nodes.",
@@ -168,8 +160,8 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 // printStarted prints what is needed to find the job again.
 func (n *newJob) printStarted(job api.Job) error {
 	n.hint("Follow it: tutti job watch %s", job.ID)
-	if n.printer().AsJSON() {
-		return n.printer().JSON(job)
+	if n.printer().ForPrograms() {
+		return n.printer().Thing(job)
 	}
 	return n.printer().Text(job.ID + "\n")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -178,7 +179,7 @@ func (w *watcher) leave(ctx context.Context, interrupts <-chan os.Signal) error 
 	}
 	if w.system.animates() {
 		patience := cmp.Or(w.system.SecondChance, secondChance)
-		w.hint("Press Ctrl-C once more within %s to stop it.", durationText(patience))
+		w.hint("Press Ctrl-C once more within %s to stop it.", print.Duration(patience))
 		if hears(interrupts, patience) {
 			return w.stopNow(ctx)
 		}

@@ -17,22 +17,18 @@ func shows[Request, Response any](op api.Op[Request, Response], text func(print.
 // does acts, and says as a hint what was done.
 func does[Request, Response any](op api.Op[Request, Response], done func(in *Request) string) func(context.Context, *call, *Request) error {
 	return func(ctx context.Context, c *call, in *Request) error {
-		if _, err := ask(ctx, c.app, op, *in); err != nil {
+		answer, err := ask(ctx, c.app, op, *in)
+		if err != nil {
 			return err
 		}
-		c.hint("%s", done(in))
-		return nil
+		return print.One(c.printer(), answer, print.Advice(func(Response) string { return done(in) }))
 	}
 }
 
 // lists asks for a list that comes at once, and prints it.
 func lists[Request, T any](op api.Op[Request, api.List[T]], table func(in *Request) print.Table[T]) func(context.Context, *call, *Request) error {
 	return func(ctx context.Context, c *call, in *Request) error {
-		answer, err := ask(ctx, c.app, op, *in)
-		if err != nil {
-			return err
-		}
-		return print.List(c.printer(), answer.Items, table(in))
+		return list(ctx, c.app, op, func(string) Request { return *in }, table(in))
 	}
 }
 
@@ -47,11 +43,6 @@ func pages[Request, T any](
 			return page
 		}, table(in))
 	}
-}
-
-// given makes an error of the command line of what the server cannot use.
-func given[In any](run func(context.Context, *call, *In) error) func(context.Context, *call, *In) error {
-	return func(ctx context.Context, c *call, in *In) error { return wrongInput(run(ctx, c, in)) }
 }
 
 // pageSize is how many rows a page has.
@@ -70,11 +61,14 @@ func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, 
 func list[Request, T any](
 	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
 ) error {
+	l, err := print.NewListing(a.printer(), t)
+	if err != nil {
+		return err
+	}
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	l := print.NewListing(a.printer(), t)
 	if err := api.All(ctx, client, op, request, l.Add); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ read, and the other commands show it until it expires. --role narrows the token:
 	flags: func(f flagSet, in *loginCommandInput) {
 		f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
 		f.BoolVar(&in.show, "print", false, "print the token and do not keep it")
-		f.DurationVar(&in.lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
+		f.duration(&in.lifetime, "lifetime", 0, "how long the token is good; as the server says if not given")
 		f.StringSliceVar(&in.roles, "role", nil, "narrow the token to this role; may be given many times")
 	},
 	run: func(ctx context.Context, c *call, in *loginCommandInput) error {
@@ -171,6 +171,7 @@ var logoutCommand = asking{verb[api.Nothing]{
 
 var whoamiCommand = asking{verb[api.Nothing]{
 	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
+	prints: aThing.orName(),
 	run: shows(api.SessionShow, func(to print.Printer, session api.Session) error {
 		if to.Format == "name" {
 			to.Line(session.Name)

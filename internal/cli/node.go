@@ -18,6 +18,7 @@ var nodeCommand = asking{noun{
 
 var nodeList = verb[api.NodeListRequest]{
 	use: "list", short: "List nodes with the state of their last run",
+	prints: aList,
 	long: `List nodes with the state of their last run: all, or those that everything holds for
 that is given.
 
@@ -51,17 +52,17 @@ leaves them out.`,
 func nextNodes(in *api.NodeListRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
-	now := time.Now()
 	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
 	if *in != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
 	return print.Table[api.Node]{
 		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
-		Row: func(n api.Node) []string {
-			return []string{
-				n.Name, n.Environment, nodeStatus(n), print.AgoOf(n.ReportAt, now), print.AgoOf(n.FactsAt, now),
-				short(n.CatalogDigest), clientOf(n.Connected),
+		Spare:   []string{"catalog", "facts", "environment", "agent"},
+		Row: func(n api.Node) []any {
+			return []any{
+				n.Name, n.Environment, print.State(nodeStatus(n)), n.ReportAt, n.FactsAt,
+				print.ID(n.CatalogDigest), clientOf(n.Connected),
 			}
 		},
 		Name:  func(n api.Node) string { return n.Name },

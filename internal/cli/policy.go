@@ -18,15 +18,16 @@ var policyCommand = asking{noun{
 	verbs: []declared{policyList, policyShow, policySet, policyRemove, policyHistory, policyTest, policyFreeze},
 }}
 
-func policyTable(empty string, now time.Time) print.Table[api.Policy] {
+func policyTable(empty string) print.Table[api.Policy] {
 	return print.Table[api.Policy]{
 		Columns: []string{"policy", "version", "effect", "when", "environments", "by", "set"},
-		Row: func(p api.Policy) []string {
+		Spare:   []string{"set", "by", "version", "environments"},
+		Row: func(p api.Policy) []any {
 			effect := effectText(p.Effect, p.Role, p.AuthorMay)
 			if p.Removed {
 				effect = "(removed)"
 			}
-			return []string{p.Name, fmt.Sprint(p.Version), effect, p.When, listText(p.Environments), p.Author, print.Ago(p.At, now)}
+			return []any{p.Name, p.Version, effect, p.When, listText(p.Environments), p.Author, p.At}
 		},
 		Name:  func(p api.Policy) string { return p.Name },
 		Empty: empty,
@@ -46,8 +47,9 @@ func effectText(effect, role string, authorMay bool) string {
 
 var policyList = verb[api.Nothing]{
 	use: "list", short: "List the policies", example: "  tutti policy list",
+	prints: aList,
 	run: lists(api.PolicyList, func(*api.Nothing) print.Table[api.Policy] {
-		return policyTable("No policies: every change may be released by who has the permission.", time.Now())
+		return policyTable("No policies: every change may be released by who has the permission.")
 	}),
 }
 
@@ -125,8 +127,9 @@ var policyRemove = verb[api.PolicyNameRequest]{
 
 var policyHistory = verb[api.PolicyNameRequest]{
 	use: "history POLICY", short: "List every version of a policy, newest first", example: "  tutti policy history no-user-removal",
-	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
-	run:  lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] { return policyTable("", time.Now()) }),
+	prints: aList,
+	into:   func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	run:    lists(api.PolicyHistory, func(*api.PolicyNameRequest) print.Table[api.Policy] { return policyTable("") }),
 }
 
 func atMostOnePolicy(cmd *cobra.Command, args []string) error {

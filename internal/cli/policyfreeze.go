@@ -15,10 +15,11 @@ var policyFreeze = noun{
 	verbs: []declared{freezeList, freezeSet, freezeRemove, freezeHistory},
 }
 
-func freezeTable(empty string, now time.Time) print.Table[api.Freeze] {
+func freezeTable(empty string) print.Table[api.Freeze] {
 	return print.Table[api.Freeze]{
 		Columns: []string{"freeze", "when", "zone", "environments", "now", "by", "set", "why"},
-		Row: func(f api.Freeze) []string {
+		Spare:   []string{"set", "by", "zone", "environments"},
+		Row: func(f api.Freeze) []any {
 			state := ""
 			switch {
 			case f.Removed:
@@ -26,7 +27,7 @@ func freezeTable(empty string, now time.Time) print.Table[api.Freeze] {
 			case f.Until != nil:
 				state = "frozen until " + timeIn(*f.Until, f.Zone)
 			}
-			return []string{f.Name, freezeText(f), f.Zone, listText(f.Environments), state, f.Author, print.Ago(f.At, now), f.Why}
+			return []any{f.Name, freezeText(f), f.Zone, listText(f.Environments), print.State(state), f.Author, f.At, f.Why}
 		},
 		Name:  func(f api.Freeze) string { return f.Name },
 		Empty: empty,
@@ -53,8 +54,9 @@ func timeIn(t time.Time, zone string) string {
 
 var freezeList = verb[api.Nothing]{
 	use: "list", short: "List the freezes, and which hold now", example: "  tutti policy freeze list",
+	prints: aList,
 	run: lists(api.FreezeList, func(*api.Nothing) print.Table[api.Freeze] {
-		return freezeTable("No freezes: releases begin at any time.", time.Now())
+		return freezeTable("No freezes: releases begin at any time.")
 	}),
 }
 
@@ -128,6 +130,7 @@ var freezeRemove = verb[api.FreezeNameRequest]{
 
 var freezeHistory = verb[api.FreezeNameRequest]{
 	use: "history FREEZE", short: "List every version of a freeze, newest first", example: "  tutti policy freeze history christmas",
-	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
-	run:  lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] { return freezeTable("", time.Now()) }),
+	prints: aList,
+	into:   func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	run:    lists(api.FreezeHistory, func(*api.FreezeNameRequest) print.Table[api.Freeze] { return freezeTable("") }),
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -161,6 +160,7 @@ var previewDiff = verb[previewDiffInput]{
 
 var previewNodes = verb[api.PreviewNodesRequest]{
 	use: "nodes PREVIEW", short: "List the nodes of a preview, and how each stands",
+	prints: aList,
 	long: `List the nodes of a preview: same, reordered (the same but for order), changed, failed (the code does not compile for it), first (it has
 no catalog to compare with), unable (nothing is known to compile with) or waiting.`,
 	example: "  tutti preview nodes 3 --state failed\n  tutti preview nodes 3 --change 2",
@@ -193,8 +193,9 @@ func nextPreviewNodes(in *api.PreviewNodesRequest, after string, limit int) {
 func previewNodeTable(*api.PreviewNodesRequest) print.Table[api.PreviewNode] {
 	return print.Table[api.PreviewNode]{
 		Columns: []string{"node", "state", "catalog", "had", "note"},
-		Row: func(n api.PreviewNode) []string {
-			return []string{n.Name, n.State, short(n.Catalog), short(n.Base), shareNote(n)}
+		Spare:   []string{"had", "catalog"},
+		Row: func(n api.PreviewNode) []any {
+			return []any{n.Name, print.State(n.State), print.ID(n.Catalog), print.ID(n.Base), shareNote(n)}
 		},
 		Name:  func(n api.PreviewNode) string { return n.Name },
 		Empty: "No such nodes.",
@@ -218,6 +219,7 @@ func shareNote(n api.PreviewNode) string {
 
 var previewWarnings = verb[api.PreviewRequest]{
 	use: "warnings PREVIEW", short: "List what the compiler warns of in a preview's catalogs, what is new first",
+	prints: aList,
 	long: `List what the compiler warns of in a preview's catalogs, by file and line: first what it warns of in no catalog that the nodes have, which
 is marked new. After a step to another Puppet (preview create --engine) these are its deprecations.`,
 	example: "  tutti preview warnings 3\n  tutti preview warnings 3 -o json",
@@ -227,8 +229,8 @@ is marked new. After a step to another Puppet (preview create --engine) these ar
 		if err != nil {
 			return err
 		}
-		if c.printer().AsJSON() {
-			return c.printer().JSON(answer)
+		if c.printer().ForPrograms() {
+			return c.printer().Thing(answer)
 		}
 		if answer.Unknown > 0 {
 			c.hint("What was written for the catalogs of %s is not known any more", count(answer.Unknown, "node"))
@@ -240,12 +242,12 @@ is marked new. After a step to another Puppet (preview create --engine) these ar
 func previewWarningTable() print.Table[api.PreviewWarning] {
 	return print.Table[api.PreviewWarning]{
 		Columns: []string{"nodes", "new", "where", "message"},
-		Row: func(w api.PreviewWarning) []string {
+		Row: func(w api.PreviewWarning) []any {
 			mark := ""
 			if w.New {
 				mark = "new"
 			}
-			return []string{fmt.Sprint(w.Nodes), mark, fleet.Place(w.File, w.Line), print.OneLine(w.Message)}
+			return []any{w.Nodes, mark, fleet.Place(w.File, w.Line), print.OneLine(w.Message)}
 		},
 		Name:  func(w api.PreviewWarning) string { return fleet.Place(w.File, w.Line) },
 		Empty: "The compiler warns of nothing.",
@@ -254,6 +256,7 @@ func previewWarningTable() print.Table[api.PreviewWarning] {
 
 var previewList = verb[api.PreviewListRequest]{
 	use: "list", short: "List previews, newest first", example: "  tutti preview list --environment production",
+	prints: aList,
 	flags: func(f flagSet, in *api.PreviewListRequest) {
 		f.StringVar(&in.Environment, "environment", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "compiling, ready or cancelled")
@@ -261,10 +264,11 @@ var previewList = verb[api.PreviewListRequest]{
 	run: pages(api.PreviewList, nextPreviews, func(*api.PreviewListRequest) print.Table[api.Preview] {
 		return print.Table[api.Preview]{
 			Columns: []string{"preview", "environment", "version", "state", "nodes", "changed", "noise", "errors", "by", "made", "description"},
-			Row: func(p api.Preview) []string {
-				return []string{
-					p.ID, p.Environment, short(p.Version), p.State, fmt.Sprint(p.Nodes), fmt.Sprint(p.Counts["changed"] - p.Quiet), fmt.Sprint(p.Quiet), fmt.Sprint(p.Counts["failed"]),
-					p.Author, print.Ago(p.CreatedAt, time.Now()), p.Description,
+			Spare:   []string{"description", "by", "made", "noise", "version"},
+			Row: func(p api.Preview) []any {
+				return []any{
+					p.ID, p.Environment, print.ID(p.Version), print.State(p.State), p.Nodes, p.Counts["changed"] - p.Quiet, p.Quiet, p.Counts["failed"],
+					p.Author, p.CreatedAt, p.Description,
 				}
 			},
 			Name:  func(p api.Preview) string { return p.ID },

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -16,15 +15,16 @@ var previewNoise = noun{
 }
 
 // noiseTable shows noise rules.
-func noiseTable(empty string, now time.Time) print.Table[api.NoiseRule] {
+func noiseTable(empty string) print.Table[api.NoiseRule] {
 	return print.Table[api.NoiseRule]{
 		Columns: []string{"rule", "version", "hides", "environments", "by", "set", "why"},
-		Row: func(r api.NoiseRule) []string {
+		Spare:   []string{"set", "by", "version", "environments"},
+		Row: func(r api.NoiseRule) []any {
 			hides := noiseText(r.Noise)
 			if r.Removed {
 				hides = "(removed)"
 			}
-			return []string{r.Name, fmt.Sprint(r.Version), hides, listText(r.Environments), r.Author, print.Ago(r.At, now), r.Why}
+			return []any{r.Name, r.Version, hides, listText(r.Environments), r.Author, r.At, r.Why}
 		},
 		Name:  func(r api.NoiseRule) string { return r.Name },
 		Empty: empty,
@@ -65,8 +65,9 @@ func resourceText(n api.Noise) string {
 
 var noiseList = verb[api.Nothing]{
 	use: "list", short: "List the rules that hide changes", example: "  tutti preview noise list",
+	prints: aList,
 	run: lists(api.NoiseList, func(*api.Nothing) print.Table[api.NoiseRule] {
-		return noiseTable("No noise rules: previews show every change.", time.Now())
+		return noiseTable("No noise rules: previews show every change.")
 	}),
 }
 
@@ -109,12 +110,14 @@ var noiseRemove = verb[api.NoiseRequest]{
 
 var noiseHistory = verb[api.NoiseRequest]{
 	use: "history RULE", short: "List every version of a rule, newest first", example: "  tutti preview noise history motd",
-	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
-	run:  lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] { return noiseTable("", time.Now()) }),
+	prints: aList,
+	into:   func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
+	run:    lists(api.NoiseHistory, func(*api.NoiseRequest) print.Table[api.NoiseRule] { return noiseTable("") }),
 }
 
 var noiseSuggest = verb[api.NoiseSuggestRequest]{
 	use: "suggest ENVIRONMENT", short: "Suggest rules for changes that people acknowledged again and again",
+	prints: aList,
 	long: `Suggest rules for changes that people acknowledged again and again: those of the same type, title and parameters, in at least --least previews.
 Titles that differ only in numbers count as one. Nothing is hidden before somebody sets the rule.`,
 	example: "  tutti preview noise suggest production\n  tutti preview noise suggest production --least 2",
@@ -129,8 +132,8 @@ Titles that differ only in numbers count as one. Nothing is hidden before somebo
 		}
 		if err := print.List(c.printer(), found.Items, print.Table[api.NoiseSuggestion]{
 			Columns: []string{"previews", "by", "rule"},
-			Row: func(s api.NoiseSuggestion) []string {
-				return []string{fmt.Sprint(s.Previews), strings.Join(s.People, ","), noiseCommand(s)}
+			Row: func(s api.NoiseSuggestion) []any {
+				return []any{s.Previews, strings.Join(s.People, ","), noiseCommand(s)}
 			},
 			Name:  func(s api.NoiseSuggestion) string { return s.Name },
 			Empty: "No suggestions: no change was acknowledged in so many previews that no rule hides.",

@@ -33,7 +33,7 @@ func (p *previewPrinting) flags(f flagSet) {
 }
 
 func (p *previewPrinting) check(a *app) error {
-	if (p.markdown || p.junit) && a.printer().AsJSON() {
+	if (p.markdown || p.junit) && a.printer().ForPrograms() {
 		return usageError{fault.New(fault.Invalid, "--markdown, --junit and -o json are ways to print: give one of them")}
 	}
 	return nil
@@ -71,8 +71,8 @@ func printPreview(ctx context.Context, a *app, client *api.Client, id string, ho
 		report.Quiet = 0
 	}
 	switch {
-	case a.printer().AsJSON():
-		err = a.printer().JSON(report)
+	case a.printer().ForPrograms():
+		err = a.printer().Thing(report)
 	case how.markdown:
 		err = previewMarkdown(a.printer(), report, how)
 	case how.junit:

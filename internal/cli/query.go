@@ -22,6 +22,7 @@ type queryCommandInput struct{ explain, total bool }
 
 var queryCommand = asking{verb[queryCommandInput]{
 	use: "query PQL|@FILE|-", short: "Ask the inventory a question", args: oneQuery,
+	prints: aList,
 	long: `Ask the inventory a question, in PQL or in PuppetDB's AST language (JSON): as
 argument, from a file (@FILE), or from standard input (-).
 
@@ -135,8 +136,8 @@ func caretIn(text string, e *pql.Error) string {
 }
 
 func explainQuery(to print.Printer, q *pql.Query) error {
-	if to.AsJSON() {
-		return to.JSON(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
+	if to.ForPrograms() {
+		return to.Thing(map[string]any{"pql": q.String(), "ast": json.RawMessage(q.AST()), "columns": q.Names()})
 	}
 	return to.Rows(nil, [][]string{{"pql", q.String()}, {"ast", q.AST()}, {"columns", strings.Join(q.Names(), ", ")}})
 }
@@ -186,8 +187,9 @@ func printRows(ctx context.Context, a *app, request api.QueryRequest, shape func
 	var l *print.Listing[json.RawMessage]
 	var total *int64
 	err = client.Rows(ctx, request, func(head api.QueryAnswer) error {
-		total, l = head.Total, print.NewListing(a.printer(), shape(head.Columns))
-		return nil
+		total = head.Total
+		l, err = print.NewListing(a.printer(), shape(head.Columns))
+		return err
 	}, func(row json.RawMessage) error { return l.Add(row) })
 	if err != nil {
 		return err
@@ -201,22 +203,26 @@ func printRows(ctx context.Context, a *app, request api.QueryRequest, shape func
 func rowTable(columns []string, empty string, bare bool) print.Table[json.RawMessage] {
 	return print.Table[json.RawMessage]{
 		Columns: columns, Empty: empty, Bare: bare,
-		Row:  func(row json.RawMessage) []string { return cells(row, columns) },
-		Name: func(row json.RawMessage) string { return cells(row, columns)[0] },
+		Row:  func(row json.RawMessage) []any { return cells(row, columns) },
+		Name: func(row json.RawMessage) string { return fmt.Sprint(cells(row, columns)[0]) },
 	}
 }
 
-// cells are a row's values for people: text as it is, the rest as JSON.
-func cells(row json.RawMessage, columns []string) []string {
+// cells are a row's values: texts and numbers as they are, the rest as JSON.
+func cells(row json.RawMessage, columns []string) []any {
 	var values map[string]json.RawMessage
 	_ = json.Unmarshal(row, &values) // the server sends objects
-	out := make([]string, len(columns))
+	out := make([]any, len(columns))
 	for i, name := range columns {
 		raw := values[name]
 		var text string
+		var number json.Number
+		out[i] = ""
 		switch {
 		case json.Unmarshal(raw, &text) == nil:
 			out[i] = text
+		case json.Unmarshal(raw, &number) == nil:
+			out[i] = number
 		case len(raw) > 0 && string(raw) != "null":
 			var b bytes.Buffer
 			_ = json.Compact(&b, raw) // it was decoded before

@@ -40,6 +40,8 @@ func commandReference() string {
 	var text strings.Builder
 	text.WriteString("# Command line\n\n" + generated)
 	text.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage, 4 some nodes of a job failed, 5 refused because it conflicts with what is there, or by nodes, 6 nodes were offline or took too long, 7 no right, 8 server not reachable, 130 interrupted.\n")
+	text.WriteString("\nEvery command takes `--quiet`, `--color` and `--help`. Those that ask a server take `--server`, `--token-file`, `--ca-file` and `--data`, too. " +
+		"Those that print a list (`-o wide` is one of their forms) take `--columns`, `--sort` and `--watch`; see [what commands print](../output.md).\n")
 	a := &app{}
 	describe(&text, a.root())
 	return text.String()
@@ -72,7 +74,7 @@ func fenced(long string) string { return "```\n" + long + "\n```" }
 func flagTable(cmd *cobra.Command) string {
 	var rows strings.Builder
 	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "help" {
+		if shared := []string{"help", "columns", "sort", "watch"}; !slices.Contains(shared, flag.Name) {
 			fmt.Fprintf(&rows, "| `--%s` | %s | %s |\n", flag.Name, inline(flag.DefValue), flag.Usage)
 		}
 	})

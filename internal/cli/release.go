@@ -35,11 +35,11 @@ func (in *waveFlags) add(f flagSet) {
 	f.StringArrayVar(&in.Waves, "wave", nil, "a wave: 1% or 10 of all nodes, @GROUP, or rest; may be given many times; none: all at once")
 	f.StringVar(&in.budget, "max-failures", "0", "more failed nodes than this pause the release; none: no bound")
 	f.StringVar(&in.Promote, "promote", "", "when the next wave begins: auto (at once), manual (tutti release promote) or soak (after --soak)")
-	f.DurationVar(&in.soak, "soak", 0, "time between waves")
+	f.duration(&in.soak, "soak", 0, "time between waves")
 	f.BoolVar(&in.NoopFirst, "noop-first", false, "run each wave in noop mode first; nodes that fail in it are not run")
 	f.IntVar(&in.Concurrency, "concurrency", 0, "how many runs at the same time; 0: all of a wave")
-	f.DurationVar(&in.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
-	f.DurationVar(&in.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
+	f.duration(&in.timeout, "run-timeout", 0, "how long a run may take; 0: as the server is set")
+	f.duration(&in.waitOffline, "wait-offline", 0, "how long a wave waits for nodes that are not connected")
 	f.StringVar(&in.ApproveBy, "approve-by", "", "somebody with this `ROLE`, not the author, has to approve it before it begins")
 	f.offers("promote", "auto", "manual", "soak")
 }
@@ -127,13 +127,13 @@ func planRelease[Request any](
 		return nil, plan, err
 	}
 	plan, err = op.Call(ctx, client, dryRun)
-	return client, plan, wrongInput(err)
+	return client, plan, err
 }
 
 // showPlan prints what a release would be.
 func showPlan(to print.Printer, plan api.ReleaseReport) error {
-	if to.AsJSON() {
-		return to.JSON(plan)
+	if to.ForPrograms() {
+		return to.Thing(plan)
 	}
 	return printPlan(plan, to.Linef)
 }
@@ -152,7 +152,7 @@ func makeRelease[Request any](
 	}
 	made, err := op.Call(ctx, client, request)
 	if err != nil {
-		return wrongInput(err)
+		return err
 	}
 	a.hint("Release %s: %s", made.ID, releaseSummary(made.Release))
 	if made.Refreshed != "" {
@@ -160,8 +160,8 @@ func makeRelease[Request any](
 	}
 	if noWait {
 		a.hint("Watch it with: tutti release watch %s", made.ID)
-		if a.printer().AsJSON() {
-			return a.printer().JSON(made)
+		if a.printer().ForPrograms() {
+			return a.printer().Thing(made)
 		}
 		return a.printer().Linef("%s", made.ID)
 	}
@@ -206,6 +206,7 @@ const namedAtMost = 10
 
 var releaseList = verb[api.ReleaseListRequest]{
 	use: "list", short: "List releases, newest first", example: "  tutti release list --state running",
+	prints: aList,
 	flags: func(f flagSet, in *api.ReleaseListRequest) {
 		f.StringVar(&in.Environment, "environment", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
@@ -213,10 +214,11 @@ var releaseList = verb[api.ReleaseListRequest]{
 	run: pages(api.ReleaseList, nextReleases, func(*api.ReleaseListRequest) print.Table[api.Release] {
 		return print.Table[api.Release]{
 			Columns: []string{"release", "of", "environment", "state", "wave", "nodes", "done", "failed", "by", "made", "description"},
-			Row: func(r api.Release) []string {
-				return []string{
-					r.ID, releaseSource(r), r.Environment, stateText(r.State), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), strconv.Itoa(r.Nodes),
-					strconv.Itoa(r.Counts["ok"] + r.Counts["changed"]), strconv.Itoa(r.Failures), r.Author, print.Ago(r.CreatedAt, time.Now()), r.Description,
+			Spare:   []string{"description", "made", "by", "of", "environment", "wave"},
+			Row: func(r api.Release) []any {
+				return []any{
+					r.ID, releaseSource(r), r.Environment, print.State(stateText(r.State)), fmt.Sprintf("%d/%d", r.Wave, len(r.Waves)), r.Nodes,
+					r.Counts["ok"] + r.Counts["changed"], r.Failures, r.Author, r.CreatedAt, r.Description,
 				}
 			},
 			Name:  func(r api.Release) string { return r.ID },
@@ -300,6 +302,7 @@ func releaseText(r api.ReleaseReport) string {
 
 var releaseNodes = verb[api.ReleaseTargetsRequest]{
 	use: "nodes RELEASE", short: "List the nodes of a release, how each stands, and why",
+	prints:  aList,
 	example: "  tutti release nodes 7\n  tutti release nodes 7 --state failed,superseded",
 	flags: func(f flagSet, in *api.ReleaseTargetsRequest) {
 		f.StringVar(&in.State, "state", "", "those that stand like this, several with commas")
@@ -309,15 +312,9 @@ var releaseNodes = verb[api.ReleaseTargetsRequest]{
 	run: pages(api.ReleaseTargets, nextTargets, func(*api.ReleaseTargetsRequest) print.Table[api.ReleaseTarget] {
 		return print.Table[api.ReleaseTarget]{
 			Columns: []string{"node", "wave", "state", "generation", "catalog", "reason"},
-			Row: func(t api.ReleaseTarget) []string {
-				wave, generation := "", ""
-				if t.Wave > 0 {
-					wave = strconv.Itoa(t.Wave)
-				}
-				if t.Generation > 0 {
-					generation = strconv.FormatInt(t.Generation, 10)
-				}
-				return []string{t.Name, wave, stateText(t.State), generation, short(t.Catalog), print.OneLine(t.Reason)}
+			Spare:   []string{"catalog", "generation", "wave"},
+			Row: func(t api.ReleaseTarget) []any {
+				return []any{t.Name, someNumber(t.Wave), print.State(stateText(t.State)), someNumber(t.Generation), print.ID(t.Catalog), t.Reason}
 			},
 			Name:  func(t api.ReleaseTarget) string { return t.Name },
 			Empty: "No such nodes.",

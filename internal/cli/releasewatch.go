@@ -72,8 +72,8 @@ func (w *releaseWatcher) followed(ctx context.Context) (api.ReleaseReport, error
 
 // conclude prints how the release stands.
 func (w *releaseWatcher) conclude(r api.ReleaseReport) error {
-	if w.printer().AsJSON() {
-		return w.printer().JSON(r)
+	if w.printer().ForPrograms() {
+		return w.printer().Thing(r)
 	}
 	return w.printer().Linef("Release %s: %s", r.ID, releaseSummary(r.Release))
 }

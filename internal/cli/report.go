@@ -16,6 +16,7 @@ var reportCommand = asking{noun{use: "report", short: "See what runs did", verbs
 
 var reportList = verb[api.ReportListRequest]{
 	use: "list", short: "List runs, newest first",
+	prints:  aList,
 	example: "  tutti report list --status failed\n  tutti report list --node web-1.example.test --limit 5",
 	flags: func(f flagSet, in *api.ReportListRequest) {
 		f.StringVar(&in.Name, "node", "", "only runs of this node")
@@ -28,13 +29,13 @@ var reportList = verb[api.ReportListRequest]{
 		if err != nil {
 			return err
 		}
-		now := time.Now()
 		err = print.List(c.printer(), reports.Items, print.Table[api.Report]{
 			Columns: []string{"report", "node", "environment", "status", "when", "took", "changed", "failed", "skipped", "total"},
-			Row: func(r api.Report) []string {
-				return []string{
-					short(r.ID), r.Name, r.Environment, reportStatus(r), print.Ago(r.StartedAt, now), seconds(r.Seconds),
-					fmt.Sprint(r.Counts.Changed), fmt.Sprint(r.Counts.Failed), fmt.Sprint(r.Counts.Skipped), fmt.Sprint(r.Counts.Resources),
+			Spare:   []string{"total", "skipped", "environment", "took"},
+			Row: func(r api.Report) []any {
+				return []any{
+					print.ID(r.ID), r.Name, r.Environment, print.State(reportStatus(r)), r.StartedAt, print.Took(r.Seconds * float64(time.Second)),
+					r.Counts.Changed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Resources,
 				}
 			},
 			Name:  func(r api.Report) string { return r.ID },

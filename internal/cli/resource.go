@@ -24,6 +24,7 @@ type resourceListInput struct {
 
 var resourceList = verb[resourceListInput]{
 	use: "list TYPE [TITLE]", short: "List the nodes that have a resource in their newest catalog", args: oneOrTwo("TYPE", "TITLE"),
+	prints: aList,
 	example: `  tutti resource list Service nginx
   tutti resource list Class Role::Web -o name
   tutti resource list File /etc/motd --parameters --where 'facts.os.family = "Debian"'`,
@@ -93,7 +94,8 @@ func named(kind, title string) pql.Expr {
 
 var resourceVariants = verb[api.ResourceVariantsRequest]{
 	use: "variants TYPE [TITLE]", short: "Say how a resource differs over the fleet: the way to find drift",
-	args: oneOrTwo("TYPE", "TITLE"),
+	prints: aList,
+	args:   oneOrTwo("TYPE", "TITLE"),
 	long: `Say with which parameters nodes have a resource, how many have each set, and which
 parameters differ; what most nodes have comes first. Without TITLE, every resource
 of the type is listed with the number of its variants.`,
@@ -133,8 +135,8 @@ func differs(c api.ResourceComparison) string {
 func comparisonTable() print.Table[api.ResourceComparison] {
 	return print.Table[api.ResourceComparison]{
 		Columns: []string{"title", "variants", "nodes", "differing"},
-		Row: func(c api.ResourceComparison) []string {
-			return []string{c.Title, fmt.Sprint(len(c.Variants)), fmt.Sprint(c.Nodes), strings.Join(c.Differing, " ")}
+		Row: func(c api.ResourceComparison) []any {
+			return []any{c.Title, len(c.Variants), c.Nodes, c.Differing}
 		},
 		Name:  func(c api.ResourceComparison) string { return c.Title },
 		Empty: "No node has such a resource.",
@@ -145,8 +147,8 @@ func comparisonTable() print.Table[api.ResourceComparison] {
 func variantTable(differing []string) print.Table[api.ResourceVariant] {
 	return print.Table[api.ResourceVariant]{
 		Columns: append(append([]string{"nodes"}, differing...), "for example"),
-		Row: func(v api.ResourceVariant) []string {
-			return append(append([]string{fmt.Sprint(v.Nodes)}, cells(v.Parameters, differing)...), examples(v))
+		Row: func(v api.ResourceVariant) []any {
+			return append(append([]any{v.Nodes}, cells(v.Parameters, differing)...), examples(v))
 		},
 		Name:  examples,
 		Empty: "No node has such a resource.",

@@ -74,15 +74,16 @@ func grantText(g fleet.Grant) string {
 
 var roleList = verb[api.Nothing]{
 	use: "list", short: "List roles", example: "  tutti role list",
+	prints: aList,
 	run: lists(api.RoleList, func(*api.Nothing) print.Table[api.Role] {
 		return print.Table[api.Role]{
 			Columns: []string{"role", "made by", "grants", "description"},
-			Row: func(r api.Role) []string {
+			Row: func(r api.Role) []any {
 				maker := r.ChangedBy
 				if r.BuiltIn {
 					maker = "(built in)"
 				}
-				return []string{r.Name, maker, fmt.Sprint(len(r.Grants)), r.Description}
+				return []any{r.Name, maker, len(r.Grants), r.Description}
 			},
 			Name: func(r api.Role) string { return r.Name },
 		}

@@ -61,8 +61,8 @@ catalog, but stay on the node as they are. They are counted.
 		if err != nil {
 			return err
 		}
-		if dry && c.printer().AsJSON() {
-			return c.printer().JSON(plan)
+		if dry && c.printer().ForPrograms() {
+			return c.printer().Thing(plan)
 		}
 		if err := printWayBack(c.app, plan, dry, in.order); err != nil {
 			return err

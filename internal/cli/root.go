@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // System is the world outside: streams and environment, given so that tests can.
@@ -58,10 +59,12 @@ func (s System) colours() bool { return s.animates() && s.Getenv("NO_COLOR") == 
 
 // app is one invocation: what every command shares.
 type app struct {
-	system System
-	access accessFlags
-	output string
-	quiet  bool
+	system   System
+	access   accessFlags
+	output   string
+	printing printing
+	colour   string
+	quiet    bool
 }
 
 // Run executes one command line and returns its exit code.
@@ -74,7 +77,7 @@ func Run(ctx context.Context, args []string, system System) int {
 	root.SetErr(system.Err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, errDiffers) {
-		_, _ = fmt.Fprintln(system.Err, "tutti:", explain(err))
+		a.report(err)
 	}
 	return exitCode(err)
 }
@@ -98,11 +101,14 @@ From another machine, give the address and the CA's certificate, and log in:
 		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
 		Version: api.ProgramVersion(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
-		Args:              noVerb, RunE: showHelp, SuggestionsMinimumDistance: 2,
+		Args:              noVerb, RunE: showHelp,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+		return usageError{wrongFlag(cmd, err)}
 	})
+	a.helpOn(root)
+	root.PersistentFlags().StringVar(&a.colour, "color", "auto", "colours: auto (on a terminal, unless NO_COLOR is set), always or never")
+	root.PersistentPreRunE = a.checkColour
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print results and errors only, no hints")
 	for _, v := range slices.Concat(hostCommands, commands) {
 		root.AddCommand(v.command(a))
@@ -123,11 +129,11 @@ func noVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	meant := ""
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		meant = ", did you mean " + strings.Join(near, " or ") + "?"
+	hint := fault.DidYouMean(args[0], verbNames(cmd))
+	if hint == "" {
+		hint = "see `" + cmd.CommandPath() + " --help`"
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s; see `%s --help`", args[0], cmd.CommandPath(), meant, cmd.CommandPath())}
+	return usageError{&fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("unknown command %.60q for %q", args[0], cmd.CommandPath()), Hint: hint}}
 }
 
 func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }

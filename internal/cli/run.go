@@ -46,6 +46,7 @@ type runCommandInput struct {
 
 var runCommand = asking{verb[runCommandInput]{
 	use: "run [NODE|@FILE|-]...", short: "Run Puppet on nodes, now", args: cobra.ArbitraryArgs,
+	prints: results,
 	long: `Run Puppet on nodes, and follow the runs to their end.
 
 ` + targetHelp + `

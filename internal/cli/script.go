@@ -18,6 +18,7 @@ var scriptCommand = asking{noun{use: "script", short: "Run scripts on nodes", ve
 
 var scriptRun = verb[orderFlags]{
 	use: "run FILE [ARGUMENT]...", short: "Run a script of yours on nodes", args: atLeastOne("which script?"),
+	prints: results,
 	long: `Send a script to nodes and run it there with the given arguments. Flags of the script itself come after --.
 
 ` + targetHelp + `

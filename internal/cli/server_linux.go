@@ -17,6 +17,7 @@ type serverCommandInput struct {
 
 var serverCommand = verb[serverCommandInput]{
 	use: "server", short: "Run the server",
+	prints: silent,
 	long: `Run the server. The first start makes the data directory with a certificate authority, a database and an
 administrator's token, and prints what to do next.
 

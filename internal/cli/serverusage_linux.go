@@ -11,6 +11,7 @@ import (
 
 var serverUsage = asking{verb[api.Nothing]{
 	use: "usage", short: "Say what the data takes, how fast it grows, and until when the disk lasts",
+	prints: aList,
 	long: `Say what each part of the server's data takes, how much it grows in a day, and when the
 disk of the data directory will be full if it goes on like that. A day's growth is the
 mean of up to 30 days; the server measures once a day for that, so a new one cannot say.`,
@@ -20,7 +21,7 @@ mean of up to 30 days; the server measures once a day for that, so a new one can
 			rows := append(usage.Areas, api.UsageArea{Area: "all", Bytes: usage.Bytes, Growth: usage.Growth})
 			err := print.List(to, rows, print.Table[api.UsageArea]{
 				Columns: []string{"what", "size", "a day"},
-				Row:     func(u api.UsageArea) []string { return []string{u.Area, print.Bytes(u.Bytes), growthText(u.Growth)} },
+				Row:     func(u api.UsageArea) []any { return []any{u.Area, print.Size(u.Bytes), growth(u.Growth)} },
 				Name:    func(u api.UsageArea) string { return u.Area },
 			})
 			to.Hint("%s", diskText(usage, time.Now()))
@@ -29,14 +30,12 @@ mean of up to 30 days; the server measures once a day for that, so a new one can
 	},
 }}
 
-func growthText(growth *int64) string {
-	switch {
-	case growth == nil:
-		return "?"
-	case *growth < 0:
-		return "-" + print.Bytes(-*growth)
+// growth is a cell for how much a day adds; nothing as long as it was not measured on another day.
+func growth(bytes *int64) any {
+	if bytes == nil {
+		return nil
 	}
-	return "+" + print.Bytes(*growth)
+	return print.Growth(*bytes)
 }
 
 // diskText says how long the disk lasts.

@@ -49,7 +49,8 @@ func (s settings) flags(flags *pflag.FlagSet) {
 		case int64:
 			flags.Int64(name, v, help)
 		case time.Duration:
-			flags.Duration(name, v, help)
+			d := durationFlag(v)
+			flags.Var(&d, name, help)
 		case []string:
 			flags.StringSlice(name, v, help)
 		default:
@@ -86,12 +87,20 @@ func (s settings) load(a *app, path string, flags *pflag.FlagSet, config any) er
 	}
 	err := all.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		Result: config, TagName: "koanf", WeaklyTypedInput: true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(","), boolToText),
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(textToDuration, mapstructure.StringToSliceHookFunc(","), boolToText),
 	}})
 	if err != nil {
 		return fault.New(fault.Invalid, "settings: %v", err)
 	}
 	return nil
+}
+
+// textToDuration reads durations as the command line does.
+func textToDuration(from, to reflect.Type, value any) (any, error) {
+	if text, ok := value.(string); ok && from.Kind() == reflect.String && to == reflect.TypeFor[time.Duration]() {
+		return parseDuration(text)
+	}
+	return value, nil
 }
 
 // boolToText gives a setting that is a text the words true and false, which a file may say without quotes.

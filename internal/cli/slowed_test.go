@@ -14,7 +14,7 @@ func TestSlowedEnvironmentsAreShown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := api.CompileSlowed{Environment: "bad", Version: "0123456789abcdef", Timeouts: 4, Since: now.Add(-time.Hour), RestsUntil: now.Add(time.Minute)}
-	lanes := laneTable([]api.CompileSlowed{s}, now)
+	lanes := laneTable([]api.CompileSlowed{s})
 	for lane, want := range map[api.CompileLane]string{
 		{Priority: "waited", Environment: "bad"}:     "4 took too long",
 		{Priority: "previewing", Environment: "bad"}: "",

@@ -23,6 +23,7 @@ type taskListInput struct {
 
 var taskList = verb[taskListInput]{
 	use: "list", short: "List tasks",
+	prints: aList,
 	long: `List the tasks of an environment's current version. A task that cannot be run is listed with the reason. Private tasks are
 listed with --all.`,
 	example: "  tutti task list\n  tutti task list --environment staging --all",
@@ -43,7 +44,7 @@ listed with --all.`,
 		}
 		return print.List(c.printer(), shown, print.Table[api.Task]{
 			Columns: []string{"task", "description"},
-			Row:     func(t api.Task) []string { return []string{t.Name, taskSummary(t)} },
+			Row:     func(t api.Task) []any { return []any{t.Name, taskSummary(t)} },
 			Name:    func(t api.Task) string { return t.Name },
 			Empty:   "No tasks in " + in.environment + ". A task is an executable in the tasks directory of a module.",
 		})

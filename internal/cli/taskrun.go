@@ -20,6 +20,7 @@ type taskRunInput struct {
 
 var taskRun = verb[taskRunInput]{
 	use: "run TASK [NAME=VALUE]...", short: "Run a task on nodes", args: atLeastOne("which task?"),
+	prints: results,
 	long: `Run a task of the deployed code on nodes. "tutti task show TASK" lists its parameters; they are checked before
 anything is sent.
 
@@ -70,7 +71,7 @@ func wrongTask(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return usageError{err}
 	}
-	return wrongInput(err)
+	return err
 }
 
 // stdinTwice says whether standard input would be read for two things.

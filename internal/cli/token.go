@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +27,7 @@ var tokenCreate = verb[tokenCreateInput]{
 may more than you at the moment that it is used.`,
 	example: "  tutti token create ci --role deployer --lifetime 2160h\n  tutti token create backup --role viewer -q > token",
 	flags: func(f flagSet, in *tokenCreateInput) {
-		f.DurationVar(&in.lifetime, "lifetime", 0, "how long it is good; as the server says if not given")
+		f.duration(&in.lifetime, "lifetime", 0, "how long it is good; as the server says if not given")
 		f.StringSliceVar(&in.roles, "role", nil, "narrow it to this role; may be given many times")
 	},
 	run: func(ctx context.Context, c *call, in *tokenCreateInput) error {
@@ -47,6 +46,7 @@ type tokenListInput struct {
 
 var tokenList = verb[tokenListInput]{
 	use: "list", short: "List tokens, yours or somebody's",
+	prints:  aList,
 	example: "  tutti token list\n  tutti token list --user ann\n  tutti token list --all",
 	flags: func(f flagSet, in *tokenListInput) {
 		f.StringVar(&in.User, "user", "", "of this user, instead of yourself")
@@ -65,26 +65,18 @@ var tokenList = verb[tokenListInput]{
 func nextTokens(in *api.TokenListRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 func tokenTable(*api.TokenListRequest) print.Table[api.AccessToken] {
-	now := time.Now()
 	return print.Table[api.AccessToken]{
 		Columns: []string{"id", "user", "label", "narrowed to", "created", "last used", "expires"},
-		Row: func(t api.AccessToken) []string {
-			return []string{
-				t.ID, t.User, first(t.Label, "(login)"), strings.Join(t.Roles, " "), print.Ago(t.CreatedAt, now),
-				print.AgoOf(t.UsedAt, now), expiry(t.ExpiresAt, now),
+		Spare:   []string{"created", "last used", "narrowed to"},
+		Row: func(t api.AccessToken) []any {
+			return []any{
+				t.ID, t.User, first(t.Label, "(login)"), t.Roles, t.CreatedAt,
+				t.UsedAt, dayOf(t.ExpiresAt),
 			}
 		},
 		Name:  func(t api.AccessToken) string { return t.ID },
 		Empty: "No tokens.",
 	}
-}
-
-// expiry says when a token ends, or that it has.
-func expiry(t *time.Time, now time.Time) string {
-	if t != nil && t.Before(now) {
-		return "expired " + print.Ago(*t, now)
-	}
-	return stampOf(t)
 }
 
 type tokenRevokeInput struct {

@@ -21,12 +21,12 @@ var userCommand = asking{noun{
 
 var userList = verb[api.PageRequest]{
 	use: "list", short: "List users with their roles", example: "  tutti user list",
+	prints: aList,
 	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
-		now := time.Now()
 		return print.Table[api.User]{
 			Columns: []string{"user", "kind", "state", "roles", "last login"},
-			Row: func(u api.User) []string {
-				return []string{u.Name, u.Kind, u.State, strings.Join(u.Roles, " "), print.AgoOf(u.LoginAt, now)}
+			Row: func(u api.User) []any {
+				return []any{u.Name, u.Kind, print.State(u.State), u.Roles, u.LoginAt}
 			},
 			Name: func(u api.User) string { return u.Name },
 		}

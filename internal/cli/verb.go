@@ -21,6 +21,7 @@ type verb[In any] struct {
 	args                      cobra.PositionalArgs            // nil: one for each word of use behind the first
 	complete                  func(*app) cobra.CompletionFunc // offers arguments; nil: none
 	flags                     func(f flagSet, in *In)         // nil: there are none
+	prints                    outputs                         // nil: aThing
 	into                      func(in *In, args []string)     // takes the arguments; nil: run does
 	run                       func(ctx context.Context, c *call, in *In) error
 	below                     []declared // verbs of its own; a verb that has some is run without one, too
@@ -45,14 +46,23 @@ func (v verb[In]) command(a *app) *cobra.Command {
 	if v.complete != nil {
 		cmd.ValidArgsFunction = v.complete(a)
 	}
-	if v.flags != nil {
-		v.flags(flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, in)
+	flags, prints := flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, v.prints
+	if prints == nil {
+		prints = aThing
 	}
+	if v.flags != nil {
+		v.flags(flags, in)
+	}
+	prints.flags(flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c := &call{app: a, cmd: cmd, args: args}
+		if err := prints.check(c); err != nil {
+			return err
+		}
 		if v.into != nil {
 			v.into(in, args)
 		}
-		return v.run(cmd.Context(), &call{app: a, cmd: cmd, args: args}, in)
+		return c.nearby(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error { return v.run(ctx, c, in) }))
 	}
 	for _, v := range v.below {
 		cmd.AddCommand(v.command(a))
@@ -101,7 +111,7 @@ type noun struct {
 }
 
 func (n noun) command(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: n.use, Short: n.short, Args: noVerb, RunE: showHelp, SuggestionsMinimumDistance: 2, Hidden: n.hidden}
+	cmd := &cobra.Command{Use: n.use, Short: n.short, Args: noVerb, RunE: showHelp, Hidden: n.hidden}
 	if n.flags != nil {
 		n.flags(flagSet{FlagSet: cmd.PersistentFlags(), cmd: cmd, app: a})
 	}

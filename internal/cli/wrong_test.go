@@ -11,14 +11,14 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"node lst":                       "did you mean list?",
-		"nods":                           "did you mean code or node?",
+		"nods":                           "did you mean node?",
 		"code deploy Prod-1 .":           `the environment "Prod-1"`,
 		"ca token --lifetime 500ms":      "--lifetime is 500ms",
 		"ca sign":                        "name at least one certificate",
 		"ca sign --all web-1.test":       "give names or the flag, not both",
-		"node list -o xml":               `--output "xml"`,
+		"node list -o xml":               `cannot print "xml"; choose table, wide, json`,
 		"code versions":                  "takes 1 argument(s), 0 given",
-		"node list --sever x":            "unknown flag: --sever",
+		"node list --sever x":            "no flag --sever; did you mean --server?",
 		"server --compile-timeout never": "--compile-timeout",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -46,7 +46,8 @@ func ParseKind(s string) Kind {
 // Error is an error that somebody outside may read.
 type Error struct {
 	Kind       Kind
-	Detail     string        // one sentence for people, safe to show
+	Detail     string        // one sentence for people, safe to show: what, and why
+	Hint       string        // what to do next, safe to show; empty: Detail says it, or nothing is known
 	RetryAfter time.Duration // with Unavailable: when to come back; zero means unknown
 	TooOften   bool          // with Unavailable: the caller itself is the reason
 	Err        error         // the cause, for the log
@@ -109,6 +110,14 @@ func Is(err error, kind Kind) bool { return err != nil && Of(err) == kind }
 func Detail(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind != Internal {
 		return e.Detail
+	}
+	return ""
+}
+
+// Hint is what to do next about err; empty when nothing is known.
+func Hint(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok && e.Kind != Internal {
+		return e.Hint
 	}
 	return ""
 }

@@ -2,30 +2,39 @@ package print
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// grid prints rows in aligned columns, two spaces apart. On a terminal the widest
-// columns give way until a line fits; elsewhere nothing is cut.
+// grid prints rows in aligned columns, two spaces apart. On a terminal every line fits: texts give way first, then whole
+// columns, then everything else, and the first column, which names the thing, at last. Elsewhere nothing is cut.
 type grid struct {
 	out    io.Writer
 	widths []int
+	hidden []bool
+	limit  int // of a line; 0: there is none
 	cut    bool
 }
 
-// narrowest is how far a column gives way.
-const narrowest = 12
+// How far columns give way: texts to a comfortable width before any column is left out, and then as far as they can.
+const (
+	comfortable = 24
+	narrowest   = 8
+	gap         = 2
+)
 
-// newGrid measures rows; others that come later are cut or stand out.
-func newGrid(to Printer, columns []string, rows [][]string) *grid {
-	g := &grid{out: to.Out}
-	g.measure(columns)
+// newGrid measures rows; others that come later are cut or stand out. spare are the columns that may be left out, the
+// first of them first.
+func newGrid(to Printer, headings []string, rows [][]string, spare []int) *grid {
+	g := &grid{out: to.Out, hidden: make([]bool, len(headings))}
+	g.measure(headings)
 	for _, row := range rows {
 		g.measure(row)
 	}
-	if limit := to.Width; limit > 0 && len(columns) > 0 { // without headings it is one thing, shown whole
-		g.fit(limit)
+	if to.Width > 0 && len(headings) > 0 { // without headings it is one thing, shown whole
+		g.limit = to.Width
+		g.fit(spare)
 	}
 	return g
 }
@@ -39,20 +48,41 @@ func (g *grid) measure(row []string) {
 	}
 }
 
-// fit takes from the widest column, one by one.
-func (g *grid) fit(limit int) {
-	total := 2 * (len(g.widths) - 1)
-	for _, width := range g.widths {
-		total += width
+// fit takes from the widest columns, and leaves out those that can be spared.
+func (g *grid) fit(spare []int) {
+	g.shrink(comfortable, 1)
+	for _, i := range spare {
+		if g.total() <= g.limit {
+			break
+		}
+		g.hidden[i] = true
 	}
-	for ; total > limit; total-- {
-		widest := 0
-		for i, width := range g.widths {
-			if width > g.widths[widest] {
+	g.shrink(narrowest, 1)
+	g.shrink(narrowest, 0)
+}
+
+// total is the width of a line.
+func (g *grid) total() int {
+	total := -gap
+	for i, width := range g.widths {
+		if !g.hidden[i] {
+			total += width + gap
+		}
+	}
+	return total
+}
+
+// shrink takes from the widest column, one by one, until a line fits or none is wider than least. Columns before from
+// keep their width.
+func (g *grid) shrink(least, from int) {
+	for total := g.total(); total > g.limit; total-- {
+		widest := -1
+		for i := from; i < len(g.widths); i++ {
+			if !g.hidden[i] && g.widths[i] > least && (widest < 0 || g.widths[i] > g.widths[widest]) {
 				widest = i
 			}
 		}
-		if g.widths[widest] <= narrowest {
+		if widest < 0 {
 			return
 		}
 		g.widths[widest]--
@@ -60,45 +90,58 @@ func (g *grid) fit(limit int) {
 	}
 }
 
-func (g *grid) printAll(columns []string, rows [][]string) error {
-	if len(columns) > 0 {
-		headings := make([]string, len(columns))
-		for i, column := range columns {
-			headings[i] = strings.ToUpper(column)
-		}
-		if err := g.print(headings); err != nil {
-			return err
+// left says which columns were left out.
+func (g *grid) left(names []string) []string {
+	var left []string
+	for i, name := range names {
+		if g.hidden[i] {
+			left = append(left, name)
 		}
 	}
-	for _, row := range rows {
-		if err := g.print(row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return left
 }
 
-func (g *grid) print(row []string) error {
+// print writes one line. colours, where given, are those of the cells.
+func (g *grid) print(row, colours []string) error {
 	var line strings.Builder
-	for i, cell := range row {
+	used, last := 0, len(row)-1
+	for last > 0 && last < len(g.hidden) && g.hidden[last] {
+		last--
+	}
+	for i, cell := range row[:last+1] {
+		if i < len(g.hidden) && g.hidden[i] {
+			continue
+		}
 		cell = OneLine(cell)
 		if g.cut {
 			cell = Shortened(cell, g.widths[i])
 		}
-		line.WriteString(cell)
-		if i < len(row)-1 {
-			line.WriteString(strings.Repeat(" ", max(0, g.widths[i]-utf8.RuneCountInString(cell))+2))
+		if g.limit > 0 {
+			if used >= g.limit {
+				break
+			}
+			cell = Shortened(cell, g.limit-used)
 		}
+		width := utf8.RuneCountInString(cell)
+		padding := 0
+		if i < last {
+			padding = max(0, g.widths[i]-width) + gap
+		}
+		used += width + padding
+		if i < len(colours) {
+			cell = painted(cell, colours[i])
+		}
+		line.WriteString(cell)
+		line.WriteString(strings.Repeat(" ", padding))
 	}
-	line.WriteByte('\n')
-	_, err := io.WriteString(g.out, line.String())
+	_, err := io.WriteString(g.out, strings.TrimRight(line.String(), " ")+"\n")
 	return err
 }
 
 // Shortened cuts a text that would spoil a table.
 func Shortened(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
+		return string(runes[:max(limit-1, 0)]) + "…"
 	}
 	return text
 }
@@ -119,4 +162,13 @@ func OneLine(text string) string {
 		return "-"
 	}
 	return text
+}
+
+// headingsOf are the names of columns as people see them.
+func headingsOf(names []string) []string {
+	headings := slices.Clone(names)
+	for i, name := range headings {
+		headings[i] = strings.ToUpper(name)
+	}
+	return headings
 }

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// One prints one thing: as JSON for programs, or for people as text does.
+// One prints one thing: as JSON or YAML for programs, or for people as text does.
 func One[T any](to Printer, thing T, text func(Printer, T) error) error {
-	if to.AsJSON() {
-		return to.JSON(thing)
+	if to.ForPrograms() {
+		return to.Thing(thing)
 	}
 	return text(to, thing)
 }

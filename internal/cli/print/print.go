@@ -1,174 +1,43 @@
-// Package print prints results of commands: for people as a table, for programs as json, jsonl, csv, or just
+// Package print prints results of commands: for people as a table, for programs as json, jsonl, yaml, csv, or just
 // names. Every command that shows something prints it by this package, so that the formats mean the same everywhere.
 package print
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
-// Formats are the ways to print a list; a single thing has the first three.
-func Formats() []string { return []string{"table", "json", "jsonl", "csv", "name"} }
-
-// Printer prints results in one of the Formats.
+// Printer prints results in one of the formats.
 type Printer struct {
-	Out    io.Writer
-	Format string
-	Width  int                              // of the terminal that Out is; 0: it is none
-	Hint   func(format string, args ...any) // says advice that is no result
-}
-
-// Table describes how a list of T is shown.
-type Table[T any] struct {
-	Columns []string
-	Row     func(T) []string
-	Name    func(T) string // for -o name
-	Empty   string         // said, as a hint, when there is nothing
-	Bare    bool           // as JSON it is an array, not an object with items
-}
-
-// List prints items as the --output flag says.
-func List[T any](to Printer, items []T, t Table[T]) error {
-	l := NewListing(to, t)
-	for _, item := range items {
-		if err := l.Add(item); err != nil {
-			return err
-		}
-	}
-	return l.End()
-}
-
-// Listing prints a list while it comes. Only the table holds rows back, the first
-// ones, to see how wide its columns must be.
-type Listing[T any] struct {
-	Table[T]
-	to    Printer
-	Count int // of what was printed
-	held  [][]string
-	grid  *grid
-	csv   *csv.Writer
-}
-
-// heldRows is how many rows decide about the width of columns.
-const heldRows = 1000
-
-// NewListing begins a list.
-func NewListing[T any](to Printer, t Table[T]) *Listing[T] {
-	return &Listing[T]{Table: t, to: to, csv: csv.NewWriter(to.Out)}
-}
-
-// Add prints one more item, or holds it back.
-func (l *Listing[T]) Add(item T) error {
-	l.Count++
-	switch l.to.Format {
-	case "json":
-		return l.addJSON(item)
-	case "jsonl":
-		return Line(l.to.Out, item)
-	case "csv":
-		return l.addCSV(item)
-	case "name":
-		_, err := fmt.Fprintln(l.to.Out, l.Name(item))
-		return err
-	}
-	if l.grid != nil {
-		return l.grid.print(l.Row(item))
-	}
-	if l.held = append(l.held, l.Row(item)); len(l.held) < heldRows {
-		return nil
-	}
-	return l.release()
-}
-
-// release prints what was held back.
-func (l *Listing[T]) release() error {
-	var rows [][]string
-	rows, l.held = l.held, nil
-	l.grid = newGrid(l.to, l.Columns, rows)
-	return l.grid.printAll(l.Columns, rows)
-}
-
-// End prints what a list ends with.
-func (l *Listing[T]) End() error {
-	switch l.to.Format {
-	case "json":
-		return l.endJSON()
-	case "jsonl", "name":
-		return nil
-	case "csv":
-		if l.Count == 0 {
-			_ = l.csv.Write(l.Columns)
-		}
-		l.csv.Flush()
-		return l.csv.Error()
-	}
-	if l.Count == 0 {
-		l.to.Hint("%s", l.Empty)
-		return nil
-	}
-	if l.grid != nil {
-		return nil
-	}
-	return l.release()
-}
-
-func (l *Listing[T]) addCSV(item T) error {
-	if l.Count == 1 {
-		_ = l.csv.Write(l.Columns)
-	}
-	return l.csv.Write(l.Row(item))
-}
-
-// addJSON writes one element as it stands in an indented document.
-func (l *Listing[T]) addJSON(item T) error {
-	text, err := Marshal(item)
-	if err != nil {
-		return err
-	}
-	head, prefix := ",", "    "
-	if l.Bare {
-		prefix = "  "
-	}
-	if l.Count == 1 {
-		head = l.headJSON()
-	}
-	var b bytes.Buffer
-	b.WriteString(head + "\n" + prefix)
-	if err := json.Indent(&b, text, prefix, "  "); err != nil {
-		return err
-	}
-	_, err = b.WriteTo(l.to.Out)
-	return err
-}
-
-func (l *Listing[T]) headJSON() string {
-	if l.Bare {
-		return "["
-	}
-	return "{\n  \"items\": ["
-}
-
-func (l *Listing[T]) endJSON() error {
-	end := "\n  ]\n}\n"
-	switch {
-	case l.Count == 0 && l.Bare:
-		end = "[]\n"
-	case l.Count == 0:
-		end = l.headJSON() + "]\n}\n"
-	case l.Bare:
-		end = "\n]\n"
-	}
-	_, err := io.WriteString(l.to.Out, end)
-	return err
+	Out     io.Writer
+	Format  string                           // table, wide, json, jsonl, yaml, csv or name
+	Width   int                              // of the terminal that Out is; 0: it is none
+	Colours bool                             // Out shows them
+	Columns []string                         // of a list: only these, in this order
+	Sort    string                           // of a list: by this column; with - before it, the largest first
+	Hint    func(format string, args ...any) // says advice that is no result
 }
 
 // Rows prints aligned columns under upper-case headings.
 func (p Printer) Rows(columns []string, rows [][]string) error {
-	return newGrid(p, columns, rows).printAll(columns, rows)
+	headings := headingsOf(columns)
+	g := newGrid(p, headings, rows, nil)
+	if len(columns) > 0 {
+		if err := g.print(headings, nil); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if err := g.print(row, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // JSON prints one thing.
@@ -204,8 +73,29 @@ func Marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// AsJSON says whether a single thing is printed for programs.
-func (p Printer) AsJSON() bool { return p.Format == "json" || p.Format == "jsonl" }
+// ForPrograms says whether a single thing is printed for programs, as Thing does.
+func (p Printer) ForPrograms() bool {
+	return p.Format == "json" || p.Format == "jsonl" || p.Format == "yaml"
+}
+
+// Thing prints one thing for programs: as indented JSON, as JSON on one line, or as YAML.
+func (p Printer) Thing(value any) error {
+	switch p.Format {
+	case "jsonl":
+		return Line(p.Out, value)
+	case "yaml":
+		text, err := Marshal(value)
+		if err == nil {
+			text, err = yamljson.FromJSON(text)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = p.Out.Write(text)
+		return err
+	}
+	return p.JSON(value)
+}
 
 // Ago is a time for people: how long it is past.
 func Ago(t time.Time, now time.Time) string {

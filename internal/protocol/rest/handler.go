@@ -247,7 +247,7 @@ func (h *problems) problem(w http.ResponseWriter, r *http.Request, err error) {
 // told is what the caller is told of an error; the log is told the rest.
 func (h *problems) told(r *http.Request, err error) api.Problem {
 	kind, id := fault.Of(err), h.requestID(r.Context())
-	body := api.Problem{Kind: kind.String(), Message: fault.Detail(err), RequestID: id}
+	body := api.Problem{Kind: kind.String(), Message: fault.Detail(err), Hint: fault.Hint(err), RequestID: id}
 	if kind == fault.Internal && !errors.Is(err, context.Canceled) {
 		h.log.ErrorContext(r.Context(), "request failed", "err", err, "request_id", id, "path", r.URL.Path)
 	}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// verbNames are the names of the commands below cmd, as people may write them.
+func verbNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, below := range cmd.Commands() {
+		if !below.Hidden {
+			names = append(append(names, below.Name()), below.Aliases...)
+		}
+	}
+	return names
+}
+
+// wrongFlag adds to an error about flags which one may be meant.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	hint := "see `" + cmd.CommandPath() + " --help`"
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) < 2 {
+		return &fault.Error{Kind: fault.Invalid, Detail: err.Error(), Hint: hint}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	name := "--" + unknown.GetSpecifiedName()
+	if meant := fault.DidYouMean(name, names); meant != "" {
+		hint = meant
+	}
+	return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("`%s` has no flag %.60s", cmd.CommandPath(), name), Hint: hint}
+}
+
+// nearby adds to an error about a name that nothing has which names are near: those that the shell would complete in
+// its place. The server is asked for them only then.
+func (c *call) nearby(err error) error {
+	if fault.Of(err) != fault.NotFound || fault.Hint(err) != "" {
+		return err
+	}
+	detail := fault.Detail(err)
+	for i, arg := range c.args {
+		if hint := c.near(arg, detail, c.cmd.ValidArgsFunction, c.args[:i]); hint != "" {
+			return hinted(err, hint)
+		}
+	}
+	hint := ""
+	c.cmd.Flags().Visit(func(f *pflag.Flag) {
+		if with, ok := c.cmd.GetFlagCompletionFunc(f.Name); ok && hint == "" {
+			hint = c.near(f.Value.String(), detail, with, nil)
+		}
+	})
+	if hint == "" {
+		return err
+	}
+	return hinted(err, hint)
+}
+
+// near asks which names stand nearest to one that an error speaks of.
+func (c *call) near(name, detail string, complete cobra.CompletionFunc, before []string) string {
+	if name == "" || complete == nil || !strings.Contains(detail, name) {
+		return ""
+	}
+	names := func(begun string) []string {
+		var names []string
+		offered, _ := complete(c.cmd, before, begun)
+		for _, offer := range offered {
+			name, _, _ := strings.Cut(offer, "\t")
+			names = append(names, name)
+		}
+		return names
+	}
+	if hint := fault.DidYouMean(name, names(name[:1])); hint != "" { // of many names few are asked for
+		return hint
+	}
+	return fault.DidYouMean(name, names(""))
+}
+
+// hinted is err with a hint.
+func hinted(err error, hint string) error {
+	return &fault.Error{Kind: fault.Of(err), Detail: fault.Detail(err), Hint: hint, Err: err}
+}
