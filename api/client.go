@@ -30,6 +30,8 @@ type ClientConfig struct {
 	Token       string
 	CAPEM       []byte           // the certificates that the server's is checked against; empty: the system's
 	Certificate *tls.Certificate // a client certificate instead of a token
+	// Through may put something between the client and its connections; nil: nothing.
+	Through func(http.RoundTripper) http.RoundTripper
 }
 
 // NewClient checks c and returns a client; it does not connect yet.
@@ -48,9 +50,12 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.Certificate != nil {
 		settings.Certificates = []tls.Certificate{*c.Certificate}
 	}
-	transport := &http.Transport{
+	var transport http.RoundTripper = &http.Transport{
 		TLSClientConfig: settings, ForceAttemptHTTP2: true, Proxy: http.ProxyFromEnvironment,
 		TLSHandshakeTimeout: 20 * time.Second, IdleConnTimeout: time.Minute,
+	}
+	if c.Through != nil {
+		transport = c.Through(transport)
 	}
 	return &Client{server: server, token: strings.TrimSpace(c.Token), http: &http.Client{Transport: transport}}, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,13 +61,37 @@ func (a *app) serverConfig() (config api.ClientConfig, err error) {
 	if config.Server == "" {
 		address, err := os.ReadFile(filepath.Join(a.dataDir(), api.AddressFile))
 		if err != nil {
-			return config, usageError{fault.Wrap(fault.Invalid, err,
-				"which server? give --server https://HOST:8140 (or TUTTI_SERVER), or on the server's own machine --data DIR (or TUTTI_DATA); %s has no running server", a.dataDir())}
+			return config, a.noServer(err)
 		}
 		config.Server = strings.TrimSpace(string(address))
 	}
+	if a.system.animates() {
+		config.Through = func(next http.RoundTripper) http.RoundTripper {
+			return &patience{next: next, out: a.system.Err, width: a.system.ErrWidth}
+		}
+	}
 	config.CAPEM, err = readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), api.CAFile), "ca-file")
 	return config, err
+}
+
+// noServer says that the data directory has no server that runs. Nothing was named: the command line lacks it. Else the
+// server that was named is away.
+func (a *app) noServer(err error) error {
+	const named = "name one with --server https://HOST:8140 (or TUTTI_SERVER)"
+	dir := first(a.access.data, a.system.Getenv("TUTTI_DATA"))
+	switch {
+	case dir == "":
+		return usageError{&fault.Error{
+			Kind: fault.Invalid, Detail: "which server? None is named, and none runs on this machine (" + api.DataDir + ")",
+			Hint: named + ", or start one: tutti server", Err: err,
+		}}
+	case errors.Is(err, fs.ErrPermission):
+		return &fault.Error{Kind: fault.Denied, Detail: "you may not read the server's data directory " + dir, Hint: named + ", and log in: tutti login NAME", Err: err}
+	}
+	return &fault.Error{
+		Kind: fault.Unavailable, Detail: "no server runs on the data directory " + dir,
+		Hint: "start it: tutti server --data " + dir + "; or " + named, Err: api.ErrUnreachable,
+	}
 }
 
 func (a *app) dataDir() string {

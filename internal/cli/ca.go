@@ -100,6 +100,9 @@ func toEach[Response any](ctx context.Context, c *call, op api.Op[api.NameReques
 
 var caRevoke = verb[api.Nothing]{
 	use: "revoke NAME...", short: "Revoke certificates and close their connections", args: namesUnless(""),
+	destroys: func(ctx context.Context, c *call, _ *api.Nothing) (string, error) {
+		return lossOfCertificates(ctx, c, "revoke")
+	},
 	example: "  tutti ca revoke web-1.example.test",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 		return toEach(ctx, c, api.CertificateRevoke, "revoked")
@@ -169,6 +172,12 @@ type caCleanInput struct {
 
 var caClean = verb[caCleanInput]{
 	use: "clean NAME... | --requested", short: "Revoke certificates and forget them, so that the names can be asked for again",
+	destroys: func(ctx context.Context, c *call, in *caCleanInput) (string, error) {
+		if in.requested {
+			return lossOfRequests(ctx, c, in.from)
+		}
+		return lossOfCertificates(ctx, c, "revoke and forget")
+	},
 	args:    namesUnless("requested"),
 	example: "  tutti ca clean web-1.example.test\n  tutti ca clean --requested --from 192.0.2.7",
 	flags: func(f flagSet, in *caCleanInput) {

@@ -158,8 +158,9 @@ func versionTable(empty string) print.Table[api.Version] {
 
 var codeRemove = verb[api.EnvironmentRequest]{
 	use: "remove ENVIRONMENT", short: "Remove an environment; agents that ask for it are told it is unknown",
-	example: "  tutti code remove feature_tls",
-	into:    func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
+	destroys: lossOfEnvironment,
+	example:  "  tutti code remove feature_tls",
+	into:     func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
 	run: does(api.EnvironmentDelete, func(in *api.EnvironmentRequest) string {
 		return fmt.Sprintf("Environment %s is removed. Deploying to it makes it again.", in.Environment)
 	}),

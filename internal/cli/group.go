@@ -180,6 +180,7 @@ func sorted[V any](values map[string]V) []string {
 
 var groupDelete = verb[api.GroupDeleteRequest]{
 	use: "delete GROUP", short: "Delete a group that has no others below it", example: "  tutti group delete 'Web servers'",
+	destroys: lossOfGroup,
 	complete: completeGroup,
 	into:     func(in *api.GroupDeleteRequest, args []string) { in.Group = args[0] },
 	run:      does(api.GroupDelete, func(in *api.GroupDeleteRequest) string { return fmt.Sprintf("Group %q is deleted", in.Group) }),

@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -109,9 +105,6 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 // waitText is how long offline nodes are waited for.
 func (o orderFlags) waitText() string { return print.Duration(o.waitOffline) }
 
-// askedAbove is how many nodes a job may have before somebody at a terminal is asked.
-const askedAbove = 20
-
 // confirm lets somebody at a terminal think again before many nodes are touched. What
 // was confirmed is what starts.
 func (n *newJob) confirm(plan api.JobPlan) error {
@@ -120,20 +113,6 @@ func (n *newJob) confirm(plan api.JobPlan) error {
 		n.order.Expect = plan.Digest
 	}
 	return err
-}
-
-// confirmed asks somebody at a terminal before many nodes are touched; it says whether
-// anybody was asked.
-func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error) {
-	if yes || !a.system.canAsk() || nodes <= askedAbove {
-		return false, nil
-	}
-	_, _ = fmt.Fprintf(a.system.Err, "This %s on %d nodes. Type %d to go on: ", does, nodes, nodes)
-	answer, _ := bufio.NewReader(a.system.In).ReadString('\n') // an end of input is no confirmation
-	if strings.TrimSpace(answer) != strconv.Itoa(nodes) {
-		return true, usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
-	}
-	return true, nil
 }
 
 func (n *newJob) printPlan(plan api.JobPlan) error {

@@ -185,8 +185,9 @@ var nodeDeactivate = verb[api.NameRequest]{
 
 var nodePurge = verb[api.NameRequest]{
 	use: "purge NODE", short: "Forget a node: its facts, catalog and reports (its certificate stays: see `tutti ca clean`)",
-	example: "  tutti node purge old-1.example.test",
-	into:    byName,
+	destroys: lossOfNode,
+	example:  "  tutti node purge old-1.example.test",
+	into:     byName,
 	run: does(api.NodePurge, func(in *api.NameRequest) string {
 		return fmt.Sprintf("Node %s is forgotten. If it is gone for good: tutti ca clean %s", in.Name, in.Name)
 	}),

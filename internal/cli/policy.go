@@ -119,7 +119,8 @@ var policySet = verb[api.PolicyDefinition]{
 
 var policyRemove = verb[api.PolicyNameRequest]{
 	use: "remove POLICY", short: "Remove a policy; its versions stay", example: "  tutti policy remove no-user-removal",
-	into: func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
+	destroys: lossOfPolicy,
+	into:     func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
 	run: shows(api.PolicyRemove, print.Advice(func(p api.Policy) string {
 		return fmt.Sprintf("Policy %s does not hold any more", p.Name)
 	})),

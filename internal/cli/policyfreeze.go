@@ -122,7 +122,8 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 
 var freezeRemove = verb[api.FreezeNameRequest]{
 	use: "remove FREEZE", short: "End a freeze; its versions stay", example: "  tutti policy freeze remove christmas",
-	into: func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
+	destroys: lossOfFreeze,
+	into:     func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
 	run: shows(api.FreezeRemove, print.Advice(func(f api.Freeze) string {
 		return fmt.Sprintf("Freeze %s does not hold any more", f.Name)
 	})),

@@ -104,6 +104,9 @@ func printNoise(to print.Printer, r api.NoiseRule) error {
 
 var noiseRemove = verb[api.NoiseRequest]{
 	use: "remove RULE", short: "Show again what a rule hides", example: "  tutti preview noise remove motd",
+	destroys: func(_ context.Context, _ *call, in *api.NoiseRequest) (string, error) {
+		return "show again in previews what the rule " + in.Rule + " hides", nil
+	},
 	into: func(in *api.NoiseRequest, args []string) { in.Rule = args[0] },
 	run:  shows(api.NoiseRemove, printNoise),
 }

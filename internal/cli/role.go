@@ -166,6 +166,7 @@ var roleEdit = verb[roleEditInput]{
 
 var roleDelete = verb[api.RoleRequest]{
 	use: "delete ROLE", short: "Delete a role that nobody has", example: "  tutti role delete web-team",
-	into: func(in *api.RoleRequest, args []string) { in.Role = args[0] },
-	run:  does(api.RoleDelete, func(in *api.RoleRequest) string { return fmt.Sprintf("Role %s is deleted", in.Role) }),
+	destroys: lossOfRole,
+	into:     func(in *api.RoleRequest, args []string) { in.Role = args[0] },
+	run:      does(api.RoleDelete, func(in *api.RoleRequest) string { return fmt.Sprintf("Role %s is deleted", in.Role) }),
 }

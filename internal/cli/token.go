@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,16 @@ type tokenRevokeInput struct {
 
 var tokenRevoke = verb[tokenRevokeInput]{
 	use: "revoke [TOKEN...]", short: "Revoke tokens, by id or label", args: cobra.ArbitraryArgs,
+	destroys: func(_ context.Context, c *call, in *tokenRevokeInput) (string, error) {
+		of := ""
+		if in.user != "" {
+			of = " of " + in.user
+		}
+		if in.all {
+			return "revoke all tokens" + of + " but for the one that asks", nil
+		}
+		return "revoke " + strings.Join(c.args, ", ") + of + ": whatever uses it is refused from then on", nil
+	},
 	example: "  tutti token revoke ci\n  tutti token revoke --user ann 5be7c1a94d0e\n  tutti token revoke --user ann --all",
 	flags: func(f flagSet, in *tokenRevokeInput) {
 		f.StringVar(&in.user, "user", "", "of this user, instead of yourself")

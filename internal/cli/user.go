@@ -142,8 +142,9 @@ func changedRoles(ctx context.Context, a *app, name string, add, remove []string
 
 var userDelete = verb[api.UserRequest]{
 	use: "delete NAME", short: "Delete a user and its tokens", example: "  tutti user delete ann",
-	into: func(in *api.UserRequest, args []string) { in.User = args[0] },
-	run:  does(api.UserDelete, func(in *api.UserRequest) string { return fmt.Sprintf("User %s is deleted", in.User) }),
+	destroys: lossOfUser,
+	into:     func(in *api.UserRequest, args []string) { in.User = args[0] },
+	run:      does(api.UserDelete, func(in *api.UserRequest) string { return fmt.Sprintf("User %s is deleted", in.User) }),
 }
 
 type userPasswordInput struct{ stdin bool }

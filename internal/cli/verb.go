@@ -24,7 +24,8 @@ type verb[In any] struct {
 	prints                    outputs                         // nil: aThing
 	into                      func(in *In, args []string)     // takes the arguments; nil: run does
 	run                       func(ctx context.Context, c *call, in *In) error
-	below                     []declared // verbs of its own; a verb that has some is run without one, too
+	destroys                  func(ctx context.Context, c *call, in *In) (loss string, err error) // says what would be done; nil: it destroys nothing
+	below                     []declared                                                          // verbs of its own; a verb that has some is run without one, too
 }
 
 // call is one use of a verb: the program, and the command line that it was called by.
@@ -54,6 +55,10 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		v.flags(flags, in)
 	}
 	prints.flags(flags)
+	var care caution
+	if v.destroys != nil {
+		care.flags(flags)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := &call{app: a, cmd: cmd, args: args}
 		if err := prints.check(c); err != nil {
@@ -61,6 +66,12 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		}
 		if v.into != nil {
 			v.into(in, args)
+		}
+		if v.destroys != nil {
+			ctx := cmd.Context()
+			if on, err := care.goesOn(c, func() (string, error) { return v.destroys(ctx, c, in) }); err != nil || !on {
+				return c.nearby(err)
+			}
 		}
 		return c.nearby(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error { return v.run(ctx, c, in) }))
 	}
