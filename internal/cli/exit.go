@@ -97,7 +97,11 @@ func (a *app) report(err error) {
 		return
 	}
 	text := told.Message
-	if told.Hint != "" {
+	switch {
+	case told.Hint == "":
+	case strings.Contains(text, "\n"): // the place of a mistake is shown below it
+		text += "\n" + told.Hint
+	default:
 		text += "; " + told.Hint
 	}
 	_, _ = fmt.Fprintln(a.system.Err, "tutti:", text)

@@ -209,7 +209,7 @@ func rerun(ctx context.Context, a *app, id string, words []string, p paramFlags)
 	}
 	t, err := api.TaskShow.Call(ctx, n.client, api.TaskRequest{Environment: job.Environment, Task: job.Title})
 	if err != nil {
-		return n, request, wrongTask(err)
+		return n, request, err
 	}
 	given, err := readParams(a, words, p, t)
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ func verbNames(cmd *cobra.Command) []string {
 // wrongFlag adds to an error about flags which one may be meant.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	hint := "see `" + cmd.CommandPath() + " --help`"
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("--%s: %v", invalid.GetFlag().Name, invalidValue(invalid)), Hint: hint}
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(unknown.GetSpecifiedName()) < 2 {
 		return &fault.Error{Kind: fault.Invalid, Detail: err.Error(), Hint: hint}
@@ -40,6 +44,28 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		hint = meant
 	}
 	return &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("`%s` has no flag %.60s", cmd.CommandPath(), name), Hint: hint}
+}
+
+// invalidValue is why a flag does not take a value.
+func invalidValue(err *pflag.InvalidValueError) string {
+	cause := err.Unwrap()
+	if number, ok := errors.AsType[*strconv.NumError](cause); ok {
+		return fmt.Sprintf("%.40q is no number of the kind %s", number.Num, err.GetFlag().Value.Type())
+	}
+	return cause.Error()
+}
+
+// asFlags puts the name of the flag for that of the API's field which a request has wrong: people know only the one.
+func (c *call) asFlags(err error) error {
+	rest, field := strings.CutPrefix(fault.Detail(err), "field ")
+	name, why, ok := strings.Cut(rest, ": ")
+	if !field || !ok {
+		return err
+	}
+	if flag := c.cmd.Flags().Lookup(strings.ReplaceAll(name, "_", "-")); flag != nil {
+		why = "--" + flag.Name + ": " + why
+	}
+	return &fault.Error{Kind: fault.Of(err), Detail: why, Hint: fault.Hint(err), Err: err}
 }
 
 // nearby adds to an error about a name that nothing has which names are near: those that the shell would complete in

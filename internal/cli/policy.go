@@ -106,8 +106,7 @@ var policySet = verb[api.PolicyDefinition]{
   tutti policy set ssh-stays --when 'change.type == "Service" and change.title == "sshd"' --message 'sshd is not touched' --environment production`,
 	flags: func(f flagSet, in *api.PolicyDefinition) {
 		definitionFlags(f.cmd, in)
-		_ = f.cmd.MarkFlagRequired("when")
-		_ = f.cmd.MarkFlagRequired("message")
+		f.requires("when", "message")
 	},
 	run: func(ctx context.Context, c *call, in *api.PolicyDefinition) error {
 		return showAnswer(ctx, c.app, api.PolicySet, api.PolicySetRequest{Policy: c.args[0], Definition: *in}, func(to print.Printer, p api.Policy) error {
@@ -161,7 +160,7 @@ set. Nothing is stored. Exit codes: 0 nothing stands in the way (there may be wa
 		f.StringVar(&in.request.Preview, "preview", "", "the preview")
 		f.StringVar(&in.at, "at", "", "as if it was then, as 2026-12-24T18:00:00Z")
 		definitionFlags(f.cmd, &in.d)
-		_ = f.cmd.MarkFlagRequired("preview")
+		f.requires("preview")
 	},
 	run: func(ctx context.Context, c *call, in *policyTestInput) error {
 		if len(c.args) == 1 {

@@ -81,8 +81,7 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 		f.StringVar(&in.d.Zone, "zone", "", "the time zone, as Europe/Berlin or UTC")
 		f.StringVar(&in.d.Why, "why", "", "the reason, for people")
 		f.StringSliceVar(&in.d.Environments, "environment", nil, "only in these environments; may be repeated")
-		_ = f.cmd.MarkFlagRequired("zone")
-		_ = f.cmd.MarkFlagRequired("why")
+		f.requires("zone", "why")
 	},
 	run: func(ctx context.Context, c *call, in *freezeSetInput) (err error) {
 		if in.d.From, err = freezeTime("from", in.from, in.d.Zone); err != nil {

@@ -309,7 +309,7 @@ var previewComment = verb[api.PreviewSayRequest]{
 	example: "  tutti preview comment 3 --text 'not before Monday'\n  tutti preview comment 3 2 --text 'why on db-1?'",
 	flags: func(f flagSet, in *api.PreviewSayRequest) {
 		f.StringVar(&in.Text, "text", "", "the comment")
-		_ = f.cmd.MarkFlagRequired("text")
+		f.requires("text")
 	},
 	run: func(ctx context.Context, c *call, in *api.PreviewSayRequest) error {
 		in.Kind = "comment"

@@ -108,7 +108,7 @@ func readCondition(text string) (pql.Expr, error) {
 	}
 	e, err := pql.NodeCondition(text)
 	if err = pointed(text, err); err != nil {
-		return nil, usageError{fault.Wrap(fault.Invalid, err, "--where: %s", fault.Detail(err))}
+		return nil, usageError{&fault.Error{Kind: fault.Invalid, Detail: "--where: " + fault.Detail(err), Hint: fault.Hint(err), Err: err}}
 	}
 	return e, nil
 }
@@ -120,7 +120,7 @@ func pointed(text string, err error) error {
 		return err
 	}
 	if caret := caretIn(text, e); caret != "" {
-		return usageError{fault.New(fault.Invalid, "%s\n\n%s", e.Error(), caret)}
+		return usageError{&fault.Error{Kind: fault.Invalid, Detail: e.Error() + "\n\n" + caret, Hint: e.Hint}}
 	}
 	return usageError{err}
 }

@@ -141,11 +141,25 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 // exactly is cobra.ExactArgs with an error that shows how the command is used.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usageError{fmt.Errorf("%s takes %d argument(s), %d given; usage: %s", cmd.CommandPath(), n, len(args), cmd.UseLine())}
+		words := strings.Fields(cmd.Use)[1:]
+		switch {
+		case len(args) > n:
+			return usageError{fault.New(fault.Invalid, "%.60q is one argument too many; usage: %s", args[n], cmd.UseLine())}
+		case len(args) < n && n <= len(words):
+			return usageError{fault.New(fault.Invalid, "%s missing; usage: %s", areMissing(words[len(args):n]), cmd.UseLine())}
+		case len(args) < n:
+			return usageError{fault.New(fault.Invalid, "%d arguments are missing; usage: %s", n-len(args), cmd.UseLine())}
 		}
 		return nil
 	}
+}
+
+// areMissing are words with their verb: NODE is; NODE and PATH are.
+func areMissing(words []string) string {
+	if len(words) == 1 {
+		return words[0] + " is"
+	}
+	return strings.Join(words, " and ") + " are"
 }
 
 // hint prints advice that is not a result.

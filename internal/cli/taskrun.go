@@ -46,7 +46,7 @@ anything is sent.
 		}
 		t, err := ask(ctx, c.app, api.TaskShow, api.TaskRequest{Environment: in.environment, Task: c.args[0]})
 		if err != nil {
-			return wrongTask(err)
+			return err
 		}
 		given, err := readParams(c.app, c.args[1:], in.p, t)
 		if err != nil {
@@ -64,14 +64,6 @@ anything is sent.
 			}),
 		})
 	},
-}
-
-// wrongTask says of a task or environment that is not there that it was misspelt.
-func wrongTask(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return usageError{err}
-	}
-	return err
 }
 
 // stdinTwice says whether standard input would be read for two things.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // declared is a command as a value: it becomes one of cobra's in one place, when the program starts.
@@ -64,6 +66,9 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		if err := prints.check(c); err != nil {
 			return err
 		}
+		if err := c.required(); err != nil {
+			return err
+		}
 		if v.into != nil {
 			v.into(in, args)
 		}
@@ -73,7 +78,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 				return c.nearby(err)
 			}
 		}
-		return c.nearby(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error { return v.run(ctx, c, in) }))
+		return c.nearby(c.asFlags(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error { return v.run(ctx, c, in) })))
 	}
 	for _, v := range v.below {
 		cmd.AddCommand(v.command(a))
@@ -97,6 +102,32 @@ type flagSet struct {
 	*pflag.FlagSet
 	cmd *cobra.Command
 	app *app
+}
+
+// requires says which flags have to be given.
+func (f flagSet) requires(names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, requiredFlag, nil); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// requiredFlag is the annotation of flags that have to be given.
+const requiredFlag = "tutti_required"
+
+// required names the flags that are missing.
+func (c *call) required() error {
+	var missing []string
+	c.cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, must := f.Annotations[requiredFlag]; must && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	return usageError{&fault.Error{Kind: fault.Invalid, Detail: areMissing(missing) + " missing", Hint: "see `" + c.cmd.CommandPath() + " --help`"}}
 }
 
 // completes says what a flag's value may be.

@@ -17,7 +17,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"ca sign":                        "name at least one certificate",
 		"ca sign --all web-1.test":       "give names or the flag, not both",
 		"node list -o xml":               `cannot print "xml"; choose table, wide, json`,
-		"code versions":                  "takes 1 argument(s), 0 given",
+		"code versions":                  "ENVIRONMENT is missing",
 		"node list --sever x":            "no flag --sever; did you mean --server?",
 		"server --compile-timeout never": "--compile-timeout",
 	} {

@@ -10,7 +10,8 @@ import (
 const mostNear = 3
 
 // Near returns the names that somebody who wrote wanted may have meant, the nearest first: those that differ in case
-// only, by few letters that are wrong, missing, too many or exchanged, or that begin with what was written.
+// only, by few letters that are wrong, missing, too many or exchanged, that begin
+// with what was written, or whose last word it is.
 func Near(wanted string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -24,7 +25,7 @@ func Near(wanted string, names []string) []string {
 		case wanted == "" || name == wanted:
 			continue
 		case distance <= farthest(lower):
-		case len(lower) >= 3 && strings.HasPrefix(strings.ToLower(name), lower):
+		case len(lower) >= 3 && (strings.HasPrefix(strings.ToLower(name), lower) || strings.HasSuffix(strings.ToLower(name), "-"+strings.TrimLeft(lower, "-"))):
 			distance = farthest(lower) + 1
 		default:
 			continue

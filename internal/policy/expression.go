@@ -115,7 +115,14 @@ func Compile(r Rule) (Compiled, error) {
 
 // wrong is what is wrong with an expression, for people: the message, the line and where in it.
 func wrong(err error) error {
-	return fault.New(fault.Invalid, "field when: %.600s", err.Error())
+	told := &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("field when: %.600s", err.Error())}
+	switch text := err.Error(); {
+	case strings.Contains(text, `Operator("=")`):
+		told.Hint = "policies compare with ==; one = belongs to PQL and to rules of groups"
+	case strings.Contains(text, `Operator("~")`) || strings.Contains(text, `'~'`):
+		told.Hint = "policies match a regular expression with the word matches; ~ belongs to PQL and to rules of groups"
+	}
+	return told
 }
 
 // visitor looks at every part of an expression.

@@ -146,8 +146,8 @@ func (c checker) unknown(columns []Column) *Error {
 		return nil
 	}
 	word := map[bool]string{true: "fields", false: "field"}[len(names) > 1]
-	return wrong(at, "Can't extract unknown '%s' %s %s. Acceptable fields are %s",
-		c.entity.Name, word, and(names), and(c.names(func(f FieldInfo) bool { return f.Answer })))
+	acceptable := c.names(func(f FieldInfo) bool { return f.Answer })
+	return wrong(at, "Can't extract unknown '%s' %s %s. Acceptable fields are %s", c.entity.Name, word, and(names), and(acceptable)).near(names[0], acceptable)
 }
 
 func (c checker) function(column Column, info *FieldInfo) *Error {
@@ -275,7 +275,7 @@ func (c checker) tested(f Field) (*FieldInfo, *Error) {
 	if info == nil || len(f.Path) > 0 && !info.Nested || len(f.Path) == 0 && !info.Test {
 		known := c.names(func(f FieldInfo) bool { return (f.Test || f.Nested) && f.Name != "node_state" })
 		slices.Sort(known)
-		return nil, wrong(f.Pos, "'%s' is not a queryable object for %s. Known queryable objects are %s", f, c.entity.Name, and(known))
+		return nil, wrong(f.Pos, "'%s' is not a queryable object for %s. Known queryable objects are %s", f, c.entity.Name, and(known)).near(f.Name, known)
 	}
 	return info, c.steps(f)
 }

@@ -15,6 +15,7 @@ type Error struct {
 	Detail   string   // what is wrong; of a text that cannot be read, what was found
 	Expected []string // what could stand there; empty when the text could be read
 	Line     string   // the line of the text that Pos is in, if there is one
+	Hint     string   // what was meant, probably; it is no part of Error, which says what PuppetDB says
 }
 
 func (e *Error) Error() string {
@@ -30,7 +31,9 @@ func (e *Error) Error() string {
 }
 
 // Unwrap makes an Error an Invalid fault.
-func (e *Error) Unwrap() error { return &fault.Error{Kind: fault.Invalid, Detail: e.Error()} }
+func (e *Error) Unwrap() error {
+	return &fault.Error{Kind: fault.Invalid, Detail: e.Error(), Hint: e.Hint}
+}
 
 // Syntax says whether the text could not be read at all.
 func (e *Error) Syntax() bool { return len(e.Expected) > 0 }
@@ -54,6 +57,32 @@ func (e *Error) in(text string) *Error {
 		e.Line = strings.TrimSuffix(lines[e.Pos.Line-1], "\r")
 	}
 	return e
+}
+
+// near adds to e which names stand near one that is none.
+func (e *Error) near(name string, names []string) *Error {
+	e.Hint = fault.DidYouMean(name, names)
+	return e
+}
+
+// foreign says of what stands at a place that it belongs to another language: to that of policies, or to SQL.
+func foreign(text string, offset int) string {
+	before, rest := text[:min(offset, len(text))], text[min(offset, len(text)):]
+	switch {
+	case strings.HasPrefix(rest, "==") || strings.HasPrefix(rest, "=") && strings.HasSuffix(before, "="):
+		return "PQL compares with one =; == belongs to policies"
+	case strings.HasPrefix(rest, "&"):
+		return "PQL writes and, not &&"
+	case strings.HasPrefix(rest, "|"):
+		return "PQL writes or, not ||"
+	case strings.HasPrefix(rest, "!="):
+		return "PQL writes !(field = value)"
+	case strings.HasPrefix(strings.ToLower(rest), "select ") && strings.TrimSpace(before) == "":
+		return "PQL begins with what is asked for: nodes[certname] { ... }"
+	case strings.HasPrefix(strings.ToLower(rest), "like ") || strings.HasPrefix(strings.ToLower(rest), "matches "):
+		return "PQL matches a regular expression with ~"
+	}
+	return ""
 }
 
 // place finds the position of a byte.

@@ -32,7 +32,19 @@ func (s *scan) fail() *Error {
 	if slices.Contains(e.Expected, "a string") && isWordAt(s.text, s.furthest) {
 		e.Detail += " (text stands in quotes)" // what newcomers forget most
 	}
+	if e.Hint = foreign(s.text, s.furthest); e.Hint == "" && isWordAt(s.text, s.furthest) {
+		e.near(wordAt(s.text, s.furthest), e.Expected)
+	}
 	return e.in(s.text)
+}
+
+// wordAt is the word at a place.
+func wordAt(text string, at int) string {
+	rest := text[min(at, len(text)):]
+	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') }); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
 }
 
 // failAt is an error that the grammar does not tell by itself.

@@ -214,10 +214,13 @@ func TestANarrowTokenStaysNarrow(t *testing.T) {
 	for label, c := range map[string]struct {
 		life  time.Duration
 		roles []string
-	}{"": {}, "long": {life: 400 * 24 * time.Hour}, "none": {roles: []string{"none"}}, "Bad Label": {}} {
+		kind  fault.Kind
+	}{
+		"": {kind: fault.Invalid}, "long": {400 * 24 * time.Hour, nil, fault.Invalid}, "none": {0, []string{"none"}, fault.NotFound}, "Bad Label": {kind: fault.Invalid},
+	} {
 		full := fleet.Actor{Kind: fleet.UserActor, Name: "ann", Grants: root.Grants}
 		_, err := a.NewToken(t.Context(), full, label, c.life, c.roles)
-		wantKind(t, "label "+label, err, fault.Invalid)
+		wantKind(t, "label "+label, err, c.kind)
 	}
 	// A token never may more than its owner at the moment.
 	off := true
@@ -295,7 +298,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		"the name that is @me": {fault.Invalid, user(rbac.User{Name: "@me", Kind: rbac.Person}, password)},
 		"a taken name":         {fault.Conflict, user(rbac.User{Name: "ann", Kind: rbac.Person}, password)},
 		"another kind":         {fault.Invalid, user(rbac.User{Name: "bob", Kind: "robot"}, password)},
-		"an unknown role":      {fault.Invalid, user(rbac.User{Name: "bob", Kind: rbac.Person, Roles: []string{"none"}}, password)},
+		"an unknown role":      {fault.NotFound, user(rbac.User{Name: "bob", Kind: rbac.Person, Roles: []string{"none"}}, password)},
 		"a short password":     {fault.Invalid, user(rbac.User{Name: "bob", Kind: rbac.Person}, "short")},
 		"a node with password": {fault.Invalid, user(rbac.User{Name: "web-1", Kind: rbac.Node}, password)},
 		"a node with a path":   {fault.Invalid, user(rbac.User{Name: "../x", Kind: rbac.Node}, "")},

@@ -152,7 +152,7 @@ func (a *Access) checkRoles(ctx context.Context, names []string) error {
 	for _, name := range names {
 		_, known := builtIn(name)
 		if !known && !slices.ContainsFunc(stored, func(r Role) bool { return r.Name == name }) {
-			return fault.New(fault.Invalid, "there is no role %.80q; `tutti role list` shows them", name)
+			return fault.New(fault.NotFound, "there is no role %.80q; `tutti role list` shows them", name)
 		}
 	}
 	return nil

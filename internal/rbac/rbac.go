@@ -15,7 +15,13 @@ func Allow(actor fleet.Actor, permission fleet.Permission, object fleet.Object) 
 	case permission == fleet.Open:
 		return nil
 	case actor.Kind == fleet.Anonymous || actor.Kind == "":
-		return fault.New(fault.Denied, "%s needs a token or a client certificate; none was shown", permission)
+		what := string(permission)
+		if permission == fleet.Self {
+			what = "that"
+		}
+		return &fault.Error{
+			Kind: fault.Denied, Detail: what + " needs a token or a client certificate; none was shown", Hint: "log in: tutti login NAME",
+		}
 	case permission == fleet.Self && (actor.Kind == fleet.UserActor || len(actor.Grants) > 0):
 		return nil
 	case permission == fleet.Self:

@@ -107,7 +107,7 @@ func (e *Engines) names() string {
 func (e *Engines) Check(ctx context.Context, name string) error {
 	pool := e.named(name)
 	if pool == nil {
-		return fault.New(fault.Invalid, "engine %.80q: this server has only %s; see `tutti engine list`", name, e.names())
+		return fault.New(fault.NotFound, "engine %.80q: this server has only %s; see `tutti engine list`", name, e.names())
 	}
 	_, err := pool.installed(ctx)
 	return err

@@ -49,7 +49,7 @@ func (h *roster) checkNodes(ctx context.Context, names []fleet.Certname) error {
 	if len(strangers) > maxDeniedNamed {
 		text += ", …"
 	}
-	return fault.New(fault.Invalid, "field targets: no node is called %s (%d of %d names are not known); see `tutti node list`", text, len(strangers), len(names))
+	return fault.New(fault.NotFound, "field targets: no node is called %s (%d of %d names are not known); see `tutti node list`", text, len(strangers), len(names))
 }
 
 // signed says whether a name has a certificate.

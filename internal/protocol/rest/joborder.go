@@ -39,10 +39,10 @@ func setNoop(p *job.PuppetSpec, noop *bool) {
 	}
 }
 
-// known says of a thing that an order names, and that is not there, that the order is wrong.
+// known says which field of an order names a thing that is not there.
 func known(field string, err error) error {
 	if fault.Is(err, fault.NotFound) {
-		return fault.Wrap(fault.Invalid, err, "field %s: %s", field, fault.Detail(err))
+		return fault.Wrap(fault.NotFound, err, "field %s: %s", field, fault.Detail(err))
 	}
 	return err
 }

@@ -132,7 +132,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		want       string
 	}{
 		"nobody":               {"puppet", `{}`, 400, "targets"},
-		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 400, "no node is called web-9 (1 of 1 names are not known)"},
+		"unknown node":         {"puppet", `{"targets":{"nodes":["web-9"]}}`, 404, "no node is called web-9 (1 of 1 names are not known)"},
 		"bad name":             {"puppet", `{"targets":{"nodes":["Web 9"]}}`, 400, "Web 9"},
 		"bad excluded name":    {"puppet", `{"targets":{"all":true,"exclude":["/"]}}`, 400, "/"},
 		"nobody left":          {"puppet", `{"targets":{"nodes":["web-1"],"exclude":["web-1"]}}`, 400, "no node is meant"},
@@ -146,11 +146,11 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		"number as text":       {"puppet", `{` + one + `,"timeout":"60"}`, 400, "timeout"},
 		"unknown field":        {"puppet", `{` + one + `,"noops":true}`, 400, "noops"},
 		"bad environment":      {"puppet", `{` + one + `,"environment":"a-b"}`, 400, "environment"},
-		"unknown environment":  {"puppet", `{` + one + `,"environment":"nowhere"}`, 400, "environment nowhere has no code"},
+		"unknown environment":  {"puppet", `{` + one + `,"environment":"nowhere"}`, 404, "environment nowhere has no code"},
 		"bad tag":              {"puppet", `{` + one + `,"tags":["--x"]}`, 400, "tags"},
 		"no task":              {"task", `{` + one + `}`, 400, "a task is called"},
-		"unknown task":         {"task", `{` + one + `,"task":"nothing"}`, 400, "there is no task nothing"},
-		"task elsewhere":       {"task", `{` + one + `,"task":"db::free","environment":"nowhere"}`, 400, "environment nowhere has no code"},
+		"unknown task":         {"task", `{` + one + `,"task":"nothing"}`, 404, "there is no task nothing"},
+		"task elsewhere":       {"task", `{` + one + `,"task":"db::free","environment":"nowhere"}`, 404, "environment nowhere has no code"},
 		"broken task":          {"task", `{` + one + `,"task":"db::broken"}`, 400, "description"},
 		"remote task":          {"task", `{` + one + `,"task":"db::remote"}`, 400, "cannot be run on nodes"},
 		"no noop":              {"task", `{` + one + `,"task":"db::free","noop":true}`, 400, "supports_noop"},
