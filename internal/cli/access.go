@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/agent"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -65,6 +66,11 @@ func (a *app) serverConfig() (config api.ClientConfig, err error) {
 		}
 		config.Server = strings.TrimSpace(string(address))
 	}
+	address, err := agent.ParseServer(config.Server)
+	if err != nil {
+		return config, usageError{err}
+	}
+	config.Server = address.String()
 	if a.system.animates() {
 		config.Through = func(next http.RoundTripper) http.RoundTripper {
 			return &patience{next: next, out: a.system.Err, width: a.system.ErrWidth}

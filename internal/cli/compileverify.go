@@ -186,13 +186,10 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
 		f.StringVar(&in.Version, "version", "", "of this version of the code, its whole digest")
 		f.StringVar(&in.Outcome, "outcome", "", "with this outcome: same, differs, not-comparable or failed")
 	},
-	run: func(ctx context.Context, c *call, in *api.CompileVerifiedRequest) error {
-		return list(ctx, c.app, api.CompileVerified, func(after string) api.CompileVerifiedRequest {
-			in.After = after
-			return *in
-		}, verificationTable())
-	},
+	run: pages(api.CompileVerified, nextVerified, func(*api.CompileVerifiedRequest) print.Table[api.Verification] { return verificationTable() }),
 }
+
+func nextVerified(in *api.CompileVerifiedRequest, after string, _ int) { in.After = after }
 
 // verifiedText says how a version's catalogs stand to plain Puppet; empty when none was compared.
 func verifiedText(v *api.CodeVerified) string {

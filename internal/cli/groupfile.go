@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -137,9 +139,17 @@ func readGroups(a *app, path string) (file groupFile, err error) {
 		return file, fault.New(fault.Invalid, "%s has more than %d bytes", path, maxGroupFile)
 	}
 	if file, err = parseGroups(text); err != nil {
-		return file, fault.New(fault.Invalid, "%s: %v", path, err)
+		return file, fault.New(fault.Invalid, "%s: %s", path, misfit(err))
 	}
 	return file, nil
+}
+
+// misfit says in the file's words what does not fit.
+func misfit(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s cannot be a %s; `tutti group export` shows the form", strings.TrimPrefix(wrong.Field, "groups."), wrong.Value)
+	}
+	return err.Error()
 }
 
 func parseGroups(text []byte) (file groupFile, err error) {

@@ -28,7 +28,7 @@ func does[Request, Response any](op api.Op[Request, Response], done func(in *Req
 // lists asks for a list that comes at once, and prints it.
 func lists[Request, T any](op api.Op[Request, api.List[T]], table func(in *Request) print.Table[T]) func(context.Context, *call, *Request) error {
 	return func(ctx context.Context, c *call, in *Request) error {
-		return list(ctx, c.app, op, func(string) Request { return *in }, table(in))
+		return c.list(list(ctx, c.app, op, func(string) Request { return *in }, table(in)))
 	}
 }
 
@@ -37,11 +37,11 @@ func pages[Request, T any](
 	op api.Op[Request, api.List[T]], next func(in *Request, after string, limit int), table func(in *Request) print.Table[T],
 ) func(context.Context, *call, *Request) error {
 	return func(ctx context.Context, c *call, in *Request) error {
-		return list(ctx, c.app, op, func(after string) Request {
+		return c.list(list(ctx, c.app, op, func(after string) Request {
 			page := *in
 			next(&page, after, pageSize)
 			return page
-		}, table(in))
+		}, table(in)))
 	}
 }
 
@@ -57,22 +57,30 @@ func ask[Request, Response any](ctx context.Context, a *app, op api.Op[Request, 
 	return op.Call(ctx, client, request)
 }
 
-// list calls a list operation to its end and prints what comes.
+// list ends a list of so many rows: of one that is empty it says why, if that is known.
+func (c *call) list(rows int, err error) error {
+	if err == nil && rows == 0 {
+		c.strangers()
+	}
+	return err
+}
+
+// list calls a list operation to its end and prints what comes; it returns how many rows that were.
 func list[Request, T any](
 	ctx context.Context, a *app, op api.Op[Request, api.List[T]], request func(after string) Request, t print.Table[T],
-) error {
+) (rows int, err error) {
 	l, err := print.NewListing(a.printer(), t)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	client, err := a.client()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := api.All(ctx, client, op, request, l.Add); err != nil {
-		return err
+		return 0, err
 	}
-	return l.End()
+	return l.Count, l.End()
 }
 
 // showAnswer asks for one thing and prints it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,9 +88,66 @@ func (c *call) nearby(err error) error {
 		}
 	})
 	if hint == "" {
+		hint = c.listed(detail)
+	}
+	if hint == "" {
 		return err
 	}
 	return hinted(err, hint)
+}
+
+// listed is where the names are that a verb's first argument could be; empty if the error says so already, or there is no
+// such list.
+func (c *call) listed(detail string) string {
+	noun := c.cmd.Parent()
+	if len(c.args) == 0 || noun == nil || strings.Contains(detail, "`") || strings.Contains(detail, "tutti ") {
+		return ""
+	}
+	for _, verb := range noun.Commands() {
+		if verb.Name() == "list" && verb != c.cmd {
+			return "see `" + verb.CommandPath() + "`"
+		}
+	}
+	return ""
+}
+
+// excluded words an error of cobra about flags that cannot stand together.
+func excluded(err error) error {
+	_, rest, ok := strings.Cut(err.Error(), "are set none of the others can be; [")
+	if !ok {
+		return err
+	}
+	names, _, _ := strings.Cut(rest, "]")
+	return usageError{fault.New(fault.Invalid, "--%s exclude each other; give one of them", strings.Join(strings.Fields(names), " and --"))}
+}
+
+// strangers says of flags that narrow a list which found nothing that what they name is not there at all.
+func (c *call) strangers() {
+	c.cmd.Flags().Visit(func(f *pflag.Flag) {
+		complete, ok := c.cmd.GetFlagCompletionFunc(f.Name)
+		if !ok || f.Name == "where" || f.Name == "output" {
+			return
+		}
+		name := f.Value.String()
+		names := c.offered(complete, nil, name)
+		if slices.Contains(names, name) {
+			return
+		}
+		if hint := fault.DidYouMean(name, append(names, c.offered(complete, nil, "")...)); hint != "" {
+			c.hint("--%s: nothing is called %s; %s", f.Name, name, hint)
+		}
+	})
+}
+
+// offered are the names that the shell would offer in the place of one.
+func (c *call) offered(complete cobra.CompletionFunc, before []string, begun string) []string {
+	var names []string
+	offers, _ := complete(c.cmd, before, begun)
+	for _, offer := range offers {
+		name, _, _ := strings.Cut(offer, "\t")
+		names = append(names, name)
+	}
+	return names
 }
 
 // near asks which names stand nearest to one that an error speaks of.
@@ -97,19 +155,10 @@ func (c *call) near(name, detail string, complete cobra.CompletionFunc, before [
 	if name == "" || complete == nil || !strings.Contains(detail, name) {
 		return ""
 	}
-	names := func(begun string) []string {
-		var names []string
-		offered, _ := complete(c.cmd, before, begun)
-		for _, offer := range offered {
-			name, _, _ := strings.Cut(offer, "\t")
-			names = append(names, name)
-		}
-		return names
-	}
-	if hint := fault.DidYouMean(name, names(name[:1])); hint != "" { // of many names few are asked for
+	if hint := fault.DidYouMean(name, c.offered(complete, before, name[:1])); hint != "" { // of many names few are asked for
 		return hint
 	}
-	return fault.DidYouMean(name, names(""))
+	return fault.DidYouMean(name, c.offered(complete, before, ""))
 }
 
 // hinted is err with a hint.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/pql"
 )
 
@@ -54,7 +55,7 @@ var resourceList = verb[resourceListInput]{
 func oneOrTwo(first, second string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < 1 || len(args) > 2 {
-			return usageError{fmt.Errorf("%s takes %s and perhaps %s, %d given; usage: %s", cmd.CommandPath(), first, second, len(args), cmd.UseLine())}
+			return usageError{fault.New(fault.Invalid, "it takes %s, and perhaps %s; %d arguments are given; usage: %s", first, second, len(args), cmd.UseLine())}
 		}
 		return nil
 	}

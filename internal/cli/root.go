@@ -76,6 +76,9 @@ func Run(ctx context.Context, args []string, system System) int {
 	root.SetOut(system.Out)
 	root.SetErr(system.Err)
 	err := root.ExecuteContext(ctx)
+	if err != nil {
+		err = excluded(err)
+	}
 	if err != nil && !errors.Is(err, errDiffers) {
 		a.report(err)
 	}

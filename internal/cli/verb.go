@@ -42,7 +42,7 @@ func (c *call) changed(flag string) bool { return c.cmd.Flags().Changed(flag) }
 
 func (v verb[In]) command(a *app) *cobra.Command {
 	in := new(In)
-	cmd := &cobra.Command{Use: v.use, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args}
+	cmd := &cobra.Command{Use: v.use, DisableFlagsInUseLine: true, Aliases: v.aliases, Short: v.short, Long: v.long, Example: v.example, Args: v.args}
 	if v.args == nil {
 		cmd.Args = exactly(wordsOf(v.use))
 	}
@@ -153,7 +153,7 @@ type noun struct {
 }
 
 func (n noun) command(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: n.use, Short: n.short, Args: noVerb, RunE: showHelp, Hidden: n.hidden}
+	cmd := &cobra.Command{Use: n.use, DisableFlagsInUseLine: true, Short: n.short, Args: noVerb, RunE: showHelp, Hidden: n.hidden}
 	if n.flags != nil {
 		n.flags(flagSet{FlagSet: cmd.PersistentFlags(), cmd: cmd, app: a})
 	}

@@ -22,7 +22,17 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Detail)
 	if len(e.Expected) > 0 {
-		b.WriteString("; expected " + strings.Join(e.Expected, " or "))
+		b.WriteString("; expected ")
+		for i, word := range e.Expected {
+			switch {
+			case i == 0:
+			case i == len(e.Expected)-1:
+				b.WriteString(", or ")
+			default:
+				b.WriteString(", ")
+			}
+			b.WriteString(word)
+		}
 	}
 	if e.Pos != (Pos{}) {
 		fmt.Fprintf(&b, " (line %d, column %d)", e.Pos.Line, e.Pos.Column)

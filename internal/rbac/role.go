@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,10 @@ func checkRole(r Role, checkScope func(string) error) error {
 
 func checkGrant(g fleet.Grant, checkScope func(string) error) error {
 	if !fleet.IsPermission(g.Permission) {
-		return fault.New(fault.Invalid, "%.60q is no permission; there are %s", g.Permission, permissionList())
+		return &fault.Error{
+			Kind: fault.Invalid, Detail: fmt.Sprintf("%.60q is no permission; there are %s", g.Permission, permissionList()),
+			Hint: fault.DidYouMean(string(g.Permission), strings.Split(permissionList(), ", ")),
+		}
 	}
 	for what, patterns := range map[string][]string{"environment": g.Environments, "task": g.Tasks} {
 		if len(patterns) > maxPatterns {

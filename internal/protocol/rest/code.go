@@ -85,6 +85,9 @@ func (h *versions) listVersions(ctx context.Context, request api.EnvironmentRequ
 		return api.List[api.Version]{}, err
 	}
 	versions, err := h.code.Versions(ctx, env, maxVersions)
+	if err == nil && len(versions) == 0 {
+		err = fault.New(fault.NotFound, "nothing was ever deployed to environment %s", env)
+	}
 	return versionList(versions), err
 }
 
