@@ -71,7 +71,7 @@ func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
 		}
 	}
-	if err := to.Text(text.String()); err != nil || len(s.Errors) == 0 {
+	if err := to.Text(print.Wrapped(text.String(), to.Width)); err != nil || len(s.Errors) == 0 {
 		return err
 	}
 	return print.List(to, s.Errors, codeErrors())

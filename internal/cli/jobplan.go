@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/diff"
 	"github.com/tutti-project/tutti/internal/fault"
 )
@@ -75,7 +77,7 @@ func (n *newJob) showOrder(ctx context.Context, environment string) error {
 	if denied := deniedText(plan); denied != "" {
 		n.hint("You may not touch: %s", denied)
 	}
-	if _, err = fmt.Fprint(n.system.Out, planText(plan, apps.Items)); err == nil {
+	if _, err = io.WriteString(n.system.Out, print.Wrapped(planText(plan, apps.Items), n.system.Width)); err == nil {
 		err = n.showChanges(plan)
 	}
 	n.hint("Nothing was started: `tutti run --ordered` with the same nodes does.")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
@@ -168,7 +169,7 @@ func areMissing(words []string) string {
 // hint prints advice that is not a result.
 func (a *app) hint(format string, args ...any) {
 	if !a.quiet {
-		_, _ = fmt.Fprintf(a.system.Err, format+"\n", args...)
+		_, _ = io.WriteString(a.system.Err, print.Wrapped(fmt.Sprintf(format+"\n", args...), a.system.ErrWidth))
 	}
 }
 

@@ -17,10 +17,12 @@ type grid struct {
 	cut    bool
 }
 
-// How far columns give way: texts to a comfortable width before any column is left out, and then as far as they can.
+// How far columns give way: texts to a comfortable width before any column is left out, then to a narrow one; then the name,
+// and at last everything as far as it can.
 const (
 	comfortable = 24
-	narrowest   = 8
+	narrow      = 12
+	narrowest   = 6
 	gap         = 2
 )
 
@@ -57,7 +59,8 @@ func (g *grid) fit(spare []int) {
 		}
 		g.hidden[i] = true
 	}
-	g.shrink(narrowest, 1)
+	g.shrink(narrow, 1)
+	g.shrink(comfortable, 0)
 	g.shrink(narrowest, 0)
 }
 

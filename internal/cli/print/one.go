@@ -37,9 +37,9 @@ func (p Printer) Text(text string) error {
 	return err
 }
 
-// Linef prints a line.
+// Linef prints a sentence: on a terminal in lines that fit.
 func (p Printer) Linef(format string, args ...any) error {
-	return p.Text(fmt.Sprintf(format+"\n", args...))
+	return p.Text(Wrapped(fmt.Sprintf(format+"\n", args...), p.Width))
 }
 
 // Line prints a line; whether it can be written is not asked.

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
@@ -25,15 +27,36 @@ type Printer struct {
 
 // Rows prints aligned columns under upper-case headings.
 func (p Printer) Rows(columns []string, rows [][]string) error {
+	if len(columns) == 0 {
+		return p.pairs(rows)
+	}
 	headings := headingsOf(columns)
 	g := newGrid(p, headings, rows, nil)
-	if len(columns) > 0 {
-		if err := g.print(headings, nil); err != nil {
-			return err
-		}
+	if err := g.print(headings, nil); err != nil {
+		return err
 	}
 	for _, row := range rows {
 		if err := g.print(row, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pairs prints names and values, each whole: on a terminal a long value goes on in the lines below, behind its name.
+func (p Printer) pairs(rows [][]string) error {
+	indent := 0
+	for _, row := range rows {
+		indent = max(indent, utf8.RuneCountInString(OneLine(row[0]))+gap)
+	}
+	for _, row := range rows {
+		var value strings.Builder
+		fill(&value, strings.Fields(OneLine(row[1])), indent, strings.Repeat(" ", indent), p.Width)
+		text := strings.TrimSuffix(value.String(), "\n")
+		if p.Width <= 0 {
+			text = OneLine(row[1])
+		}
+		if err := p.Text(fmt.Sprintf("%-*s%s\n", indent, OneLine(row[0]), text)); err != nil {
 			return err
 		}
 	}

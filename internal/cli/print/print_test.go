@@ -30,7 +30,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		80: {"NODE                TEXT", 80, ""},
 		60: {"NODE                TEXT", 60, "Not shown for want of room: more"},
 		40: {"NODE                TEXT", 40, "Not shown for want of room: more"},
-		20: {"NODE        TEXT", 20, "Not shown for want of room: more"},
+		20: {"NODE       TEXT", 20, "Not shown for want of room: more"},
 		5:  {"NODE", 5, "Not shown for want of room: more"},
 	} {
 		var out, hints bytes.Buffer
@@ -250,7 +250,7 @@ func TestWrapped(t *testing.T) {
 	text := "One two three four\nfive six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that is long\nEnd.\n"
 	for width, want := range map[int]string{
 		0:  text,
-		14: "One two three\nfour five six.\n\nSee:\n\n  tutti node\n      list\n      --where\n      'a =\n      1' #\n      all\n\n- a point that\n    is long\nEnd.\n",
+		14: "One two three\nfour five six.\n\nSee:\n\n  tutti node\n      list\n      --where\n      'a = 1'\n      # all\n\n- a point that\n    is long\nEnd.\n",
 		80: "One two three four five six.\n\nSee:\n\n  tutti node list --where 'a = 1'   # all\n\n- a point that is long\nEnd.\n",
 	} {
 		if diff := cmp.Diff(want, Wrapped(text, width)); diff != "" {

@@ -14,7 +14,7 @@ func Wrapped(text string, width int) string {
 	var out strings.Builder
 	var words []string
 	flush := func() {
-		fill(&out, words, "", width)
+		fill(&out, words, 0, "", width)
 		words = nil
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -31,7 +31,7 @@ func Wrapped(text string, width int) string {
 				continue
 			}
 			out.WriteString(indent)
-			fill(&out, strings.Fields(trimmed), indent+"    ", width-utf8.RuneCountInString(indent))
+			fill(&out, strings.Fields(trimmed), utf8.RuneCountInString(indent), indent+"    ", width)
 		default:
 			words = append(words, strings.Fields(trimmed)...)
 		}
@@ -40,16 +40,16 @@ func Wrapped(text string, width int) string {
 	return out.String()
 }
 
-// fill writes words as lines of at most width characters; all but the first begin with indent.
-func fill(out *strings.Builder, words []string, indent string, width int) {
-	used := 0
+// fill writes words as lines of at most width characters. The first line has used characters already, the others begin
+// with indent. A word that is longer than a line stands alone.
+func fill(out *strings.Builder, words []string, used int, indent string, width int) {
 	for i, word := range words {
 		length := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
 		case used+1+length > width:
 			out.WriteString("\n" + indent)
-			used = min(utf8.RuneCountInString(indent), width/2)
+			used = utf8.RuneCountInString(indent)
 		default:
 			out.WriteString(" ")
 			used++
