@@ -49,10 +49,14 @@ func (s *answers) start(t *testing.T) []string {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	ca := filepath.Join(dir, "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, certificatePEM(server), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"TUTTI_SERVER=" + server.URL, "TUTTI_CA_FILE=" + ca, "TUTTI_TOKEN=tutti_x", "HOME=" + dir}
+}
+
+func certificatePEM(server *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
 // What destroys something says what it would do, and asks somebody at a terminal; a script is not asked.

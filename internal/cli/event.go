@@ -97,6 +97,10 @@ With --after 0 everything that is kept comes first; the number of each event is 
 		if err != nil {
 			return err
 		}
+		// A stream is connected to again and again. A server that was never there, or a question that is wrong, is said at once.
+		if _, err := api.EventList.Call(ctx, client, api.EventListRequest{Limit: 1, Where: request.Where, Status: request.Status, Kind: request.Kind}); err != nil {
+			return err
+		}
 		left := in.count
 		err = client.FollowEvents(ctx, request, func(e api.Event) error {
 			if err := printEvent(c.app, e); err != nil {

@@ -22,6 +22,9 @@ are found, the first of them before all nodes are known. Ctrl-C leaves the previ
 		if err == nil {
 			err = in.check(c.app)
 		}
+		if err == nil { // a stream is connected to again and again: that there is none, or no server, is said at once
+			_, err = api.PreviewNodes.Call(ctx, client, api.PreviewNodesRequest{Preview: c.args[0], Limit: 1})
+		}
 		if err == nil {
 			err = awaitPreview(ctx, c.app, client, c.args[0])
 		}

@@ -22,6 +22,10 @@ var releaseWatch = verb[api.Nothing]{
 		if err != nil {
 			return err
 		}
+		// A server that is away is asked again and again. One that was never there is said at once.
+		if _, err := api.ReleaseShow.Call(ctx, client, api.ReleaseShowRequest{Release: c.args[0]}); err != nil {
+			return err
+		}
 		return watchRelease(ctx, c.app, client, c.args[0])
 	},
 }
