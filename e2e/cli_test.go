@@ -42,8 +42,8 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	r := tuttiWith(t, append(cleanEnv(), "TUTTI_DATA="+t.TempDir()), "node", "list")
-	if r.code != 2 {
-		t.Errorf("no server named: exit code %d, want 2\n%s", r.code, r.text())
+	if r.code != 8 {
+		t.Errorf("no server runs on the data directory: exit code %d, want 8\n%s", r.code, r.text())
 	}
 }
 

@@ -49,6 +49,37 @@ func TestWhatIsSaid(t *testing.T) {
 			return result{code: r.code, out: s.masked(dir, text)}
 		})
 	})
+	t.Run("page", func(t *testing.T) {
+		if err := s.checkIn("old-1.example.test", nil); err != nil {
+			t.Fatal(err)
+		}
+		commands := commandsOf(t, "output.md")
+		for _, command := range commands {
+			if r := execute(t, env, agentTimeout, "sh", "-c", command); r.code != 0 {
+				t.Errorf("docs/output.md: %s: exit code %d\n%s", command, r.code, r.text())
+			}
+		}
+		if len(commands) < 8 {
+			t.Errorf("docs/output.md has %d commands", len(commands))
+		}
+	})
+}
+
+// commandsOf are the lines of a page's blocks that are commands of tutti.
+func commandsOf(t *testing.T, page string) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docs, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range strings.Split(string(text), "```") {
+		for line := range strings.Lines(block) {
+			if i%2 == 1 && strings.HasPrefix(line, "tutti ") {
+				commands = append(commands, strings.TrimSpace(line))
+			}
+		}
+	}
+	return commands
 }
 
 // compareAnswers compares what commands print with a file that has each of them after "$ ", or writes the file anew.

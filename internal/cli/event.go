@@ -172,7 +172,7 @@ func printEvent(a *app, e api.Event) error {
 	case "name":
 		return a.printer().Linef("%d", e.Number)
 	}
-	return a.printer().Text(coloured(eventLine(e), e, a.system.Width > 0 && a.system.Getenv("NO_COLOR") == "" && a.system.Getenv("TERM") != "dumb") + "\n")
+	return a.printer().Text(colouredEvent(eventLine(e), e, a.coloured(a.system.Width > 0)) + "\n")
 }
 
 // eventLine is one line about an event.
@@ -231,8 +231,8 @@ func eventText(e api.Event) string {
 	return print.OneLine(text)
 }
 
-// coloured shows failures red, changes green or, when they put right what somebody else changed, yellow.
-func coloured(line string, e api.Event, colours bool) string {
+// colouredEvent shows failures red, changes green or, when they put right what somebody else changed, yellow.
+func colouredEvent(line string, e api.Event, colours bool) string {
 	colour := ""
 	switch status := eventStatus(e); status {
 	case "failure", "failed", "interrupted", "missing", "alarm":

@@ -17,7 +17,7 @@ func newProgress(a *app) progress {
 	case a.quiet:
 		return silence{}
 	case a.system.animates():
-		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.system.colours()}
+		return &liveProgress{out: a.system.Err, width: a.system.ErrWidth, colours: a.coloured(a.system.animates())}
 	}
 	return &plainProgress{out: a.system.Err}
 }

@@ -160,7 +160,7 @@ type releaseView struct {
 
 func (v *releaseView) terminal() *liveProgress {
 	if v.live == nil && !v.quiet && v.system.animates() {
-		v.live = &liveProgress{out: v.system.Err, width: v.system.ErrWidth, colours: v.system.colours()}
+		v.live = &liveProgress{out: v.system.Err, width: v.system.ErrWidth, colours: v.coloured(v.system.animates())}
 	}
 	return v.live
 }

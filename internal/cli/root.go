@@ -55,9 +55,6 @@ func (s System) animates() bool {
 // canAsk says whether there is somebody who can be asked.
 func (s System) canAsk() bool { return s.Asks && s.ErrWidth > 0 && s.Getenv("CI") == "" }
 
-// colours says whether Err shows colours.
-func (s System) colours() bool { return s.animates() && s.Getenv("NO_COLOR") == "" }
-
 // app is one invocation: what every command shares.
 type app struct {
 	system   System
