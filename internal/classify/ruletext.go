@@ -87,7 +87,24 @@ func (p *textReader) expected(what string) error {
 		found = fmt.Sprintf("the text %.40q", p.token.text)
 	case endToken:
 	}
-	return expected(p.at(p.token.start), "%s is expected, not %s", what, found)
+	err := expected(p.at(p.token.start), "%s is expected, not %s", what, found)
+	return &fault.Error{Kind: fault.Invalid, Detail: fault.Detail(err), Hint: p.foreign()}
+}
+
+// foreign says of what stands here that it belongs to the expressions of policies.
+func (p *textReader) foreign() string {
+	before, rest := p.text[:p.token.start], p.text[p.token.start:]
+	switch {
+	case strings.HasPrefix(rest, "=") && strings.HasSuffix(before, "="):
+		return "rules of groups compare with one =; == belongs to policies"
+	case strings.HasPrefix(rest, "&"):
+		return "rules of groups write and, not &&"
+	case strings.HasPrefix(rest, "|"):
+		return "rules of groups write or, not ||"
+	case strings.HasPrefix(rest, "matches"):
+		return "rules of groups match a regular expression with ~; matches belongs to policies"
+	}
+	return ""
 }
 
 const spaces = " \t\r\n"
@@ -114,7 +131,9 @@ func (p *textReader) next() error {
 		}
 	}
 	first, _ := utf8.DecodeRuneInString(rest)
-	return expected(p.at(p.pos), "the character %q does not belong here; a text needs quotes", first)
+	return &fault.Error{
+		Kind: fault.Invalid, Detail: fmt.Sprintf("%s: the character %q does not belong here; a text needs quotes", p.at(p.pos), first), Hint: p.foreign(),
+	}
 }
 
 func (p *textReader) take(kind tokenKind, length int) {

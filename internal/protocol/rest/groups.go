@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -200,7 +201,7 @@ func wantedOf(spec api.GroupSpec) (classify.Wanted, error) {
 		}
 	}
 	if g.Rule, err = ruleOf(spec.Rule); err != nil {
-		return classify.Wanted{}, fault.New(fault.Invalid, "group %.80q: %s", spec.Name, fault.Detail(err))
+		return classify.Wanted{}, &fault.Error{Kind: fault.Invalid, Detail: fmt.Sprintf("group %.80q: %s", spec.Name, fault.Detail(err)), Hint: fault.Hint(err)}
 	}
 	return classify.Wanted{Group: g, Parent: spec.Parent}, nil
 }
