@@ -151,11 +151,11 @@ var changing = []struct {
 	pattern *regexp.Regexp
 	letter  string
 }{
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d+)?( ?[A-Z]+)?)?`), "t"},
+	{regexp.MustCompile(`\b([0-9A-F]{2}:){2,}[0-9A-F]{0,2}…?`), "F"},
 	{regexp.MustCompile(`\b\d{30,}\b`), "n"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "u"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{40}\b|\b[0-9a-f]*[0-9][0-9a-f]*…|\b[0-9a-f]{12}\b`), "d"},
-	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d+)?( ?[A-Z]+)?)?`), "t"},
-	{regexp.MustCompile(`\b([0-9A-F]{2}:){2,}[0-9A-F]{0,2}…?`), "F"},
 }
 
 var (
@@ -171,5 +171,5 @@ func (s *server) masked(dir, text string) string {
 		text = c.pattern.ReplaceAllStringFunc(text, func(found string) string { return strings.Repeat(c.letter, utf8.RuneCountInString(found)) })
 	}
 	text = took.ReplaceAllString(ago.ReplaceAllString(text, "Ns ago"), "Ns")
-	return many.ReplaceAllStringFunc(text, func(spaces string) string { return "  " }) // columns are as wide as what changes
+	return many.ReplaceAllString(text, "  ") // columns are as wide as what changes
 }

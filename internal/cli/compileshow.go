@@ -69,7 +69,7 @@ func recordRows(r api.CompilationRecord, now time.Time) (rows [][]string) {
 	}
 	add("catalog", short(r.Catalog))
 	if r.WallMillis > 0 {
-		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", print.Duration(time.Duration(r.Compilation.WallMillis)*time.Millisecond),
+		add("cost", fmt.Sprintf("%s, %s of CPU, %s of memory at most", print.Duration(time.Duration(r.WallMillis)*time.Millisecond),
 			print.Duration(time.Duration(r.CPUMillis)*time.Millisecond), print.Bytes(r.PeakBytes)))
 	}
 	if in := r.Inputs; in != nil {

@@ -114,10 +114,8 @@ func (c *call) look(ctx context.Context, run func(context.Context, *call) error,
 	inner.app = &outer
 	outer.system.Out = &page
 	err := run(ctx, &inner)
-	if ctx.Err() != nil {
-		return nil
-	}
 	switch text := page.Bytes(); {
+	case ctx.Err() != nil: // somebody had enough
 	case err != nil && (first || !errors.Is(err, errDiffers) && fault.Of(err) != fault.Unavailable):
 		return err
 	case err != nil: // it is away, and comes back

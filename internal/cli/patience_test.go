@@ -13,7 +13,7 @@ import (
 type slow time.Duration
 
 func (s slow) RoundTrip(*http.Request) (*http.Response, error) {
-	time.Sleep(time.Duration(s))
+	<-time.After(time.Duration(s))
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 

@@ -33,7 +33,7 @@ func (s *scan) fail() *Error {
 		e.Detail += " (text stands in quotes)" // what newcomers forget most
 	}
 	if e.Hint = foreign(s.text, s.furthest); e.Hint == "" && isWordAt(s.text, s.furthest) {
-		e.near(wordAt(s.text, s.furthest), e.Expected)
+		e = e.near(wordAt(s.text, s.furthest), e.Expected)
 	}
 	return e.in(s.text)
 }

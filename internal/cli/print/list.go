@@ -96,8 +96,8 @@ func NewListing[T any](to Printer, t Table[T]) (*Listing[T], error) {
 
 // column finds a column by its name; spaces may be written as _ or -.
 func (l *Listing[T]) column(name string) (int, error) {
-	keys := make([]string, len(l.Table.Columns))
-	for i, column := range l.Table.Columns {
+	keys := make([]string, len(l.Columns))
+	for i, column := range l.Columns {
 		keys[i] = Key(column)
 	}
 	if i := slices.Index(keys, Key(name)); i >= 0 {
@@ -159,7 +159,7 @@ func (l *Listing[T]) write(item T) error {
 func (l *Listing[T]) release() error {
 	names, spare := make([]string, len(l.shown)), make([]int, 0, len(l.Spare))
 	for i, column := range l.shown {
-		names[i] = l.Table.Columns[column]
+		names[i] = l.Columns[column]
 	}
 	if len(l.to.Columns) == 0 {
 		for _, name := range l.Spare {
@@ -257,7 +257,7 @@ func (l *Listing[T]) End() error {
 func (l *Listing[T]) left() []string {
 	names := make([]string, len(l.shown))
 	for i, column := range l.shown {
-		names[i] = l.Table.Columns[column]
+		names[i] = l.Columns[column]
 	}
 	return l.grid.left(names)
 }
@@ -265,7 +265,7 @@ func (l *Listing[T]) left() []string {
 func (l *Listing[T]) keys() []string {
 	keys := make([]string, len(l.shown))
 	for i, column := range l.shown {
-		keys[i] = Key(l.Table.Columns[column])
+		keys[i] = Key(l.Columns[column])
 	}
 	return keys
 }

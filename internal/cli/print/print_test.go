@@ -42,7 +42,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		for line := range strings.Lines(out.String()) {
 			longest = max(longest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
 		}
-		if longest != want.longest && !(width > 0 && longest < want.longest) || width > 0 && longest > width || !strings.HasPrefix(out.String(), want.first) {
+		if longest > want.longest || width == 0 && longest < want.longest || !strings.HasPrefix(out.String(), want.first) {
 			t.Errorf("width %d: the longest line has %d characters, want %d:\n%s", width, longest, want.longest, out.String())
 		}
 		if !strings.HasPrefix(hints.String(), want.hint) || want.hint == "" && hints.Len() > 0 {
