@@ -31,6 +31,7 @@ type Config struct {
 	CRLFile         string `koanf:"crl_file" help:"the CA's revocation list, PEM; empty: DIR/crl.pem"`
 
 	Renew         time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
+	RenewShared   bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
 	PolicyFile    string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
 	ModulesDir    string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent has them; empty: none"`
 	ModulesConfig string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf; empty: DIR/modules"`
@@ -119,9 +120,9 @@ func (c Config) Filled() Config {
 	return c
 }
 
-// ownsCertificates tells that the certificate is the agent's own: it renews it, and fetches the revocation list.
+// ownsCertificates tells that the agent looks after the certificate: it renews it, and fetches the revocation list.
 func (c Config) ownsCertificates() bool {
-	return filepath.Dir(c.CertificateFile) == filepath.Clean(c.Dir)
+	return c.RenewShared || filepath.Dir(c.CertificateFile) == filepath.Clean(c.Dir)
 }
 
 // Check returns an Invalid fault for the first setting that cannot be used. It looks

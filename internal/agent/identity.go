@@ -182,12 +182,17 @@ func revokedIn(chain []*x509.Certificate, lists []*x509.RevocationList) error {
 			if string(list.RawIssuer) != string(issuer.RawSubject) || list.CheckSignatureFrom(issuer) != nil {
 				continue
 			}
-			for _, entry := range list.RevokedCertificateEntries {
-				if entry.SerialNumber.Cmp(c.SerialNumber) == 0 {
-					return fmt.Errorf("the certificate of %s (serial number %s) was revoked", c.Subject.CommonName, c.SerialNumber)
-				}
+			if revokedBy(c, list) {
+				return fmt.Errorf("the certificate of %s (serial number %X) was revoked", c.Subject.CommonName, c.SerialNumber)
 			}
 		}
 	}
 	return nil
+}
+
+// revokedBy says whether a list that its CA is known to have signed names a certificate.
+func revokedBy(c *x509.Certificate, list *x509.RevocationList) bool {
+	return string(list.RawIssuer) == string(c.RawIssuer) && slices.ContainsFunc(list.RevokedCertificateEntries, func(e x509.RevocationListEntry) bool {
+		return e.SerialNumber.Cmp(c.SerialNumber) == 0
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +22,19 @@ import (
 // Join is a wish to belong to a server's fleet.
 type Join struct {
 	Server      *url.URL
-	Name        fleet.Certname
-	Token       string        // empty: somebody has to sign the request
-	Fingerprint string        // of the CA
-	CA          []byte        // its certificates in PEM, instead of a fingerprint
-	Dir         string        // where everything is written to
-	Wait        time.Duration // for the signature; 0: look once
-	Runs        bool          // agent.yaml says that the agent lets Puppet run on a schedule
+	Name        fleet.Certname // empty: Puppet's, or this machine's
+	Token       string         // empty: somebody has to sign the request
+	Fingerprint string         // of the CA
+	CA          []byte         // its certificates in PEM, instead of a fingerprint
+	Dir         string         // where everything is written to
+	Wait        time.Duration  // for the signature; 0: look once
+	Puppet      string         // the Puppet that shares the certificate; empty: it is left alone
+	Named       bool           // Puppet is not where it usually is: agent.yaml names it
+	Runs        bool           // agent.yaml says that the agent lets Puppet run on a schedule
 	Say         func(format string, args ...any)
+
+	at     places
+	shares *neighbour // nil: the agent alone has the certificate
 }
 
 // Joined is what a Join led to.
@@ -40,50 +46,135 @@ type Joined struct {
 	Certificate string         `json:"certificate_fingerprint"`
 	Expires     time.Time      `json:"expires"`
 	Before      bool           `json:"joined_before"`
+	Shared      *Shared        `json:"puppet,omitempty"` // nil: Puppet was left alone
+	Run         *FirstRun      `json:"run,omitempty"`    // nil: none was asked for
 }
 
-// Run joins. Everything that it does can be done again: what is there is used.
+// Shared is what a Join did about Puppet.
+type Shared struct {
+	Puppet string   `json:"executable"`
+	SSLDir string   `json:"ssldir"`
+	Config string   `json:"config"`
+	Set    []string `json:"set,omitempty"`   // in its puppet.conf, as "name = value"
+	Taken  bool     `json:"taken,omitempty"` // Puppet had the certificate, and the agent took it
+	Given  bool     `json:"given,omitempty"` // the agent had it before, and Puppet got it
+}
+
+// Run joins. Everything that it does can be done again: what is there is used. Nothing is written, and no token is spent, before what is
+// there already was found to fit.
 func (j Join) Run(ctx context.Context) (Joined, error) {
 	if err := makeDir(j.Dir); err != nil {
 		return Joined{}, err
 	}
-	bundle, err := j.trust(ctx)
+	if err := j.place(ctx); err != nil {
+		return Joined{}, err
+	}
+	bundle, text, err := j.trust(ctx)
 	if err != nil {
 		return Joined{}, err
 	}
-	key, err := j.key()
+	mine, err := j.have(bundle)
 	if err != nil {
 		return Joined{}, err
 	}
 	ca := newAuthority(j.Server, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: poolOf(bundle)})
-	leaf, before, err := j.have(bundle, key)
-	if err != nil {
-		return Joined{}, err
-	}
-	if !before {
-		if leaf, err = j.obtain(ctx, ca, key); err != nil {
-			return Joined{}, err
-		}
-	}
 	list, err := ca.list(ctx)
 	if err != nil {
 		return Joined{}, err
 	}
-	if err := write(j.path(crlName), list, 0o644); err != nil {
+	if err := j.good(ctx, ca, list, &mine); err != nil {
 		return Joined{}, err
 	}
-	return Joined{j.Name, j.Server.String(), j.Dir, fingerprint(bundle[0]), fingerprint(leaf), leaf.NotAfter.UTC(), before},
-		writeSettings(j.Dir, j.Server, runsSetting(j.Runs), j.Say)
+	if err := j.keep(mine, text); err != nil {
+		return Joined{}, err
+	}
+	if mine.leaf == nil {
+		if mine.leaf, err = j.obtain(ctx, ca, mine.key); err != nil {
+			return Joined{}, err
+		}
+	} else if mine.moved || !mine.before {
+		if err := j.at.put(j.at.certificate, mine.certificate, 0o644); err != nil {
+			return Joined{}, err
+		}
+	}
+	if err := j.at.put(j.at.crl, list, 0o644); err != nil {
+		return Joined{}, err
+	}
+	done := Joined{
+		Name: j.Name, Server: j.Server.String(), Dir: j.Dir, CA: fingerprint(bundle[0]), Certificate: fingerprint(mine.leaf), Expires: mine.leaf.NotAfter.UTC(),
+		Before: mine.before,
+	}
+	return done, j.settle(ctx, &done, mine)
 }
 
-func (j Join) path(name string) string { return filepath.Join(j.Dir, name) }
+// place finds out where the certificate is to be, and what the node is called.
+func (j *Join) place(ctx context.Context) (err error) {
+	if j.Puppet == "" {
+		j.at, err = placesNow(j.Dir)
+		return err
+	}
+	n, err := askNeighbour(ctx, j.Puppet)
+	if err != nil {
+		return err
+	}
+	if j.Name == "" {
+		if j.Name, err = fleet.ParseCertname(n.is["certname"]); err != nil {
+			return fault.New(fault.Invalid, "Puppet's certname cannot be used: %s; give --certname", fault.Detail(err))
+		}
+	}
+	j.shares, j.at = &n, n.places(j.Name)
+	return n.fits(j.Name, j.Server)
+}
+
+// settle makes the settings say what was done: Puppet's, and the agent's.
+func (j Join) settle(ctx context.Context, done *Joined, mine holding) (err error) {
+	if j.shares == nil {
+		return writeSettings(j.Dir, j.Server, "", runsSetting(j.Runs), j.Say)
+	}
+	_ = os.Remove(filepath.Join(j.shares.is["requestdir"], string(j.Name)+".pem")) // of a certificate that is there now
+	done.Shared = &Shared{
+		Puppet: j.Puppet, SSLDir: j.shares.is["ssldir"], Config: j.shares.is["config"], Taken: mine.before && !mine.moved, Given: mine.before && mine.moved,
+	}
+	if done.Shared.Set, err = j.shares.configure(ctx, j.Name, j.Server); err != nil {
+		return err
+	}
+	more := j.at.settings("The certificate is Puppet's, too: the agent renews it for both.")
+	if j.Named {
+		more += "puppet: " + strconv.Quote(j.Puppet) + "\n"
+	}
+	if err := writeSettings(j.Dir, j.Server, more+"renew_shared: true\n", runsSetting(j.Runs), j.Say); err != nil {
+		return err
+	}
+	own := ownPlaces(j.Dir)
+	for _, path := range []string{own.certificate, own.key, own.ca, own.crl} { // there is one key for the name, and it is Puppet's, too
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return unwritable(path, err)
+		}
+	}
+	return nil
+}
+
+// settings are the lines of agent.yaml that name these places.
+func (p places) settings(why string) string {
+	var text strings.Builder
+	text.WriteString("# " + why + "\n")
+	for _, line := range [][2]string{{"ca_file", p.ca}, {"certificate_file", p.certificate}, {"key_file", p.key}, {"crl_file", p.crl}} {
+		text.WriteString(line[0] + ": " + strconv.Quote(line[1]) + "\n")
+	}
+	return text.String()
+}
 
 // trust finds the CA's certificates: those of an earlier join, those that were given, or the
 // server's, if the fingerprint proves them.
-func (j Join) trust(ctx context.Context) ([]*x509.Certificate, error) {
-	kept, err := os.ReadFile(j.path(caName))
+func (j Join) trust(ctx context.Context) ([]*x509.Certificate, []byte, error) {
+	from := j.at.ca
+	kept, err := os.ReadFile(from)
+	if own := ownPlaces(j.Dir).ca; errors.Is(err, os.ErrNotExist) && own != from {
+		from = own
+		kept, err = os.ReadFile(from)
+	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, unwritable(j.path(caName), err)
+		return nil, nil, unwritable(from, err)
 	}
 	text := j.CA
 	switch {
@@ -91,73 +182,180 @@ func (j Join) trust(ctx context.Context) ([]*x509.Certificate, error) {
 		text = kept
 	case len(text) == 0:
 		if text, err = unproven(j.Server).bundle(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	bundle, err := parseCertificates(text)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "the CA's certificates: %s", fault.Detail(err))
+		return nil, nil, fault.New(fault.Invalid, "the CA's certificates: %s", fault.Detail(err))
 	}
 	switch {
 	case j.Fingerprint != "":
 		sum, err := parseFingerprint(j.Fingerprint)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := proven(bundle, sum); err != nil && len(kept) > 0 {
-			return nil, fault.New(fault.Conflict, "%s holds the certificates of another CA (%s): this node has joined another fleet; to leave it, remove %s",
-				j.Dir, fingerprint(bundle[0]), j.Dir)
+			return nil, nil, j.foreign(from, bundle[0])
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+	case len(kept) > 0 && len(j.CA) > 0:
+		given, err := parseCertificates(j.CA)
+		if err != nil {
+			return nil, nil, fault.New(fault.Invalid, "the CA's certificates: %s", fault.Detail(err))
+		}
+		if !slices.ContainsFunc(bundle, given[0].Equal) {
+			return nil, nil, j.foreign(from, bundle[0])
 		}
 	case len(kept) == 0 && len(j.CA) == 0:
-		return nil, fault.New(fault.Invalid, "nothing proves that %s is your server. Its CA has the fingerprint\n  %s\nCompare that with what `tutti ca token` prints on the server, and give it with --ca-fingerprint",
+		return nil, nil, fault.New(fault.Invalid, "nothing proves that %s is your server. Its CA has the fingerprint\n  %s\nCompare that with what `tutti ca token` prints on the server, and give it with --ca-fingerprint",
 			j.Server.Host, fingerprint(bundle[0]))
 	}
-	return bundle, write(j.path(caName), text, 0o644)
+	return bundle, text, nil
 }
 
-// key reads the node's key, or makes it.
-func (j Join) key() (crypto.Signer, error) {
-	text, err := os.ReadFile(j.path(keyName))
-	if err == nil {
-		key, err := parseKey(text)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "%s: %s", j.path(keyName), fault.Detail(err))
+// foreign is that a node has another fleet's CA.
+func (j Join) foreign(path string, ca *x509.Certificate) error {
+	if j.shares != nil && path == j.at.ca {
+		return fault.New(fault.Conflict, "Puppet on this node belongs to another fleet: %s holds the CA %q (%s), which is not that of %s. To bring the node over, remove what Puppet has of the other fleet: "+
+			"`puppet ssl clean --localca`, and join again; or leave Puppet as it is: --no-puppet", path, ca.Subject.CommonName, fingerprint(ca), j.Server.Host)
+	}
+	return fault.New(fault.Conflict, "%s holds the certificates of another CA (%s): this node has joined another fleet; to leave it, remove %s", j.Dir, fingerprint(ca), j.Dir)
+}
+
+// holding is what a node has of its own before it asks for anything.
+type holding struct {
+	key         crypto.Signer
+	keyText     []byte            // to be written; nil: it is at its place
+	leaf        *x509.Certificate // nil: there is none yet
+	certificate []byte            // leaf, as it is kept
+	before      bool              // the certificate was there already
+	moved       bool              // key and certificate come from the agent's own directory
+}
+
+// have looks for the key and the certificate that are there, and makes a key if there is none. It writes nothing.
+func (j Join) have(bundle []*x509.Certificate) (h holding, err error) {
+	own := ownPlaces(j.Dir)
+	if h.key, _, err = readKey(j.at.key); err != nil {
+		return h, err
+	}
+	from := j.at
+	if j.shares != nil {
+		key, text, err := readKey(own.key)
+		switch {
+		case err != nil:
+			return h, err
+		case key != nil && h.key != nil && !sameKey(key.Public(), h.key.Public()):
+			return h, j.twoKeys(own)
+		case key != nil && h.key == nil:
+			h.key, h.keyText, h.moved, from = key, text, true, own
 		}
-		return key, nil
 	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return nil, unwritable(j.path(keyName), err)
+	leaf, err := readCertificate(from.certificate)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && h.key != nil:
+		return h, nil
+	case errors.Is(err, os.ErrNotExist):
+		h.key, h.keyText, err = newKey()
+		return h, err
+	case err != nil:
+		return h, err
+	case h.key == nil:
+		return h, fault.New(fault.Conflict, "there is the certificate %s, and no key %s that belongs to it. Put the key back; or give the name up: `tutti ca clean %s` on the server, remove the certificate, "+
+			"and join again", from.certificate, from.key, j.Name)
 	}
-	key, text, err := newKey()
-	if err != nil {
-		return nil, err
+	h.leaf, h.before = leaf, true
+	if h.certificate, err = os.ReadFile(from.certificate); err != nil {
+		return h, unwritable(from.certificate, err)
 	}
-	return key, write(j.path(keyName), text, 0o600)
+	return h, j.stands(from, leaf, h.key, bundle)
 }
 
-// have looks for the certificate of an earlier join.
-func (j Join) have(bundle []*x509.Certificate, key crypto.Signer) (*x509.Certificate, bool, error) {
-	text, err := os.ReadFile(j.path(certificateName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, false, nil
+// twoKeys is the dead end in which agent and Puppet have each made a key.
+func (j Join) twoKeys(own places) error {
+	return fault.New(fault.Conflict, "there are two keys for %s: the agent's, %s, and Puppet's, %s; the server signs one. To share the agent's, give Puppet's up: `puppet ssl clean`; to share Puppet's, "+
+		"give the agent's up: remove %s and %s, and `tutti ca clean %s` on the server if it has signed that one; then join again. To leave Puppet as it is: --no-puppet",
+		j.Name, own.key, j.at.key, own.key, own.certificate, j.Name)
+}
+
+// stands says whether the certificate that is there can be used.
+func (j Join) stands(at places, leaf *x509.Certificate, key crypto.Signer, bundle []*x509.Certificate) error {
+	anew := fmt.Sprintf("run `tutti ca clean %s` on the server, and remove the file", j.Name)
+	leave := ""
+	if j.shares != nil {
+		anew, leave = fmt.Sprintf("run `tutti ca clean %s` on the server and `puppet ssl clean` here, and join again", j.Name), "; to leave Puppet as it is: --no-puppet"
+	}
+	switch {
+	case leaf.Subject.CommonName != string(j.Name):
+		return fault.New(fault.Conflict, "this node has joined as %s already, not as %s; for another name remove %s", leaf.Subject.CommonName, j.Name, j.Dir)
+	case !sameKey(leaf.PublicKey, key.Public()):
+		return fault.New(fault.Conflict, "%s is not the key of %s; put back the one that belongs to it; or to join anew, %s%s", at.key, at.certificate, anew, leave)
+	case time.Now().After(leaf.NotAfter):
+		return fault.New(fault.Conflict, "the certificate %s has expired: it ended on %s; to join anew, %s%s", at.certificate, leaf.NotAfter.Format(time.DateOnly), anew, leave)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: poolOf(bundle), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown && j.shares != nil {
+		return fault.New(fault.Conflict, "Puppet has a certificate of another CA: %s was signed by %q, not by the CA of %s (%q). To bring the node over, give it up: `puppet ssl clean --localca`, and join again%s",
+			at.certificate, leaf.Issuer.CommonName, j.Server.Host, bundle[0].Subject.CommonName, leave)
 	}
 	if err != nil {
-		return nil, false, unwritable(j.path(certificateName), err)
+		return fault.Wrap(fault.Conflict, err, "the certificate %s is not good (%v); to join anew, %s%s", at.certificate, err, anew, leave)
 	}
-	leaf, err := j.checked(text, key)
+	return nil
+}
+
+// good asks the server how the name stands: a certificate that was revoked is no use, and one that the server has for another key would
+// only cost the token. One that it has for this key is taken.
+func (j Join) good(ctx context.Context, ca *authority, list []byte, mine *holding) error {
+	lists, err := parseLists(list)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	if leaf.Subject.CommonName != string(j.Name) {
-		return nil, false, fault.New(fault.Conflict, "this node has joined as %s already, not as %s; for another name remove %s", leaf.Subject.CommonName, j.Name, j.Dir)
+	leaf, text := mine.leaf, mine.certificate
+	if leaf == nil {
+		text, err = ca.certificate(ctx, j.Name)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if leaf, err = j.checked(text, mine.key); err != nil {
+			return err
+		}
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: poolOf(bundle), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
-		return nil, false, fault.Wrap(fault.Conflict, err, "the certificate %s is not good (%v); to join anew, run `tutti ca clean %s` on the server, and remove the file",
-			j.path(certificateName), err, j.Name)
+	for _, l := range lists {
+		if revokedBy(leaf, l) {
+			return fault.New(fault.Conflict, "the certificate of %s was revoked (serial number %X). If the node may come back, run `tutti ca clean %s` on the server, %s here, and join again",
+				j.Name, leaf.SerialNumber, j.Name, j.giveUp())
+		}
 	}
-	return leaf, true, nil
+	mine.leaf, mine.certificate = leaf, text
+	return nil
+}
+
+// giveUp is what removes the certificate of this node.
+func (j Join) giveUp() string {
+	if j.shares != nil {
+		return "`puppet ssl clean`"
+	}
+	return "remove " + j.at.certificate
+}
+
+// keep writes what is known before the certificate is: the CA's certificates and the key.
+func (j Join) keep(mine holding, bundle []byte) error {
+	if j.shares != nil {
+		if err := j.shares.makeDirs(j.at.owner); err != nil {
+			return err
+		}
+	}
+	if mine.keyText != nil {
+		if err := j.at.put(j.at.key, mine.keyText, j.at.mode); err != nil {
+			return err
+		}
+	}
+	return j.at.put(j.at.ca, bundle, 0o644)
 }
 
 // checked reads a certificate and sees that it is for the key.
@@ -191,7 +389,7 @@ func (j Join) obtain(ctx context.Context, ca *authority, key crypto.Signer) (*x5
 	if err != nil {
 		return nil, err
 	}
-	return leaf, write(j.path(certificateName), text, 0o644)
+	return leaf, j.at.put(j.at.certificate, text, 0o644)
 }
 
 // How often a certificate is asked for: at first often, then seldom.
@@ -258,23 +456,32 @@ func runsSetting(scheduled bool) string {
 	return "runs: " + RunsScheduled + "\n"
 }
 
-// writeSettings writes agent.yaml, unless it is there. More is what follows the servers.
-func writeSettings(dir string, server *url.URL, more string, say func(string, ...any)) error {
+// writeSettings writes agent.yaml. If it is there, it stays as it is, and gets at most the lines about certificates (files) when it has none.
+func writeSettings(dir string, server *url.URL, files, more string, say func(string, ...any)) error {
 	path := filepath.Join(dir, ConfigFile)
-	there, err := exists(path)
-	if err != nil {
-		return err
-	}
 	line := "servers: [" + strconv.Quote(server.String()) + "]\n"
-	if there {
-		text, err := os.ReadFile(path)
-		if err == nil && !strings.Contains(string(text), server.Host) {
-			say("%s is there already and does not name this server; it should say\n  %s", path, strings.TrimSpace(line))
-		}
-		if runs := runsSetting(true); err == nil && strings.Contains(more, runs) && !strings.Contains(string(text), runs) {
-			say("%s is there already; for runs on a schedule it should say\n  %s", path, strings.TrimSpace(runs))
-		}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return write(path, []byte("# Settings of tutti agent; `tutti agent run --help` lists them all.\n"+line+files+more), 0o644)
+	}
+	if err != nil {
+		return unwritable(path, err)
+	}
+	if !strings.Contains(string(text), server.Host) {
+		say("%s is there already and does not name this server; it should say\n  %s", path, strings.TrimSpace(line))
+	}
+	if runs := runsSetting(true); strings.Contains(more, runs) && !strings.Contains(string(text), runs) {
+		say("%s is there already; for runs on a schedule it should say\n  %s", path, strings.TrimSpace(runs))
+	}
+	if files == "" || strings.Contains(string(text), files) {
 		return nil
 	}
-	return write(path, []byte("# Settings of tutti agent; `tutti agent run --help` lists them all.\n"+line+more), 0o644)
+	if strings.Contains(string(text), "key_file:") {
+		say("%s is there already and names other certificates; it should say\n%s", path, strings.TrimSpace(files))
+		return nil
+	}
+	if len(text) > 0 && !strings.HasSuffix(string(text), "\n") {
+		text = append(text, '\n')
+	}
+	return rewrite(path, append(text, files...), 0o644)
 }

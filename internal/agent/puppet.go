@@ -8,13 +8,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
+
+// FindPuppet returns the path of the Puppet that an agent runs: the one that was named, or where packages put it; NotFound.
+func FindPuppet(named string) (string, error) { return findPuppet(named) }
 
 // findPuppet returns the path of puppet: the one that was named, or where packages put it.
 func findPuppet(named string) (string, error) {
@@ -74,10 +76,11 @@ func (j PuppetJoin) Run(ctx context.Context) (Joined, error) {
 	if err := j.ask(ctx); err != nil {
 		return Joined{}, err
 	}
-	c := Config{
-		Dir: j.Dir, CAFile: filepath.Join(j.SSLDir, "certs", "ca.pem"), CRLFile: filepath.Join(j.SSLDir, "crl.pem"),
-		CertificateFile: filepath.Join(j.SSLDir, "certs", string(j.Name)+".pem"), KeyFile: filepath.Join(j.SSLDir, "private_keys", string(j.Name)+".pem"),
+	at := places{
+		ca: filepath.Join(j.SSLDir, "certs", "ca.pem"), crl: filepath.Join(j.SSLDir, "crl.pem"),
+		certificate: filepath.Join(j.SSLDir, "certs", string(j.Name)+".pem"), key: filepath.Join(j.SSLDir, "private_keys", string(j.Name)+".pem"),
 	}
+	c := Config{Dir: j.Dir, CAFile: at.ca, CRLFile: at.crl, CertificateFile: at.certificate, KeyFile: at.key}
 	id, err := LoadIdentity(c)
 	if err != nil {
 		return Joined{}, err
@@ -89,15 +92,11 @@ func (j PuppetJoin) Run(ctx context.Context) (Joined, error) {
 	if err != nil {
 		return Joined{}, err
 	}
-	var more strings.Builder
-	more.WriteString("# The certificate is Puppet's own.\n")
-	for _, line := range [][2]string{{"ca_file", c.CAFile}, {"certificate_file", c.CertificateFile}, {"key_file", c.KeyFile}, {"crl_file", c.CRLFile}} {
-		more.WriteString(line[0] + ": " + strconv.Quote(line[1]) + "\n")
-	}
-	more.WriteString(runsSetting(j.Runs))
 	leaf := id.Certificate()
-	return Joined{j.Name, j.Server.String(), j.Dir, fingerprint(id.authorities()[0]), fingerprint(leaf), leaf.NotAfter.UTC(), before},
-		writeSettings(j.Dir, j.Server, more.String(), j.Say)
+	done := Joined{
+		Name: j.Name, Server: j.Server.String(), Dir: j.Dir, CA: fingerprint(id.authorities()[0]), Certificate: fingerprint(leaf), Expires: leaf.NotAfter.UTC(), Before: before,
+	}
+	return done, writeSettings(j.Dir, j.Server, at.settings("The certificate is Puppet's own."), runsSetting(j.Runs), j.Say)
 }
 
 // ask finds what was not given.

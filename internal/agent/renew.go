@@ -19,7 +19,7 @@ const (
 )
 
 // keepCertificates renews the certificate before its end and fetches the revocation list, if they are
-// the agent's own. Puppet's are left to puppet.
+// the agent's own, or it shares them with puppet. Others are left to puppet.
 func (d *daemon) keepCertificates(ctx context.Context) error {
 	if !d.ownsCertificates() {
 		return nil
@@ -92,7 +92,7 @@ func refresh(ctx context.Context, c Config, id *Identity, server *url.URL) error
 	if lists, err := parseLists(list); err != nil || len(lists) == 0 {
 		return fault.New(fault.Invalid, "what %s gave for a revocation list is none", server.Host)
 	}
-	if err := write(c.CRLFile, list, 0o644); err != nil {
+	if err := rewrite(c.CRLFile, list, 0o644); err != nil {
 		return err
 	}
 	if !renewalDue(id.Certificate(), c.Renew, time.Now()) {
@@ -105,7 +105,7 @@ func refresh(ctx context.Context, c Config, id *Identity, server *url.URL) error
 	if err := acceptable(text, id); err != nil {
 		return err
 	}
-	return write(c.CertificateFile, text, 0o644)
+	return rewrite(c.CertificateFile, text, 0o644)
 }
 
 // acceptable says whether a renewed certificate can take the old one's place.

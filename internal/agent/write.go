@@ -15,12 +15,29 @@ const newPrefix = ".new-"
 
 // write replaces a file: the old or the new content is there, never half.
 func write(path string, content []byte, mode fs.FileMode) error {
+	return writeAs(path, content, mode, nil)
+}
+
+// rewrite replaces a file that may be another program's, too: its owner and mode stay.
+func rewrite(path string, content []byte, mode fs.FileMode) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return write(path, content, mode)
+	}
+	return writeAs(path, content, info.Mode().Perm(), ownerOf(info))
+}
+
+// writeAs is write for a file of somebody else's; nil: of whoever writes.
+func writeAs(path string, content []byte, mode fs.FileMode, o *owner) error {
 	file, err := os.CreateTemp(filepath.Dir(path), newPrefix+"*") // mode 0600
 	if err != nil {
 		return unwritable(path, err)
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // unless it was renamed
 	_, err = file.Write(content)
+	if o != nil {
+		err = errors.Join(err, file.Chown(o.user, o.group))
+	}
 	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)

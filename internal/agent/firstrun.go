@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/tutti-project/tutti/internal/agent/puppetrun"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
+)
+
+// FirstRun is what came of the Puppet run that a node was joined with.
+type FirstRun struct {
+	Status   string         `json:"status"` // changed, unchanged, failed; unknown if Puppet did not run
+	ExitCode int            `json:"exit_code"`
+	Error    string         `json:"error,omitempty"`
+	Metrics  map[string]int `json:"metrics,omitempty"`
+}
+
+// Failed says whether the run did not do what it should.
+func (r FirstRun) Failed() bool { return r.Error != "" || r.Status == "failed" }
+
+// RunFirst lets Puppet run once, now. What Puppet prints goes to says.
+func RunFirst(ctx context.Context, puppet string, says io.Writer) (FirstRun, error) {
+	order := pxp.PuppetOrder{
+		Input:         pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{"--no-splay"}}),
+		Configuration: pxp.PuppetConfiguration{Puppet: puppet},
+	}
+	var out bytes.Buffer
+	puppetrun.Main(ctx, bytes.NewReader(pxp.Data(order)), &out, says)
+	var r pxp.PuppetResults
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return FirstRun{}, fault.Wrap(fault.Internal, err, "what came of the Puppet run cannot be read")
+	}
+	return FirstRun{Status: r.Status, ExitCode: r.ExitCode, Error: r.Error, Metrics: r.Metrics}, nil
+}
