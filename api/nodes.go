@@ -81,6 +81,7 @@ type Node struct {
 	Corrective    bool       `json:"corrective,omitempty"`
 	DeactivatedAt *time.Time `json:"deactivated_at,omitempty"` // somebody said that it is gone
 	ExpiredAt     *time.Time `json:"expired_at,omitempty"`     // it gave no sign of life for node_ttl
+	JoinedAt      *time.Time `json:"joined_at,omitempty"`      // when its certificate was issued, of a node that has sent nothing yet
 	Pending       int        `json:"pending,omitempty"`        // of a noop run: how many resources would have been changed
 	CachedCatalog bool       `json:"cached_catalog,omitempty"` // the last run was given no catalog and applied the one that the node had
 	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile

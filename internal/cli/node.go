@@ -80,7 +80,7 @@ func clientOf(c *api.Connected) string {
 
 // nodeStatus is the word for a node's last run.
 func nodeStatus(n api.Node) string {
-	words := []string{first(n.Status, "no report")}
+	words := []string{first(n.Status, neverRun(n))}
 	switch {
 	case n.Pending > 0:
 		words = append(words, wouldChange(n.Pending))
@@ -103,6 +103,14 @@ func nodeStatus(n api.Node) string {
 		words = append(words, "expired")
 	}
 	return strings.Join(words, ", ")
+}
+
+// neverRun is the word for a node without a report. One that has no catalog either has joined, and Puppet has never run on it.
+func neverRun(n api.Node) string {
+	if n.CatalogAt == nil && n.CompileError == nil {
+		return "joined, never run"
+	}
+	return "no report"
 }
 
 // compileErrorOf is why a node's catalog does not compile, with its place.

@@ -23,16 +23,19 @@ func (c connections) Presence(node fleet.Certname) (inventory.Presence, bool) {
 
 func (c connections) Connected() []fleet.Certname { return c }
 
-// Whatever is stored and connected, and however long the pages are, the pages list each node once, in order.
+// Whatever is stored, enrolled and connected, and however long the pages are, the pages list each node once, in order.
 func TestConnectedNodesAreOnThePages(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		store := inventorytest.New()
+		store := inventorytest.NewEnrolments()
 		var there connections
 		var want []fleet.Certname
 		for _, name := range []fleet.Certname{"a", "b", "c", "d", "e", "f", "g"} {
-			stored, connected := r.IntN(2) == 0, r.IntN(2) == 0
+			stored, connected, enrolled := r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0
+			if enrolled {
+				store.Issue(t, inventorytest.Card{Certname: name, At: time.Unix(7, 0), Ends: time.Now().Add(time.Hour)})
+			}
 			if stored {
 				if _, _, err := store.SaveFacts(t.Context(), inventory.FactSet{Certname: name, Environment: "production", Values: []byte(`{}`)}); err != nil {
 					t.Fatal(err)
@@ -41,11 +44,11 @@ func TestConnectedNodesAreOnThePages(t *testing.T) {
 			if connected {
 				there = append(there, name)
 			}
-			if stored || connected {
+			if stored || connected || enrolled {
 				want = append(want, name)
 			}
 		}
-		known := inventory.WithConnected{NodeStore: store, Connections: there}
+		known := inventory.WithConnected{NodeStore: inventory.WithEnrolled{NodeStore: store, Enrolments: store}, Connections: there}
 		limit := 1 + r.IntN(8)
 		var got []fleet.Certname
 		for after := ""; len(got) <= len(want); {

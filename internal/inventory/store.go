@@ -160,6 +160,7 @@ type Node struct {
 	CreatedAt        time.Time
 	DeactivatedAt    time.Time // zero for an active node
 	ExpiredAt        time.Time // the same
+	JoinedAt         time.Time // when its certificate was issued, of a node that only that is known of; see WithEnrolled
 }
 
 // Page asks for one page of a list: at most Limit rows after the row After.
@@ -181,7 +182,7 @@ type NodeStore interface {
 	// Node reads one node; NotFound if nothing is known of it.
 	Node(ctx context.Context, name fleet.Certname) (Node, error)
 	// PurgeNode forgets a node: facts, catalog with all that it exports, reports,
-	// wanted compilations. What others collected from it stays in their catalogs.
+	// wanted compilations. What others collected from it stays in their catalogs. Its certificate stays, and does not list it any more (see EnrolmentStore).
 	// NotFound if nothing was known.
 	PurgeNode(ctx context.Context, name fleet.Certname) error
 	// DeactivateNode says that a node is gone since the given time, and creates it if

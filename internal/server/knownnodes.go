@@ -8,7 +8,7 @@ import (
 	"github.com/tutti-project/tutti/internal/inventory"
 )
 
-// knownNodes is the inventory's nodes and those that are connected. The runs of a node that is purged end.
+// knownNodes is the inventory's nodes, those that have joined and sent nothing yet, and those that are connected. The runs of a node that is purged end.
 type knownNodes struct {
 	inventory.WithConnected
 	departures departures
@@ -16,7 +16,7 @@ type knownNodes struct {
 
 // knownNodes makes it.
 func (p *parts) knownNodes() knownNodes {
-	return knownNodes{inventory.WithConnected{NodeStore: p.store.Nodes, Connections: presences{p.agents}}, p.departures}
+	return knownNodes{inventory.WithConnected{NodeStore: inventory.WithEnrolled{NodeStore: p.store.Nodes, Enrolments: p.store.Nodes}, Connections: presences{p.agents}}, p.departures}
 }
 
 // PurgeNode implements inventory.NodeStore.

@@ -10,3 +10,8 @@ func TestFake(t *testing.T) {
 	t.Parallel()
 	inventorytest.RunStore(t, func(*testing.T) inventorytest.Store { return inventorytest.New() })
 }
+
+func TestFakeEnrolments(t *testing.T) {
+	t.Parallel()
+	inventorytest.RunEnrolments(t, func(*testing.T) inventorytest.EnrolmentStore { return inventorytest.NewEnrolments() })
+}

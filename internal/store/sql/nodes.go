@@ -116,7 +116,8 @@ func (s *Nodes) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 			return false, err
 		}
 	}
-	return len(ids) > 0 || compilations > 0 || accepted > 0, nil
+	listed, err := unlist(ctx, q, name)
+	return len(ids) > 0 || compilations > 0 || accepted > 0 || listed, err
 }
 
 func purge(ctx context.Context, q querier, id int64) error {

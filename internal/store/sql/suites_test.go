@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"math/big"
 	"slices"
 	"strconv"
 	"testing"
@@ -48,6 +49,43 @@ func TestInventory(t *testing.T) {
 				inventory.ReportStore
 				inventory.RunStore
 			}{s.Facts, s.Facts, s.Catalogs, s.Catalogs, s.Nodes, s.Reports, s.Reports}
+		})
+	})
+}
+
+// nodesPart is Nodes under a name that is none of its methods'.
+type nodesPart = Nodes
+
+// enrolments are nodes and their certificates in one store.
+type enrolments struct {
+	*nodesPart
+	inventory.FactStore
+	last int64
+}
+
+func (e *enrolments) Issue(t *testing.T, c inventorytest.Card) {
+	t.Helper()
+	e.last++
+	row := pki.Certificate{Certname: c.Certname, Serial: big.NewInt(e.last), IssuedAt: c.At, NotBefore: c.At, NotAfter: c.Ends, Current: !c.Server && !c.Former, Server: c.Server}
+	if c.Revoked {
+		row.RevokedAt = c.At
+	}
+	err := e.write(t.Context(), func(ctx context.Context, q querier) error {
+		return (&Authority{e.base}).issue(ctx, q, []pki.Certificate{row})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEnrolments(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		inventorytest.RunEnrolments(t, func(t *testing.T) inventorytest.EnrolmentStore {
+			t.Helper()
+			s := open(t)
+			return &enrolments{nodesPart: s.Nodes, FactStore: s.Facts}
 		})
 	})
 }
