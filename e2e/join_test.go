@@ -243,8 +243,10 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 
 	// Another node has the name: the token is not spent on it.
 	taken := newJoiner(t, s, "taken.test")
+	if r := s.try(t, append([]string{"agent", "join", s.url, "--dir", filepath.Join(taken.home, "first"), "--no-puppet", "--certname", taken.name}, taken.token(t)...)...); r.code != 0 {
+		t.Fatal(r.text())
+	}
 	token = taken.token(t)
-	enrol(t, s, taken.name)
 	refused(taken, taken.join(t, token...), "the name taken.test is taken", "tutti ca clean taken.test")
 	s.tutti(t, "ca", "clean", taken.name)
 	if r := taken.join(t, token...); r.code != 0 {

@@ -121,7 +121,7 @@ func (h *nodes) nodeOf(n inventory.Node) api.Node {
 		FactsAt: timeOf(n.FactsAt), CatalogAt: timeOf(n.CatalogAt), CatalogDigest: string(n.CatalogDigest),
 		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
 		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
-		JoinedAt: timeOf(n.JoinedAt),
+		JoinedAt:  timeOf(n.JoinedAt),
 		Connected: h.roster.connected(n.Certname),
 	}
 }
