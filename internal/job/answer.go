@@ -139,7 +139,8 @@ func (e *Event) puppet(results []byte) {
 		e.unreadable()
 		return
 	}
-	e.Outcome = &Outcome{ExitCode: p.ExitCode, Puppet: &PuppetResult{
+	out, chunks := EncodeLines("", p.Stderr, e.At)
+	e.Outcome = &Outcome{ExitCode: p.ExitCode, Output: out, Chunks: chunks, Puppet: &PuppetResult{
 		Status: clean(p.Status), Transaction: clean(p.TransactionUUID), Environment: clean(p.Environment), Metrics: p.Metrics, ErrorType: clean(p.ErrorType),
 	}, kept: p.Catalog != ""}
 	switch {

@@ -44,6 +44,7 @@ func (p *puppet) once(ctx context.Context, args []string, at files, prepare func
 		return ending{results: wrong("", exit, ""), locked: true}
 	}
 	end := conclude(at.report, before, exit)
+	p.complaints.into(&end.results)
 	if end.report.TransactionUUID != "" && p.errs.heard && p.Reports != "" {
 		if err := keepReport(at.report, p.Reports, time.Now()); err != nil {
 			p.say("the report is lost: it could neither be sent nor kept: %v", err)

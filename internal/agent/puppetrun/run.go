@@ -62,6 +62,7 @@ func ordered(ctx context.Context, in io.Reader, errs io.Writer) pxp.PuppetResult
 		return wrong(pxp.NoPuppetBin, notRun, "%v", err)
 	}
 	run := &puppet{PuppetConfiguration: o.Configuration, bin: bin, errs: &ear{to: errs}}
+	run.complaints.to = run.errs
 	return run.do(ctx, args)
 }
 
@@ -94,8 +95,9 @@ func wrong(kind string, exit int, format string, args ...any) pxp.PuppetResults 
 // puppet is the installed Puppet.
 type puppet struct {
 	pxp.PuppetConfiguration
-	bin  string
-	errs *ear
+	bin        string
+	errs       *ear
+	complaints complaints // what a run prints on standard error, on its way to errs
 }
 
 // files are where Puppet keeps what tells how its runs are.
@@ -108,7 +110,9 @@ type files struct {
 func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
 	s, err := p.settings(ctx)
 	if err != nil {
-		return wrong(pxp.NoLastRunReport, notRun, "where Puppet leaves its report is not known: %v", err)
+		results := wrong(pxp.NoLastRunReport, notRun, "where Puppet leaves its report is not known: %v", err)
+		p.complaints.into(&results)
+		return results
 	}
 	at := files{report: s["lastrunreport"], disabled: s["agent_disabled_lockfile"], lock: s["agent_catalog_run_lockfile"]}
 	if p.Catalog == nil {
@@ -134,6 +138,7 @@ func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
 // run is one `puppet agent`, and its exit code.
 func (p *puppet) run(ctx context.Context, args []string) (exit int, err error) {
 	cmd := p.command(ctx, args)
+	p.complaints.forget()
 	cmd.Stdout = p.errs
 	stream{dir: p.Events, transaction: p.Transaction}.into(cmd)
 	err = cmd.Run()
@@ -152,7 +157,7 @@ func (p *puppet) run(ctx context.Context, args []string) (exit int, err error) {
 func (p *puppet) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), p.bin, args...) //nolint:gosec // args are checked
 	cmd.Env = append(os.Environ(), puppetenv.Environment(os.Getenv)...)
-	cmd.Stderr = p.errs
+	cmd.Stderr = &p.complaints
 	cmd.WaitDelay = lingering
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/yamljson"
@@ -22,12 +23,15 @@ const notSent = "Could not send report"
 
 // ear passes on what is written to it, and listens for a word.
 type ear struct {
+	mu    sync.Mutex // Puppet's two streams come at the same time
 	to    io.Writer
 	heard bool
 	tail  []byte // the end of what came before
 }
 
 func (e *ear) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if !e.heard {
 		text := append(e.tail, p...)
 		e.heard = bytes.Contains(text, []byte(notSent))

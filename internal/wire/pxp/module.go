@@ -145,6 +145,7 @@ type PuppetResults struct {
 	Error           string         `json:"error,omitzero"`
 	Catalog         string         `json:"catalog,omitzero"` // Tutti's own: digest of the kept catalog that was applied
 	Pending         int            `json:"pending,omitzero"` // Tutti's own: resources that noop kept from changing
+	Stderr          string         `json:"stderr,omitzero"`  // Tutti's own: the end of what Puppet printed on standard error, if it failed
 }
 
 // PuppetOrder is what the program gets on standard input that does a Puppet run,
