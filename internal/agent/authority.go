@@ -118,6 +118,8 @@ func unreachable(ctx context.Context, host string, err error) error {
 			names = append(names, ip.String())
 		}
 		hint = fmt.Sprintf("use one of the names in its certificate (%s), or add this one to dns_alt_names on the server", strings.Join(names, ", "))
+	} else if isAlert(err) {
+		hint = "the server does not accept this node's certificate; `tutti agent doctor` says why"
 	} else if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		hint = "its certificate does not come from the CA that this agent knows; is it the right server, and is this machine's clock right?"
 	}

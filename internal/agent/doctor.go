@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -161,13 +160,16 @@ func (d Doctor) broker(ctx context.Context, id *Identity, address string) Findin
 	check := "server " + address
 	link, err := connection.New(connection.Config{
 		URLs: []string{address}, Version: wire.Version(d.Config.PCPVersion), URI: wire.NewURI(string(id.Name()), wire.ExaminerType),
-		TLS: id.TLS, UserAgent: userAgent(d.Version), ConnectTimeout: d.Config.ConnectTimeout, Log: slog.New(slog.DiscardHandler),
+		TLS: id.TLS, UserAgent: userAgent(d.Version), ConnectTimeout: d.Config.ConnectTimeout, Log: slog.New(slog.DiscardHandler), Explain: id.explain,
 	})
 	if err != nil {
 		return broken(check, err)
 	}
 	begun := time.Now()
 	if err := link.Try(ctx); err != nil {
+		if no, refused := errors.AsType[refusal](err); refused {
+			return Finding{Check: check, State: Broken, Found: no.why, Mend: no.mend}
+		}
 		return Finding{Check: check, State: Broken, Found: err.Error(), Mend: mendConnection(err), Unreachable: true}
 	}
 	return good(check, "lets this node in, in %s", time.Since(begun).Round(time.Millisecond))
@@ -180,9 +182,6 @@ func mendConnection(err error) string {
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "it is not the server that this node joined, or the clock is wrong"
-	}
-	if remote, ok := errors.AsType[*net.OpError](err); ok && remote.Op == "remote error" {
-		return "the server does not accept the certificate; on the server, `tutti ca show` says whether it was revoked"
 	}
 	return "is the server running, is the address right, and does a firewall let the port through?"
 }

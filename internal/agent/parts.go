@@ -51,7 +51,7 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	life := context.WithoutCancel(ctx) // orders go on while the agent ends
 	d.link, err = connection.New(connection.Config{
 		URLs: d.brokers(), Version: wire.Version(d.PCPVersion), URI: d.uri, TLS: d.id.TLS, UserAgent: userAgent(d.Version),
-		Receive: func(m wire.Message) { d.receive(life, m) }, Connected: d.connected,
+		Receive: func(m wire.Message) { d.receive(life, m) }, Connected: d.connected, Explain: d.id.explain,
 		ConnectTimeout: d.ConnectTimeout, PingInterval: d.PingInterval, ReturnAfter: d.ReturnAfter, MaxMessageBytes: d.MaxMessageBytes, Log: d.log,
 	})
 	if err != nil {

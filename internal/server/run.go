@@ -90,8 +90,7 @@ func (p *parts) listen(ctx context.Context, c Config) (*openListeners, error) {
 		return nil, errors.Join(err, d.close())
 	}
 	d.server = &http.Server{
-		Handler:  p.front(routes, d.access),
-		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		Handler: p.front(routes, d.access), IdleTimeout: 2 * time.Minute, ReadHeaderTimeout: 30 * time.Second,
 		MaxHeaderBytes: maxHeaderBytes, BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	d.front.Configure(d.server)

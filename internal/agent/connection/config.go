@@ -31,6 +31,8 @@ type Config struct {
 	Receive func(wire.Message)
 	// Connected is told of every connection, by the goroutine of Run: it must return soon. Messages may come before.
 	Connected func()
+	// Explain puts what kept a server (HOST:PORT) from being reached into words, with err in its chain; nil: err says enough.
+	Explain func(ctx context.Context, server string, err error) error
 
 	ConnectTimeout  time.Duration // for TCP, TLS, upgrade and association together; 15 s
 	PingInterval    time.Duration // 1 minute
@@ -67,6 +69,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Connected == nil {
 		c.Connected = func() {}
+	}
+	if c.Explain == nil {
+		c.Explain = func(_ context.Context, _ string, err error) error { return err }
 	}
 	for limit, value := range map[*time.Duration]time.Duration{
 		&c.ConnectTimeout: 15 * time.Second, &c.PingInterval: time.Minute, &c.PongTimeout: 20 * time.Second,

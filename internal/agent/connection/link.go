@@ -107,7 +107,7 @@ func (l *Link) connect(ctx context.Context, at int) (*conn, error) {
 	defer cancel()
 	raw, in, err := l.dial(dialing, l.servers[at])
 	if err != nil {
-		return nil, err
+		return nil, l.cfg.Explain(ctx, l.servers[at].address, err)
 	}
 	c := &conn{
 		link: l, at: at, raw: raw, in: in, request: uuid.NewString(),

@@ -2,7 +2,7 @@ package tls
 
 import (
 	"crypto/x509"
-	"log/slog"
+	"log"
 	"net/http"
 	"time"
 
@@ -29,7 +29,7 @@ func (f *Front) Configure(srv *http.Server) {
 		srv.IdleTimeout = idleTimeout
 	}
 	if srv.ErrorLog == nil {
-		srv.ErrorLog = slog.NewLogLogger(f.cfg.Log.Handler(), slog.LevelDebug)
+		srv.ErrorLog = log.New(&handshakeLog{log: f.cfg.Log, now: time.Now}, "", 0)
 	}
 	if srv.Protocols == nil {
 		srv.Protocols = new(http.Protocols)
