@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/agent/connection"
@@ -54,16 +57,17 @@ const soon = 30 * 24 * time.Hour
 func (d Doctor) Examine(ctx context.Context) []Finding {
 	id, err := LoadIdentity(d.Config)
 	if err != nil {
-		return append([]Finding{broken("certificate", err)}, d.house(ctx)...)
+		return append([]Finding{broken("certificate", err)}, d.house(ctx, nil)...)
 	}
 	d.name = string(id.Name())
 	all := append([]Finding{d.certificate(id), d.key(), d.list(id)}, d.servers(ctx, id)...)
-	return append(all, d.house(ctx)...)
+	return append(all, d.house(ctx, id)...)
 }
 
-// house is what is there without a certificate.
-func (d Doctor) house(ctx context.Context) []Finding {
-	return append([]Finding{d.data(), d.space(), d.policy(), d.puppet(ctx), d.agent(ctx)}, d.schedule(ctx)...)
+// house is what is there without a certificate; id is nil if there is none.
+func (d Doctor) house(ctx context.Context, id *Identity) []Finding {
+	all := append([]Finding{d.data(), d.space(), d.policy()}, d.puppet(ctx, id)...)
+	return append(append(all, d.agent(ctx)), d.schedule(ctx)...)
 }
 
 func good(check, format string, args ...any) Finding {
@@ -86,13 +90,18 @@ func (d Doctor) certificate(id *Identity) Finding {
 	switch {
 	case left <= 0:
 		return Finding{
-			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s ended on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
-			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile),
+			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s has expired: it ended on %s", id.Name(), leaf.NotAfter.Format(time.DateOnly)),
+			Mend: d.anew(id),
+		}
+	case time.Now().Before(leaf.NotBefore):
+		return Finding{
+			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s is not good before %s", id.Name(), leaf.NotBefore.Format(time.RFC3339)),
+			Mend: "set this machine's clock by NTP",
 		}
 	case err != nil:
 		return Finding{
 			Check: "certificate", State: Broken, Found: fmt.Sprintf("%s does not come from the CA in %s: %v", id.Name(), d.Config.CAFile, err),
-			Mend: "put the certificates of one fleet there, or remove all of them and join again; if it is not good yet, set this machine's clock",
+			Mend: "put the certificates of one fleet there, or remove all of them and join again",
 		}
 	case left < soon:
 		return Finding{
@@ -102,6 +111,15 @@ func (d Doctor) certificate(id *Identity) Finding {
 	}
 	root := chains[0][len(chains[0])-1]
 	return good("certificate", "%s, good until %s, by %s", id.Name(), leaf.NotAfter.Format(time.DateOnly), root.Subject.CommonName)
+}
+
+// anew is how a node gets another certificate.
+func (d Doctor) anew(id *Identity) string {
+	here := "remove " + d.Config.CertificateFile + " here"
+	if d.Config.RenewShared {
+		here = "`puppet ssl clean` here"
+	}
+	return fmt.Sprintf("if this node may come back, run `tutti ca clean %s` on the server, %s, and join again", id.Name(), here)
 }
 
 func (d Doctor) key() Finding {
@@ -130,7 +148,7 @@ func (d Doctor) list(id *Identity) Finding {
 	if revoked := revokedIn(append([]*x509.Certificate{id.Certificate()}, id.authorities()...), lists); revoked != nil {
 		return Finding{
 			Check: "revocation list", State: Broken, Found: revoked.Error(),
-			Mend: fmt.Sprintf("run `tutti ca clean %s` on the server, remove %s here, and join again", id.Name(), d.Config.CertificateFile),
+			Mend: d.anew(id),
 		}
 	}
 	if next := lists[0].NextUpdate; !next.IsZero() && time.Now().After(next) {
@@ -149,7 +167,7 @@ func (d Doctor) servers(ctx context.Context, id *Identity) []Finding {
 		all = append(all, d.broker(ctx, id, address))
 	}
 	for _, address := range d.Config.primaries() {
-		if f, ok := d.clock(ctx, id, address); ok {
+		if f, ok := d.clock(ctx, address); ok {
 			all = append(all, f)
 		}
 	}
@@ -170,6 +188,9 @@ func (d Doctor) broker(ctx context.Context, id *Identity, address string) Findin
 		if no, refused := errors.AsType[refusal](err); refused {
 			return Finding{Check: check, State: Broken, Found: no.why, Mend: no.mend}
 		}
+		if found, foreign := d.foreignServer(ctx, id, check, address, err); foreign {
+			return found
+		}
 		return Finding{Check: check, State: Broken, Found: err.Error(), Mend: mendConnection(err), Unreachable: true}
 	}
 	return good(check, "lets this node in, in %s", time.Since(begun).Round(time.Millisecond))
@@ -183,19 +204,48 @@ func mendConnection(err error) string {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "it is not the server that this node joined, or the clock is wrong"
 	}
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return "no machine is called " + name.Name + ": mend the name, DNS or /etc/hosts"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "nothing listens on that port: is the server running, and is that its port?"
+	}
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return "nobody answers: let the port through the firewalls in between (TCP, from here to the server); is the address right?"
+	}
 	return "is the server running, is the address right, and does a firewall let the port through?"
+}
+
+// foreignServer says that a server has a certificate of another CA than the node knows, and of which.
+func (d Doctor) foreignServer(ctx context.Context, id *Identity, check, address string, err error) (Finding, bool) {
+	unknown, ok := errors.AsType[x509.UnknownAuthorityError](err)
+	if !ok {
+		return Finding{}, false
+	}
+	u, parsed := url.Parse(address)
+	if parsed != nil {
+		return Finding{}, false
+	}
+	theirs := unknown.Cert.Issuer.CommonName
+	if text, err := unproven(&url.URL{Scheme: "https", Host: u.Host}).bundle(ctx); err == nil {
+		if bundle, err := parseCertificates(text); err == nil {
+			theirs = bundle[0].Subject.CommonName + ", " + fingerprint(bundle[0])
+		}
+	}
+	ours := id.authorities()[0]
+	return Finding{
+		Check: check, State: Broken, Found: fmt.Sprintf("it is of another CA (%s) than this node (%s, %s)", theirs, ours.Subject.CommonName, fingerprint(ours)),
+		Mend: "if it is the wrong server, correct servers in agent.yaml; if the fleet has a new CA, remove what is here of the old one (" + d.Config.Dir + "; `puppet ssl clean --localca`) and join again",
+	}, true
 }
 
 // skew is how far clocks may be apart.
 const skew = 2 * time.Minute
 
 // clock asks a server for the time; false if it has none to give.
-func (d Doctor) clock(ctx context.Context, id *Identity, address string) (Finding, bool) {
-	config, err := id.TLS()
-	if err != nil {
-		return Finding{}, false
-	}
-	client := &http.Client{Timeout: d.Config.ConnectTimeout, Transport: &http.Transport{TLSClientConfig: config.Clone(), DisableKeepAlives: true}}
+func (d Doctor) clock(ctx context.Context, address string) (Finding, bool) {
+	client := unproven(&url.URL{}).http // with a wrong clock no certificate is good; and the time is all that is asked for
+	client.Timeout = d.Config.ConnectTimeout
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/status/v1/simple", nil)
 	if err != nil {
 		return Finding{}, false
@@ -209,10 +259,14 @@ func (d Doctor) clock(ctx context.Context, id *Identity, address string) (Findin
 	if err != nil {
 		return Finding{}, false
 	}
-	apart := time.Since(there).Abs().Round(time.Second)
-	if apart > skew {
+	apart := time.Since(there).Round(time.Second)
+	if apart.Abs() > skew {
+		way := "ahead of"
+		if apart < 0 {
+			way = "behind"
+		}
 		return Finding{
-			Check: "clock", State: Broken, Found: fmt.Sprintf("%s apart from that of %s", apart, address),
+			Check: "clock", State: Broken, Found: fmt.Sprintf("%s %s that of %s", apart.Abs(), way, address),
 			Mend: "set both machines' clocks by NTP: certificates are good between two times",
 		}, true
 	}
@@ -267,18 +321,6 @@ func (d Doctor) policy() Finding {
 		return Finding{Check: "policy", State: Broken, Found: fault.Detail(err), Mend: "mend the file: the agent does not start with it"}
 	}
 	return good("policy", "%s", path)
-}
-
-func (d Doctor) puppet(ctx context.Context) Finding {
-	path, err := findPuppet(d.Config.Puppet)
-	if err != nil {
-		return Finding{Check: "puppet", State: Warning, Found: fault.Detail(err), Mend: "without it there are no Puppet runs; commands, scripts and tasks work"}
-	}
-	version, err := puppetSays(ctx, path, "--version")
-	if err != nil {
-		return Finding{Check: "puppet", State: Broken, Found: fault.Detail(err), Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml"}
-	}
-	return good("puppet", "%s is %s", path, version)
 }
 
 func (d Doctor) agent(ctx context.Context) Finding {

@@ -61,13 +61,6 @@ func (d Doctor) runs(ctx context.Context) Finding {
 	if err != nil {
 		return Finding{Check: "runs", State: Broken, Found: "they are scheduled, but " + fault.Detail(err), Mend: "install puppet, or set runs: off in agent.yaml"}
 	}
-	name, err := puppetSays(ctx, path, "config", "print", "certname", "--section", "agent")
-	if err == nil && d.name != "" && name != d.name {
-		return Finding{
-			Check: "runs", State: Broken, Found: "puppet is configured for " + name + ", this agent for " + d.name + ": its catalogs are never applied",
-			Mend: "give both one certname: set it in puppet.conf, or join again with --use-puppet-certificates",
-		}
-	}
 	lock, err := puppetSays(ctx, path, "config", "print", "agent_disabled_lockfile", "--section", "agent")
 	if err == nil {
 		if there, _ := exists(lock); there {
