@@ -1,7 +1,11 @@
 package e2e_test
 
 import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -229,6 +233,7 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 		t.Fatalf("puppet with a key of its own: %s", r.text())
 	}
 	refused(two, two.join(t), "there are two keys for two.test", "puppet ssl clean")
+	two.runsInVain(t)
 	if r := two.stockRun(t, "ssl", "clean", "--certname", two.name); r.code != 0 {
 		t.Fatal(r.text())
 	}
@@ -264,6 +269,88 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 	if r := s.try(t, "ca", "show", list.name); r.code == 0 {
 		t.Errorf("the CA knows a node that was refused: %s", r.text())
 	}
+}
+
+// runsInVain orders a Puppet run of a node whose Puppet has a key that the server does not accept: the job says what Puppet says, and the doctor why.
+func (j joiner) runsInVain(t *testing.T) {
+	t.Helper()
+	write(t, j.conf, "[main]\ncertname = "+j.name+"\nserver = localhost\nserverport = "+j.server.port()+"\n")
+	d := newDaemon(t, j.name, j.dir, "--puppet", j.bin)
+	d.start(t)
+	d.connectedTo(t, "localhost:"+j.server.port())
+	const says = "does not match its private key"
+	r := j.server.try(t, "run", "--targets", j.name)
+	if r.code != 4 {
+		t.Errorf("a run that cannot be: exit code %d\n%s", r.code, r.text())
+	}
+	contains(t, r.text(), j.name+": error", says)
+	run := decode[api.List[api.Job]](t, j.server, "job", "list").Items[0]
+	contains(t, j.server.tutti(t, "job", "show", run.ID), says)
+	contains(t, j.server.tutti(t, "job", "output", run.ID), "Error: ", says)
+	doctor := tuttiWith(t, append(cleanEnv(), "TUTTI_AGENT_PUPPET="+j.bin), "agent", "doctor", "--dir", j.dir)
+	if doctor.code != 1 {
+		t.Errorf("the doctor: exit code %d", doctor.code)
+	}
+	contains(t, doctor.out, "broken   puppet certificate: there are two keys for "+j.name, "puppet ssl clean; then tutti agent join "+j.server.url, "ok       puppet server: localhost:"+j.server.port())
+	d.kill()
+}
+
+// A certificate that was revoked or has expired is called so by the agent, its doctor and the server's log.
+func TestCertificatesThatAreNoGood(t *testing.T) {
+	begin(t, 60)
+	s := startServer(t)
+	doctor := func(d *daemon) string {
+		t.Helper()
+		return tuttiWith(t, cleanEnv(), "agent", "doctor", "--dir", d.dir).out
+	}
+	problem := func(d *daemon, says string) {
+		t.Helper()
+		eventually(t, patience, d.name+" says "+says, func() bool {
+			status, ok := d.status(t)
+			return ok && strings.Contains(status.Connection.Problem, says)
+		})
+	}
+	revoked := joinNode(t, s, "revoked.test")
+	revoked.start(t)
+	revoked.connectedTo(t, "localhost:"+s.port())
+	s.tutti(t, "ca", "revoke", revoked.name)
+	problem(revoked, "the certificate of revoked.test (serial number ")
+	problem(revoked, ") was revoked; if this node may come back, run `tutti ca clean revoked.test` on the server")
+	contains(t, doctor(revoked), "broken   server wss://localhost:", "was revoked", "tutti ca clean revoked.test")
+	s.logged(t, revoked.name, "is revoked")
+	revoked.kill()
+	ended := joinNode(t, s, "ended.test")
+	outdate(t, s, filepath.Join(ended.dir, "certificate.pem"))
+	contains(t, doctor(ended), "broken   certificate: ended.test has expired: it ended on ")
+	ended.start(t)
+	problem(ended, "the certificate of ended.test has expired: it ended on ")
+	contains(t, doctor(ended), "the certificate of ended.test has expired", "tutti ca clean ended.test")
+	s.logged(t, "TLS client refused", "its certificate has expired")
+}
+
+// outdate replaces a certificate by one for the same key that ended an hour ago.
+func outdate(t *testing.T, s *server, path string) {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(filepath.Join(s.data, "ca", "ca.pem"), filepath.Join(s.data, "ca", "ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	old, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := *old
+	template.NotBefore, template.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, &template, pair.Leaf, old.PublicKey, pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
 // files is what Puppet has in its directories.
