@@ -52,7 +52,7 @@ leaves them out.`,
 func nextNodes(in *api.NodeListRequest, after string, limit int) { in.After, in.Limit = after, limit }
 
 func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
-	empty := "No nodes yet. On a node: puppet agent -t --server HOST; then `tutti ca list` shows its request."
+	empty := "No nodes yet. `tutti ca token` prints the command that joins one, with Puppet or without."
 	if *in != (api.NodeListRequest{}) {
 		empty = "No such nodes."
 	}
