@@ -85,10 +85,12 @@ func TestJoinSharesOneCertificate(t *testing.T) {
 	s := startServer(t)
 	s.deploy(t, "production")
 	j := newJoiner(t, s, "joins.test", "story=basic")
+	j.csrAttributes(t, "extension_requests:\n  pp_role: webserver\n")
 	r := j.join(t, j.token(t)...)
 	if r.code != 0 {
 		t.Fatalf("join: %d\n%s", r.code, r.text())
 	}
+	contains(t, s.tutti(t, "ca", "show", j.name), "signed", "pp_role", "webserver")
 	contains(t, r.out, j.name+" has joined "+s.url, "puppet shares the certificate, in "+j.home+"/ssldir", "server = localhost", "serverport = "+s.port())
 	contains(t, s.tutti(t, "node", "list"), j.name+"  ", "joined, never run")
 	contains(t, s.tutti(t, "node", "show", j.name), "joined, never run")
@@ -164,6 +166,51 @@ func asPuppetMakesThem(t *testing.T, j joiner) {
 		return found
 	}
 	same(t, "modes and owners", of(stock), of(j.agent))
+}
+
+// The agent renews the certificate that it shares: Puppet has the new one, with the same key, owner and mode.
+func TestASharedCertificateIsRenewed(t *testing.T) {
+	begin(t, 40)
+	s := startServer(t)
+	if err := s.stop(); err != nil { // its own certificate is not to end soon
+		t.Fatal(err)
+	}
+	s.flags = append(s.flags, "--certificate-ttl", "90s")
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	j := newJoiner(t, s, "shares.test")
+	if r := j.join(t, j.token(t)...); r.code != 0 {
+		t.Fatal(r.text())
+	}
+	file, key := filepath.Join(j.home, "ssldir/certs", j.name+".pem"), filepath.Join(j.home, "ssldir/private_keys", j.name+".pem")
+	state := func() (*x509.Certificate, string) {
+		t.Helper()
+		pair, err := tls.LoadX509KeyPair(file, key) // fails unless they belong together
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := info.Sys().(*syscall.Stat_t)
+		return pair.Leaf, fmt.Sprintf("%s %d %d", info.Mode(), owner.Uid, owner.Gid)
+	}
+	first, owned := state()
+	d := newDaemon(t, j.name, j.dir)
+	d.start(t)
+	d.connectedTo(t, "localhost:"+s.port())
+	eventually(t, patience, "the certificate is renewed", func() bool {
+		now, _ := state()
+		return now.SerialNumber.Cmp(first.SerialNumber) != 0
+	})
+	_, now := state()
+	same(t, "owner and mode", owned, now)
+	if r := j.stockRun(t, "ssl", "verify"); r.code != 0 {
+		t.Errorf("puppet ssl verify: %s", r.text())
+	}
+	contains(t, s.tutti(t, "command", "run", "echo still here", "--targets", j.name, "--yes"), "still here")
 }
 
 // The first run is made at once if it is asked for, and the exit code says what came of it.

@@ -264,3 +264,18 @@ func TestNeighboursThatDoNotFit(t *testing.T) {
 		})
 	}
 }
+
+// Puppet's own service beside the agent's schedule applies everything twice.
+func TestDoctorOnTwoSchedules(t *testing.T) {
+	dir := t.TempDir()
+	programtest.Write(t, filepath.Join(dir, "systemctl"), "#!/bin/sh\n[ \"$2\" = puppet.service ] && echo active\n")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	p := newStubPuppet(t, "web-1")
+	config := Config{Runs: RunsScheduled, Puppet: p.write()}
+	holds(t, []Finding{Doctor{Config: config}.runs(t.Context())}, Finding{Check: "runs", State: Warning, Found: "puppet.service lets Puppet run, too", Mend: "systemctl disable --now puppet.service"})
+	if unit := OtherSchedule(t.Context()); unit != "puppet.service" {
+		t.Errorf("the other schedule is %q", unit)
+	}
+	config.Runs = RunsOff
+	holds(t, []Finding{Doctor{Config: config}.runs(t.Context())}, Finding{Check: "runs", State: Good, Found: "off"})
+}

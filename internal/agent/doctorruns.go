@@ -70,6 +70,9 @@ func (d Doctor) runs(ctx context.Context) Finding {
 	return good("runs", "every %s", d.Config.RunInterval)
 }
 
+// OtherSchedule is a unit of systemd, beside an agent that lets Puppet run by itself, that does the same; empty: none is known.
+func OtherSchedule(ctx context.Context) string { return activeService(ctx) }
+
 // activeService is a unit of systemd that lets Puppet run; empty: none is known.
 func activeService(ctx context.Context) string {
 	systemctl, err := exec.LookPath("systemctl")

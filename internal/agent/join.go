@@ -35,6 +35,7 @@ type Join struct {
 
 	at     places
 	shares *neighbour // nil: the agent alone has the certificate
+	asks   csrAttributes
 }
 
 // Joined is what a Join led to.
@@ -123,6 +124,12 @@ func (j *Join) place(ctx context.Context) (err error) {
 		}
 	}
 	j.shares, j.at = &n, n.places(j.Name)
+	if j.asks, err = readAttributes(n.is["csr_attributes"]); err != nil {
+		return err
+	}
+	if j.Token == "" {
+		j.Token = j.asks.password
+	}
 	return n.fits(j.Name, j.Server)
 }
 
@@ -373,7 +380,7 @@ func (j Join) checked(text []byte, key crypto.Signer) (*x509.Certificate, error)
 
 // obtain sends a request and waits for the certificate.
 func (j Join) obtain(ctx context.Context, ca *authority, key crypto.Signer) (*x509.Certificate, error) {
-	request, err := newRequest(j.Name, key, j.Token)
+	request, err := newRequest(j.Name, key, j.Token, j.asks.more...)
 	if err != nil {
 		return nil, err
 	}

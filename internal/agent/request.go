@@ -69,19 +69,19 @@ type attribute struct {
 }
 
 // newRequest makes a certificate request (RFC 2986) in PEM. A token goes into it as its challenge
-// password, which crypto/x509 does not know.
-func newRequest(name fleet.Certname, key crypto.Signer, token string) ([]byte, error) {
+// password, which crypto/x509 does not know; more are further attributes.
+func newRequest(name fleet.Certname, key crypto.Signer, token string, more ...attribute) ([]byte, error) {
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("write the public key: %w", err)
 	}
-	attributes := []attribute{}
+	attributes := append([]attribute{}, more...)
 	if token != "" {
-		text, err := asn1.MarshalWithParams(token, "utf8")
+		password, err := textAttribute(oidChallenge, token)
 		if err != nil {
-			return nil, fault.Wrap(fault.Invalid, err, "the token cannot be written into a request")
+			return nil, err
 		}
-		attributes = append(attributes, attribute{oidChallenge, []asn1.RawValue{{FullBytes: text}}})
+		attributes = append(attributes, password)
 	}
 	content, err := asn1.Marshal(struct {
 		Version    int

@@ -168,6 +168,9 @@ func joinNode(ctx context.Context, c *call, f joinFlags) (agent.Joined, error) {
 	if !f.runs || puppet == "" {
 		return result, nil
 	}
+	if unit := agent.OtherSchedule(ctx); unit != "" {
+		c.hint("%s lets Puppet run, too, so each catalog is applied twice: systemctl disable --now %s", unit, unit)
+	}
 	c.hint("%s has joined; its first Puppet run begins", result.Name)
 	run, err := agent.RunFirst(ctx, puppet, c.system.Err)
 	result.Run = &run
@@ -182,6 +185,9 @@ func (f joinFlags) neighbour(dir string) (puppet string, absent bool, err error)
 		return "", false, nil
 	}
 	puppet, err = agent.FindPuppet(f.executable)
+	if f.executable != "" && fault.Is(err, fault.NotFound) {
+		return "", false, usageError{fault.New(fault.Invalid, "--puppet: there is no program %s", f.executable)}
+	}
 	if f.executable == "" && fault.Is(err, fault.NotFound) && !f.puppet {
 		return "", true, nil
 	}
