@@ -24,6 +24,8 @@ type Card struct {
 }
 
 // EnrolmentStore is a store of nodes and of their certificates.
+//
+// Wide: the ports that the cases cross, each as it is elsewhere.
 type EnrolmentStore interface {
 	inventory.EnrolmentStore
 	inventory.NodeStore
