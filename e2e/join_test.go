@@ -245,7 +245,7 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 	begin(t, 120)
 	s := startServer(t)
 	other := startServer(t)
-	refused := func(j joiner, r result, says ...string) {
+	refused := func(r result, says ...string) {
 		t.Helper()
 		if r.code != 5 {
 			t.Errorf("exit code %d\n%s", r.code, r.text())
@@ -262,7 +262,7 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 	strange.dir += "-2"
 	token := strange.token(t)
 	before := strange.files(t)
-	refused(strange, strange.join(t, token...), "Puppet on this node belongs to another fleet", "puppet ssl clean --localca", "--no-puppet")
+	refused(strange.join(t, token...), "Puppet on this node belongs to another fleet", "puppet ssl clean --localca", "--no-puppet")
 	same(t, "files of Puppet", before, strange.files(t))
 	if r := strange.stockRun(t, "ssl", "clean", "--localca"); r.code != 0 {
 		t.Fatal(r.text())
@@ -279,7 +279,7 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 	if r := two.puppet(t, "ssl", "bootstrap", "--waitforcert", "0"); r.code != 1 {
 		t.Fatalf("puppet with a key of its own: %s", r.text())
 	}
-	refused(two, two.join(t), "there are two keys for two.test", "puppet ssl clean")
+	refused(two.join(t), "there are two keys for two.test", "puppet ssl clean")
 	two.runsInVain(t)
 	if r := two.stockRun(t, "ssl", "clean", "--certname", two.name); r.code != 0 {
 		t.Fatal(r.text())
@@ -299,7 +299,7 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 		t.Fatal(r.text())
 	}
 	token = taken.token(t)
-	refused(taken, taken.join(t, token...), "the name taken.test is taken", "tutti ca clean taken.test")
+	refused(taken.join(t, token...), "the name taken.test is taken", "tutti ca clean taken.test")
 	s.tutti(t, "ca", "clean", taken.name)
 	if r := taken.join(t, token...); r.code != 0 {
 		t.Errorf("after ca clean: %s", r.text())
@@ -307,12 +307,12 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 
 	// It was revoked.
 	s.tutti(t, "ca", "revoke", taken.name)
-	refused(taken, taken.join(t), "the certificate of taken.test was revoked", "tutti ca clean taken.test", "puppet ssl clean")
+	refused(taken.join(t), "the certificate of taken.test was revoked", "tutti ca clean taken.test", "puppet ssl clean")
 
 	// Puppet asks other servers.
 	list := newJoiner(t, s, "list.test")
 	write(t, list.conf, "[main]\nserver_list = old-1.example,old-2.example\n")
-	refused(list, list.join(t, list.token(t)...), "server_list = ", "old-1.example", "--no-puppet")
+	refused(list.join(t, list.token(t)...), "server_list = ", "old-1.example", "--no-puppet")
 	if r := s.try(t, "ca", "show", list.name); r.code == 0 {
 		t.Errorf("the CA knows a node that was refused: %s", r.text())
 	}

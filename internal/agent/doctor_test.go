@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -250,9 +251,7 @@ func TestNeighboursThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newStubPuppet(t, "web-1")
-			for key, value := range c.set {
-				p.settings[key] = value
-			}
+			maps.Copy(p.settings, c.set)
 			old := enrolled(t, pkitest.Open(t), "old")
 			copyFile(t, old.CertificateFile, p.path("certs", "old.pem"))
 			n, err := askNeighbour(t.Context(), p.write())

@@ -197,7 +197,7 @@ func (f joinFlags) neighbour(dir string) (puppet string, absent bool, err error)
 // join asks for a certificate.
 func (f joinFlags) join(ctx context.Context, c *call, j agent.Join) (_ agent.Joined, err error) {
 	if j.Name == "" && j.Puppet == "" {
-		if j.Name, err = agent.HostName(); err != nil {
+		if j.Name, err = agent.HostName(ctx); err != nil {
 			return agent.Joined{}, err
 		}
 	}
