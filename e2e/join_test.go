@@ -371,6 +371,7 @@ func TestCertificatesThatAreNoGood(t *testing.T) {
 	contains(t, doctor(ended), "broken   certificate: ended.test has expired: it ended on ")
 	ended.start(t)
 	problem(ended, "the certificate of ended.test has expired: it ended on ")
+	contains(t, tuttiWith(t, cleanEnv(), "agent", "status", "--dir", ended.dir).out, "Certificate      has expired: it ended on ")
 	contains(t, doctor(ended), "the certificate of ended.test has expired", "tutti ca clean ended.test")
 	s.logged(t, "TLS client refused", "its certificate has expired")
 }

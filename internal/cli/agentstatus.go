@@ -86,7 +86,14 @@ func statusRows(s agent.Status) [][]string {
 	}
 	rows = append(rows, []string{"Last Puppet run", run})
 	rows = append(rows, catalogRows(s, now)...)
-	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", "good until " + s.CertificateExpires.Format(time.DateOnly)})
+	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", certificateText(s.CertificateExpires, now)})
+}
+
+func certificateText(ends, now time.Time) string {
+	if now.After(ends) {
+		return "has expired: it ended on " + ends.Format(time.DateOnly) + "; `tutti agent doctor` says what to do"
+	}
+	return "good until " + ends.Format(time.DateOnly)
 }
 
 type agentDoctorInput struct{ path string }
