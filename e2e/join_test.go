@@ -305,6 +305,18 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 		t.Errorf("after ca clean: %s", r.text())
 	}
 
+	// The token is none: no key is left behind that Puppet would use.
+	late := newJoiner(t, s, "late.test")
+	spent := late.token(t)
+	if r := s.try(t, append([]string{"agent", "join", s.url, "--dir", filepath.Join(late.home, "first"), "--no-puppet", "--certname", late.name}, spent...)...); r.code != 0 {
+		t.Fatal(r.text())
+	}
+	s.tutti(t, "ca", "clean", late.name)
+	refused(late.join(t, spent...), "the join token of late.test is unknown, used up", "tutti ca token late.test")
+	if keys, _ := filepath.Glob(filepath.Join(late.home, "ssldir", "private_keys", "*")); len(keys) != 0 {
+		t.Errorf("left behind: %v", keys)
+	}
+
 	// It was revoked.
 	s.tutti(t, "ca", "revoke", taken.name)
 	refused(taken.join(t), "the certificate of taken.test was revoked", "tutti ca clean taken.test", "puppet ssl clean")

@@ -186,6 +186,9 @@ func (d Doctor) broker(ctx context.Context, id *Identity, address string) Findin
 	begun := time.Now()
 	if err := link.Try(ctx); err != nil {
 		if no, refused := errors.AsType[refusal](err); refused {
+			if no.anew {
+				no.mend = d.anew(id)
+			}
 			return Finding{Check: check, State: Broken, Found: no.why, Mend: no.mend}
 		}
 		if found, foreign := d.foreignServer(ctx, id, check, address, err); foreign {

@@ -22,10 +22,14 @@ type FirstRun struct {
 // Failed says whether the run did not do what it should.
 func (r FirstRun) Failed() bool { return r.Error != "" || r.Status == "failed" }
 
-// RunFirst lets Puppet run once, now. What Puppet prints goes to says.
-func RunFirst(ctx context.Context, puppet string, says io.Writer) (FirstRun, error) {
+// RunFirst lets Puppet run once, now. What Puppet prints goes to says, in colours or without.
+func RunFirst(ctx context.Context, puppet string, colours bool, says io.Writer) (FirstRun, error) {
+	flags := []string{"--no-splay"} // it would be slept through
+	if !colours {
+		flags = append(flags, "--color", "false")
+	}
 	order := pxp.PuppetOrder{
-		Input:         pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{"--no-splay"}}),
+		Input:         pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: flags}),
 		Configuration: pxp.PuppetConfiguration{Puppet: puppet},
 	}
 	var out bytes.Buffer

@@ -91,6 +91,9 @@ func (j Join) Run(ctx context.Context) (Joined, error) {
 	}
 	if mine.leaf == nil {
 		if mine.leaf, err = j.obtain(ctx, ca, mine.key); err != nil {
+			if fault.Is(err, fault.Conflict) && mine.keyText != nil && !mine.moved {
+				_ = os.Remove(j.at.key) // no request is there for the key: nothing is to be left behind
+			}
 			return Joined{}, err
 		}
 	} else if mine.moved || !mine.before {

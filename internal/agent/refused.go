@@ -15,6 +15,7 @@ import (
 // those that they found out themselves, as that it was revoked: so the agent looks into the revocation list of the server.
 type refusal struct {
 	why, mend string
+	anew      bool // the node needs another certificate
 	err       error
 }
 
@@ -33,18 +34,18 @@ func (i *Identity) explain(ctx context.Context, server string, err error) error 
 		return err
 	}
 	leaf, name := i.Certificate(), i.Name()
-	anew := fmt.Sprintf("run `tutti ca clean %s` on the server, remove the certificate here, and join again", name)
+	anew := fmt.Sprintf("if this node may come back, run `tutti ca clean %s` on the server, and `tutti agent join` here, which says what to remove", name)
 	switch text := err.Error(); {
 	case strings.Contains(text, "expired certificate") && time.Now().Before(leaf.NotAfter):
-		return refusal{"the server says that the certificate of " + string(name) + " has expired, though it is good until " + leaf.NotAfter.Format(time.RFC3339), "set both machines' clocks", err}
+		return refusal{"the server says that the certificate of " + string(name) + " has expired, though it is good until " + leaf.NotAfter.Format(time.RFC3339), "set both machines' clocks", false, err}
 	case strings.Contains(text, "expired certificate"):
-		return refusal{"the certificate of " + string(name) + " has expired: it ended on " + leaf.NotAfter.Format(time.DateOnly), anew, err}
+		return refusal{"the certificate of " + string(name) + " has expired: it ended on " + leaf.NotAfter.Format(time.DateOnly), anew, true, err}
 	case strings.Contains(text, "unknown certificate authority"):
-		return refusal{fmt.Sprintf("the certificate of %s comes from another CA (%s) than the server's", name, leaf.Issuer.CommonName), "join the server that it belongs to, or " + anew, err}
+		return refusal{fmt.Sprintf("the certificate of %s comes from another CA (%s) than the server's", name, leaf.Issuer.CommonName), "join the server that it belongs to; " + anew, false, err}
 	case i.revokedAt(ctx, server):
-		return refusal{fmt.Sprintf("the certificate of %s (serial number %X) was revoked", name, leaf.SerialNumber), "if this node may come back, " + anew, err}
+		return refusal{fmt.Sprintf("the certificate of %s (serial number %X) was revoked", name, leaf.SerialNumber), anew, true, err}
 	}
-	return refusal{fmt.Sprintf("the server does not accept the certificate of %s (%v)", name, err), "the server's log says why; `tutti ca show " + string(name) + "` there shows the certificate that it knows", err}
+	return refusal{fmt.Sprintf("the server does not accept the certificate of %s (%v)", name, err), "the server's log says why; `tutti ca show " + string(name) + "` there shows the certificate that it knows", false, err}
 }
 
 // revokedAt says whether a server's revocation list, which everybody may have, names this node's certificate.

@@ -172,7 +172,7 @@ func joinNode(ctx context.Context, c *call, f joinFlags) (agent.Joined, error) {
 		c.hint("%s lets Puppet run, too, so each catalog is applied twice: systemctl disable --now %s", unit, unit)
 	}
 	c.hint("%s has joined; its first Puppet run begins", result.Name)
-	run, err := agent.RunFirst(ctx, puppet, c.system.Err)
+	run, err := agent.RunFirst(ctx, puppet, c.coloured(c.system.animates()), c.system.Err)
 	result.Run = &run
 	return result, err
 }
