@@ -11,12 +11,13 @@ import (
 func serverSettings() settings {
 	return settings{
 		defaults: server.Default(), command: "tutti server", prefix: "TUTTI_",
-		foreign: []string{"TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_TOKEN_FILE", "TUTTI_CA_FILE", "TUTTI_CONFIG", "TUTTI_AGENT_"},
+		shared:  []string{"data"}, // a shell has TUTTI_DATA for the commands that ask a server
+		foreign: []string{"TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_TOKEN_FILE", "TUTTI_CA_FILE", "TUTTI_CONFIG", "TUTTI_CONTEXT", "TUTTI_CONTEXT_FILE", "TUTTI_AGENT_"},
 	}
 }
 
-// loadConfig reads the server's settings: defaults, then the file, then TUTTI_*
-// variables, then flags.
+// loadConfig reads the server's settings: defaults, then the file, then TUTTI_* variables, then flags. Only TUTTI_DATA does not win
+// over a file that --config names.
 func loadConfig(a *app, path string, flags *pflag.FlagSet) (server.Config, error) {
 	config := server.Default()
 	if err := serverSettings().load(a, path, flags, &config); err != nil {

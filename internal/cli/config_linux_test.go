@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,54 @@ func TestAChoiceIsTrueFalseOrNone(t *testing.T) {
 			got, _, err := load(t, c.file, c.env, c.args)
 			if err != nil || got.PuppetStrictVariables != c.want {
 				t.Errorf("got %q, %v, want %q", got.PuppetStrictVariables, err, c.want)
+			}
+		})
+	}
+}
+
+// A shell has TUTTI_DATA for commands that ask a server: a file that is named on the command line wins over it, one that a variable names does
+// not; either way both values are said. Other variables win over the file, and it is said without their values.
+func TestAFileAndVariablesThatDiffer(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "server.yaml")
+	if err := os.WriteFile(path, []byte("data: /file\nlog_level: warn\ndns_alt_names: [p, q]\ndatabase: postgres://a:secret@h/x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env, args []string
+		data      string
+		say       []string // all of these, a line each; none: nothing
+	}{
+		"flag":                 {[]string{"TUTTI_DATA=/env"}, []string{"--config", path}, "/file", []string{"TUTTI_DATA=/env is not used: --config " + path + " says data: /file"}},
+		"flag, the same":       {[]string{"TUTTI_DATA=/file"}, []string{"--config", path}, "/file", nil},
+		"flag for the data":    {[]string{"TUTTI_DATA=/env"}, []string{"--config", path, "--data", "/flag"}, "/flag", nil},
+		"variable":             {[]string{"TUTTI_DATA=/env", "TUTTI_CONFIG=" + path}, nil, "/env", []string{"TUTTI_DATA=/env is used, and not data: /file of " + path}},
+		"others":               {[]string{"TUTTI_LOG_LEVEL=debug", "TUTTI_DATABASE="}, []string{"--config", path}, "/file", []string{"TUTTI_DATABASE is used, and not database of " + path, "TUTTI_LOG_LEVEL is used, and not log_level of " + path}},
+		"others, the same":     {[]string{"TUTTI_LOG_LEVEL=warn", "TUTTI_DNS_ALT_NAMES=p,q"}, []string{"--config", path}, "/file", nil},
+		"others, flag decides": {[]string{"TUTTI_LOG_LEVEL=debug"}, []string{"--config", path, "--log-level", "error"}, "/file", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+			serverSettings().flags(flags)
+			named := flags.String("config", "", "")
+			if err := flags.Parse(c.args); err != nil {
+				t.Fatal(err)
+			}
+			var hints bytes.Buffer
+			a := &app{system: System{Err: &hints, Env: c.env}}
+			got, err := loadConfig(a, first(*named, a.system.Getenv("TUTTI_CONFIG")), flags)
+			if err != nil || got.Data != c.data {
+				t.Errorf("data %q, %v; want %q", got.Data, err, c.data)
+			}
+			want := ""
+			for _, line := range c.say {
+				want += line + "\n"
+			}
+			said := strings.Split(hints.String(), "\n")
+			slices.Sort(said)
+			if got := strings.TrimPrefix(strings.Join(said, "\n")+"\n", "\n"); got != want {
+				t.Errorf("said %q, want %q", got, want)
 			}
 		})
 	}

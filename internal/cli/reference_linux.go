@@ -171,7 +171,8 @@ func settingReference() string {
 	var text strings.Builder
 	text.WriteString("# Configuration of the server\n\n" + generated)
 	text.WriteString("One name in three spellings: `ca_key_type` in the file, `TUTTI_CA_KEY_TYPE` in the environment, `--ca-key-type` as a flag. " +
-		"The flag wins, then the environment, then the file. Settings marked * follow `SIGHUP`.\n\n| setting | default | meaning |\n|---|---|---|\n")
+		"The flag wins, then the environment, then the file; a file that `--config` names wins over `TUTTI_DATA`, which a shell may have for other commands. " +
+		"Where the environment and the file differ, the server says which one it uses. Settings marked * follow `SIGHUP`.\n\n| setting | default | meaning |\n|---|---|---|\n")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	serverSettings().flags(flags)
 	for field := range reflect.TypeFor[server.Config]().Fields() {

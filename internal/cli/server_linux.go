@@ -22,7 +22,8 @@ var serverCommand = verb[serverCommandInput]{
 administrator's token, and prints what to do next.
 
 Every setting has one name in three places: a key in the configuration file (ca_key_type), an environment
-variable (TUTTI_CA_KEY_TYPE) and a flag (--ca-key-type). The flag wins, then the variable, then the file.
+variable (TUTTI_CA_KEY_TYPE) and a flag (--ca-key-type). The flag wins, then the variable, then the file. One variable is also that of the
+commands that ask a server, TUTTI_DATA: a file that --config names wins over it. Where two differ, the server says which one it uses.
 
 SIGTERM ends open requests and stops; SIGHUP reads the configuration again and applies what can change while
 running (autosign, names in the certificate, retention, log level).`,

@@ -28,6 +28,7 @@ type settings struct {
 	command  string   // whose --help lists them
 	prefix   string   // of the variables
 	foreign  []string // variables with that prefix that are no settings; one that ends in _ stands for all that begin so
+	shared   []string // settings whose variables other commands read, too: a file that a flag names wins over them
 	// rewrite may change what a file says, for names that other programs gave the settings; nil: nothing.
 	rewrite func(map[string]any) (map[string]any, error)
 }
@@ -79,10 +80,12 @@ func (s settings) load(a *app, path string, flags *pflag.FlagSet, config any) er
 			return err
 		}
 	}
-	if err := all.Load(confmap.Provider(s.fromEnvironment(a), ""), nil); err != nil {
+	variables, given := s.fromEnvironment(a), s.fromFlags(flags)
+	s.settle(a, settingsFile{all, path, flags.Changed("config")}, variables, given)
+	if err := all.Load(confmap.Provider(variables, ""), nil); err != nil {
 		return err
 	}
-	if err := all.Load(confmap.Provider(s.fromFlags(flags), ""), nil); err != nil {
+	if err := all.Load(confmap.Provider(given, ""), nil); err != nil {
 		return err
 	}
 	err := all.UnmarshalWithConf("", config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
@@ -101,6 +104,46 @@ func textToDuration(from, to reflect.Type, value any) (any, error) {
 		return parseDuration(text)
 	}
 	return value, nil
+}
+
+// settingsFile is a file of settings.
+type settingsFile struct {
+	*koanf.Koanf
+	path  string
+	named bool // by a flag, not by a variable
+}
+
+// settle takes out the variables over which the file wins, and says which of the two wins wherever they differ and no flag decides.
+func (s settings) settle(a *app, from settingsFile, variables, flags map[string]any) {
+	for _, key := range s.keys() {
+		value, set := variables[key]
+		if _, decided := flags[key]; !set || decided || !from.Exists(key) || sameSetting(from.Get(key), value) {
+			continue
+		}
+		variable := s.prefix + strings.ToUpper(key)
+		if slices.Contains(s.shared, key) && from.named {
+			delete(variables, key)
+			a.hint("%s=%v is not used: --config %s says %s: %v", variable, value, from.path, key, from.Get(key))
+			continue
+		}
+		if slices.Contains(s.shared, key) {
+			a.hint("%s=%v is used, and not %s: %v of %s", variable, value, key, from.Get(key), from.path)
+			continue
+		}
+		a.hint("%s is used, and not %s of %s", variable, key, from.path) // the values may be secret
+	}
+}
+
+// sameSetting compares a value of a file with the text of a variable.
+func sameSetting(file, variable any) bool {
+	if list, ok := file.([]any); ok {
+		texts := make([]string, len(list))
+		for i, item := range list {
+			texts[i] = fmt.Sprint(item)
+		}
+		file = strings.Join(texts, ",")
+	}
+	return fmt.Sprint(file) == fmt.Sprint(variable)
 }
 
 // boolToText gives a setting that is a text the words true and false, which a file may say without quotes.
