@@ -32,7 +32,7 @@ help: ## list the targets
 
 build: ## build bin/tutti
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/tutti ./cmd/tutti
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(tools/version ldflags)" -o $(BIN)/tutti ./cmd/tutti
 
 deps: ## install Debian's packages that the demo uses
 	@tools/install-packages tools/packages.txt

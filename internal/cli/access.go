@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +14,9 @@ import (
 )
 
 // accessFlags say which server to speak to, and as whom. Each is also an
-// environment variable: TUTTI_SERVER, TUTTI_TOKEN_FILE, TUTTI_CA_FILE, TUTTI_DATA.
+// environment variable: TUTTI_CONTEXT, TUTTI_SERVER, TUTTI_TOKEN_FILE, TUTTI_CA_FILE, TUTTI_DATA.
 type accessFlags struct {
-	server, tokenFile, caFile, data string
+	context, server, tokenFile, caFile, data string
 }
 
 // withAccess gives cmd and its subcommands the flags of a client.
@@ -28,10 +26,11 @@ func withAccess(a *app, cmd *cobra.Command) *cobra.Command {
 	flags.StringVar(&a.access.tokenFile, "token-file", "", "file that holds the token (TUTTI_TOKEN_FILE, or the token itself in TUTTI_TOKEN)")
 	flags.StringVar(&a.access.caFile, "ca-file", "", "PEM file of the CA that the server's certificate comes from (TUTTI_CA_FILE)")
 	flags.StringVar(&a.access.data, "data", "", "data directory of a server on this machine, instead of the three above (TUTTI_DATA)")
+	flags.StringVar(&a.access.context, "context", "", "the server of this name, as tutti context add knows it (TUTTI_CONTEXT)")
 	return cmd
 }
 
-// client connects as the flags and the environment say.
+// client connects as the flags, the environment and the contexts say.
 func (a *app) client() (*api.Client, error) {
 	config, err := a.clientConfig()
 	if err != nil {
@@ -40,35 +39,25 @@ func (a *app) client() (*api.Client, error) {
 	return api.NewClient(config)
 }
 
-// clientConfig finds the server, and who asks it: the token that was named, else the
-// one of a login at that server, else that of the data directory.
+// clientConfig finds the server, and who asks it.
 func (a *app) clientConfig() (api.ClientConfig, error) {
-	config, err := a.serverConfig()
+	config, chosen, err := a.serverConfig()
 	if err != nil {
 		return config, err
 	}
-	config.Token = a.system.Getenv("TUTTI_TOKEN")
-	if a.namedToken() == "" && config.Token != "" {
-		return config, nil
-	}
-	token, err := a.token(config.Server)
+	token, err := a.token(chosen)
 	config.Token = string(token)
 	return config, err
 }
 
 // serverConfig finds the server.
-func (a *app) serverConfig() (config api.ClientConfig, err error) {
-	config.Server = first(a.access.server, a.system.Getenv("TUTTI_SERVER"))
-	if config.Server == "" {
-		address, err := os.ReadFile(filepath.Join(a.dataDir(), api.AddressFile))
-		if err != nil {
-			return config, a.noServer(err)
-		}
-		config.Server = strings.TrimSpace(string(address))
+func (a *app) serverConfig() (config api.ClientConfig, chosen target, err error) {
+	if chosen, err = a.target(); err != nil {
+		return config, chosen, err
 	}
-	address, err := agent.ParseServer(config.Server)
+	address, err := agent.ParseServer(chosen.server)
 	if err != nil {
-		return config, usageError{err}
+		return config, chosen, usageError{err}
 	}
 	config.Server = address.String()
 	if a.system.animates() {
@@ -76,8 +65,8 @@ func (a *app) serverConfig() (config api.ClientConfig, err error) {
 			return &patience{next: next, out: a.system.Err, width: a.system.ErrWidth}
 		}
 	}
-	config.CAPEM, err = readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), api.CAFile), "ca-file")
-	return config, err
+	config.CAPEM, err = a.ca(chosen)
+	return config, chosen, err
 }
 
 // noServer says that the data directory has no server that runs. Nothing was named: the command line lacks it. Else the
@@ -89,7 +78,7 @@ func (a *app) noServer(err error) error {
 	case dir == "":
 		return usageError{&fault.Error{
 			Kind: fault.Invalid, Detail: "which server? None is named, and none runs on this machine (" + api.DataDir + ")",
-			Hint: named + ", or start one: tutti server", Err: err,
+			Hint: named + ", keep one under a name (tutti context add NAME --server ...), or start one: tutti server", Err: err,
 		}}
 	case errors.Is(err, fs.ErrPermission):
 		return &fault.Error{Kind: fault.Denied, Detail: "you may not read the server's data directory " + dir, Hint: named + ", and log in: tutti login NAME", Err: err}
@@ -102,22 +91,6 @@ func (a *app) noServer(err error) error {
 
 func (a *app) dataDir() string {
 	return first(a.access.data, a.system.Getenv("TUTTI_DATA"), api.DataDir)
-}
-
-// namedToken is the token's file, if somebody named one.
-func (a *app) namedToken() string {
-	return first(a.access.tokenFile, a.system.Getenv("TUTTI_TOKEN_FILE"))
-}
-
-// token reads the named file, else that of a login, else that of the data directory.
-func (a *app) token(address string) ([]byte, error) {
-	named := a.namedToken()
-	if login, err := a.loginFile(address); named == "" && err == nil {
-		if token, err := readOr("", login, "token-file"); err != nil || len(token) > 0 {
-			return token, err
-		}
-	}
-	return readOr(named, filepath.Join(a.dataDir(), api.TokenFile), "token-file")
 }
 
 // readOr reads the file that was named, else the fallback if it is there; a

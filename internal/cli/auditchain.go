@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -167,7 +166,7 @@ func writeExport(to io.Writer, part bool, next func(*api.AuditChainPage) error) 
 const maxExportLine = 64 << 10
 
 func verifyExport(a *app, path string) (found api.AuditVerification, err error) {
-	bundle, err := readOr(first(a.access.caFile, a.system.Getenv("TUTTI_CA_FILE")), filepath.Join(a.dataDir(), api.CAFile), "ca-file")
+	bundle, err := a.knownCA()
 	if err != nil {
 		return found, err
 	}

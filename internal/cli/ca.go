@@ -244,8 +244,8 @@ Nodes trust the CA and not one certificate: their connections stay, and new ones
 // joinCommand is what a person types on the node.
 func joinCommand(a *app, token api.JoinToken, name string) string {
 	server := "https://HOST:8140"
-	if config, err := a.serverConfig(); err == nil {
-		server = fromOutside(config.Server)
+	if chosen, err := a.target(); err == nil {
+		server = fromOutside(chosen.server)
 	}
 	command := "tutti agent join " + server + " --token " + token.Token + " --ca-fingerprint " + token.CAFingerprint
 	if name != "" {

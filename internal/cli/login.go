@@ -16,48 +16,49 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-// loginFile is where the token of a login is kept: the file that was named, or one
-// for each server, so that no server is shown the token of another.
-func (a *app) loginFile(server string) (string, error) {
-	if named := a.namedToken(); named != "" {
+// loginFile is where the token of a login is kept: the file that was named, or one for each server, and for each context of it, so
+// that no server is shown the token of another.
+func (a *app) loginFile(t target) (string, error) {
+	if named := a.namedToken(t); named != "" {
 		return named, nil
 	}
-	dir := a.system.Getenv("XDG_CONFIG_HOME")
-	if home := a.system.Getenv("HOME"); dir == "" && home != "" {
-		dir = filepath.Join(home, ".config")
+	parsed, err := url.Parse(t.server)
+	if dir := a.configDir(); err == nil && dir != "" {
+		return filepath.Join(dir, "tokens", tokenName(parsed.Host, t.context)), nil
 	}
-	parsed, err := url.Parse(server)
-	if err != nil || dir == "" {
-		return "", fault.New(fault.Invalid, "there is no place for the token: HOME is not set; name a file with --token-file")
+	return "", fault.New(fault.Invalid, "there is no place for the token: HOME is not set; name a file with --token-file")
+}
+
+// tokenName is the name of the file for a server, and for a context.
+func tokenName(host string, c *serverContext) string {
+	name := strings.ReplaceAll(host, ":", "_")
+	if c != nil {
+		name += "@" + c.Name
 	}
-	return filepath.Join(dir, "tutti", "tokens", strings.ReplaceAll(parsed.Host, ":", "_")), nil
+	return name
 }
 
 // saveLogin writes the token for nobody else to read.
-func (a *app) saveLogin(server, token string) (string, error) {
-	path, err := a.loginFile(server)
+func (a *app) saveLogin(t target, token string) (string, error) {
+	path, err := a.loginFile(t)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fault.Wrap(fault.Invalid, err, "the token cannot be kept: %v", err)
-	}
-	// A new file: an old one's mode could be wider. A link is replaced, not followed.
-	fresh, err := os.CreateTemp(filepath.Dir(path), ".token-*") // mode 0600
-	if err == nil {
-		defer func() { _ = os.Remove(fresh.Name()) }() // unless it was renamed
-		_, err = fresh.WriteString(token + "\n")
-		if closing := fresh.Close(); err == nil {
-			err = closing
-		}
-	}
-	if err == nil {
-		err = os.Rename(fresh.Name(), path)
-	}
-	if err != nil {
+	if err := writePrivate(path, []byte(token+"\n")); err != nil {
 		return "", fault.Wrap(fault.Invalid, err, "the token cannot be kept: %v", err)
 	}
 	return path, nil
+}
+
+// loginName is who logs in: the name that was given, else that of the context.
+func loginName(args []string, t target) (string, error) {
+	switch {
+	case len(args) > 0:
+		return args[0], nil
+	case t.context != nil && t.context.User != "":
+		return t.context.User, nil
+	}
+	return "", usageError{fault.New(fault.Invalid, "who logs in? usage: tutti login NAME; a context can know it: tutti context add ... --user NAME")}
 }
 
 type loginCommandInput struct {
@@ -67,9 +68,11 @@ type loginCommandInput struct {
 }
 
 var loginCommand = asking{verb[loginCommandInput]{
-	use: "login NAME", short: "Log in: get a token for a name and password, and keep it",
-	long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server that only you can
-read, and the other commands show it until it expires. --role narrows the token: with it you can do less by accident.`,
+	use: "login [NAME]", short: "Log in: get a token for a name and password, and keep it",
+	args: cobra.MaximumNArgs(1),
+	long: `Log in with a name and a password. The token is kept in ~/.config/tutti/tokens, a file for each server and context that only you
+can read, and the other commands show it until it expires. NAME can be left out where the context has a user (tutti context add).
+--role narrows the token: with it you can do less by accident.`,
 	example: "  tutti login ann\n  tutti login ann --lifetime 1h --role viewer\n  pass show tutti | tutti login ann --password-stdin",
 	flags: func(f flagSet, in *loginCommandInput) {
 		f.BoolVar(&in.stdin, "password-stdin", false, "read the password from standard input, one line")
@@ -82,7 +85,11 @@ read, and the other commands show it until it expires. --role narrows the token:
 		if err != nil {
 			return err
 		}
-		config, err := c.serverConfig()
+		config, chosen, err := c.serverConfig()
+		if err != nil {
+			return err
+		}
+		name, err := loginName(c.args, chosen)
 		if err != nil {
 			return err
 		}
@@ -90,12 +97,12 @@ read, and the other commands show it until it expires. --role narrows the token:
 		if err != nil {
 			return err
 		}
-		passwords, err := c.passwords(in.stdin, "Password of "+c.args[0])
+		passwords, err := c.passwords(in.stdin, "Password of "+name)
 		if err != nil {
 			return err
 		}
 		issued, err := api.SessionOpen.Call(ctx, client, api.LoginRequest{
-			Name: c.args[0], Password: passwords[0], Seconds: seconds, Roles: in.roles,
+			Name: name, Password: passwords[0], Seconds: seconds, Roles: in.roles,
 		})
 		if err != nil {
 			return err
@@ -103,7 +110,7 @@ read, and the other commands show it until it expires. --role narrows the token:
 		if in.show {
 			return print.One(c.printer(), issued, printToken)
 		}
-		path, err := c.saveLogin(config.Server, issued.Token)
+		path, err := c.saveLogin(chosen, issued.Token)
 		if err != nil {
 			return err
 		}
@@ -136,11 +143,11 @@ func printToken(to print.Printer, issued api.IssuedToken) error {
 var logoutCommand = asking{verb[api.Nothing]{
 	use: "logout", short: "Log out: revoke the token of the login and remove it", example: "  tutti logout",
 	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
-		config, err := c.serverConfig()
+		config, chosen, err := c.serverConfig()
 		if err != nil {
 			return err
 		}
-		path, err := c.loginFile(config.Server)
+		path, err := c.loginFile(chosen)
 		if err != nil {
 			return err
 		}
@@ -170,23 +177,42 @@ var logoutCommand = asking{verb[api.Nothing]{
 }}
 
 var whoamiCommand = asking{verb[api.Nothing]{
-	use: "whoami", short: "Show who you are to the server, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
+	use: "whoami", short: "Show who you are to the server, which one is asked and why, and what you may do", example: "  tutti whoami\n  tutti whoami -o name",
 	prints: aThing.orName(),
-	run: shows(api.SessionShow, func(to print.Printer, session api.Session) error {
-		if to.Format == "name" {
-			to.Line(session.Name)
-			return nil
+	run: func(ctx context.Context, c *call, _ *api.Nothing) error {
+		session, err := ask(ctx, c.app, api.SessionShow, api.Nothing{})
+		if err != nil {
+			return err
 		}
-		rows := [][]string{{"Name", session.Name}, {"Kind", session.Kind}, {"Roles", strings.Join(session.Roles, " ")}}
-		if len(session.NarrowedTo) > 0 {
-			rows = append(rows, []string{"Narrowed to", strings.Join(session.NarrowedTo, " ")})
+		chosen, err := c.target()
+		if err != nil {
+			return err
 		}
-		if session.TokenID != "" {
-			rows = append(rows, []string{"Token", session.TokenID}, []string{"Expires", stampOf(session.ExpiresAt)})
-		}
-		for _, grant := range session.Grants {
-			rows = append(rows, []string{"May", grantText(grant)})
-		}
-		return to.Rows(nil, rows)
-	}),
+		return print.One(c.printer(), sessionAt{session, chosen.server, chosen.why}, printSession)
+	},
 }}
+
+// sessionAt is a session, with the server that was asked and why it was that one.
+type sessionAt struct {
+	api.Session
+	Server   string `json:"server"`
+	ChosenBy string `json:"chosen_by"`
+}
+
+func printSession(to print.Printer, s sessionAt) error {
+	if to.Format == "name" {
+		to.Line(s.Name)
+		return nil
+	}
+	rows := [][]string{{"Name", s.Name}, {"Server", s.Server + " (" + s.ChosenBy + ")"}, {"Kind", s.Kind}, {"Roles", strings.Join(s.Roles, " ")}}
+	if len(s.NarrowedTo) > 0 {
+		rows = append(rows, []string{"Narrowed to", strings.Join(s.NarrowedTo, " ")})
+	}
+	if s.TokenID != "" {
+		rows = append(rows, []string{"Token", s.TokenID}, []string{"Expires", stampOf(s.ExpiresAt)})
+	}
+	for _, grant := range s.Grants {
+		rows = append(rows, []string{"May", grantText(grant)})
+	}
+	return to.Rows(nil, rows)
+}

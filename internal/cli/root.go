@@ -95,9 +95,9 @@ Start a server, then point the other commands at it:
   export TUTTI_DATA=/var/lib/tutti        # on the server's own machine
   tutti node list
 
-From another machine, give the address and the CA's certificate, and log in:
+From another machine, add the server once, and log in:
 
-  export TUTTI_SERVER=https://tutti.example.test:8140 TUTTI_CA_FILE=~/.config/tutti/ca.pem
+  tutti context add prod --server https://tutti.example.test:8140 --ca-fingerprint 5A:0F:...
   tutti login ann`,
 		Example: "  tutti demo\n  tutti node list\n  tutti report show 3f9c2a",
 		Version: api.ProgramVersion(), SilenceErrors: true, SilenceUsage: true,
@@ -122,7 +122,7 @@ var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, reportCommand, eventCommand, queryCommand, runCommand, taskCommand,
 	commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
-	auditCommand, agentChildren,
+	auditCommand, contextCommand, versionCommand, agentChildren,
 }
 
 // noVerb refuses what is none of a command's commands.
