@@ -26,6 +26,7 @@ var ranks = map[string]int{
 	"internal/store/durable":  0,
 	"internal/store/filelock": 0,
 	"internal/yamljson":       0,
+	"internal/fault/checkup":  1,
 	"internal/fleet":          1,
 	"internal/pql":            1,
 	"internal/rate":           1,

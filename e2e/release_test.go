@@ -114,6 +114,9 @@ func (s *server) followsText(t *testing.T, dir, page, text string, after ...func
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 			var problems strings.Builder
 			cmd.Dir, cmd.Stderr, cmd.Env = dir, &problems, append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "TUTTI_DATA="+s.data)
+			if strings.Contains(line, "tutti server --check-config") { // another program of this machine may have the usual port
+				cmd.Env = append(cmd.Env, "TUTTI_LISTEN=127.0.0.1:0")
+			}
 			out, err := cmd.Output()
 			got := strings.TrimSuffix(string(out), "\n")
 			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", "(?s:.*)") + "$"

@@ -19,27 +19,21 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
-// Finding is what a check found.
-type Finding struct {
-	Check string  `json:"check"`
-	State Verdict `json:"state"`
-	Found string  `json:"found"`
-	Mend  string  `json:"mend,omitempty"` // what to do; empty when all is well
-
-	Unreachable bool `json:"-"` // the trouble is that a server is away
-}
-
-// Verdict is how bad a finding is.
-type Verdict string
+// Finding is what a check found, and Verdict how bad it is: words that the server uses, too.
+type (
+	Finding = checkup.Finding
+	Verdict = checkup.Verdict
+)
 
 // The verdicts.
 const (
-	Good    Verdict = "ok"
-	Warning Verdict = "warning" // it works, but not for ever or not all of it
-	Broken  Verdict = "broken"
+	Good    = checkup.Good
+	Warning = checkup.Warning
+	Broken  = checkup.Broken
 )
 
 // Doctor looks for what keeps an agent from its work. It changes nothing.
@@ -70,9 +64,7 @@ func (d Doctor) house(ctx context.Context, id *Identity) []Finding {
 	return append(append(all, d.agent(ctx)), d.schedule(ctx)...)
 }
 
-func good(check, format string, args ...any) Finding {
-	return Finding{Check: check, State: Good, Found: fmt.Sprintf(format, args...)}
-}
+func good(check, format string, args ...any) Finding { return checkup.Goodf(check, format, args...) }
 
 // broken makes a finding of an error, whose text says what to do after a semicolon or not at all.
 func broken(check string, err error) Finding {

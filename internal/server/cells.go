@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -57,29 +56,6 @@ func isolation(cells *cell.Keeper) func(bool) map[string]any {
 			"missing":    s.Parts(),
 		}
 	}
-}
-
-// TellCells writes what the cells of a server with these settings have and lack, and fails where it would not start.
-func TellCells(ctx context.Context, c Config, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "tutti-cells-")
-	if err != nil {
-		return fmt.Errorf("make a directory to try out cells: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	k, err := cell.Open(ctx, cell.Config{Mode: cell.Mode(c.CompileIsolation), User: c.CompileUser, Dir: dir})
-	if err != nil {
-		return err
-	}
-	standing := k.Standing()
-	switch {
-	case standing.Mode == cell.Off:
-		_, err = fmt.Fprintln(out, "Code that is compiled may do whatever the server may (compile_isolation is off).")
-	case len(standing.Missing) == 0:
-		_, err = fmt.Fprintln(out, "Code is compiled in cells that lack nothing.")
-	default:
-		_, err = fmt.Fprintf(out, "Code is compiled in cells without:\n  %s\n", strings.Join(standing.Reasons(), "\n  "))
-	}
-	return err
 }
 
 // checkCells looks at the settings of cells.

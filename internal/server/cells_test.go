@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fault/checkup"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/program/cell"
 )
@@ -98,16 +98,15 @@ func TestWrongGrants(t *testing.T) {
 }
 
 // Who checks settings is told what cells lack; a strict server that cannot have them is refused.
-func TestTellCells(t *testing.T) {
+func TestTheCheckOfCells(t *testing.T) {
 	t.Parallel()
-	var said bytes.Buffer
 	c := Default() // this program is no guard, so there are no cells
-	if err := TellCells(t.Context(), c, &said); err != nil || !strings.Contains(said.String(), "without:\n  any cell") {
-		t.Errorf("%v, %q", err, said.String())
+	if f := cellCheck(t.Context(), c); f.State != checkup.Warning || !strings.Contains(f.Found, "without any cell") {
+		t.Errorf("%+v", f)
 	}
 	c.CompileIsolation = "strict"
-	if err := TellCells(t.Context(), c, &said); fault.Of(err) != fault.Unavailable {
-		t.Errorf("strict: %v", err)
+	if f := cellCheck(t.Context(), c); f.State != checkup.Broken || fault.Of(f.Err) != fault.Unavailable {
+		t.Errorf("strict: %+v", f)
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 type dataDir struct {
 	path  string
 	lock  *os.File
-	fresh bool // it was empty: this is the first start
+	fresh bool // it has no token: this is the first start
+	hadCA bool // the first start found a certificate authority: an import, or an earlier start, made it
 }
 
 // openDataDir makes the directory if need be and takes its lock. A directory
@@ -61,8 +62,9 @@ func openDataDir(path string) (*dataDir, error) {
 		_ = lock.Close()
 		return nil, unusable(path, err)
 	}
-	_, err = os.Stat(filepath.Join(path, TokenFile))
-	return &dataDir{path: path, lock: lock, fresh: errors.Is(err, fs.ErrNotExist)}, nil
+	_, token := os.Stat(filepath.Join(path, TokenFile))
+	_, ca := os.Stat(filepath.Join(path, CAFile))
+	return &dataDir{path: path, lock: lock, fresh: errors.Is(token, fs.ErrNotExist), hadCA: ca == nil}, nil
 }
 
 // checkMode refuses a directory whose secrets others could read.

@@ -34,6 +34,9 @@ type Options struct {
 // orderly stop.
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	log := newLogger(c, o.Err)
+	if err := preflight(ctx, c, log); err != nil {
+		return err
+	}
 	p, err := open(ctx, c, log)
 	if err != nil {
 		return err
@@ -367,8 +370,12 @@ func welcome(out io.Writer, data *dataDir, ca *pki.Authority, address string, to
 	if !data.fresh {
 		return
 	}
+	made := "a certificate authority, a database and an administrator's token were made"
+	if data.hadCA {
+		made = "an administrator's token was made; the certificate authority is the one that was here before"
+	}
 	_, _ = fmt.Fprintf(out, `
-First start: a certificate authority, a database and an administrator's token were made.
+First start: %s.
   CA certificate   %s
                    SHA256 %s
   admin token      %s
@@ -380,7 +387,7 @@ Next, in another shell on this machine:
   tutti ca list --state requested ; tutti ca sign NAME
 The admin token is for the first hour (%s): tutti user create NAME --role administrator
 
-`, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
+`, made, data.join(CAFile), pki.FingerprintOf(bundle), data.join(TokenFile), data.path, serverName(), port, lifeText(tokenLife))
 }
 
 // lifeText says how long the administrator's token is good.
