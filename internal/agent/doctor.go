@@ -23,11 +23,11 @@ import (
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
-// Finding is what a check found, and Verdict how bad it is: words that the server uses, too.
-type (
-	Finding = checkup.Finding
-	Verdict = checkup.Verdict
-)
+// Finding is what a check found; the server uses the word, too.
+type Finding = checkup.Finding
+
+// Verdict is how bad a finding is.
+type Verdict = checkup.Verdict
 
 // The verdicts.
 const (

@@ -1,24 +1,466 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/pql"
 )
 
-// completeContext offers the names of contexts; no server is asked.
-func completeContext(a *app) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		all, err := a.readContexts()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+// What a shell offers for an argument is found by its word in the verb's use (NODE, ENVIRONMENT), for a flag by its name: a new verb has it
+// without a word of its own. Verbs that need more have a complete of their own.
+
+// completeTime is how long a shell waits for the server; then nothing is offered.
+const completeTime = 2 * time.Second
+
+// completion says what is offered: one of its fields is set.
+type completion struct {
+	ask   func(ctx context.Context, a *app, q asked) []string // values of the server; a tab divides a value from what it is
+	fixed []string
+	files bool
+	dirs  bool
+	none  string // why nothing is
+}
+
+// asked is what somebody has typed when they ask for what follows.
+type asked struct {
+	cmd   *cobra.Command
+	args  []string
+	begun string
+}
+
+func (c completion) offer(a *app, q asked) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case c.files:
+		return nil, cobra.ShellCompDirectiveDefault
+	case c.dirs:
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case c.ask == nil:
+		return beginning(c.fixed, q.begun), cobra.ShellCompDirectiveNoFileComp
+	}
+	values := beginning(c.ask(q.cmd.Context(), a, q), q.begun)
+	return slices.DeleteFunc(values, func(value string) bool {
+		name, _, _ := strings.Cut(value, "\t")
+		return slices.Contains(q.args, name) // said already
+	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+func beginning(values []string, begun string) (some []string) {
+	for _, value := range values {
+		if strings.HasPrefix(value, begun) {
+			some = append(some, value)
 		}
-		var names []string
-		for _, c := range all.Contexts {
-			if strings.HasPrefix(c.Name, begun) {
-				names = append(names, c.Name+"\t"+c.Server)
+	}
+	return some
+}
+
+// inTime gives a function that offers values its time.
+func inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(completing(cmd), completeTime)
+		defer cancel()
+		cmd.SetContext(ctx)
+		return offer(cmd, args, begun)
+	}
+}
+
+// arguments are what is offered for the words of uses. A word that means different things has the command before it.
+var arguments = map[string]completion{
+	"NODE": {ask: offerNodes}, "OTHER": {ask: offerNodes}, "ENVIRONMENT": {ask: offerEnvironments}, "REPORT": {ask: offerReports}, "RELEASE": {ask: offerReleases},
+	"PREVIEW": {ask: offerPreviews}, "GROUP": {ask: offerGroups}, "ROLE": {ask: offerRoles}, "POLICY": {ask: offerPolicies}, "FREEZE": {ask: offerFreezes}, "RULE": {ask: offerNoiseRules},
+	"TYPE": {ask: offerResourceTypes}, "PATH": {ask: offerFactPaths}, "MODEL": {ask: offerApplications}, "TOKEN": {ask: offerTokens}, "JOB": {ask: offerJobs}, "TASK": {ask: offerTasks},
+	"ID": {ask: offerNodes}, "FILE": {files: true}, "DIR": {dirs: true}, "OLD": {ask: offerContexts}, "PQL": {none: "completed by the query's own grammar"},
+	"URL": {none: "an address"}, "COMMAND": {none: "a command of the nodes"}, "DESTINATION": {none: "a path on the nodes"}, "ARGUMENT": {none: "what the script takes"},
+	"TITLE": {none: "a resource has too many"}, "CHANGE": {none: "a number that preview show prints"}, "LABEL": {none: "a new name"}, "NEW": {none: "a new name"},
+	"NAME=VALUE": {none: "completed by the task's parameters"},
+
+	"tutti ca sign NAME": {ask: offerCertificates("requested")}, "tutti ca revoke NAME": {ask: offerCertificates("signed")},
+	"tutti ca clean NAME": {ask: offerCertificates("")}, "tutti ca show NAME": {ask: offerCertificates("")}, "tutti ca token NAME": {none: "a node that is not known yet"},
+	"tutti user edit NAME": {ask: offerUsers}, "tutti user delete NAME": {ask: offerUsers}, "tutti user show NAME": {ask: offerUsers}, "tutti user password NAME": {ask: offerUsers},
+	"tutti user create NAME": {none: "a new name"}, "tutti group create NAME": {none: "a new name"}, "tutti context add NAME": {none: "a new name"},
+	"tutti role create ROLE": {none: "a new name"}, "tutti login NAME": {none: "who is not logged in is told no names"},
+	"tutti context use NAME": {ask: offerContexts}, "tutti context show NAME": {ask: offerContexts}, "tutti context remove NAME": {ask: offerContexts},
+}
+
+// flagValues are what is offered for flags. A name that means different things has the command before it; a star stands for all flags of a command.
+var flagValues = map[string]completion{
+	"environment": {ask: offerEnvironments}, "node": {ask: offerNodes}, "nodes": {ask: offerNodes}, "pin": {ask: offerNodes}, "unpin": {ask: offerNodes}, "job": {ask: offerJobs},
+	"version": {ask: offerVersions}, "engine": {ask: offerEngines}, "preview": {ask: offerPreviews}, "release": {ask: offerReleases}, "role": {ask: offerRoles},
+	"add-role": {ask: offerRoles}, "remove-role": {ask: offerRoles}, "approve-by": {none: "a time"}, "user": {ask: offerUsers}, "actor": {ask: offerUsers}, "by": {ask: offerUsers},
+	"app": {ask: offerApplications}, "parent": {ask: offerGroups}, "task": {ask: offerTasks}, "type": {ask: offerResourceTypes}, "to": {ask: offerGenerations},
+	"context": {ask: offerContexts}, "color": {fixed: []string{"auto", "always", "never"}},
+	"ca-file": {files: true}, "token-file": {files: true}, "config": {files: true}, "file": {files: true}, "passphrase-file": {files: true}, "recipients-file": {files: true},
+	"identity-file": {files: true}, "unit": {files: true}, "with": {files: true}, "ref": {dirs: true}, "data": {dirs: true}, "dir": {dirs: true},
+	"base-module-path": {dirs: true}, "puppet-ssldir": {dirs: true}, "query": {files: true}, "params": {files: true},
+
+	"tutti ca list --state": {fixed: []string{"requested", "signed", "revoked"}}, "tutti preview list --state": {fixed: []string{"compiling", "ready", "cancelled"}},
+	"tutti preview nodes --state":           {fixed: []string{"waiting", "same", "reordered", "changed", "failed", "first", "unable"}},
+	"tutti release list --state":            {fixed: []string{"waiting_approval", "running", "paused", "stopping", "done", "done_with_failures", "aborted"}},
+	"tutti release nodes --state":           {none: "states are listed by release nodes"},
+	"tutti compile verifications --outcome": {fixed: []string{"same", "differs", "not-comparable", "failed"}},
+	"tutti report list --status":            {fixed: []string{"failed", "changed", "unchanged"}},
+	"tutti event list --status":             {fixed: eventStatuses}, "tutti event tail --status": {fixed: eventStatuses},
+	"tutti event list --kind": {fixed: eventKinds}, "tutti event tail --kind": {fixed: eventKinds},
+	"tutti policy set --effect": {fixed: effects}, "tutti policy test --effect": {fixed: effects},
+	"tutti preview noise set --change": {fixed: []string{"added", "removed", "changed", "node", "edge"}}, "tutti preview noise set --type": {none: "a pattern"},
+	"tutti backup restore --only": {fixed: []string{"ca", "records", "blobs"}}, "tutti policy freeze set --to": {none: "a time"},
+	"tutti context add --user": {none: "a name on another server"}, "tutti preview nodes --change": {none: "a number that preview show prints"},
+	"tutti agent join --token-file": {files: true}, "tutti ca clean --from": {none: "an address"},
+	"tutti server --log-level": {fixed: []string{"debug", "info", "warn", "error"}}, "tutti server --log-format": {fixed: []string{"text", "json"}},
+	"tutti server --ca-key-type":       {fixed: []string{"ecdsa-p256", "rsa-4096"}},
+	"tutti server --autosign":          {fixed: []string{"off", "all", "list"}},
+	"tutti server --delivery-mode":     {fixed: []string{"live", "released"}},
+	"tutti server --compile-isolation": {fixed: []string{"best-effort", "strict", "off"}},
+	"tutti server *":                   {none: "a setting: docs/reference/configuration.md"}, "tutti agent run *": {none: "a setting: docs/agent.md"},
+
+	"server": {none: "an address"}, "listen": {none: "an address"}, "ca-fingerprint": {none: "a digest"}, "certname": {none: "a new name"}, "token": {none: "a secret"},
+	"wait": {none: "a time"}, "timeout": {none: "a time"}, "wait-offline": {none: "a time"}, "lifetime": {none: "a time"}, "since": {none: "a time"}, "until": {none: "a time"},
+	"run-timeout": {none: "a time"}, "soak": {none: "a time"}, "from": {none: "a time"}, "at": {none: "a time"}, "zone": {none: "a time zone"}, "weekly": {none: "a time"},
+	"watch": {none: "a time"}, "columns": {none: "what the first line prints"}, "sort": {none: "what the first line prints"},
+	"limit": {none: "a number"}, "count": {none: "a number"}, "sample": {none: "a number"}, "least": {none: "a number"}, "concurrency": {none: "a number"},
+	"max-failures": {none: "a number"}, "wave": {none: "a share"}, "passphrase-fd": {none: "a number"}, "after": {none: "a place that the page before names"},
+	"known": {none: "a digest"}, "operation": {none: "docs/reference/api.md lists them"}, "database": {none: "an address"}, "recipient": {none: "a key"},
+	"backup": {none: "an id that backup list prints"}, "why": {none: "free text"}, "description": {none: "free text"}, "reason": {none: "free text"}, "text": {none: "free text"},
+	"message": {none: "free text"}, "when": {none: "an expression"}, "rule": {none: "an expression"}, "where": {none: "an expression"}, "grant": {none: "an expression"},
+	"class": {none: "a class of the code"}, "no-class": {none: "what group show prints"}, "param": {none: "a parameter of a class"}, "no-param": {none: "what group show prints"},
+	"variable": {none: "a new name"}, "no-variable": {none: "what group show prints"}, "data-value": {none: "a new value"}, "no-data-value": {none: "what group show prints"},
+	"name": {none: "a new name"}, "tags": {none: "names of the code"}, "skip-tags": {none: "names of the code"}, "ask": {none: "a parameter of the task"},
+	"env": {none: "a variable"}, "parameter": {none: "a pattern"}, "title": {none: "a pattern"},
+}
+
+var (
+	effects       = []string{"deny", "approve", "warn"}
+	eventStatuses = []string{"success", "failure", "noop", "audit", "skipped", "changed", "unchanged", "failed", "interrupted"}
+	eventKinds    = []string{"begin", "resource", "missing", "end", "alarm"}
+)
+
+// completes gives a tree of commands what is offered for their arguments and flags, where they have nothing of their own.
+func (a *app) completes(cmd *cobra.Command) {
+	if words := argumentWords(cmd.Use); cmd.ValidArgsFunction == nil && cmd.Runnable() && !cmd.HasSubCommands() {
+		cmd.ValidArgsFunction = inTime(func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if word, ok := words.at(len(args)); ok {
+				return completionOf(cmd, word).offer(a, asked{cmd, args, begun})
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	add := func(flag *pflag.Flag) {
+		offered, known := flagCompletion(cmd, flag.Name)
+		if _, own := cmd.GetFlagCompletionFunc(flag.Name); own || flag.Value.Type() == "bool" || !known {
+			return
+		}
+		several := flag.Value.Type() == "stringSlice"
+		_ = cmd.RegisterFlagCompletionFunc(flag.Name, inTime(func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return offered.inList(a, cmd, begun, several)
+		})) // the flag is there
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.PersistentFlags().VisitAll(add)
+	for _, below := range cmd.Commands() {
+		a.completes(below)
+	}
+}
+
+// inList offers values also behind a comma, where a flag takes several.
+func (c completion) inList(a *app, cmd *cobra.Command, begun string, several bool) ([]string, cobra.ShellCompDirective) {
+	before := ""
+	if i := strings.LastIndex(begun, ","); several && i >= 0 && !c.files && !c.dirs {
+		before, begun = begun[:i+1], begun[i+1:]
+	}
+	values, directive := c.offer(a, asked{cmd, nil, begun})
+	for i := range values {
+		values[i] = before + values[i]
+	}
+	return values, directive
+}
+
+func flagCompletion(cmd *cobra.Command, flag string) (completion, bool) {
+	for _, key := range []string{cmd.CommandPath() + " --" + flag, cmd.CommandPath() + " *", flag} {
+		if c, ok := flagValues[key]; ok && !(strings.HasSuffix(key, "*") && flagValues[flag].asks()) {
+			return c, true
+		}
+	}
+	return completion{}, false
+}
+
+// asks says whether something can be offered.
+func (c completion) asks() bool { return c.ask != nil || c.files || c.dirs || len(c.fixed) > 0 }
+
+// completionOf is what is offered for a word of a use.
+func completionOf(cmd *cobra.Command, word string) completion {
+	if strings.ToLower(word) == word { // live|released|unset
+		return completion{fixed: strings.Split(word, "|")}
+	}
+	if own, ok := arguments[cmd.CommandPath()+" "+word]; ok {
+		return own
+	}
+	return arguments[word]
+}
+
+// useWords are the words for arguments; the last one may stand for all that follow.
+type useWords struct {
+	words  []string
+	repeat bool
+}
+
+// at is the word for an argument.
+func (w useWords) at(i int) (string, bool) {
+	if i >= len(w.words) && w.repeat {
+		i = len(w.words) - 1
+	}
+	if i < 0 || i >= len(w.words) {
+		return "", false
+	}
+	return w.words[i], true
+}
+
+var argumentWord = regexp.MustCompile(`^[A-Z][A-Z=-]*`)
+
+// argumentWords reads a use: `rename OLD NEW`, `sign NAME... | --all`, `show [MODEL|MODEL[INSTANCE]]`, `mode [NODE] [live|released]`.
+func argumentWords(use string) (all useWords) {
+	for _, word := range strings.Fields(use)[1:] {
+		if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "(") || word == "|" {
+			break
+		}
+		all.repeat = strings.Contains(word, "...")
+		word = strings.TrimPrefix(word, "[")
+		if name := argumentWord.FindString(word); name != "" {
+			all.words = append(all.words, name)
+			continue
+		}
+		all.words = append(all.words, strings.Trim(strings.TrimSuffix(word, "..."), "[]"))
+	}
+	return all
+}
+
+// valuesOf makes values of a list that comes at once.
+func valuesOf[Request, T any](op api.Op[Request, api.List[T]], request func(asked) Request, value func(T) string) func(context.Context, *app, asked) []string {
+	return func(ctx context.Context, a *app, q asked) (values []string) {
+		list, err := ask(ctx, a, op, request(q))
+		if err != nil {
+			return nil // a shell has no place for words
+		}
+		for _, item := range list.Items {
+			values = append(values, value(item))
+		}
+		return values
+	}
+}
+
+func nothing(asked) api.Nothing { return api.Nothing{} }
+
+// about adds what a value is.
+func about(value string, words ...string) string {
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	if len(words) == 0 {
+		return value
+	}
+	return value + "\t" + print.OneLine(strings.Join(words, ", "))
+}
+
+// offerNodes offers the nodes whose names begin so.
+func offerNodes(ctx context.Context, a *app, q asked) []string {
+	request := api.NodeListRequest{Limit: maxCompletions}
+	if q.begun != "" {
+		request.Where = `certname ~ "^` + strings.ReplaceAll(regexp.QuoteMeta(q.begun), `\`, `\\`) + `"`
+	}
+	return valuesOf(api.NodeList, func(asked) api.NodeListRequest { return request }, func(n api.Node) string { return about(n.Name, n.Environment, n.Status) })(ctx, a, q)
+}
+
+func offerCertificates(state string) func(context.Context, *app, asked) []string {
+	return valuesOf(api.CertificateList, func(asked) api.CertificateListRequest { return api.CertificateListRequest{State: state} },
+		func(c api.Certificate) string { return about(c.Name, c.State) })
+}
+
+func offerEnvironments(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.EnvironmentList, nothing, func(v api.Version) string { return about(v.Environment, "version "+short(v.ID)) })(ctx, a, q)
+}
+
+// offerVersions are those of the environment that the command line names, or of all.
+func offerVersions(ctx context.Context, a *app, q asked) (all []string) {
+	environment, _ := q.cmd.Flags().GetString("environment")
+	if environment == "" && len(q.cmd.Flags().Args()) > 0 && strings.Contains(q.cmd.Use, " ENVIRONMENT") {
+		environment = q.cmd.Flags().Args()[0]
+	}
+	names := []string{environment}
+	if environment == "" {
+		names = nil
+		for _, value := range offerEnvironments(ctx, a, q) {
+			name, _, _ := strings.Cut(value, "\t")
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		all = append(all, valuesOf(api.VersionList, func(asked) api.EnvironmentRequest { return api.EnvironmentRequest{Environment: name} },
+			func(v api.Version) string {
+				return about(v.ID, v.Environment, v.Origin, v.DeployedAt.Local().Format(time.DateTime))
+			})(ctx, a, q)...)
+	}
+	return all
+}
+
+func offerReports(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.ReportList, func(asked) api.ReportListRequest { return api.ReportListRequest{Limit: maxCompletions} },
+		func(r api.Report) string { return about(r.ID, r.Name, r.Status) })(ctx, a, q)
+}
+
+func offerReleases(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.ReleaseList, func(asked) api.ReleaseListRequest { return api.ReleaseListRequest{Limit: maxCompletions} },
+		func(r api.Release) string { return about(r.ID, r.Environment, r.State, r.Description) })(ctx, a, q)
+}
+
+func offerPreviews(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.PreviewList, func(asked) api.PreviewListRequest { return api.PreviewListRequest{Limit: maxCompletions} },
+		func(p api.Preview) string { return about(p.ID, p.Environment, p.State, p.Description) })(ctx, a, q)
+}
+
+func offerGroups(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.GroupList, nothing, func(g api.Group) string { return about(g.Name, g.Description) })(ctx, a, q)
+}
+
+func offerRoles(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.RoleList, nothing, func(r api.Role) string { return about(r.Name, r.Description) })(ctx, a, q)
+}
+
+func offerUsers(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.UserList, func(asked) api.PageRequest { return api.PageRequest{Limit: maxCompletions} },
+		func(u api.User) string { return about(u.Name, u.State) })(ctx, a, q)
+}
+
+// offerTokens are those of the user that the command line names, or of oneself. One without a label is of a login.
+func offerTokens(ctx context.Context, a *app, q asked) []string {
+	user, _ := q.cmd.Flags().GetString("user")
+	return valuesOf(api.TokenList, func(asked) api.TokenListRequest {
+		return api.TokenListRequest{User: first(user, api.Me), Limit: maxCompletions}
+	}, func(t api.AccessToken) string {
+		return about(first(t.Label, t.ID), "made "+t.CreatedAt.Local().Format(time.DateTime))
+	})(ctx, a, q)
+}
+
+func offerPolicies(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.PolicyList, nothing, func(p api.Policy) string { return about(p.Name, p.Message) })(ctx, a, q)
+}
+
+func offerFreezes(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.FreezeList, nothing, func(f api.Freeze) string { return about(f.Name) })(ctx, a, q)
+}
+
+func offerNoiseRules(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.NoiseList, nothing, func(n api.NoiseRule) string { return about(n.Name, n.Why) })(ctx, a, q)
+}
+
+func offerEngines(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.EngineList, nothing, func(e api.Engine) string { return about(e.Name, strings.TrimSpace(e.By+" "+e.Puppet)) })(ctx, a, q)
+}
+
+// offerApplications are the models, and their instances.
+func offerApplications(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.AppList, func(asked) api.AppListRequest { return api.AppListRequest{} }, func(p api.App) string { return about(p.Name, p.Environment, p.Description) })(ctx, a, q)
+}
+
+func offerJobs(ctx context.Context, a *app, q asked) []string {
+	return valuesOf(api.JobList, func(asked) api.JobListRequest { return api.JobListRequest{Limit: 50} },
+		func(j api.Job) string { return about(j.ID, jobText(j), j.State) })(ctx, a, q)
+}
+
+func offerTasks(ctx context.Context, a *app, q asked) []string {
+	environment, _ := q.cmd.Flags().GetString("environment")
+	return valuesOf(api.TaskList, func(asked) api.EnvironmentRequest { return api.EnvironmentRequest{Environment: environment} },
+		func(t api.Task) string { return about(t.Name, taskSummary(t)) })(ctx, a, q)
+}
+
+// offerGenerations are those of the node that the command line names first.
+func offerGenerations(ctx context.Context, a *app, q asked) (numbers []string) {
+	nodes := q.cmd.Flags().Args()
+	if len(nodes) == 0 {
+		return nil
+	}
+	delivery, err := ask(ctx, a, api.NodeDelivery, api.NameRequest{Name: nodes[0]})
+	if err != nil {
+		return nil
+	}
+	for _, g := range delivery.Generations {
+		numbers = append(numbers, about(fmt.Sprint(g.Number), g.Environment, "version "+short(g.Version), g.At.Local().Format(time.DateTime)))
+	}
+	return numbers
+}
+
+// offerContexts asks no server.
+func offerContexts(_ context.Context, a *app, _ asked) (names []string) {
+	all, err := a.readContexts()
+	if err != nil {
+		return nil
+	}
+	for _, c := range all.Contexts {
+		names = append(names, about(c.Name, c.Server))
+	}
+	return names
+}
+
+// maxPaths is how many paths of facts are looked through.
+const maxPaths = 5000
+
+// offerResourceTypes are those of newest catalogs.
+func offerResourceTypes(ctx context.Context, a *app, q asked) []string {
+	kind := column("type")
+	query := &pql.Query{Entity: "resources", Columns: []pql.Column{kind}, GroupBy: []pql.Column{kind}, OrderBy: []pql.Order{{Field: kind}}}
+	return a.rowsOf(ctx, query, "type", func(value json.RawMessage) (text string) {
+		_ = json.Unmarshal(value, &text)
+		if q.begun != "" && strings.ToLower(q.begun[:1]) == q.begun[:1] { // types may be written small
+			return strings.ToLower(text)
+		}
+		return text
+	})
+}
+
+// offerFactPaths are the paths of facts, as queries name them.
+func offerFactPaths(ctx context.Context, a *app, _ asked) []string {
+	query := &pql.Query{Entity: "fact_paths", Columns: []pql.Column{column("path")}, OrderBy: []pql.Order{{Field: column("path")}}}
+	return a.rowsOf(ctx, query, "path", func(value json.RawMessage) string {
+		var steps []any
+		decoder := json.NewDecoder(strings.NewReader(string(value)))
+		decoder.UseNumber()
+		if decoder.Decode(&steps) != nil {
+			return ""
+		}
+		for i, step := range steps {
+			if number, ok := step.(json.Number); ok {
+				steps[i], _ = number.Int64()
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return facts.PathText(steps...)
+	})
+}
+
+// rowsOf asks a query and takes one column of what comes.
+func (a *app) rowsOf(ctx context.Context, q *pql.Query, name string, text func(json.RawMessage) string) (values []string) {
+	client, err := a.client()
+	if err != nil {
+		return nil
 	}
+	err = client.Rows(ctx, api.QueryRequest{Query: q.String()}, func(api.QueryAnswer) error { return nil }, func(row json.RawMessage) error {
+		var columns map[string]json.RawMessage
+		if err := json.Unmarshal(row, &columns); err != nil {
+			return err
+		}
+		if value := text(columns[name]); value != "" && len(values) < maxPaths {
+			values = append(values, value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return values
 }

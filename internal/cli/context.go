@@ -160,8 +160,7 @@ func (a *app) sayWhatWins(all contexts) {
 
 var contextUse = verb[api.Nothing]{
 	use: "use NAME", prints: silent, short: "Make a context the current one", example: "  tutti context use prod",
-	long:     "Make a context the current one: commands ask its server.\n\n" + precedence,
-	complete: completeContext,
+	long: "Make a context the current one: commands ask its server.\n\n" + precedence,
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		all, err := c.readContexts()
 		if err != nil {
@@ -287,7 +286,7 @@ var contextTable = print.Table[contextInfo]{
 
 var contextShow = verb[api.Nothing]{
 	use: "show [NAME]", short: "Show a context, the current one if none is named", example: "  tutti context show\n  tutti context show prod -o json",
-	args: cobra.MaximumNArgs(1), complete: completeContext,
+	args:   cobra.MaximumNArgs(1),
 	prints: aThing.orName(),
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		all, err := c.readContexts()
@@ -333,7 +332,7 @@ func printContext(to print.Printer, i contextInfo) error {
 }
 
 var contextRename = verb[api.Nothing]{
-	use: "rename OLD NEW", prints: silent, short: "Rename a context", example: "  tutti context rename prod production", complete: completeContext,
+	use: "rename OLD NEW", prints: silent, short: "Rename a context", example: "  tutti context rename prod production",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		all, err := c.readContexts()
 		if err != nil {
@@ -368,7 +367,7 @@ var contextRename = verb[api.Nothing]{
 }
 
 var contextRemove = verb[api.Nothing]{
-	use: "remove NAME", prints: silent, short: "Remove a context and the token that a login kept for it", example: "  tutti context remove lab", complete: completeContext,
+	use: "remove NAME", prints: silent, short: "Remove a context and the token that a login kept for it", example: "  tutti context remove lab",
 	long: `Remove a context, and the token that a login kept for it. The token stays good on the server until it expires: tutti logout --context NAME
 ends it before. A file that --token-file named stays.`,
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {

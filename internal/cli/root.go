@@ -114,6 +114,7 @@ From another machine, add the server once, and log in:
 	for _, v := range slices.Concat(hostCommands, commands) {
 		root.AddCommand(v.command(a))
 	}
+	a.completes(root)
 	return root
 }
 

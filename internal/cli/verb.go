@@ -47,7 +47,7 @@ func (v verb[In]) command(a *app) *cobra.Command {
 		cmd.Args = exactly(wordsOf(v.use))
 	}
 	if v.complete != nil {
-		cmd.ValidArgsFunction = v.complete(a)
+		cmd.ValidArgsFunction = inTime(v.complete(a))
 	}
 	flags, prints := flagSet{FlagSet: cmd.Flags(), cmd: cmd, app: a}, v.prints
 	if prints == nil {
@@ -132,7 +132,7 @@ func (c *call) required() error {
 
 // completes says what a flag's value may be.
 func (f flagSet) completes(flag string, with func(*app) cobra.CompletionFunc) {
-	if err := f.cmd.RegisterFlagCompletionFunc(flag, with(f.app)); err != nil {
+	if err := f.cmd.RegisterFlagCompletionFunc(flag, inTime(with(f.app))); err != nil {
 		panic(err) // there is no such flag
 	}
 }
@@ -140,7 +140,9 @@ func (f flagSet) completes(flag string, with func(*app) cobra.CompletionFunc) {
 // offers names all values that a flag can have.
 func (f flagSet) offers(flag string, values ...string) {
 	f.completes(flag, func(*app) cobra.CompletionFunc {
-		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return beginning(values, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		}
 	})
 }
 

@@ -56,14 +56,15 @@ func preflight(ctx context.Context, c Config, log logger) error {
 	case len(broken) == 1 && broken[0].Err != nil:
 		return broken[0].Err
 	}
-	text := fmt.Sprintf("the server cannot start: %d checks found something broken; `tutti server --check-config` shows all", len(broken))
+	var text strings.Builder
+	fmt.Fprintf(&text, "the server cannot start: %d checks found something broken; `tutti server --check-config` shows all", len(broken))
 	for _, f := range broken {
-		text += fmt.Sprintf("\n  %s: %s", f.Check, f.Found)
+		fmt.Fprintf(&text, "\n  %s: %s", f.Check, f.Found)
 		if f.Mend != "" {
-			text += "\n    → " + f.Mend
+			text.WriteString("\n    → " + f.Mend)
 		}
 	}
-	return fault.New(fault.Invalid, "%s", text)
+	return fault.New(fault.Invalid, "%s", &text)
 }
 
 // dataCheck looks at the data directory, its owner and mode.
@@ -272,7 +273,7 @@ func portCheck(ctx context.Context, check, flag, address, data string) checkup.F
 		_ = socket.Close()
 		return checkup.Goodf(check, "%s can be listened on", address)
 	}
-	why := error(err)
+	why := err
 	if inner, ok := errors.AsType[*os.SyscallError](err); ok {
 		why = inner.Err
 	}

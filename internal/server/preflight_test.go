@@ -150,7 +150,7 @@ func TestSocketsThatListen(t *testing.T) {
 		"  0: 0100007F:1FCC 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 x 100 0 0 10 0": "4242",
 		"  0: 0100007F:1FCC 0100007F:1234 01 00000000:00000000 00:00000000 00000000     0        0 4242 1 x 100 0 0 10 0": "", // connected
 		"  0: 0100007F:1FCD 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 x 100 0 0 10 0": "", // another port
-		"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode":                 "",
+		"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode":                "",
 	} {
 		if got := listener(line, 0x1FCC); got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
