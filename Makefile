@@ -34,6 +34,13 @@ build: ## build bin/tutti
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$$(tools/version ldflags)" -o $(BIN)/tutti ./cmd/tutti
 
+man: build ## the manual pages, in bin/man
+	rm -rf $(BIN)/man && $(BIN)/tutti --quiet man $(BIN)/man
+
+release: ## VERSION=0.1.0: archives with manual pages and completions in dist/, CHANGELOG.md, a commit and a tag; nothing is pushed
+	@tools/install-packages tools/packages-release.txt
+	@GO="$(GO)" tools/release "$(VERSION)"
+
 deps: ## install Debian's packages that the demo uses
 	@tools/install-packages tools/packages.txt
 
@@ -177,4 +184,4 @@ check: lint verify test ## all that must hold before a merge
 .PHONY: help puppet8-root test-puppet8 peers8-root test-peers8 vulnerabilities build deps test-deps demo run test soak soak-truth soak-truth8 soak-stories
 .PHONY: quick race fuzz bench bench-deps bench-compile bench-files bench-ingest bench-query bench-broker bench-jobs
 .PHONY: bench-checkin bench-flood bench-verify bench-fleet bench-release bench-events bench-deploy bench-backup bench-go lint
-.PHONY: fmt generate verify check
+.PHONY: fmt generate verify check man release

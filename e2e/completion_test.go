@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,15 +27,15 @@ func TestShellsComplete(t *testing.T) {
 	for _, name := range []string{"production", "staging"} {
 		s.tutti(t, "code", "deploy", name, filepath.Join(dir, "code"))
 	}
-	if err := s.checkIn("web-1.example.test", map[string]any{"rack": "r9", "os": map[string]any{"family": "Debian"}}); err != nil {
+	if err := s.checkIn("web-1.example.test", map[string]any{"story_noop": true, "rack": "r9", "os": map[string]any{"family": "Debian"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.try(t, "agent", "join", s.url, "--certname", "stranger.other", "--dir", filepath.Join(dir, "agent"), "--ca-file", filepath.Join(s.data, "ca/ca_crt.pem"), "--wait", "0")
 	s.tutti(t, "role", "create", "web-team", "--grant", "node:read")
-	s.tutti(t, "user", "create", "web-1.example.test", "--role", "web-team")
+	s.tutti(t, "user", "create", "web-1.example.test", "--role", "web-team", "--node")
 	s.tutti(t, "group", "create", "Web servers", "--pin", "web-1.example.test")
 	s.tutti(t, "token", "create", "ci-token")
-	version := strings.Fields(s.tutti(t, "code", "versions", "production", "-o", "name"))[0]
+	version := regexp.MustCompile(`[0-9a-f]{64}`).FindString(s.tutti(t, "code", "versions", "production", "-o", "json"))
 	report := strings.Fields(s.tutti(t, "report", "list", "-o", "name"))[0]
 
 	offered := map[string]string{
@@ -186,8 +187,7 @@ func (p *typist) sees(t *testing.T, name, want string) {
 	for {
 		p.mu.Lock()
 		printed := p.screen.String()
-		if i := strings.Index(printed, want); i >= 0 {
-			rest := printed[i+len(want):]
+		if _, rest, found := strings.Cut(printed, want); found {
 			p.screen.Reset()
 			p.screen.WriteString(rest)
 			p.mu.Unlock()

@@ -187,7 +187,10 @@ func (c completion) inList(a *app, cmd *cobra.Command, begun string, several boo
 
 func flagCompletion(cmd *cobra.Command, flag string) (completion, bool) {
 	for _, key := range []string{cmd.CommandPath() + " --" + flag, cmd.CommandPath() + " *", flag} {
-		if c, ok := flagValues[key]; ok && !(strings.HasSuffix(key, "*") && flagValues[flag].asks()) {
+		if strings.HasSuffix(key, "*") && flagValues[flag].asks() {
+			continue
+		}
+		if c, ok := flagValues[key]; ok {
 			return c, true
 		}
 	}
