@@ -68,7 +68,7 @@ type app struct {
 // Run executes one command line and returns its exit code.
 func Run(ctx context.Context, args []string, system System) int {
 	a := &app{system: system}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // what a shell asks for has a context of its own, with a deadline
 	root.SetArgs(args)
 	root.SetIn(system.In)
 	root.SetOut(system.Out)
