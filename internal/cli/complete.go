@@ -68,7 +68,9 @@ func beginning(values []string, begun string) (some []string) {
 // inTime gives a function that offers values its time.
 func inTime(offer cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(completing(cmd), completeTime)
+		before := completing(cmd)
+		ctx, cancel := context.WithTimeout(before, completeTime)
+		defer cmd.SetContext(before)
 		defer cancel()
 		cmd.SetContext(ctx)
 		return offer(cmd, args, begun)

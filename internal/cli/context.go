@@ -370,6 +370,17 @@ var contextRemove = verb[api.Nothing]{
 	use: "remove NAME", prints: silent, short: "Remove a context and the token that a login kept for it", example: "  tutti context remove lab",
 	long: `Remove a context, and the token that a login kept for it. The token stays good on the server until it expires: tutti logout --context NAME
 ends it before. A file that --token-file named stays.`,
+	destroys: func(_ context.Context, c *call, _ *api.Nothing) (string, error) {
+		all, err := c.readContexts()
+		if err != nil {
+			return "", err
+		}
+		found, err := all.get(c.args[0])
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("remove the context %s, for %s, and the token that a login kept for it", found.Name, found.Server), nil
+	},
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
 		all, err := c.readContexts()
 		if err != nil {
