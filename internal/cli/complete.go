@@ -118,7 +118,7 @@ var flagValues = map[string]completion{
 	"tutti preview noise set --change": {fixed: []string{"added", "removed", "changed", "node", "edge"}}, "tutti preview noise set --type": {none: "a pattern"},
 	"tutti backup restore --only": {fixed: []string{"ca", "records", "blobs"}}, "tutti policy freeze set --to": {none: "a time"},
 	"tutti context add --user": {none: "a name on another server"}, "tutti preview nodes --change": {none: "a number that preview show prints"},
-	"tutti agent join --token-file": {files: true}, "tutti ca clean --from": {none: "an address"},
+	"tutti agent join --token-file": {files: true}, "tutti agent join --puppet": {files: true}, "tutti ca clean --from": {none: "an address"},
 	"tutti server --log-level": {fixed: []string{"debug", "info", "warn", "error"}}, "tutti server --log-format": {fixed: []string{"text", "json"}},
 	"tutti server --ca-key-type":       {fixed: []string{"ecdsa-p256", "rsa-4096"}},
 	"tutti server --autosign":          {fixed: []string{"off", "all", "list"}},
