@@ -35,6 +35,10 @@ type BuildOptions struct {
 	// MaxFiles and MaxFileBytes lower the bounds; zero means the constants' values.
 	MaxFiles     int
 	MaxFileBytes int64
+	// FollowLinks makes what links out of the environment lead to a part of the
+	// version. It is for directories of whoever asks: a link of somebody else's
+	// repository could name any file here.
+	FollowLinks bool
 }
 
 // Bundle is a version that was built from a directory: its manifest, and a way
@@ -42,6 +46,7 @@ type BuildOptions struct {
 // A Bundle may be used concurrently.
 type Bundle struct {
 	Manifest Manifest
+	Copied   []Copy                  // links that were followed
 	files    map[fleet.Digest]string // one place for each content
 }
 
@@ -96,7 +101,7 @@ func (b *Bundle) sources(ds []fleet.Digest) iter.Seq[cas.Source] {
 //
 // Invalid, naming the path, for what cannot be part of a version: files that
 // cannot be read or are neither file, directory nor link, links that lead
-// outside, names that are not UTF-8, too many or too large files.
+// outside (LinksOut), names that are not UTF-8, too many or too large files.
 func Build(ctx context.Context, dir string, opt BuildOptions) (*Bundle, error) {
 	root, err := realDir(dir)
 	if err != nil {
@@ -112,6 +117,9 @@ func Build(ctx context.Context, dir string, opt BuildOptions) (*Bundle, error) {
 	}
 	entries, err := b.addModulePath(ctx, modulePath)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.refuseLinks(); err != nil {
 		return nil, err
 	}
 	return b.finish(ctx, entries)
@@ -157,8 +165,11 @@ func unreadable(name string, err error) error {
 
 // builder collects entries and where their content lies.
 type builder struct {
-	opt   BuildOptions
-	files []built
+	opt    BuildOptions
+	files  []built
+	out    LinksOut
+	within []string // the directories that hold the links which are being followed
+	copied []Copy
 }
 
 type built struct {
@@ -232,7 +243,7 @@ func (b *builder) walk(ctx context.Context, root, prefix string) error {
 		if rel == "." && prefix == "" {
 			return nil
 		}
-		return b.add(root, name, p, entry)
+		return b.add(ctx, root, name, p, entry)
 	})
 }
 
@@ -243,7 +254,7 @@ func skip(entry fs.DirEntry) error {
 	return nil
 }
 
-func (b *builder) add(root, name, p string, entry fs.DirEntry) error {
+func (b *builder) add(ctx context.Context, root, name, p string, entry fs.DirEntry) error {
 	if err := CheckPath(p); err != nil {
 		return err
 	}
@@ -264,9 +275,12 @@ func (b *builder) add(root, name, p string, entry fs.DirEntry) error {
 	case mode.IsDir():
 		f.Kind = Dir
 	case mode == fs.ModeSymlink:
-		target, err := linkTarget(root, name)
+		target, inside, err := linkTarget(root, name)
 		if err != nil {
 			return err
+		}
+		if !inside {
+			return b.unplain(ctx, root, name, p)
 		}
 		f.Kind, f.Target = Link, target
 	default:
@@ -280,28 +294,23 @@ func (b *builder) tooMany() error {
 	return fault.New(fault.Invalid, "the version has more than %d files", b.opt.MaxFiles)
 }
 
-// linkTarget reads a link and refuses one that leads out of root. A target that
+// linkTarget reads a link, and says whether it is a plain path inside root. A target that
 // is absolute but inside becomes relative.
-func linkTarget(root, name string) (string, error) {
-	target, err := os.Readlink(name)
-	if err != nil {
-		return "", unreadable(name, err)
+func linkTarget(root, name string) (target string, inside bool, err error) {
+	if target, err = os.Readlink(name); err != nil {
+		return "", false, unreadable(name, err)
 	}
-	raw := target
 	if filepath.IsAbs(target) {
 		if target, err = filepath.Rel(filepath.Dir(name), target); err != nil {
-			return "", unreadable(name, err)
+			return "", false, unreadable(name, err)
 		}
 	}
 	target = strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(target), "./"), "/")
 	rel, err := filepath.Rel(root, name)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	if err := checkTarget(filepath.ToSlash(rel), target); err != nil {
-		return "", fault.Wrap(fault.Invalid, err, "the link %s leads to %s, which is not a plain path inside %s", name, raw, root)
-	}
-	return target, nil
+	return target, checkTarget(filepath.ToSlash(rel), target) == nil, nil
 }
 
 // finish sums up the files and puts the manifest in order.
@@ -314,7 +323,7 @@ func (b *builder) finish(ctx context.Context, modulePath []string) (*Bundle, err
 		return nil, err
 	}
 	slices.SortFunc(b.files, func(x, y built) int { return cmp.Compare(x.Path, y.Path) })
-	bundle := &Bundle{Manifest: Manifest{ModulePath: modulePath, Files: make([]File, len(b.files))}, files: map[fleet.Digest]string{}}
+	bundle := &Bundle{Manifest: Manifest{ModulePath: modulePath, Files: make([]File, len(b.files))}, Copied: b.copied, files: map[fleet.Digest]string{}}
 	for i, f := range b.files {
 		bundle.Manifest.Files[i] = f.File
 		if f.Kind == Regular {
