@@ -8,7 +8,8 @@ import (
 // Deployed is a version that was deployed, and what was found in it before; nothing if it was not checked.
 type Deployed struct {
 	Version
-	Check *CodeCheck `json:"check,omitempty"`
+	NewEnvironment bool       `json:"new_environment,omitempty"` // there was no environment of this name before
+	Check          *CodeCheck `json:"check,omitempty"`
 }
 
 // CodeCheck is what was found in a version of code before it was deployed.

@@ -308,10 +308,14 @@ func execute(t *testing.T, env []string, limit time.Duration, program string, ar
 // decode runs a command with -o json and decodes what it prints.
 func decode[T any](t *testing.T, s *server, args ...string) T {
 	t.Helper()
-	var value T
-	text := s.tutti(t, append(args, "-o", "json")...)
+	return decodeText[T](t, s.tutti(t, append(args, "-o", "json")...))
+}
+
+// decodeText reads what a command printed as JSON.
+func decodeText[T any](t *testing.T, text string) (value T) {
+	t.Helper()
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("tutti %s printed no JSON: %v\n%s", strings.Join(args, " "), err, text)
+		t.Fatalf("no JSON: %v\n%s", err, text)
 	}
 	return value
 }

@@ -42,7 +42,7 @@ mode, or pinned), 6 it was not compiled in time.`,
 	flags: func(f flagSet, in *releaseFlags) {
 		addTargetFlags(f, &in.targetFlags)
 		f.StringVar(&in.request.Version, "version", "", "the version: its id or commit, or at least six digits of it; see tutti code versions")
-		f.StringVar(&in.request.Environment, "environment", "", "the environment that the version is of; empty: each node's own")
+		f.StringVarP(&in.request.Environment, "environment", "e", "", "the environment that the version is of; empty: each node's own")
 		f.BoolVar(&in.request.DryRun, "dry-run", false, "show what would be released to whom, and release nothing")
 		f.StringVar(&in.request.Apply, "apply", "", "when connected agents run with it: now or scheduled; empty: as the server is set (hint_apply)")
 		f.StringVar(&in.request.Why, "why", "", "why, for those who look at the generations later")

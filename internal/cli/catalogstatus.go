@@ -28,7 +28,7 @@ anything of this is wrong are named. Deactivated nodes are left out.`,
 	flags: func(f flagSet, in *catalogStatusInput) {
 		f.StringVar(&in.request.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.request.Group, "group", "", "only nodes in this group (name or id)")
-		f.StringVar(&in.request.Environment, "environment", "", "only nodes of this environment")
+		f.StringVarP(&in.request.Environment, "environment", "e", "", "only nodes of this environment")
 		f.BoolVar(&in.exitCode, "exit-code", false, "end with exit code 3 if a node is not current or its last run failed")
 		f.completes("where", completeCondition)
 		f.completes("group", completeGroup)

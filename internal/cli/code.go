@@ -35,7 +35,13 @@ files and identical trees are stored once. Deploying an earlier tree again moves
 
 environment.conf, the module path and hiera.yaml are honoured. Modules from absolute directories of the module path become
 part of the version; what $basemodulepath stands for is said with --base-module-path. A Puppetfile is not resolved: run
-r10k or g10k first and deploy the directory.
+r10k or g10k first and deploy the directory. Modules that it names and that are not there are said.
+
+A version holds only what is in the directory. A link that leads out of it, such as one to a module of Debian
+(/usr/share/puppet/modules), is refused; with --follow-links what it leads to is copied into the version. Links inside of
+the directory stay links.
+
+An environment that is not there yet is made, and that is said, with the names of environments that look like it.
 
 Before it is deployed, the code is checked: manifests, templates, YAML and JSON that differ from what was checked last are read
 by Puppet's own parsers, and one node of each set of classes that the change touches is compiled for. Code with mistakes is
@@ -48,9 +54,10 @@ The commit of a directory is recorded with its version when HEAD holds that dire
 root of a git work tree or a directory that git tracks below it, not for one that only lies inside somebody else's.`,
 	example: `  tutti code deploy production ./control-repo
   tutti code deploy production https://git.example.test/control.git@main
-  tutti code deploy production . --base-module-path /usr/share/puppet/modules`,
+  tutti code deploy production . --base-module-path /usr/share/puppet/modules
+  tutti code deploy production . --follow-links`,
 	flags: func(f flagSet, in *codeDeployInput) {
-		baseModuleFlag(f, &in.options)
+		codeFlags(f, &in.options)
 		engineFlag(f, &in.engine)
 		f.BoolVar(&in.force, "force", false, "deploy in spite of mistakes, and say them")
 		f.BoolVar(&in.noCheck, "no-check", false, "do not look for mistakes")
@@ -74,51 +81,52 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		bundle.Manifest.Engine = in.engine
 		version, err := deploy(ctx, client, c.args[0], source, bundle, checkMode(in.force, in.noCheck))
 		if refused, ok := errors.AsType[*api.CheckFailed](err); ok {
-			return refusedCode(c.app, c.args[0], refused.Check)
+			return refusedCode(c.app, c.args[0], refused.Check, source.warnings)
 		}
 		if err != nil {
 			return err
 		}
+		answer := deployAnswer{Deployed: version, Near: nearEnvironments(ctx, client, version), Copied: copies(bundle), Warnings: source.warnings}
 		if c.printer().ForPrograms() {
-			return c.printer().Thing(version)
+			return c.printer().Thing(answer)
 		}
-		if version.Check != nil {
-			printCheck(c.app, *version.Check)
-		}
-		_, err = fmt.Fprintf(c.system.Out, "%s is now version %s (%s, %s)\n", version.Environment, short(version.ID),
-			count(version.Files, "file"), print.Bytes(version.Bytes))
-		return err
+		return printDeployed(c.app, answer)
 	},
 }
 
-func baseModuleFlag(f flagSet, options *code.BuildOptions) {
+func codeFlags(f flagSet, options *code.BuildOptions) {
+	f.BoolVar(&options.FollowLinks, "follow-links", false, "copy what links out of the directory lead to, into the version")
 	f.StringSliceVar(&options.BaseModulePath, "base-module-path", nil,
 		"directories of modules that $basemodulepath stands for; they become part of the version")
 }
 
 // storeCode reads the code of a directory or git ref, and has the server keep its files. Close the source.
 func storeCode(ctx context.Context, a *app, client *api.Client, from string, options code.BuildOptions) (source, *code.Bundle, error) {
-	source, err := openSource(ctx, from)
+	source, err := openSource(ctx, from, options)
 	if err != nil {
 		return source, nil, err
 	}
-	bundle, err := storeFiles(ctx, a, client, source, options)
+	bundle, err := storeFiles(ctx, a, client, &source, options)
 	if err != nil {
 		source.close()
 	}
 	return source, bundle, err
 }
 
-func storeFiles(ctx context.Context, a *app, client *api.Client, source source, options code.BuildOptions) (*code.Bundle, error) {
+func storeFiles(ctx context.Context, a *app, client *api.Client, source *source, options code.BuildOptions) (*code.Bundle, error) {
 	began := time.Now()
 	bundle, err := code.Build(ctx, source.dir, options)
 	if err != nil {
-		return nil, err
+		return nil, source.explain(err)
 	}
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
 	a.hint("Read %s, %s, in %s", count(len(bundle.Manifest.Files), "file"), print.Bytes(bundle.Manifest.Size()), time.Since(began).Round(time.Millisecond))
+	hintCopies(a, bundle)
+	if err := source.lookAtPuppetfile(a, bundle); err != nil {
+		return nil, err
+	}
 	sent, err := upload(ctx, a, client, bundle)
 	if err == nil && sent > 0 {
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
@@ -157,12 +165,12 @@ func versionTable(empty string) print.Table[api.Version] {
 }
 
 var codeRemove = verb[api.EnvironmentRequest]{
-	use: "remove ENVIRONMENT", short: "Remove an environment; agents that ask for it are told it is unknown",
+	use: "delete ENVIRONMENT", short: "Delete an environment; agents that ask for it are told it is unknown",
 	destroys: lossOfEnvironment,
-	example:  "  tutti code remove feature_tls",
+	example:  "  tutti code delete feature_tls",
 	into:     func(in *api.EnvironmentRequest, args []string) { in.Environment = args[0] },
 	run: does(api.EnvironmentDelete, func(in *api.EnvironmentRequest) string {
-		return fmt.Sprintf("Environment %s is removed. Deploying to it makes it again.", in.Environment)
+		return fmt.Sprintf("Environment %s is deleted. Deploying to it makes it again.", in.Environment)
 	}),
 }
 

@@ -21,11 +21,12 @@ func checkMode(force, noCheck bool) string {
 }
 
 // refusedCode says why a version was not deployed.
-func refusedCode(a *app, environment string, check api.CodeCheck) error {
+func refusedCode(a *app, environment string, check api.CodeCheck, warnings []string) error {
 	if a.printer().ForPrograms() {
 		if err := a.printer().Thing(struct {
-			Check api.CodeCheck `json:"check"`
-		}{check}); err != nil {
+			Check    api.CodeCheck `json:"check"`
+			Warnings []string      `json:"warnings,omitempty"`
+		}{check, warnings}); err != nil {
 			return err
 		}
 	} else {

@@ -85,7 +85,7 @@ var compilePause = verb[api.CompilePauseRequest]{
 		"The pause is stored: it holds for all servers and over restarts. Agents whose catalog must be compiled are told of it, and when to come back.",
 	example: "  tutti compile pause --reason 'new disks'\n  tutti compile pause --environment staging",
 	flags: func(f flagSet, in *api.CompilePauseRequest) {
-		f.StringVar(&in.Environment, "environment", "", "only this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "only this environment")
 		f.StringVar(&in.Reason, "reason", "", "why; whoever waits is told")
 	},
 	run: does(api.CompilePause, func(in *api.CompilePauseRequest) string {
@@ -98,7 +98,7 @@ var compileResume = verb[api.CompileResumeRequest]{
 	long:    "End the pause of all, or with --environment that of one environment: each is ended by itself.",
 	example: "  tutti compile resume\n  tutti compile resume --environment staging",
 	flags: func(f flagSet, in *api.CompileResumeRequest) {
-		f.StringVar(&in.Environment, "environment", "", "the pause of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "the pause of this environment")
 	},
 	run: does(api.CompileResume, func(in *api.CompileResumeRequest) string {
 		return fmt.Sprintf("%s goes on", pausedWhat(in.Environment))

@@ -38,7 +38,7 @@ waiting stops nothing: what is wanted stays wanted.`,
   tutti compile now --environment production --where 'facts.role = "web"'
   tutti compile now --environment production --no-wait`,
 	flags: func(f flagSet, in *compileOrder) {
-		f.StringVar(&in.Environment, "environment", "", "all nodes of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "all nodes of this environment")
 		f.StringVar(&in.Where, "where", "", "all nodes that this PQL condition holds for")
 		f.BoolVar(&in.noWait, "no-wait", false, "only say what is wanted; do not wait for it")
 		f.duration(&in.timeout, "timeout", 30*time.Minute, "how long to wait")

@@ -31,7 +31,7 @@ could not be tried rests, and says why and when it is tried again.`,
   tutti compile queue --node web-1.example.test --limit 5 -o json`,
 	flags: func(f flagSet, in *compileQueueInput) {
 		f.StringVar(&in.request.Node, "node", "", "only compilations of this node")
-		f.StringVar(&in.request.Environment, "environment", "", "only compilations of this environment")
+		f.StringVarP(&in.request.Environment, "environment", "e", "", "only compilations of this environment")
 		f.StringVar(&in.request.State, "state", "", "only those in this state: wanted, running, done, failed")
 		f.IntVar(&in.limit, "limit", 100, "at most so many; 0 means all")
 		f.offers("state", "wanted", "running", "done", "failed")

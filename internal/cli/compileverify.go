@@ -45,7 +45,7 @@ verified, 5 when one could not be compared.`,
 	flags: func(f flagSet, in *verifyOrder) {
 		f.IntVar(&in.sample, "sample", 0, "one node of each of so many sets of classes, those that most nodes have")
 		f.BoolVar(&in.all, "all", false, "all nodes of the environment")
-		f.StringVar(&in.environment, "environment", "production", "of --sample and --all")
+		f.StringVarP(&in.environment, "environment", "e", "production", "of --sample and --all")
 		f.StringVar(&in.version, "version", "", "of this version of the code, or the beginning of its digest, instead of the current one")
 	},
 	run: func(ctx context.Context, c *call, in *verifyOrder) error {
@@ -182,7 +182,7 @@ one node for each of some sets of classes after a deploy (setting verify_after_d
   tutti compile verifications --outcome differs -o json`,
 	flags: func(f flagSet, in *api.CompileVerifiedRequest) {
 		f.StringVar(&in.Node, "node", "", "of this node")
-		f.StringVar(&in.Environment, "environment", "", "of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "of this environment")
 		f.StringVar(&in.Version, "version", "", "of this version of the code, its whole digest")
 		f.StringVar(&in.Outcome, "outcome", "", "with this outcome: same, differs, not-comparable or failed")
 	},

@@ -17,11 +17,13 @@ import (
 // source is a directory to deploy and where it came from.
 type source struct {
 	dir, origin, commit string
+	cloned              bool
+	warnings            []string // of what is in it
 	close               func()
 }
 
 // openSource takes a directory as it is and clones anything else.
-func openSource(ctx context.Context, text string) (source, error) {
+func openSource(ctx context.Context, text string, options code.BuildOptions) (source, error) {
 	if isDir(text) {
 		dir, err := filepath.Abs(text)
 		return source{dir: dir, origin: dir, commit: git.Head(ctx, dir), close: func() {}}, err
@@ -29,6 +31,9 @@ func openSource(ctx context.Context, text string) (source, error) {
 	repository, err := git.Parse(text)
 	if err != nil {
 		return source{}, fault.New(fault.Invalid, "%.200q is neither a directory here nor a git repository: %s", text, fault.Detail(err))
+	}
+	if options.FollowLinks {
+		return source{}, usageError{fault.New(fault.Invalid, "--follow-links is for a directory of yours: a link in a repository could name any file of this machine. Clone %s, look at it, and deploy the directory", repository)}
 	}
 	dir, err := os.MkdirTemp("", "tutti-deploy-")
 	if err != nil {
@@ -40,7 +45,7 @@ func openSource(ctx context.Context, text string) (source, error) {
 		remove()
 		return source{}, err
 	}
-	return source{dir: dir, origin: repository.String(), commit: commit, close: remove}, nil
+	return source{dir: dir, origin: repository.String(), commit: commit, cloned: true, close: remove}, nil
 }
 
 // The size of one question and of one upload.

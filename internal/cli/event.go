@@ -31,7 +31,7 @@ func (c *eventChoice) flags(f flagSet) {
 	f.StringVar(&c.Where, "where", "", `only of nodes that a condition holds for, such as 'facts.os.family = "Debian"'`)
 	f.completes("where", completeCondition)
 	f.StringVar(&c.Job, "job", "", "only of the runs of this job")
-	f.StringVar(&c.Environment, "environment", "", "only of runs in this environment")
+	f.StringVarP(&c.Environment, "environment", "e", "", "only of runs in this environment")
 	f.StringSliceVar(&c.statuses, "status", nil, "only these: success, failure, noop, audit, skipped; of runs that ended: changed, unchanged, failed, interrupted")
 	f.StringSliceVar(&c.types, "type", nil, "only of resources of these types, such as File")
 	f.StringSliceVar(&c.kinds, "kind", nil, "only these: begin, resource, missing, end, alarm")

@@ -22,7 +22,7 @@ type groupFlags struct {
 func (in *groupFlags) add(f flagSet) {
 	f.StringVar(&in.parent, "parent", "", "name or id of the group above; a new group is below All Nodes if nothing is said")
 	f.StringVar(&in.rule, "rule", "", "which nodes: a rule like facts.os.family = \"Debian\" and not name ~ '^db', or the classifier's JSON array; empty: none")
-	f.StringVar(&in.environment, "environment", "", "environment of its nodes, or agent-specified; empty: what the group above says")
+	f.StringVarP(&in.environment, "environment", "e", "", "environment of its nodes, or agent-specified; empty: what the group above says")
 	f.BoolVar(&in.decides, "environment-group", false, "the environment outvotes those of other groups")
 	f.StringVar(&in.description, "description", "", "what the group is for")
 	f.StringSliceVar(&in.pin, "pin", nil, "node that is in the group whatever the rule says; may be repeated")

@@ -27,7 +27,7 @@ var jobPlan = verb[jobPlanInput]{
 waits, whether it is connected, what is known of its next run from its newest catalog and its latest report, and, like a preview, what leads
 from the catalogs that nodes applied last to those that they have now. Nothing runs.
 
-` + targetHelp,
+` + whichNodes,
 	example:  "  tutti job plan --app 'Shop[eu]'\n  tutti job plan --all -o json\n  tutti job plan web-1.example.test db-1.example.test",
 	complete: completeNodes,
 	flags: func(f flagSet, in *jobPlanInput) {

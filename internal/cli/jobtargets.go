@@ -26,9 +26,12 @@ type targetFlags struct {
 }
 
 // targetHelp is what the help of every job says of nodes.
-const targetHelp = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application,
-a condition or query in PQL, or --all; what is given adds up, --exclude takes away.
+const targetHelp = whichNodes + `
 The nodes are shown before anything starts, and --dry-run starts nothing.`
+
+// whichNodes is the part of it that is about the nodes alone.
+const whichNodes = `Which nodes: names, a file of names (@FILE, one a line), standard input (-), a group, an application,
+a condition or query in PQL, or --all; what is given adds up, --exclude takes away.`
 
 func addTargetFlags(f flagSet, t *targetFlags) {
 	f.StringArrayVarP(&t.names, "targets", "t", nil, "nodes: NAME,NAME or @FILE or - (standard input); may be given many times")

@@ -35,7 +35,7 @@ leaves them out.`,
 	flags: func(f flagSet, in *api.NodeListRequest) {
 		f.StringVar(&in.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
-		f.StringVar(&in.Environment, "environment", "", "only nodes of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "only nodes of this environment")
 		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
 		f.completes("where", completeCondition)
 		f.completes("group", completeGroup)

@@ -77,7 +77,7 @@ func definitionFlags(cmd *cobra.Command, d *api.PolicyDefinition) {
 	flags.StringVar(&d.Role, "role", "", "of --effect approve: who approves")
 	flags.BoolVar(&d.AuthorMay, "author-may", false, "of --effect approve: the author's own approval is good enough")
 	flags.StringVar(&d.Message, "message", "", "what people should know")
-	flags.StringSliceVar(&d.Environments, "environment", nil, "only in these environments; may be repeated")
+	flags.StringSliceVarP(&d.Environments, "environment", "e", nil, "only in these environments; may be repeated")
 	flags.StringVar(&d.Zone, "zone", "", "the time zone of time in the expression, as Europe/Berlin; default UTC")
 }
 
@@ -117,7 +117,7 @@ var policySet = verb[api.PolicyDefinition]{
 }
 
 var policyRemove = verb[api.PolicyNameRequest]{
-	use: "remove POLICY", short: "Remove a policy; its versions stay", example: "  tutti policy remove no-user-removal",
+	use: "delete POLICY", short: "Delete a policy; its versions stay", example: "  tutti policy delete no-user-removal",
 	destroys: lossOfPolicy,
 	into:     func(in *api.PolicyNameRequest, args []string) { in.Policy = args[0] },
 	run: shows(api.PolicyRemove, print.Advice(func(p api.Policy) string {

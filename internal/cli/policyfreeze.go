@@ -80,7 +80,7 @@ A weekly freeze is days and times by the clock on the wall: 'mon-fri 18:00-06:00
 		f.StringVar(&in.d.Weekly, "weekly", "", "instead, every week: 'mon-fri 18:00-06:00' or 'fri 16:00-mon 06:00'")
 		f.StringVar(&in.d.Zone, "zone", "", "the time zone, as Europe/Berlin or UTC")
 		f.StringVar(&in.d.Why, "why", "", "the reason, for people")
-		f.StringSliceVar(&in.d.Environments, "environment", nil, "only in these environments; may be repeated")
+		f.StringSliceVarP(&in.d.Environments, "environment", "e", nil, "only in these environments; may be repeated")
 		f.requires("zone", "why")
 	},
 	run: func(ctx context.Context, c *call, in *freezeSetInput) (err error) {
@@ -120,7 +120,7 @@ func freezeTime(flag, text, zone string) (*time.Time, error) {
 }
 
 var freezeRemove = verb[api.FreezeNameRequest]{
-	use: "remove FREEZE", short: "End a freeze; its versions stay", example: "  tutti policy freeze remove christmas",
+	use: "delete FREEZE", short: "Delete a freeze, which ends it; its versions stay", example: "  tutti policy freeze delete christmas",
 	destroys: lossOfFreeze,
 	into:     func(in *api.FreezeNameRequest, args []string) { in.Freeze = args[0] },
 	run: shows(api.FreezeRemove, print.Advice(func(f api.Freeze) string {

@@ -53,7 +53,7 @@ made. The nodes are those of the environment, or those that are named by flags. 
 		f.BoolVar(&in.noWait, "no-wait", false, "print the preview's number and do not wait for it")
 		f.cmd.MarkFlagsMutuallyExclusive("ref", "version")
 		addTargetFlags(f, &in.targets)
-		baseModuleFlag(f, &in.options)
+		codeFlags(f, &in.options)
 		in.printing.flags(f)
 	},
 	run: func(ctx context.Context, c *call, in *previewCreateInput) (err error) {
@@ -221,7 +221,7 @@ var previewWarnings = verb[api.PreviewRequest]{
 	use: "warnings PREVIEW", short: "List what the compiler warns of in a preview's catalogs, what is new first",
 	prints: aList,
 	long: `List what the compiler warns of in a preview's catalogs, by file and line: first what it warns of in no catalog that the nodes have, which
-is marked new. After a step to another Puppet (preview create --engine) these are its deprecations.`,
+is marked new. After a step to another Puppet (tutti preview create --engine) these are its deprecations.`,
 	example: "  tutti preview warnings 3\n  tutti preview warnings 3 -o json",
 	into:    func(in *api.PreviewRequest, args []string) { in.Preview = args[0] },
 	run: func(ctx context.Context, c *call, in *api.PreviewRequest) error {
@@ -258,7 +258,7 @@ var previewList = verb[api.PreviewListRequest]{
 	use: "list", short: "List previews, newest first", example: "  tutti preview list --environment production",
 	prints: aList,
 	flags: func(f flagSet, in *api.PreviewListRequest) {
-		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "compiling, ready or cancelled")
 	},
 	run: pages(api.PreviewList, nextPreviews, func(*api.PreviewListRequest) print.Table[api.Preview] {

@@ -74,7 +74,7 @@ var noiseList = verb[api.Nothing]{
 var noiseSet = verb[api.Noise]{
 	use: "set RULE", short: "Hide changes in previews from now on, also in those that are there", aliases: []string{"add"},
 	long: `Hide changes in previews. All that is said must hold for a change; in patterns, * stands for any text. A rule that is there gets a new
-version. Previews say how many changes each rule hides, and show them with --noise. What does not compile is never hidden, and policies judge
+version. Previews say how many changes each rule hides, and tutti preview show --noise shows them. What does not compile is never hidden, and policies judge
 hidden changes, too.`,
 	example: `  tutti preview noise set motd --type File --title '/etc/motd' --parameter content --why 'has the date in it'
   tutti preview noise set lab --type Package --parameter ensure --nodes 'facts.role = "lab"' --environment production`,
@@ -84,7 +84,7 @@ hidden changes, too.`,
 		f.StringVar(&in.Title, "title", "", "title of the resource, a pattern; a node's own name in it is <node>, its host name <host>")
 		f.StringSliceVar(&in.Parameters, "parameter", nil, "nothing but these parameters changes, patterns; may be repeated")
 		f.StringVar(&in.Nodes, "nodes", "", "PQL: the nodes that have the change are all among those that this condition holds for")
-		f.StringSliceVar(&in.Environments, "environment", nil, "only previews of these environments; may be repeated")
+		f.StringSliceVarP(&in.Environments, "environment", "e", nil, "only previews of these environments; may be repeated")
 		f.StringVar(&in.Why, "why", "", "the reason, for people")
 		f.completes("nodes", completeCondition)
 	},
@@ -103,7 +103,7 @@ func printNoise(to print.Printer, r api.NoiseRule) error {
 }
 
 var noiseRemove = verb[api.NoiseRequest]{
-	use: "remove RULE", short: "Show again what a rule hides", example: "  tutti preview noise remove motd",
+	use: "delete RULE", short: "Delete a rule, and show again what it hides", example: "  tutti preview noise delete motd",
 	destroys: func(_ context.Context, _ *call, in *api.NoiseRequest) (string, error) {
 		return "show again in previews what the rule " + in.Rule + " hides", nil
 	},

@@ -74,8 +74,12 @@ func fenced(long string) string { return "```\n" + long + "\n```" }
 func flagTable(cmd *cobra.Command) string {
 	var rows strings.Builder
 	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+		name := "`--" + flag.Name + "`"
+		if flag.Shorthand != "" {
+			name = "`-" + flag.Shorthand + "`, " + name
+		}
 		if shared := []string{"help", "columns", "sort", "watch"}; !slices.Contains(shared, flag.Name) {
-			fmt.Fprintf(&rows, "| `--%s` | %s | %s |\n", flag.Name, inline(flag.DefValue), flag.Usage)
+			fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, inline(flag.DefValue), flag.Usage)
 		}
 	})
 	return rows.String()

@@ -208,7 +208,7 @@ var releaseList = verb[api.ReleaseListRequest]{
 	use: "list", short: "List releases, newest first", example: "  tutti release list --state running",
 	prints: aList,
 	flags: func(f flagSet, in *api.ReleaseListRequest) {
-		f.StringVar(&in.Environment, "environment", "", "those of this environment")
+		f.StringVarP(&in.Environment, "environment", "e", "", "those of this environment")
 		f.StringVar(&in.State, "state", "", "waiting_approval, running, paused, stopping, done, done_with_failures or aborted")
 	},
 	run: pages(api.ReleaseList, nextReleases, func(*api.ReleaseListRequest) print.Table[api.Release] {

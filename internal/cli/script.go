@@ -32,6 +32,9 @@ var scriptRun = verb[orderFlags]{
 		if err != nil {
 			return err
 		}
+		if err := checkScript(c.args[0]); err != nil {
+			return err
+		}
 		return launch(ctx, c.app, *in, newJob{
 			does: "script " + upload.name, client: upload.client, prepare: upload.send,
 			send: ordered(api.JobScript, func(order api.JobOrder) api.JobScriptRequest {

@@ -162,6 +162,7 @@ func (n noun) command(a *app) *cobra.Command {
 	for _, v := range n.verbs {
 		cmd.AddCommand(v.command(a))
 	}
+	addSynonyms(cmd, n.verbs, a)
 	return cmd
 }
 

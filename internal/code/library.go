@@ -68,11 +68,18 @@ const (
 	maxOriginBytes = 2048
 )
 
-// Deploy makes a manifest's version the current one of its environment. All its
+// Deploy makes a manifest's version the current one of its environment, and says whether there was none before. All its
 // files must be stored: Conflict, naming the first ones that are not.
 func (l *Library) Deploy(ctx context.Context, d Deployment) (Version, error) {
 	defer l.currents.changed()
-	return l.keep(ctx, d, l.store.SaveVersion)
+	_, err := l.store.CurrentVersion(ctx, d.Environment)
+	first := fault.Is(err, fault.NotFound)
+	if err != nil && !first {
+		return Version{}, err
+	}
+	v, err := l.keep(ctx, d, l.store.SaveVersion)
+	v.First = first
+	return v, err
 }
 
 // Stage keeps a manifest's version, so that it can be compiled and looked at; the environment stays as it is.

@@ -18,6 +18,8 @@ type Version struct {
 	Bytes       int64
 	Engine      string // that compiles it; empty: the server's default
 	DeployedAt  time.Time
+	// First is told by Library.Deploy alone: there was no such environment before. No row keeps it.
+	First bool
 }
 
 // Store keeps which versions there are. Every method may be called concurrently

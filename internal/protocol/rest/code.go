@@ -151,7 +151,7 @@ func (h *versions) deployVersion(ctx context.Context, request api.DeployRequest)
 		Environment: env, Manifest: manifest, Commit: request.Commit, Origin: request.Origin,
 		Actor: fleet.ActorFrom(ctx).Name, At: time.Now(),
 	}, mode)
-	return api.Deployed{Version: versionOf(version), Check: checkOf(report)}, err
+	return api.Deployed{Version: versionOf(version), NewEnvironment: version.First, Check: checkOf(report)}, err
 }
 
 // checkOf is a report as the API shows it; nil for none.

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/code"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// deployAnswer is what a deploy says to programs.
+type deployAnswer struct {
+	api.Deployed
+	Near     []string     `json:"similar_environments,omitempty"` // of a new environment
+	Copied   []copiedLink `json:"copied_links,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
+}
+
+type copiedLink struct {
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Files int    `json:"files"`
+}
+
+func printDeployed(a *app, answer deployAnswer) error {
+	if answer.Check != nil {
+		printCheck(a, *answer.Check)
+	}
+	_, err := fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", answer.Environment, short(answer.ID),
+		count(answer.Files, "file"), print.Bytes(answer.Bytes))
+	if answer.NewEnvironment {
+		a.hint("%s", newEnvironmentText(answer))
+	}
+	return err
+}
+
+// newEnvironmentText announces an environment that was made by being deployed to.
+func newEnvironmentText(answer deployAnswer) string {
+	env := answer.Environment
+	text := fmt.Sprintf("%s is a new environment: nodes get its code when they ask for it, or when a group puts them there", env)
+	if len(answer.Near) == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s.\nThere is also %s, which was not touched. Did you mean %s? `tutti code delete %s` takes the new one away",
+		text, strings.Join(answer.Near, ", "), strings.Join(answer.Near, " or "), env)
+}
+
+// nearEnvironments are those whose names look like a new one's, as far as the caller may see them. It is advice: a caller who
+// may not list environments gets none.
+func nearEnvironments(ctx context.Context, client *api.Client, deployed api.Deployed) (near []string) {
+	if !deployed.NewEnvironment {
+		return nil
+	}
+	all, err := api.EnvironmentList.Call(ctx, client, api.Nothing{})
+	if err != nil {
+		return nil
+	}
+	for _, v := range all.Items {
+		if looksLike(deployed.Environment, v.Environment) {
+			near = append(near, v.Environment)
+		}
+	}
+	return near
+}
+
+// looksLike says whether one name may be the other one mistyped. Names that differ in their numbers alone are meant so:
+// feature_12 and feature_13 are two branches.
+func looksLike(a, b string) bool {
+	if a == b || withoutDigits(a) == withoutDigits(b) {
+		return false
+	}
+	few := 2
+	if min(len(a), len(b)) < 5 {
+		few = 1 // dev and test are not alike
+	}
+	return distance(strings.ToLower(a), strings.ToLower(b)) <= few
+}
+
+func withoutDigits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// distance is how many bytes have to be added, left out or replaced to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// explain adds to an error of what is deployed what can be done.
+func (s *source) explain(err error) error {
+	out, ok := errors.AsType[*code.LinksOut](err)
+	if !ok {
+		return err
+	}
+	if s.cloned {
+		return fault.Wrap(fault.Invalid, err, "%s. What they lead to is not in the repository: put it there, or clone the repository and deploy the directory with --follow-links", fault.Detail(err))
+	}
+	if slices.ContainsFunc(out.Links, func(l code.LinkOut) bool { return l.Real == "" }) {
+		return fault.Wrap(fault.Invalid, err, "%s. Remove links that lead to nothing; --follow-links copies into the version what the others lead to", fault.Detail(err))
+	}
+	return fault.Wrap(fault.Invalid, err, "%s. With --follow-links what they lead to is copied into the version; a directory of modules can be named with --base-module-path, or in the modulepath of environment.conf", fault.Detail(err))
+}
+
+// lookAtPuppetfile warns of modules that are named and not there.
+func (s *source) lookAtPuppetfile(a *app, bundle *code.Bundle) error {
+	missing, err := bundle.MissingModules()
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	where := "in " + s.dir
+	if s.cloned {
+		where = "in a clone of the repository"
+	}
+	text := fmt.Sprintf("not there are %s of the Puppetfile: %s. Run `r10k puppetfile install` (or `g10k -puppetfile`) %s, then deploy that directory again",
+		count(len(missing), "module"), someNames(missing, shownNames), where)
+	if len(missing) == 1 {
+		text = strings.Replace(text, "not there are 1 module", "not there is 1 module", 1)
+	}
+	s.warnings = append(s.warnings, text)
+	a.hint("warning: %s", text)
+	return nil
+}
+
+func copies(bundle *code.Bundle) (links []copiedLink) {
+	for _, c := range bundle.Copied {
+		links = append(links, copiedLink(c))
+	}
+	return links
+}
+
+// shownCopies is how many copied links are said one by one.
+const shownCopies = 10
+
+func hintCopies(a *app, bundle *code.Bundle) {
+	if len(bundle.Copied) == 0 {
+		return
+	}
+	files := 0
+	for i, c := range bundle.Copied {
+		files += c.Files
+		if i < shownCopies {
+			a.hint("  %s is a copy of %s: %s", c.Path, c.From, count(c.Files, "file"))
+		}
+	}
+	a.hint("Followed %s out of the directory and copied %s", count(len(bundle.Copied), "link"), count(files, "file"))
+}
