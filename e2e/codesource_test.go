@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,11 +45,7 @@ func TestLinksOutOfTheDirectory(t *testing.T) {
 	same(t, "what the copied module gives", map[string]string{"out": "a!b!"}, a.tree(t, "."))
 
 	// A repository's links are never followed, whoever asks.
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch", "main"}, {"config", "user.name", "x"}, {"config", "user.email", "x@example.test"}, {"add", "--all"}, {"commit", "--quiet", "--message", "x"}} {
-		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	committed(t, dir)
 	r = s.try(t, "code", "deploy", "production", "file://"+dir+"@main", "--follow-links")
 	if r.code != 2 || !strings.Contains(r.err, "a link in a repository could name any file of this machine") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
