@@ -38,7 +38,7 @@ func TestEnvironmentHasAShortForm(t *testing.T) {
 }
 
 var (
-	namedFlag  = regexp.MustCompile(`--[a-z][a-z-]*[a-z]`)
+	namedFlag = regexp.MustCompile(`--[a-z][a-z-]*[a-z]`)
 	ofAnother = regexp.MustCompile("`?tutti [a-z ]+[^`.;,\n]*|`[^`]*`")
 )
 
