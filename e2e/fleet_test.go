@@ -36,10 +36,14 @@ func newEnroller(s *server) (*sim.Enroller, error) {
 
 // startFleet makes nodes, sends their facts and returns when all of them are connected.
 func startFleet(s *server, enroller *sim.Enroller, names ...string) (*fleet, error) {
-	nodes := sim.New(sim.Config{
-		URLs: []string{"wss://localhost:" + s.port()}, Names: names, LongestPause: time.Second,
-		Identity: func(ctx context.Context, name string) (*tls.Config, error) { return enroller.Enrol(ctx, name) },
-	})
+	return startNodes(s, enroller, sim.Config{Names: names})
+}
+
+// startNodes is startFleet for nodes with more of a life than orders.
+func startNodes(s *server, enroller *sim.Enroller, config sim.Config) (*fleet, error) {
+	config.URLs, config.LongestPause = []string{"wss://localhost:" + s.port()}, time.Second
+	config.Identity = func(ctx context.Context, name string) (*tls.Config, error) { return enroller.Enrol(ctx, name) }
+	nodes := sim.New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	starting, started := context.WithTimeout(ctx, patience)
 	defer started()
