@@ -65,7 +65,7 @@ func TestWhatADeployAnnounces(t *testing.T) {
 	write(t, filepath.Join(dir, "modules/web/manifests/init.pp"), "class web {}\n")
 	r := s.try(t, "code", "deploy", "production", dir)
 	for _, want := range []string{
-		"warning: not there are 2 modules of the Puppetfile: puppetlabs/stdlib, puppetlabs/apt. Run `r10k puppetfile install` (or `g10k -puppetfile`) in " + dir + ", then deploy that directory again",
+		"warning: 2 modules of the Puppetfile are not there: puppetlabs/stdlib, puppetlabs/apt. Run `r10k puppetfile install` (or `g10k -puppetfile`) in " + dir + ", then deploy that directory again",
 		"production is a new environment",
 	} {
 		if r.code != 0 || !strings.Contains(r.err, want) {
@@ -88,7 +88,7 @@ func TestWhatADeployAnnounces(t *testing.T) {
 		Warnings []string
 	}
 	got := decode[answer](t, s, "code", "deploy", "prodction", dir)
-	if !got.NewEnvironment || len(got.Near) != 2 || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], "not there are 2 modules") {
+	if !got.NewEnvironment || len(got.Near) != 2 || len(got.Warnings) != 1 || !strings.HasPrefix(got.Warnings[0], "2 modules of the Puppetfile are not there") {
 		t.Errorf("%+v", got)
 	}
 	for _, branch := range []string{"feature_12", "feature_13"} {

@@ -137,11 +137,12 @@ func (s *source) lookAtPuppetfile(a *app, bundle *code.Bundle) error {
 	if s.cloned {
 		where = "in a clone of the repository"
 	}
-	text := fmt.Sprintf("not there are %s of the Puppetfile: %s. Run `r10k puppetfile install` (or `g10k -puppetfile`) %s, then deploy that directory again",
-		count(len(missing), "module"), someNames(missing, shownNames), where)
+	are := "are"
 	if len(missing) == 1 {
-		text = strings.Replace(text, "not there are 1 module", "not there is 1 module", 1)
+		are = "is"
 	}
+	text := fmt.Sprintf("%s of the Puppetfile %s not there: %s. Run `r10k puppetfile install` (or `g10k -puppetfile`) %s, then deploy that directory again",
+		count(len(missing), "module"), are, someNames(missing, shownNames), where)
 	s.warnings = append(s.warnings, text)
 	a.hint("warning: %s", text)
 	return nil

@@ -74,9 +74,9 @@ func TestSynonyms(t *testing.T) {
 			t.Errorf("%s: %v, %v, hidden %v", line, err, rest, old.Hidden)
 			continue
 		}
-		new, _, err := root.Find(strings.Fields(shown))
-		if err != nil || new.Hidden || new.Short != old.Short || !slices.Equal(strings.Fields(old.Use)[1:], strings.Fields(new.Use)[1:]) {
-			t.Errorf("%s is not %s: %q, %q, %v", line, shown, old.Use, new.Use, err)
+		now, _, err := root.Find(strings.Fields(shown))
+		if err != nil || now.Hidden || now.Short != old.Short || !slices.Equal(strings.Fields(old.Use)[1:], strings.Fields(now.Use)[1:]) {
+			t.Errorf("%s is not %s: %q, %q, %v", line, shown, old.Use, now.Use, err)
 		}
 	}
 	if cmd, rest, _ := root.Find([]string{"node", "clean"}); len(rest) != 1 {

@@ -140,7 +140,7 @@ func TestFollowingHasAnEnd(t *testing.T) {
 func TestDebiansModulesAreFollowed(t *testing.T) {
 	t.Parallel()
 	const stdlib = "/usr/share/puppet/modules/stdlib"
-	real, err := filepath.EvalSymlinks(stdlib)
+	where, err := filepath.EvalSymlinks(stdlib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,8 @@ func TestDebiansModulesAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"modules/stdlib@": stdlib})
 	bundle := build(t, dir, code.BuildOptions{FollowLinks: true})
-	alone := build(t, real, code.BuildOptions{})
-	if len(bundle.Copied) != 1 || bundle.Copied[0].From != real || bundle.Copied[0].Files < 100 || len(bundle.Manifest.Files) != len(alone.Manifest.Files) {
+	alone := build(t, where, code.BuildOptions{})
+	if len(bundle.Copied) != 1 || bundle.Copied[0].From != where || bundle.Copied[0].Files < 100 || len(bundle.Manifest.Files) != len(alone.Manifest.Files) {
 		t.Errorf("%d files, of %d: %+v", len(bundle.Manifest.Files), len(alone.Manifest.Files), bundle.Copied)
 	}
 }
