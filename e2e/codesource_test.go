@@ -23,7 +23,7 @@ func TestLinksOutOfTheDirectory(t *testing.T) {
 	}
 	r := s.try(t, "code", "deploy", "production", dir)
 	for _, want := range []string{"1 link leads out of the environment", "modules/stdlib leads to /usr/share/puppet/modules/stdlib, that is /usr/share/puppet/modules.available/puppetlabs-stdlib", "--follow-links", "--base-module-path"} {
-		if r.code != 1 || !strings.Contains(r.err, want) {
+		if r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code %d, without %q:\n%s", r.code, want, r.err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestLinksOutOfTheDirectory(t *testing.T) {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 	r = s.try(t, "code", "deploy", "production", "file://"+dir+"@main")
-	if r.code != 1 || !strings.Contains(r.err, "clone the repository and deploy the directory with --follow-links") {
+	if r.code != 2 || !strings.Contains(r.err, "clone the repository and deploy the directory with --follow-links") {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 }
