@@ -70,17 +70,19 @@ func nearEnvironments(ctx context.Context, client *api.Client, deployed api.Depl
 }
 
 // looksLike says whether one name may be the other one mistyped. Names that differ in their numbers alone are meant so:
-// feature_12 and feature_13 are two branches.
+// feature_12 and feature_13 are two branches. Of feature_dns and feature_tls only the last words are compared.
 func looksLike(a, b string) bool {
 	if a == b || withoutDigits(a) == withoutDigits(b) {
 		return false
 	}
-	few := 2
-	if min(len(a), len(b)) < 5 {
-		few = 1 // dev and test are not alike
+	if i, j := strings.LastIndexByte(a, '_'), strings.LastIndexByte(b, '_'); i >= 0 && i == j && strings.EqualFold(a[:i], b[:j]) {
+		a, b = a[i+1:], b[j+1:]
 	}
-	return distance(strings.ToLower(a), strings.ToLower(b)) <= few
+	return strings.EqualFold(a, b) || min(len(a), len(b)) >= shortestAlike && len(fault.Near(a, []string{b})) > 0
 }
+
+// shortestAlike is the length from which names of which a letter differs look alike.
+const shortestAlike = 3
 
 func withoutDigits(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -89,27 +91,6 @@ func withoutDigits(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// distance is how many bytes have to be added, left out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // explain adds to an error of what is deployed what can be done.
