@@ -42,6 +42,9 @@ var (
 	ofAnother = regexp.MustCompile("`?tutti [a-z ]+[^`.;,\n]*|`[^`]*`")
 )
 
+// ofAsking are flags by which commands name a server: the helps that say how a server is found name them, whatever they have.
+var ofAsking = []string{"--server", "--data", "--context", "--token-file", "--ca-fingerprint", "--help"}
+
 // A help names only flags that its command has, beside those that stand in another command's line.
 func TestHelpNamesFlagsThatExist(t *testing.T) {
 	t.Parallel()
@@ -50,7 +53,7 @@ func TestHelpNamesFlagsThatExist(t *testing.T) {
 		all := cmd.Flags()
 		all.AddFlagSet(cmd.InheritedFlags())
 		for _, name := range namedFlag.FindAllString(ofAnother.ReplaceAllString(cmd.Long, ""), -1) {
-			if n++; all.Lookup(name[2:]) == nil {
+			if n++; all.Lookup(name[2:]) == nil && !slices.Contains(ofAsking, name) {
 				t.Errorf("the help of %s names %s, which it does not have", cmd.CommandPath(), name)
 			}
 		}

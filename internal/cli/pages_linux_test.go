@@ -83,7 +83,7 @@ func wrongCommand(cmd *cobra.Command, words []string, rest string) string {
 			break
 		}
 		cmd = cmd.Commands()[next]
-		if cmd.Hidden && cmd.Name() != "help" {
+		if cmd.Hidden && cmd.Name() != "help" && cmd.Name() != "man" {
 			return "it is the former name of a command"
 		}
 	}
