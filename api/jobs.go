@@ -175,7 +175,9 @@ type JobPlan struct {
 	Digest  string   `json:"digest"` // of the nodes; see JobOrder.Expect
 	Nodes   int      `json:"nodes"`
 	Offline []string `json:"offline,omitempty"` // those of the nodes that are not connected
-	Denied  []string `json:"denied,omitempty"`  // nodes that the caller may not touch: they are not in the plan
+	// NeverConnected is those of the offline nodes from which no agent has ever connected: they need one first.
+	NeverConnected []string `json:"never_connected,omitempty"`
+	Denied         []string `json:"denied,omitempty"` // nodes that the caller may not touch: they are not in the plan
 	// DeniedUnseen is how many more nodes are denied whose names the caller may not see.
 	DeniedUnseen int         `json:"denied_unseen,omitempty"`
 	Targets      []JobTarget `json:"targets,omitempty"`

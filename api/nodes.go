@@ -57,6 +57,7 @@ type NodeListRequest struct {
 	Group       string `query:"group"`       // name or id of a group that the nodes are in
 	Environment string `query:"environment"` // of the newest facts, catalog or report
 	Status      string `query:"status"`      // of the last run: failed, changed, unchanged, or none
+	Connected   string `query:"connected"`   // yes: nodes whose agent is connected now; no: the others; never: those of them that never had one
 	Delivery    bool   `query:"delivery"`    // each with what it may have, and how what it applied stands to that
 	After       string `query:"after"`
 	Limit       int    `query:"limit"`
@@ -86,6 +87,7 @@ type Node struct {
 	CachedCatalog bool       `json:"cached_catalog,omitempty"` // the last run was given no catalog and applied the one that the node had
 	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
+	LastConnected *LastSeen  `json:"last_connected,omitempty"` // its agent, if that was connected earlier and is not now; neither: no agent ever was
 	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show, and in node.list if it is asked for: what it may have; see node.delivery
 }
 
@@ -108,6 +110,15 @@ type Connected struct {
 	ClientVersion string    `json:"client_version,omitempty"` // its version; of pxp-agent, which says none, the package that it came with
 	Protocol      string    `json:"protocol"`                 // PCP 1 or PCP 2
 	Shared        string    `json:"shared,omitempty"`         // why it seems that several agents have the node's certificate
+}
+
+// LastSeen is the last connection of a node's agent that is not connected.
+type LastSeen struct {
+	Since         time.Time `json:"since"`
+	Until         time.Time `json:"until"`
+	Agent         string    `json:"agent,omitempty"` // as in Connected
+	Client        string    `json:"client,omitempty"`
+	ClientVersion string    `json:"client_version,omitempty"`
 }
 
 // Facts is a node's newest facts.

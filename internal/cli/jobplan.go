@@ -124,7 +124,7 @@ func planText(plan api.JobPlan, apps []api.App) string {
 	for _, level := range slices.Sorted(maps.Keys(levels)) {
 		fmt.Fprintf(&text, "\nLevel %d\n", level)
 		for _, t := range levels[level] {
-			text.WriteString(targetLine(t))
+			text.WriteString(targetLine(plan, t))
 			for _, component := range carried[t.Node] {
 				fmt.Fprintf(&text, "      %s\n", component)
 			}
@@ -133,10 +133,10 @@ func planText(plan api.JobPlan, apps []api.App) string {
 	return text.String() + strings.Join(missing, "")
 }
 
-func targetLine(t api.JobTarget) string {
+func targetLine(plan api.JobPlan, t api.JobTarget) string {
 	words := []string{t.Expected}
 	if t.Connected == nil {
-		words = append(words, "not connected")
+		words = append(words, awayText(plan, t.Node))
 	}
 	if len(t.WaitsFor) > 0 {
 		words = append(words, "waits for "+someNames(t.WaitsFor, shownNames))

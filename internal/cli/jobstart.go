@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
@@ -100,6 +101,18 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 		fate = "they have " + n.flags.waitText() + " to connect"
 	}
 	n.hint("Not connected, %s: %s", fate, someNames(plan.Offline, shownNames))
+	if len(plan.NeverConnected) > 0 {
+		n.hint("Of these, no tutti agent or pxp-agent has ever connected from (on each: `tutti agent join`, then `tutti agent install`): %s",
+			someNames(plan.NeverConnected, shownNames))
+	}
+}
+
+// awayText is how a node of a plan is not connected.
+func awayText(plan api.JobPlan, node string) string {
+	if slices.Contains(plan.NeverConnected, node) {
+		return "no agent has ever connected"
+	}
+	return "not connected"
 }
 
 // waitText is how long offline nodes are waited for.
@@ -127,7 +140,7 @@ func (n *newJob) printPlan(plan api.JobPlan) error {
 		Columns: []string{"node", "agent"},
 		Row: func(t api.JobTarget) []any {
 			if t.Connected == nil {
-				return []any{t.Node, "not connected"}
+				return []any{t.Node, awayText(plan, t.Node)}
 			}
 			return []any{t.Node, first(t.Connected.Agent, "connected")}
 		},

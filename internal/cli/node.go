@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,6 +23,10 @@ var nodeList = verb[api.NodeListRequest]{
 	long: `List nodes with the state of their last run: all, or those that everything holds for
 that is given.
 
+CONNECTED says whether orders reach a node: yes; no, its agent is away; or never, if no
+tutti agent or pxp-agent has ever connected from it. SINCE is since when. A node that
+runs puppet agent alone never connects.
+
 --where takes a condition in PQL, over the fields of nodes (certname,
 latest_report_status, report_timestamp, ...) and of the inventory (facts.PATH,
 trusted.PATH, environment). In it, resources{...}, facts{...}, events{...} ask for
@@ -31,12 +36,26 @@ leaves them out.`,
   tutti node list --where 'facts.os.family = "Debian" and facts.processors.count >= 4'
   tutti node list --where 'resources{type = "Class" and title = "Role::Web"}' -o name
   tutti node list --group 'Web servers' --status failed
-  tutti node list --environment production -o csv`,
+  tutti node list --environment production -o csv
+  tutti node list --not-connected`,
 	flags: func(f flagSet, in *api.NodeListRequest) {
 		f.StringVar(&in.Where, "where", "", "only nodes that this PQL condition holds for")
 		f.StringVar(&in.Group, "group", "", "only nodes in this group (name or id)")
 		f.StringVarP(&in.Environment, "environment", "e", "", "only nodes of this environment")
 		f.StringVar(&in.Status, "status", "", "only nodes whose last run was failed, changed or unchanged, or none")
+		connection := func(flag, word, usage string) {
+			f.BoolFunc(flag, usage, func(value string) error {
+				if value != "true" {
+					return errors.New("it takes no value; there are --connected, --not-connected and --never-connected")
+				}
+				in.Connected = word
+				return nil
+			})
+		}
+		connection("connected", "yes", "only nodes whose agent is connected now")
+		connection("not-connected", "no", "only nodes whose agent is not connected now")
+		connection("never-connected", "never", "only nodes that never had an agent connected")
+		f.cmd.MarkFlagsMutuallyExclusive("connected", "not-connected", "never-connected")
 		f.completes("where", completeCondition)
 		f.completes("group", completeGroup)
 		f.offers("status", "failed", "changed", "unchanged", "none")
@@ -57,12 +76,13 @@ func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
 		empty = "No such nodes."
 	}
 	return print.Table[api.Node]{
-		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "agent"},
-		Spare:   []string{"catalog", "facts", "environment", "agent"},
+		Columns: []string{"node", "environment", "status", "last report", "facts", "catalog", "connected", "since", "agent"},
+		Spare:   []string{"catalog", "facts", "since", "environment", "agent"},
 		Row: func(n api.Node) []any {
+			connected, since := connectedText(n)
 			return []any{
 				n.Name, n.Environment, print.State(nodeStatus(n)), n.ReportAt, n.FactsAt,
-				print.ID(n.CatalogDigest), clientOf(n.Connected),
+				print.ID(n.CatalogDigest), connected, since, clientOf(n),
 			}
 		},
 		Name:  func(n api.Node) string { return n.Name },
@@ -70,12 +90,26 @@ func nodeTable(in *api.NodeListRequest) print.Table[api.Node] {
 	}
 }
 
-// clientOf is which agent is connected.
-func clientOf(c *api.Connected) string {
-	if c == nil {
-		return ""
+// connectedText is whether a node's agent is connected, and since when it is, or is not.
+func connectedText(n api.Node) (word string, since *time.Time) {
+	switch {
+	case n.Connected != nil:
+		return "yes", &n.Connected.Since
+	case n.LastConnected != nil:
+		return "no", &n.LastConnected.Until
 	}
-	return first(strings.TrimSpace(c.Client+" "+c.ClientVersion), "connected")
+	return "never", nil
+}
+
+// clientOf is which agent is connected, or was.
+func clientOf(n api.Node) string {
+	switch {
+	case n.Connected != nil:
+		return strings.TrimSpace(n.Connected.Client + " " + n.Connected.ClientVersion)
+	case n.LastConnected != nil:
+		return strings.TrimSpace(n.LastConnected.Client + " " + n.LastConnected.ClientVersion)
+	}
+	return ""
 }
 
 // nodeStatus is the word for a node's last run.
@@ -129,7 +163,7 @@ var nodeShow = verb[api.NameRequest]{
 		return [][]string{
 			{"Node", node.Name},
 			{"Environment", node.Environment},
-			{"Agent", agentOf(node.Connected, now)},
+			{"Agent", agentOf(node, now)},
 			{"Last run", nodeStatus(node)},
 			{"Compile error", compileErrorOf(node)},
 			{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
@@ -142,9 +176,13 @@ var nodeShow = verb[api.NameRequest]{
 }
 
 // agentOf tells of the agent's connection.
-func agentOf(c *api.Connected, now time.Time) string {
+func agentOf(n api.Node, now time.Time) string {
+	c := n.Connected
+	if last := n.LastConnected; c == nil && last != nil {
+		return fmt.Sprintf("not connected since %s  (%s)", print.Ago(last.Until, now), strings.TrimSpace(last.Client+" "+last.ClientVersion))
+	}
 	if c == nil {
-		return "not connected"
+		return "not connected: no tutti agent or pxp-agent has ever connected from this node"
 	}
 	text := fmt.Sprintf("connected to %s, %s  (%s)", c.Server, print.Ago(c.Since, now),
 		strings.Join(strings.Fields(c.Protocol+" "+c.Client+" "+c.ClientVersion), " "))

@@ -74,7 +74,7 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 	room := k.room()
 	var events []Event
 	for _, r := range runs {
-		_, connected := d.Sender.Connected(r.Node)
+		link, connected := d.Sender.Connected(r.Node)
 		if full = connected && room <= 0; full {
 			break
 		}
@@ -85,7 +85,7 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 			due := now.Add(min(d.settings.pause(1), k.job.Spec.Timeout))
 			events = append(events, Event{Run: r.ID, What: WasSent, At: now, Due: due})
 		case !waits:
-			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: d.offlineReason(k.job)})
+			events = append(events, Event{Run: r.ID, What: DroppedOut, State: Offline, At: now, Reason: offlineReason(k.job, link)})
 		}
 	}
 	if len(events) == 0 {
@@ -102,11 +102,22 @@ func (d *dispatcher) begin(ctx context.Context, k *desk, runs []Run) (last int, 
 	return last, full, d.sendAll(ctx, k, o, events, applied)
 }
 
-func (d *dispatcher) offlineReason(j Job) string {
-	if j.Spec.WaitOffline == 0 {
-		return "its node is not connected"
+// neverConnected is why a node gets no orders that has no agent.
+const neverConnected = "no tutti agent or pxp-agent has ever connected from this node; on the node: `tutti agent join`, then `tutti agent install`"
+
+// offlineReason tells a node whose agent is away from one that never had one.
+func offlineReason(j Job, last Link) string {
+	reason := ""
+	if j.Spec.WaitOffline > 0 {
+		reason = "its node did not connect within " + j.Spec.WaitOffline.String()
 	}
-	return "its node did not connect within " + j.Spec.WaitOffline.String()
+	switch {
+	case last.Since.IsZero():
+		return join(reason, neverConnected)
+	case reason != "":
+		return reason
+	}
+	return notConnected + last.Until.UTC().Format(time.DateTime) + " UTC"
 }
 
 // sendAll sends the orders of runs that were just marked as sent. What does not leave is

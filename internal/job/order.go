@@ -32,7 +32,10 @@ func (s *Service) Plan(ctx context.Context, actor fleet.Actor, spec Spec) (Plan,
 	plan := Plan{Spec: spec.withoutSecrets(), Targets: make([]Target, len(nodes))}
 	for i, node := range nodes {
 		link, connected := s.Sender.Connected(node)
-		plan.Targets[i] = Target{Node: node, Connected: connected, Agent: link.Agent, Denied: refused[node]}
+		plan.Targets[i] = Target{Node: node, Connected: connected, Denied: refused[node]}
+		if connected {
+			plan.Targets[i].Agent = link.Agent
+		}
 	}
 	if spec.Ordered {
 		plan.Edges, plan.Layers, err = s.layers(ctx, nodes)

@@ -99,14 +99,15 @@ type RunPage struct {
 type Sender interface {
 	Order(ctx context.Context, node fleet.Certname, r pxp.Request) error // non-blocking
 	Ask(ctx context.Context, node fleet.Certname, r pxp.Request) error   // blocking
-	// Connected tells whether a node is, and what is known of its connection.
+	// Connected tells whether a node is, and what is known of its connection, or of its last one.
 	Connected(node fleet.Certname) (Link, bool)
 }
 
-// Link is a node's connection.
+// Link is a node's connection, or its last one; from no time if it never had one.
 type Link struct {
 	Agent      string    // how its agent calls itself
 	Since      time.Time // it is there
+	Until      time.Time // it ended; zero: it did not, or there never was one
 	Superseded time.Time // it last took the place of another one of the node; zero: it did not
 	Shared     string    // why it seems that several agents have the node's certificate; empty: they do not
 }

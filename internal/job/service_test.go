@@ -212,6 +212,26 @@ func TestOfflineNodesAreWaitedForAsLongAsSaid(t *testing.T) {
 	})
 }
 
+// A node whose agent is away is told apart from one that has none.
+func TestAnOfflineRunSaysWhy(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(w *world) {
+		w.fleet.Disconnect("n001.example")
+		w.fleet.NeverCame("n002.example")
+		const never = "no tutti agent or pxp-agent has ever connected from this node; on the node: `tutti agent join`, then `tutti agent install`"
+		at := w.order(command())
+		runs := w.states(time.Second, at.ID, job.Failed, job.Offline, job.Offline)
+		if runs[0].Reason != "its node is not connected since 2000-01-01 00:00:00 UTC" || runs[1].Reason != never {
+			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
+		}
+		later := w.order(command(func(s *job.Spec) { s.WaitOffline = time.Minute }))
+		runs = w.states(2*time.Minute, later.ID, job.Failed, job.Offline, job.Offline)
+		if runs[0].Reason != "its node did not connect within 1m0s" || runs[1].Reason != "its node did not connect within 1m0s; "+never {
+			t.Errorf("reasons: %q, %q", runs[0].Reason, runs[1].Reason)
+		}
+	})
+}
+
 func TestTheFailureBudgetEndsAJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 6, func(w *world) {

@@ -16,7 +16,10 @@ import (
 
 // agents are the agents that are connected to this server. The broker is opened after what holds this, so it is looked up each time;
 // until then nobody is connected.
-type agents struct{ broker func() *broker.Broker }
+type agents struct {
+	broker   func() *broker.Broker
+	register func() *broker.Register
+}
 
 // agentOf is where a node's agent listens.
 func agentOf(node fleet.Certname) wire.URI { return wire.NewURI(string(node), websocket.DefaultType) }
@@ -47,7 +50,8 @@ type presences struct{ agents agents }
 func (p presences) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	who, there := p.agents.presence(node)
 	if !there {
-		return inventory.Presence{}, false
+		last, _ := p.agents.register().Last(node)
+		return inventory.Presence{Server: serverName(), Since: last.Since, Until: last.Until, Agent: last.Agent}, false
 	}
 	return inventory.Presence{
 		Server:   serverName(),
@@ -89,7 +93,8 @@ func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error
 func (s sender) Connected(node fleet.Certname) (job.Link, bool) {
 	who, connected := s.agents.presence(node)
 	if !connected {
-		return job.Link{}, false
+		last, _ := s.agents.register().Last(node)
+		return job.Link{Agent: last.Agent, Since: last.Since, Until: last.Until}, false
 	}
 	return job.Link{Agent: who.Agent, Since: who.Since, Superseded: who.Superseded, Shared: who.Shared(time.Now())}, true
 }

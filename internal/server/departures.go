@@ -4,14 +4,22 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 )
 
 // departures tells the jobs of nodes that are gone.
 type departures struct {
-	jobs *job.Service
-	log  *slog.Logger
+	jobs     *job.Service
+	register *broker.Register
+	log      *slog.Logger
+}
+
+// purged ends the runs of nodes that were purged, and forgets that they were connected.
+func (d departures) purged(ctx context.Context, why string, nodes ...fleet.Certname) {
+	d.register.Forget(nodes...)
+	d.endRuns(ctx, why, nodes...)
 }
 
 // endRuns ends the runs of nodes that are gone. What cannot be stored now ends by time.

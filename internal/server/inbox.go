@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
@@ -14,8 +15,9 @@ import (
 
 // inbox takes what the broker brings from agents.
 type inbox struct {
-	jobs   *job.Service
-	events *event.Service
+	jobs     *job.Service
+	events   *event.Service
+	register *broker.Register
 }
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -33,6 +35,7 @@ func (i inbox) handlers() map[string]broker.Handler {
 // joined hints that an agent is there.
 func (i inbox) joined(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
+		i.register.Came(who)
 		i.jobs.Came(who.Certname)
 	}
 }
@@ -40,6 +43,7 @@ func (i inbox) joined(who broker.Presence) {
 // left hints that an agent is gone.
 func (i inbox) left(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
+		i.register.Went(who, time.Now())
 		i.jobs.Went(who.Certname)
 	}
 }

@@ -23,7 +23,7 @@ func (p *parts) knownNodes() knownNodes {
 func (k knownNodes) PurgeNode(ctx context.Context, name fleet.Certname) error {
 	err := k.WithConnected.PurgeNode(ctx, name)
 	if err == nil || fault.Of(err) == fault.NotFound {
-		k.departures.endRuns(ctx, "its node was purged", name)
+		k.departures.purged(ctx, "its node was purged", name)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (h housekeeper) purgeNodes(ctx context.Context, now time.Time, limit int) (
 		for _, name := range names {
 			h.log.InfoContext(ctx, "node forgotten, long after it left", "node", name)
 		}
-		h.departures.endRuns(ctx, "its node was purged, long after it left", names...)
+		h.departures.purged(ctx, "its node was purged, long after it left", names...)
 		if total += len(names); err != nil || len(names) < batch || total == limit {
 			return total, err
 		}

@@ -85,6 +85,7 @@ type parts struct {
 	policies    *policy.Service
 	events      *event.Service
 	housekeeper housekeeper
+	register    *broker.Register // of agents that were connected
 	agents      agents
 	broker      *broker.Broker // these two: see openBroker
 	sockets     *websocket.Server
@@ -99,7 +100,7 @@ type parts struct {
 func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
-	p.agents = agents{func() *broker.Broker { return p.broker }}
+	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -116,6 +117,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 		return p, err
 	}
 	p.usages = &usages{path: p.data.path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
+	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
+		return p, err
+	}
 	p.openAccess()
 	if p.blobs, err = blobdir.Open(p.data.join("blobs")); err != nil {
 		return p, err

@@ -237,6 +237,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"verified catalogs":  p.verifier.Run,
 			"jobs":               p.jobs.Run,
 			"events of runs":     p.events.Run,
+			"who was connected":  p.register.Run,
 			"facts":              p.factqueue.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,

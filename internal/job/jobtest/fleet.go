@@ -79,9 +79,16 @@ func (f *Fleet) server() Server {
 func NewFleet(names ...fleet.Certname) *Fleet {
 	f := &Fleet{nodes: map[fleet.Certname]*node{}}
 	for _, name := range names {
-		f.nodes[name] = &node{connected: true, begun: map[string]int{}, over: map[string]pxp.Outcome{}}
+		f.nodes[name] = &node{connected: true, link: job.Link{Since: time.Now()}, begun: map[string]int{}, over: map[string]pxp.Outcome{}}
 	}
 	return f
+}
+
+// NeverCame makes a node one that has no agent.
+func (f *Fleet) NeverCame(name fleet.Certname) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nodes[name].connected, f.nodes[name].link = false, job.Link{}
 }
 
 // Behave gives a node its manner.
@@ -95,7 +102,7 @@ func (f *Fleet) Behave(name fleet.Certname, m Manner) {
 func (f *Fleet) Connect(name fleet.Certname) {
 	f.mu.Lock()
 	f.nodes[name].connected = true
-	f.nodes[name].link.Since = time.Now()
+	f.nodes[name].link.Since, f.nodes[name].link.Until = time.Now(), time.Time{}
 	f.mu.Unlock()
 	f.server().Came(name)
 }
@@ -103,7 +110,7 @@ func (f *Fleet) Connect(name fleet.Certname) {
 // Disconnect ends a node's connection; what runs there goes on.
 func (f *Fleet) Disconnect(name fleet.Certname) {
 	f.mu.Lock()
-	f.nodes[name].connected = false
+	f.nodes[name].connected, f.nodes[name].link.Until = false, time.Now()
 	f.mu.Unlock()
 	f.server().Went(name)
 }
@@ -130,12 +137,12 @@ func (f *Fleet) Connected(name fleet.Certname) (job.Link, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.nodes[name]
-	if n == nil || !n.connected {
+	if n == nil {
 		return job.Link{}, false
 	}
 	link := n.link
 	link.Agent = "fake-agent/1"
-	return link, true
+	return link, n.connected
 }
 
 // Share makes it known that several agents have a node's certificate, or no more with no words for it.

@@ -16,18 +16,34 @@ const (
 	packageVersion = "aio_agent_version"
 )
 
-// nameClients says of connections which program is at their other end, and of which version. Some are nil: these nodes are not connected.
-func (h *nodes) nameClients(ctx context.Context, connected []*api.Connected, names []fleet.Certname) error {
-	unknown := map[fleet.Certname]*api.Connected{}
+// agentName is where the program at the other end of a connection, or of the last one, is named; nil: there was none.
+type agentName struct {
+	agent           string // how it calls itself
+	client, version *string
+}
+
+func agentNameOf(n *api.Node) agentName {
+	switch {
+	case n.Connected != nil:
+		return agentName{n.Connected.Agent, &n.Connected.Client, &n.Connected.ClientVersion}
+	case n.LastConnected != nil:
+		return agentName{n.LastConnected.Agent, &n.LastConnected.Client, &n.LastConnected.ClientVersion}
+	}
+	return agentName{}
+}
+
+// nameClients says which program each agent is, and of which version.
+func (h *nodes) nameClients(ctx context.Context, agents []agentName, names []fleet.Certname) error {
+	unknown := map[fleet.Certname]agentName{}
 	var asked []fleet.Certname
-	for i, c := range connected {
-		if c == nil {
+	for i, a := range agents {
+		if a.client == nil {
 			continue
 		}
-		c.Client, c.ClientVersion, _ = strings.Cut(c.Agent, "/")
-		if c.Client == pxpLibrary {
-			c.Client, c.ClientVersion = pxpClient, ""
-			unknown[names[i]], asked = c, append(asked, names[i])
+		*a.client, *a.version, _ = strings.Cut(a.agent, "/")
+		if *a.client == pxpLibrary {
+			*a.client, *a.version = pxpClient, ""
+			unknown[names[i]], asked = a, append(asked, names[i])
 		}
 	}
 	if len(asked) == 0 {
@@ -39,7 +55,7 @@ func (h *nodes) nameClients(ctx context.Context, connected []*api.Connected, nam
 	}
 	for name, found := range leaves {
 		if len(found) == 1 && found[0].Kind == facts.String {
-			unknown[name].ClientVersion = "puppet-agent " + found[0].Text
+			*unknown[name].version = "puppet-agent " + found[0].Text
 		}
 	}
 	return nil

@@ -116,7 +116,7 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) areas(c Config) []area {
 	follow := &streams{gate: h.gate, log: c.Log, stopping: c.Stopping}
 	there := &roster{nodes: c.Nodes, certificates: c.Certificates, presences: c.Presences}
-	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier}
+	chosen := &selector{gate: h.gate, nodes: c.Nodes, groups: c.Groups, inventory: c.Inventory, classifier: c.Classifier, presences: c.Presences}
 	compared := &differences{gate: h.gate, blobs: c.Blobs, catalogs: c.Catalogs, comparing: make(chan struct{}, maxComparing)}
 	delivered := &deliveries{
 		gate: h.gate, roster: there, nodes: c.Nodes, groups: c.Groups, deliveries: c.Deliveries, losses: c.Losses,

@@ -175,6 +175,9 @@ func (present) Presence(node fleet.Certname) (inventory.Presence, bool) {
 	if node == "old-1" {
 		return inventory.Presence{Server: "tutti.test", Agent: "WebSocket++/0.8.2", Protocol: "PCP 1", Shared: "two agents share its certificate"}, true
 	}
+	if node == "n-1" {
+		return inventory.Presence{Since: time.Unix(1_700_000_000, 0), Until: time.Unix(1_700_003_600, 0), Agent: "tutti-agent/2"}, false
+	}
 	if node != "web-1" {
 		return inventory.Presence{}, false
 	}

@@ -230,6 +230,9 @@ func (d submission) planOf(plan job.Plan) (shown api.JobPlan, denied []fleet.Cer
 			}
 		} else {
 			shown.Offline = append(shown.Offline, target.Node)
+			if d.orders.roster.lastConnected(t.Node) == nil {
+				shown.NeverConnected = append(shown.NeverConnected, target.Node)
+			}
 		}
 		names = append(names, target.Node)
 		shown.Targets = append(shown.Targets, target)

@@ -68,7 +68,7 @@ func (h *nodes) showNode(ctx context.Context, request api.NameRequest) (api.Node
 	if answers[0].Delivery, err = h.deliveries.delivered(ctx, name); err != nil {
 		return api.Node{}, err
 	}
-	return answers[0], h.nameClients(ctx, []*api.Connected{answers[0].Connected}, []fleet.Certname{name})
+	return answers[0], h.nameClients(ctx, []agentName{agentNameOf(&answers[0])}, []fleet.Certname{name})
 }
 
 // lastRuns adds to nodes, of one page, what their last runs were given and would have done.
@@ -122,7 +122,7 @@ func (h *nodes) nodeOf(n inventory.Node) api.Node {
 		ReportAt: timeOf(n.ReportAt), ReportID: string(n.LatestReport), Status: n.LatestStatus,
 		Noop: n.LatestNoop, Corrective: n.LatestCorrective, DeactivatedAt: timeOf(n.DeactivatedAt), ExpiredAt: timeOf(n.ExpiredAt),
 		JoinedAt:  timeOf(n.JoinedAt),
-		Connected: h.roster.connected(n.Certname),
+		Connected: h.roster.connected(n.Certname), LastConnected: h.roster.lastConnected(n.Certname),
 	}
 }
 
@@ -133,6 +133,15 @@ func (h *roster) connected(node fleet.Certname) *api.Connected {
 		return nil
 	}
 	return &api.Connected{Server: p.Server, Since: p.Since.UTC(), Agent: p.Agent, Protocol: p.Protocol, Shared: p.Shared}
+}
+
+// lastConnected is nil for a node whose agent is connected, or that never had one.
+func (h *roster) lastConnected(node fleet.Certname) *api.LastSeen {
+	p, there := h.presences.Presence(node)
+	if there || p.Since.IsZero() {
+		return nil
+	}
+	return &api.LastSeen{Since: p.Since.UTC(), Until: p.Until.UTC(), Agent: p.Agent}
 }
 
 // timeOf is nil for a time that never was.

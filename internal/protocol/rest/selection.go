@@ -33,11 +33,11 @@ func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api
 	if err != nil {
 		return list, err
 	}
-	connected, names := make([]*api.Connected, len(list.Items)), make([]fleet.Certname, len(list.Items))
-	for i, item := range list.Items {
-		connected[i], names[i] = item.Connected, fleet.Certname(item.Name)
+	agents, names := make([]agentName, len(list.Items)), make([]fleet.Certname, len(list.Items))
+	for i := range list.Items {
+		agents[i], names[i] = agentNameOf(&list.Items[i]), fleet.Certname(list.Items[i].Name)
 	}
-	return list, h.nameClients(ctx, connected, names)
+	return list, h.nameClients(ctx, agents, names)
 }
 
 func (h *nodes) listGroupNodes(ctx context.Context, request api.GroupNodesRequest) (api.List[api.GroupNode], error) {
@@ -65,10 +65,18 @@ type selection struct {
 	group       classify.ID
 	environment fleet.Environment
 	status      string
+	connected   string
 }
 
 // noReport is the status of nodes that never reported.
 const noReport = "none"
+
+// How a node's agent is connected.
+const (
+	isConnected    = "yes"
+	notConnected   = "no"    // now
+	neverConnected = "never" // and not earlier
+)
 
 // selector finds the nodes that a request describes.
 type selector struct {
@@ -77,14 +85,20 @@ type selector struct {
 	groups     classify.Store
 	inventory  inventory.Asker
 	classifier Classifier
+	presences  inventory.Presences
 }
 
 func (h *selector) selection(ctx context.Context, permission fleet.Permission, request api.NodeListRequest) (s selection, err error) {
-	s = selection{selector: h, permission: permission, status: request.Status}
+	s = selection{selector: h, permission: permission, status: request.Status, connected: request.Connected}
 	switch request.Status {
 	case "", "failed", "changed", "unchanged", noReport:
 	default:
 		return s, fault.New(fault.Invalid, "status must be failed, changed, unchanged or %s, not %.40q", noReport, request.Status)
+	}
+	switch request.Connected {
+	case "", isConnected, notConnected, neverConnected:
+	default:
+		return s, fault.New(fault.Invalid, "connected must be %s, %s or %s, not %.40q", isConnected, notConnected, neverConnected, request.Connected)
 	}
 	if request.Environment != "" {
 		if s.environment, err = fleet.ParseEnvironment(request.Environment); err != nil {
@@ -138,7 +152,7 @@ const maxExamined = 20_000
 // returns where the next page begins; empty at the end.
 func (s selection) page(ctx context.Context, page inventory.Page, each func(node inventory.Node, pinned bool)) (next string, err error) {
 	found, batch := 0, inventory.MaxNamed
-	if s.group == "" && s.environment == "" && s.status == "" {
+	if s.group == "" && s.environment == "" && s.status == "" && s.connected == "" {
 		batch = page.Limit // all are wanted
 	}
 	for after, examined := page.After, 0; examined < maxExamined; examined += batch {
@@ -208,5 +222,19 @@ func (s selection) wants(node inventory.Node) bool {
 	if status == "" {
 		status = noReport
 	}
-	return (s.environment == "" || node.Environment == s.environment) && (s.status == "" || s.status == status)
+	return (s.environment == "" || node.Environment == s.environment) && (s.status == "" || s.status == status) && s.wantsConnected(node.Certname)
+}
+
+func (s selection) wantsConnected(node fleet.Certname) bool {
+	if s.connected == "" {
+		return true
+	}
+	p, there := s.selector.presences.Presence(node)
+	switch s.connected {
+	case isConnected:
+		return there
+	case neverConnected:
+		return !there && p.Since.IsZero()
+	}
+	return !there
 }

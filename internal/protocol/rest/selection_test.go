@@ -48,6 +48,10 @@ func TestNodesAreSelected(t *testing.T) {
 		"group=Debian":                    "n-0 n-1 n-3 n-5 n-7 n-9 web-1",
 		"group=Few&status=failed":         "n-0 n-3",
 		"group=Bare":                      "",
+		"connected=yes":                   "web-1",
+		"connected=no":                    "n-0 n-1 n-2 n-3 n-4 n-5 n-6 n-7 n-8 n-9",
+		"connected=never&group=Debian":    "n-0 n-3 n-5 n-7 n-9",
+		"connected=no&status=failed":      "n-0 n-3 n-6 n-9",
 		"where=" + url.QueryEscape(where): "n-1 n-3 n-4",
 		"group=Few&where=" + url.QueryEscape(where): "n-1 n-3",
 	} {
@@ -71,6 +75,27 @@ func TestNodesAreSelected(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A node whose agent is away says since when, and which it was.
+func TestNodesSayWhenTheyWereConnectedLast(t *testing.T) {
+	t.Parallel()
+	b := fleetBench(t)
+	for node, want := range map[string]*api.LastSeen{
+		"web-1": nil,
+		"n-0":   nil,
+		"n-1": {
+			Since: time.Unix(1_700_000_000, 0).UTC(), Until: time.Unix(1_700_003_600, 0).UTC(),
+			Agent: "tutti-agent/2", Client: "tutti-agent", ClientVersion: "2",
+		},
+	} {
+		var shown api.Node
+		b.do(t, "GET", "/nodes/"+node, "", &shown)
+		if diff := cmp.Diff(want, shown.LastConnected); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", node, diff)
+		}
+	}
+	b.gets(t, "GET", "/nodes?connected=perhaps", "", 400, "connected must be yes, no or never")
 }
 
 func TestNodesOfAGroup(t *testing.T) {

@@ -84,6 +84,7 @@ func (s *Nodes) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 		"DELETE FROM delivery_modes WHERE kind = 'node' AND name = $1",
 		"DELETE FROM run_events WHERE node = $1",
 		"DELETE FROM event_runs WHERE node = $1",
+		"DELETE FROM attendances WHERE certname = $1",
 	} {
 		if _, err := q.exec(ctx, text, name); err != nil {
 			return false, err

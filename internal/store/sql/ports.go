@@ -2,6 +2,7 @@ package sql
 
 import (
 	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
@@ -23,6 +24,7 @@ import (
 // Which part is which port.
 var (
 	_ appgraph.Store           = (*Catalogs)(nil)
+	_ broker.AttendanceStore   = (*Attendances)(nil)
 	_ classify.Store           = (*Groups)(nil)
 	_ code.Store               = (*Versions)(nil)
 	_ codecheck.Store          = (*CodeChecks)(nil)

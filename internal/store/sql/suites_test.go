@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/broker"
+	"github.com/tutti-project/tutti/internal/broker/brokertest"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
 	"github.com/tutti-project/tutti/internal/cas/filebucket/filebuckettest"
 	"github.com/tutti-project/tutti/internal/code"
@@ -86,6 +88,17 @@ func TestEnrolments(t *testing.T) {
 			t.Helper()
 			s := open(t)
 			return &enrolments{nodesPart: s.Nodes, FactStore: s.Facts}
+		})
+	})
+}
+
+func TestAttendances(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		brokertest.RunAttendances(t, func(t *testing.T) broker.AttendanceStore {
+			t.Helper()
+			return open(t).Attendances
 		})
 	})
 }
