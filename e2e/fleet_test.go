@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -123,6 +124,7 @@ func (s *storyServer) runAgent(script *testscript.TestScript, dir string) error 
 	if err := cmd.Start(); err != nil {
 		return errors.Join(err, log.Close())
 	}
+	script.Check(os.WriteFile(filepath.Join(dir, "agent.pid"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600))
 	script.Defer(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		script.Check(cmd.Wait())

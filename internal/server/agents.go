@@ -76,6 +76,12 @@ func (p presences) Connected() []fleet.Certname {
 	return names
 }
 
+// pinger is rest.Pinger.
+type pinger struct {
+	*broker.Pinger
+	presences
+}
+
 // sender is job.Sender: the broker brings orders to agents.
 type sender struct{ agents agents }
 

@@ -18,6 +18,7 @@ type inbox struct {
 	jobs     *job.Service
 	events   *event.Service
 	register *broker.Register
+	pinger   *broker.Pinger
 }
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -61,7 +62,7 @@ func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Messag
 func (i inbox) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
-		if err != nil || strings.HasPrefix(said.Transaction, hinted) {
+		if err != nil || strings.HasPrefix(said.Transaction, hinted) || i.pinger.Answered(from.Certname, said.Transaction) {
 			return err
 		}
 		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
@@ -71,7 +72,8 @@ func (i inbox) response(kind job.AnswerKind) broker.Handler {
 // failure takes the word of an agent that it did not do what it was asked.
 func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
-	if err != nil || strings.HasPrefix(said.Transaction, hinted) { // an agent that knows no hints asks on its schedule
+	// An agent that knows no hints asks on its schedule; one that says no to a ping is there.
+	if err != nil || strings.HasPrefix(said.Transaction, hinted) || i.pinger.Answered(from.Certname, said.Transaction) {
 		return err
 	}
 	return i.jobs.Observe(ctx, job.Answer{

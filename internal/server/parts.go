@@ -86,6 +86,7 @@ type parts struct {
 	events      *event.Service
 	housekeeper housekeeper
 	register    *broker.Register // of agents that were connected
+	pinger      *broker.Pinger
 	agents      agents
 	broker      *broker.Broker // these two: see openBroker
 	sockets     *websocket.Server
@@ -101,6 +102,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
+	p.pinger = &broker.Pinger{Ask: sender{p.agents}.Ask}
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())

@@ -45,6 +45,8 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Blobs:      p.blobs,
 		Nodes:      nodes,
 		Presences:  presences{p.agents},
+		Pinger:     pinger{p.pinger, presences{p.agents}},
+		Targets:    p.resolver,
 		Runs:       p.store.Reports,
 		Breakages:  p.store.Queue,
 		Facts:      p.store.Facts,

@@ -2,11 +2,13 @@ package rest
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/inventory"
 )
 
 // How pxp-agent calls itself: by its websocket library. It came with a package whose version is a fact.
@@ -22,12 +24,12 @@ type agentName struct {
 	client, version *string
 }
 
-func agentNameOf(n *api.Node) agentName {
+func agentNameOf(now *api.Connected, last *api.LastSeen) agentName {
 	switch {
-	case n.Connected != nil:
-		return agentName{n.Connected.Agent, &n.Connected.Client, &n.Connected.ClientVersion}
-	case n.LastConnected != nil:
-		return agentName{n.LastConnected.Agent, &n.LastConnected.Client, &n.LastConnected.ClientVersion}
+	case now != nil:
+		return agentName{now.Agent, &now.Client, &now.ClientVersion}
+	case last != nil:
+		return agentName{last.Agent, &last.Client, &last.ClientVersion}
 	}
 	return agentName{}
 }
@@ -46,16 +48,15 @@ func (h *nodes) nameClients(ctx context.Context, agents []agentName, names []fle
 			unknown[names[i]], asked = a, append(asked, names[i])
 		}
 	}
-	if len(asked) == 0 {
-		return nil
-	}
-	leaves, err := h.facts.FactLeaves(ctx, asked, []string{facts.PathText(packageVersion)})
-	if err != nil {
-		return err
-	}
-	for name, found := range leaves {
-		if len(found) == 1 && found[0].Kind == facts.String {
-			*unknown[name].version = "puppet-agent " + found[0].Text
+	for part := range slices.Chunk(asked, inventory.MaxNamed) {
+		leaves, err := h.facts.FactLeaves(ctx, part, []string{facts.PathText(packageVersion)})
+		if err != nil {
+			return err
+		}
+		for name, found := range leaves {
+			if len(found) == 1 && found[0].Kind == facts.String {
+				*unknown[name].version = "puppet-agent " + found[0].Text
+			}
 		}
 	}
 	return nil

@@ -28,6 +28,8 @@ type Config struct {
 	Blobs              cas.Store
 	Nodes              inventory.NodeStore
 	Presences          inventory.Presences
+	Pinger             Pinger
+	Targets            Targets
 	Runs               inventory.RunStore
 	Breakages          compile.Breakages
 	Facts              inventory.FactStore
@@ -131,15 +133,17 @@ func (h *Handler) areas(c Config) []area {
 	previewed := &previews{
 		gate: h.gate, streams: follow, differences: compared, noise: hidden, previews: c.Previews, orders: c.PreviewOrders, code: c.Code, blobs: c.Blobs, log: c.Log,
 	}
+	known := &nodes{
+		nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
+		roster: there, selector: chosen, deliveries: delivered,
+	}
 	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
 	return []area{
 		compared, delivered, compiled, done, hidden, previewed, logins,
 		&certificates{ca: c.Certificates, requests: c.Requests},
 		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
-		&nodes{
-			nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
-			roster: there, selector: chosen, deliveries: delivered,
-		},
+		known,
+		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, pinger: c.Pinger},
 		&groups{groups: c.Groups, classifier: c.Classifier},
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},

@@ -198,7 +198,7 @@ func TestDeniedNodes(t *testing.T) {
 	b := jobBench(t)
 	status, plan, _ := b.order(t, "web team", "/jobs/command", `{"targets":{"all":true},"command":"id","dry_run":true}`)
 	want := api.JobPlan{
-		Nodes: 2, Offline: []string{"web-2"}, DeniedUnseen: 1, Digest: string(fleet.DigestOf([]byte("web-1\nweb-2"))),
+		Nodes: 2, Offline: []string{"web-2"}, NeverConnected: []string{"web-2"}, DeniedUnseen: 1, Digest: string(fleet.DigestOf([]byte("web-1\nweb-2"))),
 		Targets: []api.JobTarget{
 			{Node: "web-1", Connected: &api.Connected{Server: "tutti.test", Since: time.Date(2026, 11, 21, 19, 0, 0, 0, time.UTC), Agent: "agent/1", Protocol: "PCP 2"}},
 			{Node: "web-2"},

@@ -68,7 +68,7 @@ func (h *nodes) showNode(ctx context.Context, request api.NameRequest) (api.Node
 	if answers[0].Delivery, err = h.deliveries.delivered(ctx, name); err != nil {
 		return api.Node{}, err
 	}
-	return answers[0], h.nameClients(ctx, []agentName{agentNameOf(&answers[0])}, []fleet.Certname{name})
+	return answers[0], h.nameClients(ctx, []agentName{agentNameOf(answers[0].Connected, answers[0].LastConnected)}, []fleet.Certname{name})
 }
 
 // lastRuns adds to nodes, of one page, what their last runs were given and would have done.

@@ -34,8 +34,8 @@ func (h *nodes) listNodes(ctx context.Context, request api.NodeListRequest) (api
 		return list, err
 	}
 	agents, names := make([]agentName, len(list.Items)), make([]fleet.Certname, len(list.Items))
-	for i := range list.Items {
-		agents[i], names[i] = agentNameOf(&list.Items[i]), fleet.Certname(list.Items[i].Name)
+	for i, item := range list.Items {
+		agents[i], names[i] = agentNameOf(item.Connected, item.LastConnected), fleet.Certname(item.Name)
 	}
 	return list, h.nameClients(ctx, agents, names)
 }

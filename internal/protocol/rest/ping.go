@@ -1,0 +1,97 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
+	"github.com/tutti-project/tutti/internal/job"
+)
+
+// Pinger asks agents whether they answer.
+type Pinger interface {
+	// Ping says how long each node took to answer; who is not in the answer has not, when ctx was done.
+	Ping(ctx context.Context, nodes []fleet.Certname) map[fleet.Certname]time.Duration
+	// Connected is the nodes whose agents are connected, sorted, each once.
+	Connected() []fleet.Certname
+}
+
+// Targets says which nodes are meant; it is job.Resolver.
+type Targets interface {
+	Resolve(ctx context.Context, t job.Targets) ([]fleet.Certname, error)
+}
+
+// pings answers node.ping.
+type pings struct {
+	gate    *gate
+	roster  *roster
+	nodes   *nodes
+	targets Targets
+	pinger  Pinger
+}
+
+func (h *pings) bindings() []binding { return []binding{each(answer(api.NodePing, h.ping))} }
+
+// How long an agent has to answer, in milliseconds.
+const (
+	defaultPing = 5000
+	maxPing     = 60_000
+)
+
+func (h *pings) ping(ctx context.Context, request api.NodePingRequest) (list api.List[api.Pong], err error) {
+	if request.Timeout == 0 {
+		request.Timeout = defaultPing
+	}
+	if request.Timeout < 0 || request.Timeout > maxPing {
+		return list, fault.New(fault.Invalid, "field timeout: it is a number of milliseconds, 1 to %d", maxPing)
+	}
+	meant, err := h.meant(ctx, request.Targets)
+	if err != nil {
+		return list, err
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Duration(request.Timeout)*time.Millisecond)
+	defer cancel()
+	took := h.pinger.Ping(limited, meant)
+	list.Items = make([]api.Pong, len(meant))
+	agents := make([]agentName, len(meant))
+	for i, node := range meant {
+		pong := &list.Items[i]
+		*pong = api.Pong{Node: string(node), Connected: h.roster.connected(node), LastConnected: h.roster.lastConnected(node)}
+		if d, answered := took[node]; answered {
+			pong.Milliseconds = new(float64(d.Microseconds()) / 1000)
+		}
+		agents[i] = agentNameOf(pong.Connected, pong.LastConnected)
+	}
+	return list, h.nodes.nameClients(ctx, agents, meant)
+}
+
+// meant is who is asked: those named, or everybody who is connected and whom the caller may see.
+func (h *pings) meant(ctx context.Context, t api.JobTargets) ([]fleet.Certname, error) {
+	targets, err := targetsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if !t.All && len(t.Nodes) == 0 && t.Group == "" && t.Query == "" && t.App == "" {
+		excluded := map[fleet.Certname]bool{}
+		for _, node := range targets.Exclude {
+			excluded[node] = true
+		}
+		var there []fleet.Certname
+		for _, node := range h.pinger.Connected() {
+			if !excluded[node] {
+				there = append(there, node)
+			}
+		}
+		return seen(ctx, h.gate, fleet.NodeRead, there, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+	}
+	if err := h.roster.checkNodes(ctx, targets.Nodes); err != nil {
+		return nil, err
+	}
+	nodes, err := h.targets.Resolve(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	return nodes, h.gate.allowEach(ctx, fleet.NodeRead, nodes)
+}
