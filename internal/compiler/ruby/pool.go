@@ -56,9 +56,10 @@ type Pool struct {
 	known    compile.Inventory
 	log      *slog.Logger
 
-	slots  chan struct{}              // one for each worker that may be busy
-	chores chan func(context.Context) // work that Run owns
-	done   chan struct{}              // closed when Run ends
+	slots   chan struct{}              // one for each worker that may be busy
+	lookups chan struct{}              // one for each lookup that may run
+	chores  chan func(context.Context) // work that Run owns
+	done    chan struct{}              // closed when Run ends
 
 	mu      sync.Mutex
 	entries map[key]*entry
@@ -84,6 +85,7 @@ func New(cfg Config, checkout code.Checkout, known compile.Inventory, log *slog.
 	return &Pool{
 		cfg: cfg, checkout: checkout, known: known, log: log,
 		slots:   make(chan struct{}, cfg.Workers),
+		lookups: make(chan struct{}, lookupsAtOnce),
 		chores:  make(chan func(context.Context)),
 		looks:   make(chan chan struct{}),
 		asked:   make(chan struct{}),

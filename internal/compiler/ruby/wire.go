@@ -31,6 +31,7 @@ type request struct {
 	Settings    *Settings    `json:"settings,omitempty"`
 	Orders      []*wireOrder `json:"orders,omitempty"`
 	Order       *wireOrder   `json:"order,omitempty"`
+	Lookup      *wireLookup  `json:"lookup,omitempty"`
 	PID         int          `json:"pid,omitempty"`
 }
 
@@ -52,6 +53,23 @@ type wireOrder struct {
 	Classes     json.RawMessage `json:"classes,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 	Data        json.RawMessage `json:"data,omitempty"`
+}
+
+// wireLookup is a compile.Lookup as Ruby reads it.
+type wireLookup struct {
+	Keys    []string   `json:"keys"`
+	Merge   *wireMerge `json:"merge,omitempty"`
+	Default *string    `json:"default,omitempty"`
+	Explain bool       `json:"explain,omitempty"`
+	Compile bool       `json:"compile,omitempty"`
+}
+
+// wireMerge is a compile.Merge as lookup() takes it, in the order in which `puppet lookup` gives it: explanations show it.
+type wireMerge struct {
+	Strategy         string `json:"strategy"`
+	SortMergedArrays *bool  `json:"sort_merged_arrays,omitempty"`
+	MergeHashArrays  *bool  `json:"merge_hash_arrays,omitempty"`
+	KnockoutPrefix   string `json:"knockout_prefix,omitempty"`
 }
 
 // message is what all lines from Ruby have: the version, and the fields of a
@@ -95,6 +113,13 @@ type workerReply struct {
 	ResidentBytes int64          `json:"resident_bytes"`
 	NewTypes      int            `json:"new_types"`
 	Spent         bool           `json:"spent"`
+
+	// Of a lookup.
+	Found            bool   `json:"found"`
+	Hidden           bool   `json:"hidden"`
+	Problem          string `json:"problem"`
+	ValueBytes       int64  `json:"value_bytes"`
+	ExplanationBytes int64  `json:"explanation_bytes"`
 }
 
 var errTooLong = errors.New("the line is too long")

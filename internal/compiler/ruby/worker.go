@@ -87,25 +87,15 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 	w.compiles++
 	w.newTypes = 0
 	started := time.Now()
-	timed, end := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
-	defer end()
-	limited, cancel := context.WithCancelCause(timed)
-	stop := context.AfterFunc(limited, w.kill)
-	w.busy.Store(true)
-	defer w.busy.Store(false)
-	var watching sync.WaitGroup
-	watching.Go(func() { w.watch(limited, cancel) })
-	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
-	reply, outcome, err := w.converse(order, func(m *message) error { return talk.answer(limited, m) })
-	stopped := !stop()
-	ended := context.Cause(limited)
-	cancel(nil)
-	watching.Wait()
-	w.broken = stopped || err != nil || reply.Spent || w.hungry.Load() || w.z.process.Clear(w.pid)
+	var outcome compile.Outcome
+	reply, talk, err := w.attend(ctx, order, func(answer func(*message) error) (reply *workerReply, err error) {
+		reply, outcome, err = w.converse(order, answer)
+		return reply, err
+	})
 	outcome.Cost.Wall = time.Since(started)
 	switch {
 	case err != nil:
-		return compile.Outcome{}, w.explain(ctx, ended, err)
+		return compile.Outcome{}, err
 	case talk.failed != nil: // whatever the code made of it
 		return compile.Outcome{}, talk.failed
 	case reply.Error != nil:
@@ -115,6 +105,31 @@ func (w *worker) compile(ctx context.Context, order compile.Order) (compile.Outc
 		outcome.Collected, outcome.Asked, outcome.Answers = talk.collected, talk.asked, talk.answers
 		return outcome, nil
 	}
+}
+
+// attend speaks with the worker within its bounds, and answers what the order's code asks meanwhile.
+func (w *worker) attend(
+	ctx context.Context, order compile.Order, converse func(answer func(*message) error) (*workerReply, error),
+) (*workerReply, *asking, error) {
+	timed, end := context.WithTimeoutCause(ctx, w.z.cfg.Timeout, errTimeout)
+	defer end()
+	limited, cancel := context.WithCancelCause(timed)
+	stop := context.AfterFunc(limited, w.kill)
+	w.busy.Store(true)
+	defer w.busy.Store(false)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.watch(limited, cancel) })
+	talk := newAsking(w.z.known, w.z.cfg, w.conn, order)
+	reply, err := converse(func(m *message) error { return talk.answer(limited, m) })
+	stopped := !stop()
+	ended := context.Cause(limited)
+	cancel(nil)
+	watching.Wait()
+	w.broken = stopped || err != nil || reply.Spent || w.hungry.Load() || w.z.process.Clear(w.pid)
+	if err != nil {
+		return nil, talk, w.explain(ctx, ended, err)
+	}
+	return reply, talk, nil
 }
 
 // watch kills the worker when it holds too much, until ctx is done. When the

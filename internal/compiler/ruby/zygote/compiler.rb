@@ -30,6 +30,7 @@ require 'questions'
 require 'collecting'
 require 'stored_queries'
 require 'compilation'
+require 'hiera_question'
 
 module Tutti
   # Puppet, set up for one version of one environment.
@@ -85,6 +86,17 @@ module Tutti
       end
     end
 
+    # The answer to a question to Hiera. The process may have changed by it, and is of no use for catalogs.
+    def lookup(order, question, wire)
+      logs = Logs.new(@paths)
+      Puppet.clear_deprecation_warnings
+      result = Questions.during(Questions.new(wire, order['node'], @answers)) do
+        Puppet::Util::Log.with_destination(logs) { looked_up(order, question, logs) }
+      end
+      result[:header]['spent'] = true
+      result
+    end
+
     # How many classes and defined types were loaded so far.
     def known_types
       types = Loads.kept(@environment)
@@ -105,6 +117,20 @@ module Tutti
       { header: { 'error' => failure.to_h, 'logs' => logs.to_a, 'spent' => failure.spent? || Loads.broken? }, documents: [] }
     end
 
+    def looked_up(order, question, logs)
+      answer = nil
+      Inputs.of_compile(FactReads.new(order)) { answer = HieraQuestion.new(order, question, @environment, @version, @paths).run }
+      texts = [answer.key?('value') ? JSON.generate(answer['value']) : '', answer.fetch('explanation', '').scrub]
+      documents = texts.map { |text| @paths.show(text) }
+      return too_large(documents, logs, 'the answer') if documents.sum(&:bytesize) > @limit
+
+      header = { 'found' => answer['found'], 'hidden' => answer['hidden'], 'problem' => @paths.show(Logs.clean(answer['problem'].to_s)),
+                 'value_bytes' => documents[0].bytesize, 'explanation_bytes' => documents[1].bytesize, 'logs' => logs.to_a }
+      { header: header, documents: documents }
+    rescue StandardError, ScriptError, SystemExit, NoMemoryError, SystemStackError, UncaughtThrowError => e
+      { header: { 'error' => Failure.new(e, @paths).to_h, 'logs' => logs.to_a }, documents: [] }
+    end
+
     # The documents, and what was read for them.
     def compiled(order)
       facts = FactReads.new(order)
@@ -115,8 +141,8 @@ module Tutti
       [documents, Logs.clean_all(notes.merge(facts.to_h))]
     end
 
-    def too_large(documents, logs)
-      message = "the catalog has #{documents.sum(&:bytesize)} bytes, at most #{@limit} are allowed"
+    def too_large(documents, logs, what = 'the catalog')
+      message = "#{what} has #{documents.sum(&:bytesize)} bytes, at most #{@limit} are allowed"
       { header: { 'error' => { 'cause' => 'code', 'message' => message }, 'logs' => logs.to_a }, documents: [] }
     end
 

@@ -57,6 +57,7 @@ module Tutti
     def answer(message)
       case message['op']
       when 'compile' then compile(message['order'])
+      when 'lookup' then lookup(message['order'], message['lookup'])
       else [failure("unknown operation #{message['op'].inspect}")]
       end
     end
@@ -75,6 +76,13 @@ module Tutti
                                      'peak_bytes' => Memory.peak, 'resident_bytes' => Memory.resident,
                                      'new_types' => @compiler.known_types - known)
       [header, *result[:documents]]
+    end
+
+    def lookup(order, question)
+      return [failure('the order is no JSON object, or nested too deep')] unless order.is_a?(Hash)
+
+      result = @memory.during_compile { @compiler.lookup(order, question, @wire) }
+      [result[:header].merge('peak_bytes' => Memory.peak, 'resident_bytes' => Memory.resident), *result[:documents]]
     end
 
     # CPU nanoseconds of this process and of its ended children.
