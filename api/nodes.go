@@ -47,7 +47,7 @@ var (
 
 // nodeOperations is the operations of this file, in the order of the reference.
 func nodeOperations() []Operation {
-	return listed(NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, CatalogDiff)
+	return listed(NodeList, NodeShow, NodeFacts, NodeDeactivate, NodePurge, NodePing, NodeCatalog, NodeInputs, NodeLookup, CatalogDiff)
 }
 
 // NodeListRequest narrows the list of nodes: what is given must all hold. A page may

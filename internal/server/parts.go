@@ -62,6 +62,7 @@ type parts struct {
 	operator    operator
 	cells       *cell.Keeper // that code is run in
 	ruby        *ruby.Engines
+	orders      compile.Orders
 	dispatch    *compile.Dispatcher
 	catalogs    *compile.Service
 	packs       *compile.Packs
@@ -267,6 +268,7 @@ func (p *parts) openCompiler(c Config) (err error) {
 		ServerFacts: p.serverFacts(),
 		Trust:       checkin.Issued{Trust: p.trust},
 	}
+	p.orders = orders
 	p.reuser = p.newReuser(orders)
 	p.verifier = p.newVerifier(c, limits)
 	limits.Workers = slots

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/appgraph"
+	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/fleet"
 	classifierapi "github.com/tutti-project/tutti/internal/protocol/classifier"
 	"github.com/tutti-project/tutti/internal/protocol/node"
@@ -47,6 +48,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Presences:  presences{p.agents},
 		Pinger:     pinger{p.pinger, presences{p.agents}},
 		Targets:    p.resolver,
+		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},
 		Runs:       p.store.Reports,
 		Breakages:  p.store.Queue,
 		Facts:      p.store.Facts,

@@ -29,6 +29,7 @@ type Config struct {
 	Nodes              inventory.NodeStore
 	Presences          inventory.Presences
 	Pinger             Pinger
+	Lookups            Lookups
 	Targets            Targets
 	Runs               inventory.RunStore
 	Breakages          compile.Breakages
@@ -143,6 +144,7 @@ func (h *Handler) areas(c Config) []area {
 		&certificates{ca: c.Certificates, requests: c.Requests},
 		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		known,
+		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},
 		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, pinger: c.Pinger},
 		&groups{groups: c.Groups, classifier: c.Classifier},
 		&reports{gate: h.gate, reports: c.Reports},
