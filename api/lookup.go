@@ -39,6 +39,6 @@ type LookedUp struct {
 	Value       json.RawMessage `json:"value,omitempty"`  // missing: nothing was found
 	Hidden      bool            `json:"hidden,omitempty"` // some of it is not shown: it is Sensitive, or eyaml decrypted it
 	Explanation string          `json:"explanation,omitempty"`
-	Problem     string          `json:"problem,omitempty"` // why there is no value, of an explanation that tells more
+	Problem     string          `json:"problem,omitempty"` // why there is no value: a mistake in the code or its data
 	Logs        []CompileLog    `json:"logs,omitempty"`
 }

@@ -114,7 +114,9 @@ type caSignInput struct{ all bool }
 var caSign = verb[caSignInput]{
 	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all"),
 	example: "  tutti ca sign web-1.example.test\n  tutti ca sign --all",
-	flags:   func(f flagSet, in *caSignInput) { f.BoolVar(&in.all, "all", false, "sign every request that waits") },
+	long: `Sign waiting requests. --all lists those that wait now with their fingerprints, and signs them; what comes meanwhile
+waits. On a node, 'puppet agent --fingerprint' prints that of its request.`,
+	flags: func(f flagSet, in *caSignInput) { f.BoolVar(&in.all, "all", false, "sign every request that waits") },
 	run: func(ctx context.Context, c *call, in *caSignInput) error {
 		if in.all {
 			return signAll(ctx, c.app)
@@ -147,6 +149,15 @@ func signAll(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if len(list.Items) == 0 {
+		a.hint("No requests wait.")
+		return nil
+	}
+	a.hint("%s:", count(len(list.Items), "waiting request"))
+	for _, waiting := range list.Items {
+		a.hint("  %s  SHA256 %s", waiting.Name, waiting.Fingerprint)
+	}
+	// Here somebody at a terminal could be asked.
 	var refused error
 	for _, waiting := range list.Items {
 		_, err := api.CertificateSign.Call(ctx, client, api.NameRequest{Name: waiting.Name})
@@ -158,9 +169,6 @@ func signAll(ctx context.Context, a *app) error {
 		default:
 			return errors.Join(refused, err)
 		}
-	}
-	if len(list.Items) == 0 {
-		a.hint("No requests wait.")
 	}
 	return refused
 }

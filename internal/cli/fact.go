@@ -144,6 +144,7 @@ var factShow = verb[api.NameRequest]{
 	run:  showFacts,
 }
 
+// nodeFacts is fact show as it was called before.
 var nodeFacts = verb[api.NameRequest]{
 	use: "facts NODE [PATH]", short: factsOf, args: nodeAndPath,
 	example: "  tutti node facts web-1.example.test\n  tutti node facts web-1.example.test os.family",

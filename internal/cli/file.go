@@ -9,10 +9,10 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-var fileCommand = asking{noun{use: "file", short: "Send files to nodes", verbs: []declared{fileSend}}}
+var fileCommand = asking{noun{use: "file", short: "Send files to nodes, and fetch them", verbs: []declared{fileSend, fileGet}}}
 
 var fileSend = verb[orderFlags]{
-	use: "send FILE DESTINATION", short: "Put a file on nodes",
+	use: "send FILE DESTINATION", short: "Put a file on nodes", aliases: []string{"upload"},
 	prints: results,
 	long: `Put a file on nodes, under an absolute path there; with a slash at its end, into that directory, which is made.
 What stands there is replaced. The node checks the file's SHA-256 before.

@@ -36,7 +36,7 @@ Of Puppet runs it shows what happens while it happens, on standard error; --even
 		if err != nil {
 			return err
 		}
-		return watchWith(ctx, c.app, client, job, in.events && job.Kind == "puppet")
+		return watchWith(ctx, &watcher{app: c.app, client: client, job: job, events: in.events && job.Kind == "puppet"})
 	},
 }
 

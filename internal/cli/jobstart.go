@@ -18,6 +18,7 @@ type newJob struct {
 	send    ordering                    // with what changes between plan and start
 	prepare func(context.Context) error // before the start; may be nil
 	order   api.JobOrder
+	receive func(context.Context, *watcher) error // takes what runs wrote when the job is over, instead of printing it; may be nil
 }
 
 // ordering sends an order: once for its plan, and once to start it.
@@ -58,7 +59,7 @@ func (n *newJob) run(ctx context.Context) error {
 		return n.printStarted(job)
 	}
 	n.hint("Job %s: %s on %s", job.ID, n.does, count(job.Nodes, "node"))
-	return watch(ctx, n.app, n.client, job)
+	return watchWith(ctx, &watcher{app: n.app, client: n.client, job: job, receive: n.receive})
 }
 
 // plan asks what the job would do.

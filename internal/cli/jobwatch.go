@@ -24,6 +24,8 @@ type watcher struct {
 	events bool        // show what happens in its runs
 	away   atomic.Bool // the connection to the events is lost
 	over   int         // runs whose events say that they ended
+	// receive takes what the runs wrote, instead of report; nil: report does.
+	receive func(context.Context, *watcher) error
 }
 
 // progress shows how a job goes on, on standard error.
@@ -46,13 +48,14 @@ type jobStanding struct {
 // watch follows a job to its end, prints what came out, and says by its error
 // whether all went well.
 func watch(ctx context.Context, a *app, client *api.Client, job api.Job) error {
-	return watchWith(ctx, a, client, job, false)
+	return watchWith(ctx, &watcher{app: a, client: client, job: job})
 }
 
-// watchWith is watch that may show what happens in the runs, too.
-func watchWith(ctx context.Context, a *app, client *api.Client, job api.Job, events bool) error {
-	w := &watcher{app: a, client: client, job: job, runs: map[string]api.JobRun{}, view: newProgress(a), events: events && !jobOver(job.State)}
-	if a.output == "jsonl" {
+// watchWith is watch that may show what happens in the runs, too, or have what they wrote received by somebody.
+func watchWith(ctx context.Context, w *watcher) error {
+	a, client, job := w.app, w.client, w.job
+	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a), w.events && !jobOver(job.State)
+	if a.output == "jsonl" && w.receive == nil {
 		w.stream = &runStream{app: a, client: client, job: job.ID}
 	}
 	interrupts, stop := a.interrupts()
@@ -66,7 +69,11 @@ func watchWith(ctx context.Context, a *app, client *api.Client, job api.Job, eve
 		a.hint("The job goes on without you. Watch it again: tutti job watch %s", job.ID)
 		return err
 	}
-	if err := w.report(ctx); err != nil {
+	report := w.report
+	if w.receive != nil {
+		report = func(ctx context.Context) error { return w.receive(ctx, w) }
+	}
+	if err := report(ctx); err != nil {
 		return err
 	}
 	return w.verdict()

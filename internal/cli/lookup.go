@@ -35,7 +35,7 @@ found counts.
 Hiera before any manifest: --compile compiles the node's catalog first, for a hierarchy with variables of manifests.
 Values that are Sensitive, or that eyaml decrypted, are not shown.
 
-If nothing is found, the exit code is 1.`,
+If nothing is found, the exit code is 1; if the code or data has a mistake, 4.`,
 	example: `  tutti lookup ntp::servers --node web-1.example.test
   tutti lookup ntp::servers --node web-1.example.test --explain
   tutti lookup profile::users --node web-1.example.test --merge deep --environment test
@@ -87,7 +87,7 @@ func runLookup(ctx context.Context, c *call, in *lookupFlags) error {
 	}
 	switch {
 	case answer.Problem != "":
-		return fault.New(fault.Invalid, "%s", answer.Problem)
+		return jobOutcome{exitSomeFailed, answer.Problem}
 	case !answer.Found:
 		return fault.New(fault.NotFound, "Hiera has no value for %s for node %s in environment %s (version %s)%s",
 			strings.Join(answer.Keys, ", "), answer.Node, answer.Environment, short(answer.Version), lookFurther(request))

@@ -14,7 +14,7 @@ import (
 
 var nodeCommand = asking{noun{
 	use: "node", short: "See what is known of nodes",
-	verbs: []declared{nodeList, nodeShow, nodeFacts, nodeDeactivate, nodePurge},
+	verbs: []declared{nodeList, nodeShow, otherName{nodeFacts}, nodeDeactivate, nodePurge},
 }}
 
 var nodeList = verb[api.NodeListRequest]{

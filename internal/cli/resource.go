@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,8 +49,56 @@ var resourceList = verb[resourceListInput]{
 		if err := onNodes(q, in.where); err != nil {
 			return err
 		}
-		return askRows(ctx, c.app, q, append([]string{"node"}, columns[1:]...), "No node has such a resource.")
+		return listResources(ctx, c.app, q, kind, append([]string{"node"}, columns[1:]...))
 	},
+}
+
+// listResources prints what a query answers with. When that is nothing, the type is looked at: it may be misspelt.
+func listResources(ctx context.Context, a *app, q *pql.Query, kind string, headings []string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	var l *print.Listing[json.RawMessage]
+	err = client.Rows(ctx, api.QueryRequest{Query: q.AST()}, func(head api.QueryAnswer) error {
+		t := rowTable(head.Columns, "No node has such a resource.", false)
+		t.Columns = headings
+		l, err = print.NewListing(a.printer(), t)
+		return err
+	}, func(row json.RawMessage) error { return l.Add(row) })
+	if err == nil && l.Count == 0 {
+		err = knownType(ctx, a, kind)
+	}
+	if err != nil {
+		return err
+	}
+	return l.End()
+}
+
+// knownType is an error for a type that no catalog has, and names those that are near. While there are no catalogs, all are known.
+func knownType(ctx context.Context, a *app, kind string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	var types []string
+	q := &pql.Query{Entity: "resources", Columns: []pql.Column{column("type")}, GroupBy: []pql.Column{column("type")}}
+	err = client.Rows(ctx, api.QueryRequest{Query: q.AST()}, func(api.QueryAnswer) error { return nil }, func(text json.RawMessage) error {
+		var row struct {
+			Type string `json:"type"`
+		}
+		err := json.Unmarshal(text, &row)
+		types = append(types, row.Type)
+		return err
+	})
+	if err != nil || len(types) == 0 || slices.Contains(types, kind) {
+		return err
+	}
+	hint := fault.DidYouMean(kind, types)
+	if hint == "" {
+		hint = "`tutti query 'resources[type]{group by type}'` lists the types that there are"
+	}
+	return &fault.Error{Kind: fault.NotFound, Detail: fmt.Sprintf("no catalog has a resource of the type %.80s", kind), Hint: hint}
 }
 
 // oneOrTwo takes one argument, and perhaps another.
@@ -112,6 +162,11 @@ of the type is listed with the number of its variants.`,
 		found, err := ask(ctx, c.app, api.ResourceVariants, *in)
 		if err != nil {
 			return err
+		}
+		if len(found.Items) == 0 {
+			if err := knownType(ctx, c.app, in.Type); err != nil {
+				return err
+			}
 		}
 		if in.Title == "" {
 			return print.List(c.printer(), found.Items, comparisonTable())

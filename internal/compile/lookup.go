@@ -28,7 +28,7 @@ type Looked struct {
 	Value       json.RawMessage // nil if nothing was found
 	Hidden      bool            // some of it is not shown: it is Sensitive, or eyaml decrypted it
 	Explanation string          // in Puppet's words
-	Problem     string          // why there is no value, of an explanation that tells more; empty: the key was not found
+	Problem     string          // the mistake in the data because of which there is no value, of an explanation; empty: the key was not found
 	Logs        []Log
 }
 

@@ -62,7 +62,7 @@ func (h *lookups) lookup(ctx context.Context, request api.NodeLookupRequest) (an
 	}
 	looked, err := h.lookups.Lookup(ctx, node, env, version, question)
 	if failure, ok := errors.AsType[*compile.Error](err); ok {
-		return answer, lookupFailed(failure)
+		looked, err = lookupFailed(failure)
 	}
 	if err != nil {
 		return answer, err
@@ -77,13 +77,12 @@ func (h *lookups) lookup(ctx context.Context, request api.NodeLookupRequest) (an
 	return answer, nil
 }
 
-// lookupFailed is why code, or what is known of a node, gives no answer.
-func lookupFailed(e *compile.Error) error {
-	kind := fault.Invalid
+// lookupFailed is why code gives no answer; what is not known of the node is an error.
+func lookupFailed(e *compile.Error) (compile.Looked, error) {
 	if e.Cause == compile.CauseInput {
-		kind = fault.NotFound
+		return compile.Looked{}, fault.New(fault.NotFound, "%s", e.Plain())
 	}
-	return fault.New(kind, "%s", fleet.Placed(e.File, e.Line, e.Plain()))
+	return compile.Looked{Problem: fleet.Placed(e.File, e.Line, e.Plain()), Logs: e.Logs}, nil
 }
 
 func questionOf(request api.NodeLookupRequest) (q compile.Lookup, err error) {
