@@ -111,7 +111,7 @@ func (n *newJob) showPlan(plan api.JobPlan) {
 // awayText is how a node of a plan is not connected.
 func awayText(plan api.JobPlan, node string) string {
 	if slices.Contains(plan.NeverConnected, node) {
-		return "no agent has ever connected"
+		return "never connected"
 	}
 	return "not connected"
 }

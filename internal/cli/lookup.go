@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,17 +90,17 @@ func runLookup(ctx context.Context, c *call, in *lookupFlags) error {
 	case answer.Problem != "":
 		return jobOutcome{exitSomeFailed, answer.Problem}
 	case !answer.Found:
-		return fault.New(fault.NotFound, "Hiera has no value for %s for node %s in environment %s (version %s)%s",
-			strings.Join(answer.Keys, ", "), answer.Node, answer.Environment, short(answer.Version), lookFurther(request))
+		return &fault.Error{Kind: fault.NotFound, Hint: lookFurther(request), Detail: fmt.Sprintf("Hiera has no value for %s for node %s in environment %s (version %s)",
+			strings.Join(answer.Keys, ", "), answer.Node, answer.Environment, short(answer.Version))}
 	}
 	return nil
 }
 
 func lookFurther(request api.NodeLookupRequest) string {
 	if request.Explain {
-		return ""
+		return "the explanation says where it looked"
 	}
-	return "; --explain shows where it looked"
+	return "--explain shows where it looked"
 }
 
 func printLookup(c *call, answer api.LookedUp) error {
