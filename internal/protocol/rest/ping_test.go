@@ -65,7 +65,7 @@ func TestPing(t *testing.T) {
 		}
 	}
 	b.gets(t, "POST", "/ping", `{"timeout":60001}`, 400, "field timeout")
-	b.gets(t, "POST", "/ping", `{"targets":{"nodes":["stranger"]}}`, 400, "no node is called stranger")
+	b.gets(t, "POST", "/ping", `{"targets":{"nodes":["stranger"]}}`, 404, "no node is called stranger")
 }
 
 // someone is a user who has a role.
