@@ -109,17 +109,20 @@ var caRevoke = verb[api.Nothing]{
 	},
 }
 
-type caSignInput struct{ all bool }
+type caSignInput struct{ all, yes bool }
 
 var caSign = verb[caSignInput]{
 	use: "sign NAME... | --all", short: "Sign waiting requests", args: namesUnless("all"),
 	example: "  tutti ca sign web-1.example.test\n  tutti ca sign --all",
 	long: `Sign waiting requests. --all lists those that wait now with their fingerprints, and signs them; what comes meanwhile
-waits. On a node, 'puppet agent --fingerprint' prints that of its request.`,
-	flags: func(f flagSet, in *caSignInput) { f.BoolVar(&in.all, "all", false, "sign every request that waits") },
+waits. Somebody at a terminal is asked first. On a node, ` + "`puppet agent --fingerprint`" + ` prints that of its request.`,
+	flags: func(f flagSet, in *caSignInput) {
+		f.BoolVar(&in.all, "all", false, "sign every request that waits")
+		f.BoolVar(&in.yes, "yes", false, "do not ask")
+	},
 	run: func(ctx context.Context, c *call, in *caSignInput) error {
 		if in.all {
-			return signAll(ctx, c.app)
+			return signAll(ctx, c.app, in.yes)
 		}
 		return toEach(ctx, c, api.CertificateSign, "signed")
 	},
@@ -140,7 +143,7 @@ func namesUnless(flag string) cobra.PositionalArgs {
 }
 
 // signAll signs what waits now. What may not be signed is named, and keeps nobody else waiting.
-func signAll(ctx context.Context, a *app) error {
+func signAll(ctx context.Context, a *app, yes bool) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -157,7 +160,11 @@ func signAll(ctx context.Context, a *app) error {
 	for _, waiting := range list.Items {
 		a.hint("  %s  SHA256 %s", waiting.Name, waiting.Fingerprint)
 	}
-	// Here somebody at a terminal could be asked.
+	if !yes && a.system.canAsk() {
+		if err := a.agreed("Sign them?"); err != nil {
+			return err
+		}
+	}
 	var refused error
 	for _, waiting := range list.Items {
 		_, err := api.CertificateSign.Call(ctx, client, api.NameRequest{Name: waiting.Name})

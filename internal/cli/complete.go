@@ -85,7 +85,7 @@ var arguments = map[string]completion{
 	"ID": {ask: offerNodes}, "FILE": {files: true}, "DIR": {dirs: true}, "OLD": {ask: offerContexts}, "PQL": {none: "completed by the query's own grammar"},
 	"URL": {none: "an address"}, "COMMAND": {none: "a command of the nodes"}, "DESTINATION": {none: "a path on the nodes"}, "ARGUMENT": {none: "what the script takes"},
 	"TITLE": {none: "a resource has too many"}, "CHANGE": {none: "a number that preview show prints"}, "LABEL": {none: "a new name"}, "NEW": {none: "a new name"},
-	"NAME=VALUE": {none: "completed by the task's parameters"},
+	"KEY": {none: "a key of Hiera's data"}, "NAME=VALUE": {none: "completed by the task's parameters"},
 
 	"tutti ca sign NAME": {ask: offerCertificates("requested")}, "tutti ca revoke NAME": {ask: offerCertificates("signed")},
 	"tutti ca clean NAME": {ask: offerCertificates("")}, "tutti ca show NAME": {ask: offerCertificates("")}, "tutti ca token NAME": {none: "a node that is not known yet"},
@@ -129,7 +129,8 @@ var flagValues = map[string]completion{
 	"server": {none: "an address"}, "listen": {none: "an address"}, "ca-fingerprint": {none: "a digest"}, "certname": {none: "a new name"}, "token": {none: "a secret"},
 	"wait": {none: "a time"}, "timeout": {none: "a time"}, "wait-offline": {none: "a time"}, "lifetime": {none: "a time"}, "since": {none: "a time"}, "until": {none: "a time"},
 	"run-timeout": {none: "a time"}, "soak": {none: "a time"}, "from": {none: "a time"}, "at": {none: "a time"}, "zone": {none: "a time zone"}, "weekly": {none: "a time"},
-	"watch": {none: "a time"}, "columns": {none: "what the first line prints"}, "sort": {none: "what the first line prints"},
+	"default": {none: "a new value"}, "knock-out-prefix": {none: "a text"}, "connected": {none: "needs no value"}, "not-connected": {none: "needs no value"},
+	"never-connected": {none: "needs no value"}, "watch": {none: "a time"}, "columns": {none: "what the first line prints"}, "sort": {none: "what the first line prints"},
 	"limit": {none: "a number"}, "count": {none: "a number"}, "sample": {none: "a number"}, "least": {none: "a number"}, "concurrency": {none: "a number"},
 	"max-failures": {none: "a number"}, "wave": {none: "a share"}, "passphrase-fd": {none: "a number"}, "after": {none: "a place that the page before names"},
 	"known": {none: "a digest"}, "operation": {none: "docs/reference/api.md lists them"}, "database": {none: "an address"}, "recipient": {none: "a key"},

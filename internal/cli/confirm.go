@@ -34,13 +34,21 @@ func (k *caution) goesOn(c *call, tell func() (string, error)) (bool, error) {
 	if k.dryRun {
 		return false, c.printer().Linef("This would %s. Nothing was done.", loss)
 	}
-	_, _ = fmt.Fprintf(c.system.Err, "This will %s.\nGo on? [y/N] ", loss)
-	answer, _ := bufio.NewReader(c.system.In).ReadString('\n') // an end of input is no confirmation
+	if err := c.agreed("This will " + loss + ".\nGo on?"); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// agreed asks somebody at a terminal, and fails unless the answer is yes.
+func (a *app) agreed(question string) error {
+	_, _ = fmt.Fprint(a.system.Err, question+" [y/N] ")
+	answer, _ := bufio.NewReader(a.system.In).ReadString('\n') // an end of input is no confirmation
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return true, nil
+		return nil
 	}
-	return false, usageError{fault.New(fault.Invalid, "not confirmed; nothing was done (--yes does not ask)")}
+	return usageError{fault.New(fault.Invalid, "not confirmed; nothing was done (--yes does not ask)")}
 }
 
 // askedAbove is how many nodes a job may have before somebody at a terminal is asked.
