@@ -76,6 +76,8 @@ func habitsWorld(t *testing.T) (dir string) {
 	for _, repo := range []string{"control-repo", "changed-repo", "broken-repo"} {
 		for name, text := range map[string]string{
 			"environment.conf":              "modulepath = modules\n",
+			"hiera.yaml":                    "version: 5\nhierarchy:\n  - name: all\n    path: all.yaml\n",
+			"data/all.yaml":                 "greeting: hello\n",
 			"manifests/site.pp":             "file { '/etc/motd': content => \"${trusted['certname']} " + repo + "\\n\" }\ninclude role::web\n",
 			"modules/role/manifests/web.pp": map[bool]string{false: "class role::web {}\n", true: "class role::web {\n"}[repo == "broken-repo"],
 			"modules/web/tasks/restart.sh":  "#!/bin/sh\n",

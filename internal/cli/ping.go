@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -17,7 +19,7 @@ type pingFlags struct {
 
 // ping answers like `mco ping`.
 var ping = asking{verb[pingFlags]{
-	use: "ping", short: "Ask the agents of nodes whether they answer, and how fast",
+	use: "ping [NODE|@FILE|-]...", short: "Ask the agents of nodes whether they answer, and how fast", args: cobra.ArbitraryArgs,
 	long: `Ask the agents of nodes whether they answer, and how fast: from the question to the answer, as seen by the server.
 Without nodes, all are asked whose agent is connected. Nothing is run on a node, and nothing is stored.
 
@@ -27,21 +29,23 @@ in PQL, or --all; what is given adds up, --exclude takes away.
 A node that does not answer is named with the reason: its agent is away, and since when; it never had one; or it is
 connected and silent. Then the exit code is 6.`,
 	example: `  tutti ping
-  tutti ping --targets web-1.example.test,web-2.example.test
+  tutti ping web-1.example.test web-2.example.test
   tutti ping --group 'Web servers' --timeout 2s
   tutti ping --all -o csv`,
 	flags: func(f flagSet, in *pingFlags) {
 		addTargetFlags(f, &in.targets)
 		f.duration(&in.timeout, "timeout", 5*time.Second, "how long an agent has to answer, at most 1m")
 	},
-	prints: aList,
-	run:    runPing,
+	complete: completeNodes,
+	prints:   aList,
+	run:      runPing,
 }}
 
 func runPing(ctx context.Context, c *call, in *pingFlags) error {
 	if in.timeout < time.Millisecond || in.timeout > time.Minute {
 		return usageError{fault.New(fault.Invalid, "--timeout is a duration of 1ms to 1m such as 5s, not %s", in.timeout)}
 	}
+	in.targets.names = append(in.targets.names, c.args...)
 	request := api.NodePingRequest{Timeout: in.timeout.Milliseconds()}
 	var err error
 	if in.targets.some() {
