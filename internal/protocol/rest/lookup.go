@@ -47,11 +47,11 @@ func (h *lookups) lookup(ctx context.Context, request api.NodeLookupRequest) (an
 			return answer, err
 		}
 	}
-	if err := h.roster.checkNodes(ctx, []fleet.Certname{node}); err != nil {
-		return answer, fault.New(fault.NotFound, "nothing is known of node %s; see `tutti node list`", node)
-	}
 	if err := h.gate.allow(ctx, fleet.CatalogRead, fleet.Object{Node: node}); err != nil {
 		return answer, err
+	}
+	if err := h.roster.checkNodes(ctx, []fleet.Certname{node}); err != nil {
+		return answer, fault.New(fault.NotFound, "nothing is known of node %s; see `tutti node list`", node)
 	}
 	env, version, err := h.lookups.Where(ctx, node, requested)
 	if err != nil {
