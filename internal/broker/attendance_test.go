@@ -41,13 +41,13 @@ func TestRegister(t *testing.T) {
 			t.Error("db-1 never had an agent")
 		}
 		store.Fail(errors.New("the disk is full"))
-		time.Sleep(1500 * time.Millisecond)
+		<-time.After(1500 * time.Millisecond)
 		store.Fail(nil)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if store.Saves() != 1 {
 			t.Errorf("%d transactions for two nodes after one that failed", store.Saves())
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if store.Saves() != 1 {
 			t.Errorf("nothing changed, and %d transactions", store.Saves())
 		}
@@ -58,7 +58,7 @@ func TestRegister(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		restarted := time.Now()
 		next, err := broker.OpenRegister(t.Context(), store, slog.New(slog.DiscardHandler))
 		if err != nil {

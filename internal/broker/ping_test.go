@@ -25,8 +25,9 @@ func TestPing(t *testing.T) {
 				return fault.New(fault.NotFound, "not connected")
 			}
 			go func() {
-				time.Sleep(takes)
-				if p.Answered("stranger", r.Transaction); !p.Answered(node, r.Transaction) || !p.Answered(node, r.Transaction) {
+				<-time.After(takes)
+				p.Answered("stranger", r.Transaction)
+				if first, again := p.Answered(node, r.Transaction), p.Answered(node, r.Transaction); !first || !again {
 					t.Error("the answer to a ping is none")
 				}
 			}()
@@ -54,6 +55,6 @@ func TestPing(t *testing.T) {
 				t.Errorf("%v: %v after %s", nobody, got, took)
 			}
 		}
-		time.Sleep(2 * time.Hour) // what is late finds nobody
+		<-time.After(2 * time.Hour) // what is late finds nobody
 	})
 }

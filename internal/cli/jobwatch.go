@@ -45,13 +45,8 @@ type jobStanding struct {
 	now    time.Time
 }
 
-// watch follows a job to its end, prints what came out, and says by its error
-// whether all went well.
-func watch(ctx context.Context, a *app, client *api.Client, job api.Job) error {
-	return watchWith(ctx, &watcher{app: a, client: client, job: job})
-}
-
-// watchWith is watch that may show what happens in the runs, too, or have what they wrote received by somebody.
+// watchWith follows a job to its end, prints what came out, and says by its error whether all went well. It may show what
+// happens in the runs, too, or have what they wrote received by somebody.
 func watchWith(ctx context.Context, w *watcher) error {
 	a, client, job := w.app, w.client, w.job
 	w.runs, w.view, w.events = map[string]api.JobRun{}, newProgress(a), w.events && !jobOver(job.State)

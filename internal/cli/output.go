@@ -116,18 +116,18 @@ func (c *call) look(ctx context.Context, run func(context.Context, *call) error,
 	err := run(ctx, &inner)
 	switch text := page.Bytes(); {
 	case ctx.Err() != nil: // somebody had enough
+		err = nil
 	case err != nil && (first || !errors.Is(err, errDiffers) && fault.Of(err) != fault.Unavailable):
 		return err
 	case err != nil: // it is away, and comes back
 		c.hint("%s", explain(err))
+		err = nil
 	case c.system.Width > 0 && c.system.Getenv("TERM") != "dumb":
 		_, err = fmt.Fprintf(c.system.Out, "\x1b[H\x1b[2JEvery %s: %s   %s\n\n%s", print.Duration(c.printing.watch), c.cmd.CommandPath(), time.Now().Format(time.TimeOnly), text)
-		return err
 	default:
 		_, err = c.system.Out.Write(text)
-		return err
 	}
-	return nil
+	return err
 }
 
 // printer prints results as the flags say.
