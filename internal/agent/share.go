@@ -88,6 +88,15 @@ func (n neighbour) fits(name fleet.Certname, server *url.URL) error {
 
 // configure makes Puppet's settings say this name and server, by Puppet's own `config set`, which keeps what else is in the file. Changed is what it set.
 func (n neighbour) configure(ctx context.Context, name fleet.Certname, server *url.URL) (changed []string, err error) {
+	// The name is written even where it is the default: else another host name would be another node.
+	if said, err := n.says("certname"); err != nil {
+		return nil, err
+	} else if !said && n.is["certname"] == string(name) {
+		if _, err := puppetSays(ctx, n.puppet, "config", "set", "certname", string(name), "--section", "main"); err != nil {
+			return nil, err
+		}
+		changed = append(changed, "certname = "+string(name))
+	}
 	want := [][2]string{{"certname", string(name)}}
 	if list := n.is["server_list"]; list == "" || list == "[]" { // what fits saw is good as it is
 		want = append(want, [2]string{"server", server.Hostname()}, [2]string{"serverport", server.Port()})
@@ -115,6 +124,20 @@ func (n neighbour) configure(ctx context.Context, name fleet.Certname, server *u
 		}
 	}
 	return changed, nil
+}
+
+// says tells whether Puppet's configuration file has a setting.
+func (n neighbour) says(setting string) (bool, error) {
+	text, err := os.ReadFile(n.is["config"])
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fault.New(fault.Invalid, "%s cannot be read: %v; run it as root", n.is["config"], cause(err))
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == setting {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // readCertificate reads the first certificate of a file.

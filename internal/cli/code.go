@@ -86,7 +86,7 @@ root of a git work tree or a directory that git tracks below it, not for one tha
 		if err != nil {
 			return err
 		}
-		answer := deployAnswer{Deployed: version, Near: nearEnvironments(ctx, client, version), Copied: copies(bundle), Warnings: source.warnings}
+		answer := deployAnswer{Deployed: version, Near: nearEnvironments(ctx, client, version), Copied: copies(bundle), Warnings: source.warnings, Released: someReleased(ctx, client)}
 		if c.printer().ForPrograms() {
 			return c.printer().Thing(answer)
 		}
@@ -119,6 +119,12 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 	if err != nil {
 		return nil, source.explain(err)
 	}
+	if !isControlRepository(bundle.Manifest) {
+		return nil, &fault.Error{
+			Kind: fault.Invalid, Detail: source.dir + " has neither manifests, modules, environment.conf nor hiera.yaml: it is no control repository",
+			Hint: "name the directory that has them",
+		}
+	}
 	if len(options.BaseModulePath) > 0 && !usesBaseModules(bundle.Manifest) {
 		a.hint("--base-module-path is not used: the modulepath in environment.conf does not name $basemodulepath")
 	}
@@ -132,6 +138,15 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 		a.hint("Uploaded %s that the server did not have", count(sent, "file"))
 	}
 	return bundle, err
+}
+
+// isControlRepository says whether code has something that Puppet reads an environment by. Nodes would be given empty catalogs
+// of a directory that has none of it.
+func isControlRepository(m code.Manifest) bool {
+	return len(m.ModulePath) > 1 || slices.ContainsFunc(m.Files, func(f code.File) bool {
+		top, _, _ := strings.Cut(f.Path, "/")
+		return slices.Contains([]string{"manifests", "modules", "environment.conf", "hiera.yaml"}, top)
+	})
 }
 
 var codeList = verb[api.Nothing]{

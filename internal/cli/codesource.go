@@ -20,6 +20,7 @@ type deployAnswer struct {
 	Near     []string     `json:"similar_environments,omitempty"` // of a new environment
 	Copied   []copiedLink `json:"copied_links,omitempty"`
 	Warnings []string     `json:"warnings,omitempty"`
+	Released bool         `json:"-"` // some nodes get code by releases only
 }
 
 type copiedLink struct {
@@ -37,7 +38,16 @@ func printDeployed(a *app, answer deployAnswer) error {
 	if answer.NewEnvironment {
 		a.hint("%s", newEnvironmentText(answer))
 	}
+	if answer.Released {
+		a.hint("Nodes in released mode do not get it by themselves: tutti preview create %s, then tutti release create (which they are: tutti catalog mode)", answer.Environment)
+	}
 	return err
+}
+
+// someReleased says whether a node or group was set to released mode. Who may not see modes is told nothing.
+func someReleased(ctx context.Context, client *api.Client) bool {
+	modes, err := api.ModeList.Call(ctx, client, api.Nothing{})
+	return err == nil && slices.ContainsFunc(modes.Items, func(m api.ModeSet) bool { return m.Mode == "released" })
 }
 
 // newEnvironmentText announces an environment that was made by being deployed to.

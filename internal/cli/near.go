@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,7 +85,13 @@ func (c *call) nearby(err error) error {
 	hint := ""
 	c.cmd.Flags().Visit(func(f *pflag.Flag) {
 		if with, ok := c.cmd.GetFlagCompletionFunc(f.Name); ok && hint == "" {
-			hint = c.near(f.Value.String(), detail, with, nil)
+			values := []string{f.Value.String()}
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				values = list.GetSlice()
+			}
+			for _, value := range values {
+				hint = cmp.Or(hint, c.near(value, detail, with, nil))
+			}
 		}
 	})
 	if hint == "" {

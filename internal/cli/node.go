@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,21 +159,45 @@ func compileErrorOf(n api.Node) string {
 var nodeShow = verb[api.NameRequest]{
 	use: "show NODE", short: "Show one node", example: "  tutti node show web-1.example.test",
 	into: byName,
-	run: shows(api.NodeShow, print.Rows(func(node api.Node) [][]string {
-		now := time.Now()
-		return [][]string{
-			{"Node", node.Name},
-			{"Environment", node.Environment},
-			{"Agent", agentOf(node, now)},
-			{"Last run", nodeStatus(node)},
-			{"Compile error", compileErrorOf(node)},
-			{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
-			{"Facts", print.AgoOf(node.FactsAt, now)},
-			{"Delivery", deliveryOf(node.Delivery)},
-			{"Lost", lossText(node.Delivery)},
-			{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
-		}
-	})),
+	run: func(ctx context.Context, c *call, in *api.NameRequest) error {
+		return showAnswer(ctx, c.app, api.NodeShow, *in, print.Rows(func(node api.Node) [][]string {
+			rows := nodeRows(node)
+			// Who may not see certificates sees the rest.
+			if cert, err := ask(ctx, c.app, api.CertificateShow, *in); err == nil {
+				rows = slices.Insert(rows, 1, []string{"Certificate", certificateState(cert, time.Now())})
+			}
+			return rows
+		}))
+	},
+}
+
+// certificateState is how a node's certificate stands, in words.
+func certificateState(c api.Certificate, now time.Time) string {
+	switch {
+	case c.NotAfter == nil:
+		return c.State
+	case c.State == "signed" && c.NotAfter.Before(now):
+		return "expired on " + dateOf(c.NotAfter)
+	case c.State == "signed":
+		return "good until " + dateOf(c.NotAfter)
+	}
+	return c.State
+}
+
+func nodeRows(node api.Node) [][]string {
+	now := time.Now()
+	return [][]string{
+		{"Node", node.Name},
+		{"Environment", node.Environment},
+		{"Agent", agentOf(node, now)},
+		{"Last run", nodeStatus(node)},
+		{"Compile error", compileErrorOf(node)},
+		{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
+		{"Facts", print.AgoOf(node.FactsAt, now)},
+		{"Delivery", deliveryOf(node.Delivery)},
+		{"Lost", lossText(node.Delivery)},
+		{"Catalog", print.AgoOf(node.CatalogAt, now) + reference(node.CatalogDigest, "digest ")},
+	}
 }
 
 // agentOf tells of the agent's connection.

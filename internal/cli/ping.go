@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,14 @@ func runPing(ctx context.Context, c *call, in *pingFlags) error {
 	}
 	if len(answer.Items) > 0 {
 		c.hint("%s", text)
+	}
+	if in.targets.some() {
+		return nil
+	}
+	away, err := some(ctx, c.app, api.NodeList, api.NodeListRequest{Connected: "no"}, nextNodes, pageSize)
+	away = slices.DeleteFunc(away, func(n api.Node) bool { return n.LastConnected == nil })
+	if err == nil && len(away) > 0 { // who may not see nodes is told nothing
+		c.hint("Not asked: %s whose agent is away (tutti ping --all asks for them, too)", count(len(away), "node"))
 	}
 	return nil
 }

@@ -117,6 +117,9 @@ var tokenRevoke = verb[tokenRevokeInput]{
 				return err
 			}
 			c.printer().Line(fmt.Sprintf("%d revoked", revoked.Revoked))
+			if in.user == "" || revoked.Revoked == 0 {
+				c.hint("The token that asks stays; by its id it can be revoked, too: tutti token list")
+			}
 			return nil
 		}
 		for _, token := range c.args {

@@ -21,6 +21,9 @@ func Near(wanted string, names []string) []string {
 	var found []candidate
 	for _, name := range names {
 		distance := distanceOf(lower, strings.ToLower(name))
+		if label, _, more := strings.Cut(strings.ToLower(name), "."); more { // of a host's name people write the first part
+			distance = min(distance, distanceOf(lower, label))
+		}
 		switch {
 		case wanted == "" || name == wanted:
 			continue

@@ -147,6 +147,9 @@ func (h *deliveries) setNodeMode(ctx context.Context, request api.NodeModeReques
 	if err != nil {
 		return api.ModeSwitched{}, err
 	}
+	if err := h.roster.checkNodes(ctx, []fleet.Certname{name}); err != nil {
+		return api.ModeSwitched{}, err
+	}
 	n, err := h.deliveries.SetMode(ctx, deliver.ModeSet{Node: name, Mode: mode, By: fleet.ActorFrom(ctx).Name})
 	return api.ModeSwitched{Switched: n}, err
 }
