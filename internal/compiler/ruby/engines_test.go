@@ -116,7 +116,7 @@ func TestEachVersionIsCompiledByItsEngine(t *testing.T) {
 			t.Errorf("%s: the engine is called %q", name, got)
 		}
 	}
-	if err := e.Check(t.Context(), "unknown"); fault.Of(err) != fault.Invalid {
+	if err := e.Check(t.Context(), "unknown"); fault.Of(err) != fault.NotFound {
 		t.Error(err)
 	}
 	if err := e.Check(t.Context(), "missing"); fault.Of(err) != fault.Unavailable {
