@@ -38,7 +38,12 @@ func TestThePageAboutCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := strings.NewReplacer("--base-module-path /usr/share/puppet/modules", "--base-module-path "+few, "/etc/puppetlabs/puppet/eyaml", keys, "/opt/puppet-gems", gems, "chgrp -R tutti-compile", "chgrp -R "+groupOf(t, compiles)).Replace(string(text))
+	page := strings.NewReplacer( // the page's places are not the test's to write to
+		"--base-module-path /usr/share/puppet/modules", "--base-module-path "+few,
+		"/etc/puppetlabs/puppet/eyaml", keys,
+		"/opt/puppet-gems", gems,
+		"chgrp -R tutti-compile", "chgrp -R "+groupOf(t, compiles),
+	).Replace(string(text))
 	for block := range strings.SplitSeq(page, "```yaml\n") {
 		if yaml, _, ok := strings.Cut(block, "```"); ok && strings.HasPrefix(yaml, "compile_") {
 			settings += yaml
@@ -60,14 +65,17 @@ func TestThePageAboutCode(t *testing.T) {
 	_, page, _ = strings.Cut(page, "Every command of this page is run by a test.")
 	environments, page, _ := strings.Cut(page, "### From a Puppetfile")
 	s.followsText(t, dir, "code.md", environments)
-	motd := repository(t, map[string]string{"manifests/init.pp": "class motd {}\n", "metadata.json": `{"name":"example-motd","version":"1.0.0","author":"x","license":"x","summary":"x","source":"x","dependencies":[]}`})
+	motd := repository(t, map[string]string{
+		"manifests/init.pp": "class motd {}\n",
+		"metadata.json":     `{"name":"example-motd","version":"1.0.0","author":"x","license":"x","summary":"x","source":"x","dependencies":[]}`,
+	})
 	write(t, filepath.Join(repo, "Puppetfile"), "mod 'example/motd', git: 'file://"+motd+"', branch: 'main'\n")
 	modules, page, _ := strings.Cut(page, "## Gems")
 	s.followsText(t, dir, "code.md", modules)
 
 	write(t, filepath.Join(repo, "modules/words/lib/puppet/functions/words/of.rb"),
 		"Puppet::Functions.create_function(:'words::of') { def of; require 'granted'; GRANTED; end }\n")
-	write(t, filepath.Join(repo, "manifests/site.pp"), "file { \"${facts['scratch']}/db.conf\": content => Sensitive(\"password ${lookup('db::password')}\\n\") }\n")
+	write(t, filepath.Join(repo, "manifests/site.pp"), `file { "${facts['scratch']}/db.conf": content => Sensitive("password ${lookup('db::password')}\n") }`+"\n")
 	write(t, filepath.Join(repo, "hiera.yaml"), strings.NewReplacer("KEYS", keys).Replace(`version: 5
 hierarchy:
   - name: secrets

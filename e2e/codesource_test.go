@@ -22,7 +22,11 @@ func TestLinksOutOfTheDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.try(t, "code", "deploy", "production", dir)
-	for _, want := range []string{"1 link leads out of the environment", "modules/stdlib leads to /usr/share/puppet/modules/stdlib, that is /usr/share/puppet/modules.available/puppetlabs-stdlib", "--follow-links", "--base-module-path"} {
+	for _, want := range []string{
+		"1 link leads out of the environment",
+		"modules/stdlib leads to /usr/share/puppet/modules/stdlib, that is /usr/share/puppet/modules.available/puppetlabs-stdlib",
+		"--follow-links", "--base-module-path",
+	} {
 		if r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code %d, without %q:\n%s", r.code, want, r.err)
 		}
@@ -79,7 +83,8 @@ func TestWhatADeployAnnounces(t *testing.T) {
 		t.Errorf("it is there by now:\n%s", r.err)
 	}
 	r = s.try(t, "code", "deploy", "Production", dir)
-	if want := "There is also production, which was not touched. Did you mean production? `tutti code delete Production` takes the new one away"; r.code != 0 || !strings.Contains(r.err, want) {
+	want := "There is also production, which was not touched. Did you mean production? `tutti code delete Production` takes the new one away"
+	if r.code != 0 || !strings.Contains(r.err, want) {
 		t.Errorf("exit code %d, without %q:\n%s", r.code, want, r.text())
 	}
 	type answer struct {

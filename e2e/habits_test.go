@@ -87,7 +87,10 @@ func habitsWorld(t *testing.T) (dir string) {
 			write(t, filepath.Join(dir, repo, name), text)
 		}
 	}
-	for name, text := range map[string]string{"nodes.txt": "web-1\nweb-2\n", "params.json": `{"action": "reload", "wait": 1}`, "motd": "Welcome\n", "mend.sh": "#!/bin/sh\n", "password": "correct horse battery\n"} {
+	for name, text := range map[string]string{
+		"nodes.txt": "web-1\nweb-2\n", "params.json": `{"action": "reload", "wait": 1}`,
+		"motd": "Welcome\n", "mend.sh": "#!/bin/sh\n", "password": "correct horse battery\n",
+	} {
 		write(t, filepath.Join(dir, name), text)
 	}
 	return dir
@@ -96,7 +99,8 @@ func habitsWorld(t *testing.T) (dir string) {
 // waiting has a node's request wait.
 func waiting(t *testing.T, s *server, sh *shell, name string) {
 	t.Helper()
-	out, code := sh.types("(tutti agent join \"https://localhost:" + s.port() + "\" --certname " + name + " --ca-file \"$TUTTI_DATA/ca/ca_crt.pem\" --dir " + name + " --wait 0 > joined 2>&1); tutti ca list --state requested -o name")
+	join := "tutti agent join https://localhost:" + s.port() + " --certname " + name + ` --ca-file "$TUTTI_DATA/ca/ca_crt.pem" --dir ` + name + " --wait 0"
+	out, code := sh.types("(" + join + " > joined 2>&1); tutti ca list --state requested -o name")
 	if code != 0 || out != name {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}

@@ -295,7 +295,8 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 
 	// Another node has the name: the token is not spent on it.
 	taken := newJoiner(t, s, "taken.test")
-	if r := s.try(t, append([]string{"agent", "join", s.url, "--dir", filepath.Join(taken.home, "first"), "--no-puppet", "--certname", taken.name}, taken.token(t)...)...); r.code != 0 {
+	alone := []string{"agent", "join", s.url, "--dir", filepath.Join(taken.home, "first"), "--no-puppet", "--certname", taken.name}
+	if r := s.try(t, append(alone, taken.token(t)...)...); r.code != 0 {
 		t.Fatal(r.text())
 	}
 	token = taken.token(t)
@@ -308,7 +309,8 @@ func TestJoinSaysWhatIsInTheWay(t *testing.T) {
 	// The token is none: no key is left behind that Puppet would use.
 	late := newJoiner(t, s, "late.test")
 	spent := late.token(t)
-	if r := s.try(t, append([]string{"agent", "join", s.url, "--dir", filepath.Join(late.home, "first"), "--no-puppet", "--certname", late.name}, spent...)...); r.code != 0 {
+	alone = []string{"agent", "join", s.url, "--dir", filepath.Join(late.home, "first"), "--no-puppet", "--certname", late.name}
+	if r := s.try(t, append(alone, spent...)...); r.code != 0 {
 		t.Fatal(r.text())
 	}
 	s.tutti(t, "ca", "clean", late.name)
@@ -350,7 +352,10 @@ func (j joiner) runsInVain(t *testing.T) {
 	if doctor.code != 1 {
 		t.Errorf("the doctor: exit code %d", doctor.code)
 	}
-	contains(t, doctor.out, "broken   puppet certificate: there are two keys for "+j.name, "puppet ssl clean; then tutti agent join "+j.server.url, "ok       puppet server: localhost:"+j.server.port())
+	contains(t, doctor.out,
+		"broken   puppet certificate: there are two keys for "+j.name,
+		"puppet ssl clean; then tutti agent join "+j.server.url,
+		"ok       puppet server: localhost:"+j.server.port())
 	d.kill()
 }
 

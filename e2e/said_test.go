@@ -1,16 +1,21 @@
 package e2e_test
 
 import (
+	"encoding/csv"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/api"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -49,6 +54,7 @@ func TestWhatIsSaid(t *testing.T) {
 			return result{code: r.code, out: s.masked(dir, text)}
 		})
 	})
+	t.Run("programs", func(t *testing.T) { s.sameForPrograms(t) })
 	t.Run("page", func(t *testing.T) {
 		if err := s.checkIn("old-1.example.test", nil); err != nil {
 			t.Fatal(err)
@@ -63,6 +69,32 @@ func TestWhatIsSaid(t *testing.T) {
 			t.Errorf("docs/output.md has %d commands", len(commands))
 		}
 	})
+}
+
+// sameForPrograms holds what CSV says of nodes against what the API says of them.
+func (s *server) sameForPrograms(t *testing.T) {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(s.tutti(t, "node", "list", "-o", "csv", "--columns", "node,environment,last_report,facts,catalog"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"node", "environment", "last_report", "facts", "catalog"}}
+	for _, n := range decode[api.List[api.Node]](t, s, "node", "list").Items {
+		report, facts := "", ""
+		if n.ReportAt != nil {
+			report = n.ReportAt.UTC().Truncate(time.Second).Format(time.RFC3339)
+		}
+		if n.FactsAt != nil {
+			facts = n.FactsAt.UTC().Truncate(time.Second).Format(time.RFC3339)
+		}
+		want = append(want, []string{n.Name, n.Environment, report, facts, n.CatalogDigest})
+	}
+	if diff := cmp.Diff(want, rows); diff != "" || len(want) < 4 {
+		t.Errorf("CSV (-want +got):\n%s", diff)
+	}
+	if !slices.ContainsFunc(rows, func(row []string) bool { return len(row[4]) == 64 && row[2] != "" }) {
+		t.Errorf("no node has a report and a whole digest: %q", rows)
+	}
 }
 
 // commandsOf are the lines of a page's blocks that are commands of tutti.

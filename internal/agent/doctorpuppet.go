@@ -26,7 +26,8 @@ func (d Doctor) puppet(ctx context.Context, id *Identity) []Finding {
 	}
 	version, err := puppetSays(ctx, path, "--version")
 	if err != nil {
-		return []Finding{{Check: "puppet", State: Broken, Found: fault.Detail(err), Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml"}}
+		return []Finding{{Check: "puppet", State: Broken,
+			Found: fault.Detail(err), Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml"}}
 	}
 	all := []Finding{good("puppet", "%s is %s", path, version)}
 	if id == nil {
@@ -67,8 +68,9 @@ func (d Doctor) neighbourCertificate(id *Identity, n neighbour, shared bool) Fin
 	name := string(id.Name())
 	if is := n.is["certname"]; is != name {
 		return Finding{
-			Check: check, State: d.severity(shared), Found: fmt.Sprintf("Puppet is configured as %s, and this agent is %s: the server sees two nodes", is, name),
-			Mend: fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name, d.Config.CertificateFile, is),
+			Check: check, State: d.severity(shared),
+			Found: fmt.Sprintf("Puppet is configured as %s, and this agent is %s: the server sees two nodes", is, name),
+			Mend:  fmt.Sprintf("`puppet config set certname %s`; or give the agent Puppet's name: remove %s and join with --certname %s", name, d.Config.CertificateFile, is),
 		}
 	}
 	if shared {
@@ -86,7 +88,8 @@ func (d Doctor) neighbourCertificate(id *Identity, n neighbour, shared bool) Fin
 		}
 	case !sameKey(key.Public(), id.Certificate().PublicKey):
 		return Finding{
-			Check: check, State: Broken, Found: fmt.Sprintf("there are two keys for %s: the agent's, %s, and Puppet's, %s; the server accepts one", name, d.Config.KeyFile, at.key),
+			Check: check, State: Broken,
+			Found: fmt.Sprintf("there are two keys for %s: the agent's, %s, and Puppet's, %s; the server accepts one", name, d.Config.KeyFile, at.key),
 			Mend: "give Puppet's up and share the agent's: puppet ssl clean; then " + d.again(n) +
 				". Or share Puppet's, if the server has signed that one: tutti agent join --use-puppet-certificates, in an empty directory",
 		}
@@ -138,8 +141,9 @@ func (d Doctor) listedServer(check, list string, n neighbour) Finding {
 		}
 	}
 	return Finding{
-		Check: check, State: Warning, Found: fmt.Sprintf("Puppet asks its server_list = %s, and this agent %s", list, strings.Join(d.Config.primaries(), ", ")),
-		Mend: "remove server_list from " + n.is["config"] + " and " + d.setServer(n),
+		Check: check, State: Warning,
+		Found: fmt.Sprintf("Puppet asks its server_list = %s, and this agent %s", list, strings.Join(d.Config.primaries(), ", ")),
+		Mend:  "remove server_list from " + n.is["config"] + " and " + d.setServer(n),
 	}
 }
 

@@ -35,17 +35,25 @@ func (i *Identity) explain(ctx context.Context, server string, err error) error 
 	}
 	leaf, name := i.Certificate(), i.Name()
 	anew := fmt.Sprintf("if this node may come back, run `tutti ca clean %s` on the server, and `tutti agent join` here, which says what to remove", name)
+	no := refusal{mend: anew, err: err}
 	switch text := err.Error(); {
 	case strings.Contains(text, "expired certificate") && time.Now().Before(leaf.NotAfter):
-		return refusal{"the server says that the certificate of " + string(name) + " has expired, though it is good until " + leaf.NotAfter.Format(time.RFC3339), "set both machines' clocks", false, err}
+		no.why = fmt.Sprintf("the server says that the certificate of %s has expired, though it is good until %s", name, leaf.NotAfter.Format(time.RFC3339))
+		no.mend = "set both machines' clocks"
 	case strings.Contains(text, "expired certificate"):
-		return refusal{"the certificate of " + string(name) + " has expired: it ended on " + leaf.NotAfter.Format(time.DateOnly), anew, true, err}
+		no.why = fmt.Sprintf("the certificate of %s has expired: it ended on %s", name, leaf.NotAfter.Format(time.DateOnly))
+		no.anew = true
 	case strings.Contains(text, "unknown certificate authority"):
-		return refusal{fmt.Sprintf("the certificate of %s comes from another CA (%s) than the server's", name, leaf.Issuer.CommonName), "join the server that it belongs to; " + anew, false, err}
+		no.why = fmt.Sprintf("the certificate of %s comes from another CA (%s) than the server's", name, leaf.Issuer.CommonName)
+		no.mend = "join the server that it belongs to; " + anew
 	case i.revokedAt(ctx, server):
-		return refusal{fmt.Sprintf("the certificate of %s (serial number %X) was revoked", name, leaf.SerialNumber), anew, true, err}
+		no.why = fmt.Sprintf("the certificate of %s (serial number %X) was revoked", name, leaf.SerialNumber)
+		no.anew = true
+	default:
+		no.why = fmt.Sprintf("the server does not accept the certificate of %s (%v)", name, err)
+		no.mend = fmt.Sprintf("the server's log says why; `tutti ca show %s` there shows the certificate that it knows", name)
 	}
-	return refusal{fmt.Sprintf("the server does not accept the certificate of %s (%v)", name, err), "the server's log says why; `tutti ca show " + string(name) + "` there shows the certificate that it knows", false, err}
+	return no
 }
 
 // revokedAt says whether a server's revocation list, which everybody may have, names this node's certificate.

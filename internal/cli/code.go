@@ -143,7 +143,7 @@ func storeFiles(ctx context.Context, a *app, client *api.Client, source *source,
 // isControlRepository says whether code has something that Puppet reads an environment by. Nodes would be given empty catalogs
 // of a directory that has none of it.
 func isControlRepository(m code.Manifest) bool {
-	return len(m.ModulePath) > 1 || slices.ContainsFunc(m.Files, func(f code.File) bool {
+	return slices.ContainsFunc(m.Files, func(f code.File) bool {
 		top, _, _ := strings.Cut(f.Path, "/")
 		return slices.Contains([]string{"manifests", "modules", "environment.conf", "hiera.yaml"}, top)
 	})

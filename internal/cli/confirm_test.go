@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -151,6 +152,24 @@ func TestWatch(t *testing.T) {
 	var out bytes.Buffer
 	if code := Run(t.Context(), []string{"node", "list", "--watch=1ms"}, System{Out: &out, Err: &out}); code != exitUsage || !strings.Contains(out.String(), "at least 500ms") {
 		t.Errorf("exit code %d, %s", code, out.String())
+	}
+}
+
+// What a verb adds to its input does not count for the next look.
+func TestEachLookBeginsAnew(t *testing.T) {
+	t.Parallel()
+	type input struct{ looks int }
+	out := &repeated{again: "look"}
+	ctx, cancel := contextUntil(t, out)
+	defer cancel()
+	a := &app{system: System{Out: out, Err: &bytes.Buffer{}}, colour: "auto"}
+	cmd := verb[input]{use: "looks", prints: aList, run: func(_ context.Context, c *call, in *input) error {
+		in.looks++
+		return c.printer().Linef("look %d", in.looks)
+	}}.command(a)
+	cmd.SetArgs([]string{"--watch=500ms"})
+	if err := cmd.ExecuteContext(ctx); err != nil || out.String() != "look 1\nlook 1\n" {
+		t.Errorf("%v, %q", err, out.String())
 	}
 }
 

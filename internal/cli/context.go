@@ -158,15 +158,20 @@ func (a *app) sayWhatWins(all contexts) {
 	}
 }
 
+// namedContext reads the contexts, and finds the one that the first argument names.
+func (c *call) namedContext() (all contexts, found *serverContext, err error) {
+	if all, err = c.readContexts(); err != nil {
+		return all, nil, err
+	}
+	found, err = all.get(c.args[0])
+	return all, found, err
+}
+
 var contextUse = verb[api.Nothing]{
 	use: "use NAME", prints: silent, short: "Make a context the current one", example: "  tutti context use prod",
 	long: "Make a context the current one: commands ask its server.\n\n" + precedence,
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		all, err := c.readContexts()
-		if err != nil {
-			return err
-		}
-		found, err := all.get(c.args[0])
+		all, found, err := c.namedContext()
 		if err != nil {
 			return err
 		}
@@ -334,11 +339,7 @@ func printContext(to print.Printer, i contextInfo) error {
 var contextRename = verb[api.Nothing]{
 	use: "rename OLD NEW", prints: silent, short: "Rename a context", example: "  tutti context rename prod production",
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		all, err := c.readContexts()
-		if err != nil {
-			return err
-		}
-		found, err := all.get(c.args[0])
+		all, found, err := c.namedContext()
 		if err != nil {
 			return err
 		}
@@ -382,11 +383,7 @@ ends it before. A file that --token-file named stays.`,
 		return fmt.Sprintf("remove the context %s, for %s, and the token that a login kept for it", found.Name, found.Server), nil
 	},
 	run: func(_ context.Context, c *call, _ *api.Nothing) error {
-		all, err := c.readContexts()
-		if err != nil {
-			return err
-		}
-		found, err := all.get(c.args[0])
+		all, found, err := c.namedContext()
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,10 @@ func (v verb[In]) command(a *app) *cobra.Command {
 				return c.nearby(err)
 			}
 		}
-		return c.nearby(c.asFlags(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error { return v.run(ctx, c, in) })))
+		return c.nearby(c.asFlags(c.repeat(cmd.Context(), func(ctx context.Context, c *call) error {
+			once := *in // what a verb adds to it does not count for the next look
+			return v.run(ctx, c, &once)
+		})))
 	}
 	for _, v := range v.below {
 		cmd.AddCommand(v.command(a))

@@ -16,7 +16,8 @@ type knownNodes struct {
 
 // knownNodes makes it.
 func (p *parts) knownNodes() knownNodes {
-	return knownNodes{inventory.WithConnected{NodeStore: inventory.WithEnrolled{NodeStore: p.store.Nodes, Enrolments: p.store.Nodes}, Connections: presences{p.agents}}, p.departures}
+	joined := inventory.WithEnrolled{NodeStore: p.store.Nodes, Enrolments: p.store.Nodes}
+	return knownNodes{inventory.WithConnected{NodeStore: joined, Connections: presences{p.agents}}, p.departures}
 }
 
 // PurgeNode implements inventory.NodeStore.

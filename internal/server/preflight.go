@@ -98,8 +98,9 @@ func dataCheck(path string) checkup.Finding {
 	}
 	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() { //nolint:forcetypeassert // files of this system have it
 		return checkup.Finding{
-			Check: check, State: checkup.Warning, Found: fmt.Sprintf("%s belongs to %s, and this is %s: a server of one leaves files that a server of the other cannot use", path, userName(owner), userName(os.Geteuid())),
-			Mend: fmt.Sprintf("run the server as %s, or: chown -R %s %s", userName(owner), userName(os.Geteuid()), path),
+			Check: check, State: checkup.Warning,
+			Found: fmt.Sprintf("%s belongs to %s, and this is %s: a server of one leaves files that a server of the other cannot use", path, userName(owner), userName(os.Geteuid())),
+			Mend:  fmt.Sprintf("run the server as %s, or: chown -R %s %s", userName(owner), userName(os.Geteuid()), path),
 		}
 	}
 	if holder := holderOf(path); holder != "" {
@@ -153,13 +154,21 @@ func roomCheck(path string) checkup.Finding {
 	free, err := freeBytes(there)
 	switch {
 	case err != nil:
-		return checkup.Finding{Check: check, State: checkup.Warning, Found: fmt.Sprintf("the room for %s is not known: %v", path, err), Mend: "df -h " + there}
+		return checkup.Finding{
+			Check: check, State: checkup.Warning,
+			Found: fmt.Sprintf("the room for %s is not known: %v", path, err),
+			Mend:  "df -h " + there,
+		}
 	case free < littleRoom: // a full one is no reason not to start: the server reads and serves
 		found := fmt.Sprintf("%d MiB are free for %s", free>>20, path)
 		if free < roomAbove {
 			found += ": the server would start read-only"
 		}
-		return checkup.Finding{Check: check, State: checkup.Warning, Found: found, Mend: "make room, or move the data: `tutti server usage` says what takes how much"}
+		return checkup.Finding{
+			Check: check, State: checkup.Warning,
+			Found: found,
+			Mend:  "make room, or move the data: `tutti server usage` says what takes how much",
+		}
 	}
 	return checkup.Goodf(check, "%d MiB are free for %s", free>>20, path)
 }
@@ -244,7 +253,11 @@ func cellCheck(ctx context.Context, c Config) checkup.Finding {
 	}
 	switch {
 	case standing.Mode == cell.Off:
-		return checkup.Finding{Check: check, State: checkup.Warning, Found: "code that is compiled may do whatever the server may (compile_isolation is off)", Mend: "compile_isolation: best-effort, or strict"}
+		return checkup.Finding{
+			Check: check, State: checkup.Warning,
+			Found: "code that is compiled may do whatever the server may (compile_isolation is off)",
+			Mend:  "compile_isolation: best-effort, or strict",
+		}
 	case len(standing.Missing) == 0:
 		return checkup.Goodf(check, "code is compiled in cells that lack nothing%s", as)
 	}
@@ -315,8 +328,9 @@ func nameCheck(ctx context.Context, c Config) checkup.Finding {
 	found, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
 		return checkup.Finding{
-			Check: check, State: checkup.Warning, Found: fmt.Sprintf("this host is called %s, and no name server or file knows that name: agents cannot find it so; its certificate is for %s", host, listed),
-			Mend: fmt.Sprintf("add %s to DNS (or /etc/hosts), or give the name that agents use with --dns-alt-names", host),
+			Check: check, State: checkup.Warning,
+			Found: fmt.Sprintf("this host is called %s, and no name server or file knows that name: agents cannot find it so; its certificate is for %s", host, listed),
+			Mend:  fmt.Sprintf("add %s to DNS (or /etc/hosts), or give the name that agents use with --dns-alt-names", host),
 		}
 	}
 	if puppet, err := net.DefaultResolver.LookupHost(ctx, "puppet"); err == nil && !slices.Contains(names, "puppet") && len(common(puppet, append(found, ownAddresses()...))) > 0 {
@@ -327,8 +341,9 @@ func nameCheck(ctx context.Context, c Config) checkup.Finding {
 	}
 	if !strings.Contains(host, ".") && len(c.DNSAltNames) == 0 {
 		return checkup.Finding{
-			Check: check, State: checkup.Warning, Found: fmt.Sprintf("the certificate is for %s, without a domain: agents that use the full name would refuse it", listed),
-			Mend: "--dns-alt-names FULL.NAME, or `hostnamectl set-hostname FULL.NAME`",
+			Check: check, State: checkup.Warning,
+			Found: fmt.Sprintf("the certificate is for %s, without a domain: agents that use the full name would refuse it", listed),
+			Mend:  "--dns-alt-names FULL.NAME, or `hostnamectl set-hostname FULL.NAME`",
 		}
 	}
 	return checkup.Goodf(check, "the certificate is for %s; %s is %s", listed, host, strings.Join(found, ", "))
@@ -355,8 +370,9 @@ func clockCheck() checkup.Finding {
 	now := time.Now()
 	if made, err := time.Parse(time.RFC3339, api.ProgramBuild().Date); err == nil && now.Before(made) {
 		return checkup.Finding{
-			Check: check, State: checkup.Broken, Found: fmt.Sprintf("it says %s, and this program was made on %s", now.UTC().Format(time.RFC3339), made.Format(time.DateOnly)),
-			Mend: "set the clock: certificates would begin in the past; apt-get install chrony keeps it right",
+			Check: check, State: checkup.Broken,
+			Found: fmt.Sprintf("it says %s, and this program was made on %s", now.UTC().Format(time.RFC3339), made.Format(time.DateOnly)),
+			Mend:  "set the clock: certificates would begin in the past; apt-get install chrony keeps it right",
 		}
 	}
 	state, err := unix.Adjtimex(new(unix.Timex))
