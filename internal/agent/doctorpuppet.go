@@ -26,8 +26,10 @@ func (d Doctor) puppet(ctx context.Context, id *Identity) []Finding {
 	}
 	version, err := puppetSays(ctx, path, "--version")
 	if err != nil {
-		return []Finding{{Check: "puppet", State: Broken,
-			Found: fault.Detail(err), Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml"}}
+		return []Finding{{
+			Check: "puppet", State: Broken, Found: fault.Detail(err),
+			Mend: "mend the installation of puppet, or name another one with puppet in agent.yaml",
+		}}
 	}
 	all := []Finding{good("puppet", "%s is %s", path, version)}
 	if id == nil {
