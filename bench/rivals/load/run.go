@@ -22,7 +22,8 @@ type Result struct {
 }
 
 // Run calls do from Workers goroutines with rising numbers until Total
-// requests are made, For has passed, ctx is done, or one fails. Requests that are under way
+// requests are made, For has passed, ctx is done, or one fails. Each worker
+// makes a first request however short For is, and requests that are under way
 // when the time is up are finished and counted. An error comes with the
 // result so far.
 func Run(ctx context.Context, plan Plan, do func(ctx context.Context, worker, i int) error) (Result, error) {
@@ -34,7 +35,10 @@ func Run(ctx context.Context, plan Plan, do func(ctx context.Context, worker, i 
 	var workers sync.WaitGroup
 	for w := range plan.Workers {
 		workers.Go(func() {
-			for ctx.Err() == nil && (plan.For == 0 || time.Since(begin) < plan.For) {
+			for ctx.Err() == nil {
+				if plan.For > 0 && len(per[w]) > 0 && time.Since(begin) >= plan.For {
+					return
+				}
 				i := int(next.Add(1)) - 1
 				if plan.Total > 0 && i >= plan.Total {
 					return
@@ -57,7 +61,7 @@ func Run(ctx context.Context, plan Plan, do func(ctx context.Context, worker, i 
 		return result, cause
 	}
 	if len(result.Latencies) == 0 {
-		return result, errors.New("no request was made: give a total or a time")
+		return result, errors.New("no request was made: give a worker and a request at least")
 	}
 	return result, nil
 }
