@@ -34,30 +34,31 @@ var ranks = map[string]int{
 	"internal/wire/pxp":       1,
 	"api":                     2,
 	// forms: what server and agent both read and write
+	"internal/action":     3,
 	"internal/catalog":    3,
 	"internal/facts":      3,
 	"internal/facts/scan": 2, // facts, reports and received catalogs are read with it
 	// cores: own their ports, import no core
-	"internal/appgraph":       10,
-	"internal/broker":         10,
-	"internal/cas":            9, // the others stand on it
-	"internal/classify":       10,
-	"internal/code":           10,
-	"internal/compile":        10,
-	"internal/deliver":        10,
-	"internal/diff":           10,
-	"internal/event":          10,
-	"internal/factqueue":      10,
-	"internal/cas/filebucket": 10,
-	"internal/inventory":      10,
-	"internal/job":            10,
-	"internal/pki":            10,
-	"internal/policy":         10,
-	"internal/rbac":           10,
-	"internal/store/backup":   10,
-	"internal/store/usage":    10,
-	"internal/task":           10,
-	"internal/task/datatype":  9, // tasks are checked with it
+	"internal/appgraph":        10,
+	"internal/broker":          10,
+	"internal/cas":             9, // the others stand on it
+	"internal/classify":        10,
+	"internal/code":            10,
+	"internal/compile":         10,
+	"internal/deliver":         10,
+	"internal/diff":            10,
+	"internal/event":           10,
+	"internal/facts/factqueue": 10,
+	"internal/cas/filebucket":  10,
+	"internal/inventory":       10,
+	"internal/job":             10,
+	"internal/pki":             10,
+	"internal/policy":          10,
+	"internal/rbac":            10,
+	"internal/store/backup":    10,
+	"internal/store/usage":     10,
+	"internal/task":            10,
+	"internal/task/datatype":   9, // tasks are checked with it
 	// flows: may import cores
 	"internal/checkin":   12,
 	"internal/codecheck": 12,
@@ -89,6 +90,7 @@ var ranks = map[string]int{
 	"internal/agent/schedule":          10,
 	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
 	"internal/agent/puppetenv":         19,
+	"internal/agent/builtin":           19, // its modules stand on it
 	"internal/agent/connection":        20,
 	"internal/agent/eventlog":          20,
 	"internal/agent/facter":            20,

@@ -16,9 +16,9 @@ import (
 
 	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/agent/orders"
-	"github.com/tutti-project/tutti/internal/factqueue"
-	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	"github.com/tutti-project/tutti/internal/wire/pxp"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/deliver"
-	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"

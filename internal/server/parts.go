@@ -21,7 +21,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compiler/worktree"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"

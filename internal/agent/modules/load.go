@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -29,10 +30,9 @@ type Config struct {
 }
 
 const (
-	maxMetadataBytes = 1 << 20
-	maxConfigBytes   = 1 << 20
-	maxModules       = 100
-	metadataTime     = 30 * time.Second
+	maxConfigBytes = 1 << 20
+	maxModules     = 100
+	metadataTime   = 30 * time.Second
 )
 
 // Load asks all executables of a directory what they can do, in the order of their names.
@@ -85,7 +85,7 @@ func load(ctx context.Context, cfg Config, name, path string) (orders.Module, er
 	if err != nil {
 		return orders.Module{}, err
 	}
-	meta, err := parseMetadata(text)
+	described, err := action.Parse(name, text)
 	if err != nil {
 		return orders.Module{}, err
 	}
@@ -93,7 +93,7 @@ func load(ctx context.Context, cfg Config, name, path string) (orders.Module, er
 	if err != nil {
 		return orders.Module{}, err
 	}
-	return meta.module(name, commandLine(path), configuration)
+	return external{commandLine(path), configuration}.module(described)
 }
 
 // commandLine is how an executable is started.
@@ -120,7 +120,7 @@ func ask(ctx context.Context, path string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("its metadata: %w", err)
 	case out.cut:
-		return nil, fmt.Errorf("its metadata has more than %d bytes", maxMetadataBytes)
+		return nil, fmt.Errorf("its metadata has more than %d bytes", action.MaxMetadataBytes)
 	}
 	return out.kept.Bytes(), nil
 }
@@ -132,7 +132,7 @@ type limited struct {
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	keep := min(len(p), maxMetadataBytes-l.kept.Len())
+	keep := min(len(p), action.MaxMetadataBytes-l.kept.Len())
 	l.cut = l.cut || keep < len(p)
 	l.kept.Write(p[:keep])
 	return len(p), nil

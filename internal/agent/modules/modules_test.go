@@ -99,8 +99,8 @@ func TestInput(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"tune":"x","more":1}`: "",
 		`{"tune":"secret?"}`:    "",
-		`{}`:                    "field /: does not fit required of the schema",
-		`{"tune":12345}`:        "field /tune: does not fit type of the schema",
+		`{}`:                    "field tune: it is missing",
+		`{"tune":12345}`:        "field tune: it must be of the type string",
 	} {
 		err := play.Check(jsontext.Value(params))
 		if fault.Detail(err) != want || (err == nil) != (want == "") || err != nil && fault.Of(err) != fault.Invalid {
@@ -140,12 +140,12 @@ func TestModulesThatCannotBeUsed(t *testing.T) {
 		"no description":            "echo '{}'",
 		"no actions":                `echo '{"description":"x"}'`,
 		"no schema for input":       `echo '{"description":"x","actions":[{"name":"a","input":{}}]}'`,
-		"whose name":                `echo '{"description":"x","actions":[{"name":"","input":{},"results":{}}]}'`,
+		"is no name":                `echo '{"description":"x","actions":[{"name":"","input":{},"results":{}}]}'`,
 		"the input of a":            `echo '{"description":"x","actions":[{"name":"a","input":{"type":1},"results":{}}]}'`,
 		"which is outside":          `echo '{"description":"x","actions":[{"name":"a","input":{"$ref":"file:///etc/passwd"},"results":{}}]}'`,
 		"more than 1048576 bytes":   "head -c 2000000 /dev/zero | tr '\\0' ' '",
 		"configuration is not JSON": prints(strings.Replace(goodMetadata, `"play"`, `"badconf"`, 1)),
-		"does not fit: field /volume: does not fit type": prints(strings.Replace(goodMetadata, `"play"`, `"otherconf"`, 1)),
+		"does not fit: field volume: it must be of the type integer": prints(strings.Replace(goodMetadata, `"play"`, `"otherconf"`, 1)),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

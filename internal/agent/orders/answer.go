@@ -2,6 +2,7 @@ package orders
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -46,11 +47,12 @@ func (w answers) provide(ctx context.Context, o Order) {
 }
 
 func (w answers) fail(ctx context.Context, o Order, text string) {
-	w.send(ctx, w.failure(o, text))
+	w.send(ctx, w.failure(o, nil, text))
 }
 
-func (w answers) failure(o Order, text string) wire.Message {
-	return w.message(o.Requester, wire.RPCError, pxp.Data(pxp.Failure{Transaction: o.Transaction, ID: o.Message, Description: text}))
+// failure is the message that says why there are no results: text, unless err is an action's own word.
+func (w answers) failure(o Order, err error, text string) wire.Message {
+	return w.message(o.Requester, wire.RPCError, pxp.Data(failureOf(o, err, text)))
 }
 
 func (w answers) respond(ctx context.Context, o Order, results jsontext.Value) {
@@ -61,7 +63,7 @@ func (w answers) respond(ctx context.Context, o Order, results jsontext.Value) {
 func (w answers) response(o Order, results jsontext.Value) wire.Message {
 	data := pxp.Data(pxp.Response{Transaction: o.Transaction, Results: results})
 	if len(data) > w.most {
-		return w.failure(o, tooBig(len(data), w.most))
+		return w.failure(o, nil, tooBig(len(data), w.most))
 	}
 	kind := wire.NonBlockingResponse
 	if o.Blocking {
@@ -72,22 +74,39 @@ func (w answers) response(o Order, results jsontext.Value) wire.Message {
 
 // outcome is the message that tells how a transaction ended.
 func (w answers) outcome(o Order, r Record, action Action, output Output) wire.Message {
-	if r.Error != "" {
-		return w.failure(o, r.Error)
+	results, err := jsontext.Value(nil), error(nil)
+	if r.Error == "" || output.Exit != nil {
+		results, err = resultsOf(o.label(), action, output)
 	}
-	results, err := resultsOf(o.label(), action, output)
+	if r.Error != "" {
+		return w.failure(o, err, r.Error)
+	}
 	if err != nil {
-		return w.failure(o, err.Error())
+		return w.failure(o, err, err.Error())
 	}
 	return w.response(o, results)
 }
 
 // failed logs an error, and returns what its requester is told.
 func (w answers) failed(ctx context.Context, label string, err error) string {
-	if fault.Detail(err) == "" {
-		w.log.ErrorContext(ctx, "order failed", "order", label, "err", err)
+	w.logFailure(ctx, label, err)
+	return describe(label, err)
+}
+
+// reason is failed for who asked a question: it is told the reason alone.
+func (w answers) reason(ctx context.Context, label string, err error) string {
+	w.logFailure(ctx, label, err)
+	if detail := fault.Detail(err); detail != "" {
+		return detail
 	}
 	return describe(label, err)
+}
+
+// logFailure logs what only the log of the node may have.
+func (w answers) logFailure(ctx context.Context, label string, err error) {
+	if _, aborted := errors.AsType[*Aborted](err); !aborted && fault.Detail(err) == "" {
+		w.log.ErrorContext(ctx, "order failed", "order", label, "err", err)
+	}
 }
 
 // readable makes text of what may be anything.

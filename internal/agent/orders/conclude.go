@@ -41,6 +41,9 @@ func conclude(r *Record, label string, action Action, o Output, err error) {
 
 // describe is what a requester is told of an error.
 func describe(label string, err error) string {
+	if aborted, ok := errors.AsType[*Aborted](err); ok {
+		return aborted.Message
+	}
 	detail := fault.Detail(err)
 	if strings.HasPrefix(detail, pxp.Full) {
 		return detail
@@ -58,16 +61,20 @@ func cancelled(reason string) string {
 	return pxp.Cancelled + ": " + reason
 }
 
-// resultsOf makes the results of what a program left; its error is the whole text
+// resultsOf reads the results of what a program left; its error is the whole text
 // for the requester.
 func resultsOf(label string, action Action, o Output) (jsontext.Value, error) {
-	if action.Results == nil {
+	read := action.results()
+	if read == nil {
 		return outcome(o)
 	}
 	if !utf8.Valid(o.Stdout) || bytes.IndexByte(o.Stdout, 0) >= 0 {
 		return nil, fmt.Errorf("The task executed for the %s returned invalid UTF-8 on stdout", label) //nolint:staticcheck // the original's words
 	}
-	results, err := action.Results(o)
+	results, err := read(o)
+	if _, aborted := errors.AsType[*Aborted](err); aborted {
+		return nil, err
+	}
 	switch {
 	case err == nil:
 		return results, nil

@@ -167,7 +167,7 @@ func (t *outcomes) outcomeOf(ctx context.Context, r Record) (wire.Message, error
 	case fault.Of(err) == fault.NotFound:
 		return wire.Message{}, err
 	case err != nil:
-		return t.answers.failure(o, t.answers.failed(ctx, o.label(), err)), nil
+		return t.answers.failure(o, nil, t.answers.failed(ctx, o.label(), err)), nil
 	default:
 		return t.answers.outcome(o, r, t.modules.of(r), output), nil
 	}

@@ -83,7 +83,11 @@ func (e *Engine) order(ctx context.Context, o Order) {
 	action, subject, err := e.decide(o)
 	if err != nil {
 		e.audit(ctx, o, subject, "refused", fault.Detail(err))
-		e.answers.fail(ctx, o, fault.Detail(err))
+		e.answers.send(ctx, e.answers.failure(o, err, fault.Detail(err)))
+		return
+	}
+	if action.Read != nil && o.Blocking {
+		e.read(ctx, o, action, subject)
 		return
 	}
 	if action.Answer == nil {

@@ -2,9 +2,11 @@ package orders
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -12,8 +14,9 @@ import (
 
 // Module is actions under a name.
 type Module struct {
-	Name    string
-	Actions map[string]Action
+	Name        string
+	Description *action.Module // what it tells others of itself; nil: nothing
+	Actions     map[string]Action
 }
 
 // modules are those of a node, by name.
@@ -34,10 +37,11 @@ func (b modules) find(o Order) (a Action, err error) {
 	return a, nil
 }
 
-// Action is one thing that an agent can be asked to do. Exactly one of Answer,
+// Action is one thing that an agent can be asked to do. Exactly one of Answer, Read,
 // Prepare and Do is there. Only actions with Answer are blocking only.
 type Action struct {
-	Lane Lane
+	Lane    Lane
+	Timeout time.Duration // how long it may take once it has its turn; 0: as long as any order
 	// Check says what is wrong with parameters, which are an object.
 	Check func(params jsontext.Value) error
 	// Subject names what the action is about, for policy and audit log: a task's name.
@@ -45,6 +49,8 @@ type Action struct {
 
 	// Answer gives the results at once.
 	Answer func(Order) (jsontext.Value, error)
+	// Read gives the results of what changes nothing. Asked for in a blocking request, nothing is kept of it.
+	Read func(context.Context, Order) (jsontext.Value, error)
 	// Prepare gets what a program needs, and returns the program.
 	Prepare func(context.Context, Order) (Command, error)
 	// Do does the work inside the agent.
@@ -53,6 +59,14 @@ type Action struct {
 	// Results makes results of what a program left; nil: a pxp.Outcome. An error's
 	// text is what the requester is told after "The task executed for ... ".
 	Results func(Output) (jsontext.Value, error)
+}
+
+// limit is how long the action may take.
+func (a Action) limit(most time.Duration) time.Duration {
+	if a.Timeout > 0 {
+		return min(a.Timeout, most)
+	}
+	return most
 }
 
 // Order is a request, checked as far as one can without its module.

@@ -2,7 +2,9 @@ package orders
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -17,12 +19,16 @@ type turns struct {
 	closed  bool
 	active  map[string]*active // by transaction in the spool
 	lanes   [lanes]lane
+	readers map[string]context.CancelFunc // of questions that are being answered, by transaction
 	refused refusals
 }
 
+// maxReading bounds the questions that are answered at a time.
+const maxReading = 64
+
 // newTurns has places and room for the lane of programs and for that of Puppet runs.
 func newTurns(c Config, works *sync.WaitGroup) *turns {
-	t := &turns{works: works, ended: make(chan struct{}), active: map[string]*active{}}
+	t := &turns{works: works, ended: make(chan struct{}), active: map[string]*active{}, readers: map[string]context.CancelFunc{}}
 	t.lanes[General] = lane{places: c.MaxConcurrent, most: c.MaxWaiting}
 	t.lanes[PuppetRun] = lane{places: 1, most: c.MaxPuppetWaiting}
 	return t
@@ -65,6 +71,9 @@ func (t *turns) close() {
 	for _, a := range t.active {
 		cancels = append(cancels, a.cancel)
 	}
+	for _, cancel := range t.readers {
+		cancels = append(cancels, func(error) { cancel() })
+	}
 	t.mu.Unlock()
 	for _, cancel := range cancels {
 		cancel(errClosing)
@@ -87,6 +96,33 @@ func (t *turns) begin(a *active) {
 		t.works.Go(a.start)
 	}
 }
+
+// reads lets an answer be found for as long as limit.
+func (t *turns) reads(transaction string, limit time.Duration, answer func(context.Context)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return errClosing
+	case t.readers[transaction] != nil:
+		return errReading
+	case len(t.readers) >= maxReading:
+		return fault.New(fault.Unavailable, "%s: it answers %d questions; ask again later", pxp.Full, maxReading)
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooLong)
+	t.readers[transaction] = cancel
+	t.works.Go(func() {
+		answer(ctx)
+		cancel()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.readers, transaction)
+	})
+	return nil
+}
+
+// errReading is that the question of this transaction is being answered already.
+var errReading = errors.New("it is being answered")
 
 func (t *turns) leave(l Lane) *active {
 	t.mu.Lock()

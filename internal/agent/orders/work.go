@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // What ended an order's context.
@@ -29,13 +27,14 @@ func (e *Engine) perform(ctx context.Context, a *active) {
 
 // work does what was ordered; what a program left is in the spool then.
 func (e *Engine) work(ctx context.Context, a *active) error {
-	limited, stop := context.WithTimeoutCause(ctx, e.cfg.MaxRun, errTooLong)
+	limit := a.action.limit(e.cfg.MaxRun)
+	limited, stop := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer stop()
-	end := time.Now().Add(e.cfg.MaxRun)
+	end := time.Now().Add(limit)
 	o := a.order
 	o.Params = a.drop()
-	if a.action.Do != nil {
-		output, err := a.action.Do(limited, o)
+	if do := a.action.inside(); do != nil {
+		output, err := do(limited, o)
 		if err != nil {
 			return because(limited, err)
 		}
@@ -80,8 +79,8 @@ func (e *Engine) finish(ctx context.Context, a *active, err error) {
 	if err == nil {
 		err = readErr
 	}
-	if err != nil && fault.Detail(err) == "" && !errors.Is(err, errStopped) && !errors.Is(err, errTooLong) {
-		e.cfg.Log.ErrorContext(ctx, "order failed", "transaction", a.record.Transaction, "err", err)
+	if err != nil && !errors.Is(err, errStopped) && !errors.Is(err, errTooLong) {
+		e.answers.logFailure(ctx, a.order.label(), err)
 	}
 	saveErr := a.save(e.cfg.Spool, func(r *Record) { conclude(r, a.order.label(), a.action, output, err) })
 	if saveErr != nil { // its outcome is sent all the same; after a restart it is concluded, and sent, again

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
-	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )

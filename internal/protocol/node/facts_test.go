@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/tutti-project/tutti/internal/factqueue"
-	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/protocol/node"
 	"github.com/tutti-project/tutti/internal/rate"

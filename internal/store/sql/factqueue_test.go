@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/factqueue"
-	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/deliver"
 	"github.com/tutti-project/tutti/internal/event"
-	"github.com/tutti-project/tutti/internal/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/inventory"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/pki"

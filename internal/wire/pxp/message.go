@@ -40,6 +40,9 @@ type Failure struct {
 	Transaction string `json:"transaction_id"`
 	ID          string `json:"id"` // of the message with the request
 	Description string `json:"description"`
+	// Tutti's own, of actions: MCollective's status code, as package action has it, and what an action gave that failed.
+	Code    uint8          `json:"code,omitzero"`
+	Results jsontext.Value `json:"results,omitzero"`
 }
 
 // ParseRequest reads the data of a request.

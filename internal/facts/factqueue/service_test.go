@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/factqueue"
-	"github.com/tutti-project/tutti/internal/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
+	"github.com/tutti-project/tutti/internal/facts/factqueue/factqueuetest"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tutti-project/tutti/internal/factqueue"
 	"github.com/tutti-project/tutti/internal/facts"
+	"github.com/tutti-project/tutti/internal/facts/factqueue"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 )
