@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
@@ -91,6 +92,7 @@ func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message
 		Kind:        job.Failure,
 		Transaction: said.Transaction,
 		Description: said.Description,
+		Aborted:     said.Code == uint8(action.Aborted),
 	})
 }
 
