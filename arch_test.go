@@ -32,6 +32,7 @@ var ranks = map[string]int{
 	"internal/rate":           1,
 	"internal/wire":           1,
 	"internal/wire/pxp":       1,
+	"internal/filter":         2,
 	"api":                     2,
 	// forms: what server and agent both read and write
 	"internal/catalog":    3,
@@ -111,7 +112,7 @@ var ranks = map[string]int{
 }
 
 // rooms is how many folders internal may have: more cannot be seen in one look.
-const rooms = 40
+const rooms = 41
 
 // testRank lets conformance suites and fakes (package xtest) import the core
 // they serve and its neighbours, and nothing above.
