@@ -32,6 +32,7 @@ var ranks = map[string]int{
 	"internal/rate":           1,
 	"internal/wire":           1,
 	"internal/wire/pxp":       1,
+	"internal/action/filter":  2,
 	"api":                     2,
 	// forms: what server and agent both read and write
 	"internal/action":     3,
