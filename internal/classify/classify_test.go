@@ -96,9 +96,8 @@ func told(groups []Group, r Result) []string {
 		}
 	}
 	slices.Sort(out)
-	tree := NewTree(groups)
 	for _, c := range r.Conflicts {
-		out = append(out, "conflict: "+tree.word(c))
+		out = append(out, "conflict: "+word(c))
 	}
 	return out
 }

@@ -79,6 +79,7 @@ func (s *Service) try(ctx context.Context, r *Report, chosen set) (trial, error)
 	var out compile.Outcome
 	if err == nil {
 		out, err = s.Compiler.Compile(ctx, order)
+		err = order.Blamed(err)
 	}
 	if failed, ok := errors.AsType[*compile.Error](err); ok {
 		t.failed, t.done = failed, true
@@ -182,7 +183,7 @@ func (s *Service) failure(t trial, before *compile.Error, base Report) Finding {
 	switch {
 	case t.failed.Cause == compile.CauseInput: // no fault of the code's
 		f.Level = Warning
-	case !forced && before != nil && before.File == t.failed.File && sameWords(before.Plain(), f.Message):
+	case !forced && before != nil && before.File == t.failed.File && sameWords(before.Words(), t.failed.Words()):
 		f.Level, f.Message = Warning, f.Message+" (as with the version that it has)"
 	}
 	return f

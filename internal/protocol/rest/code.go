@@ -283,7 +283,7 @@ func (h *versions) environmentStatus(ctx context.Context, request api.Environmen
 	}
 	out.Check = checkOf(found)
 	for _, e := range s.Errors {
-		shown := api.CodeError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
+		shown := api.CodeError{Cause: string(e.Cause), Message: e.Told(), File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
 		for _, name := range e.Examples {
 			shown.Names = append(shown.Names, string(name))
 		}
