@@ -35,6 +35,18 @@ type Source struct {
 	Loose bool
 }
 
+// Compiled says whether compilations read files like it: metadata of modules and tasks, plans and environment.conf are read by others.
+func (s Source) Compiled() bool {
+	switch s.Kind {
+	case PuppetSource, EPPSource, ERBSource, YAMLSource:
+		return true
+	case JSONSource:
+		return path.Base(s.Path) != "metadata.json" && path.Base(path.Dir(s.Path)) != "tasks"
+	case PlanSource, ConfSource:
+	}
+	return false
+}
+
 // Sources lists the files of a version that Puppet reads, by path, each once: environment.conf; the start manifest; functions, types and
 // plans of the environment and of its modules; manifests and templates of modules that it sees, with metadata.json and the metadata of
 // tasks; each hiera.yaml and the data that it names. Everything else means nothing to Puppet, whatever it is called: files/, spec/,

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
@@ -24,14 +23,17 @@ func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, worke
 		Parser:   parser,
 		Compiler: bounded{p.ruby, make(chan struct{}, workers)},
 		Orders:   orders,
-		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks},
-		Touched:  touches{p.reuser, p.store.Reusables, &p.config}.among,
-		Log:      p.log.Logger,
+		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.Reusables, p.store.CodeChecks},
+		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
+			return p.reuser.Survey(p.store.Reusables, env, version)
+		},
+		Log: p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
 	}, codecheck.Config{
-		Nodes: func() int { return p.config.Load().DeployCheckNodes },
+		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
+		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
 		VolatileTTL: func() time.Duration {
 			if c := p.config.Load(); c.ReuseCatalogs {
 				return c.VolatileTTL
@@ -56,22 +58,6 @@ func (b bounded) Compile(ctx context.Context, order compile.Order) (compile.Outc
 		return compile.Outcome{}, ctx.Err()
 	}
 	return b.Compiler.Compile(ctx, order)
-}
-
-// touches tells which nodes a version touches: they need another catalog.
-type touches struct {
-	reuser   *compile.Reuser
-	readings compile.Readings
-	config   *atomic.Pointer[Config]
-}
-
-// among is codecheck.Parts' Touched. Where no catalog is used again, all are touched.
-func (t touches) among(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
-	if !t.config.Load().ReuseCatalogs {
-		return nodes, nil
-	}
-	touched, _, err := t.reuser.Survey(t.readings, env, version).Touched(ctx, nodes)
-	return touched, err
 }
 
 // admit stages a version that is to be deployed, and checks it.

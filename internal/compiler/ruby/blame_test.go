@@ -31,8 +31,8 @@ func TestErrorsNameTheGroup(t *testing.T) {
 		},
 		"a class of two groups": {
 			classes: `{"role::wbe":{}}`,
-			given: []compile.Given{{Kind: compile.GivenClass, Class: "role::wbe", From: web}, {Kind: compile.GivenClass, Class: "role::wbe", From: "group Debian"}},
-			words: "Could not find class role::wbe", from: "class role::wbe comes from " + web + " and group Debian",
+			given:   []compile.Given{{Kind: compile.GivenClass, Class: "role::wbe", From: web}, {Kind: compile.GivenClass, Class: "role::wbe", From: "group Debian"}},
+			words:   "Could not find class role::wbe", from: "class role::wbe comes from " + web + " and group Debian",
 		},
 		"a parameter that does not exist": {
 			classes: `{"role":{"port":1,"prot":2}}`, given: []compile.Given{
