@@ -22,6 +22,8 @@ const (
 	YAMLSource   SourceKind = "yaml"
 	JSONSource   SourceKind = "json"
 	ConfSource   SourceKind = "conf"
+	// ClassesSource is a manifest that is only asked which classes it defines.
+	ClassesSource SourceKind = "classes"
 )
 
 // Source is a file of a version that Puppet reads when it compiles.
@@ -42,7 +44,7 @@ func (s Source) Compiled() bool {
 		return true
 	case JSONSource:
 		return path.Base(s.Path) != "metadata.json" && path.Base(path.Dir(s.Path)) != "tasks"
-	case PlanSource, ConfSource:
+	case PlanSource, ConfSource, ClassesSource:
 	}
 	return false
 }

@@ -7,14 +7,16 @@ import (
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
+	"github.com/tutti-project/tutti/internal/codecheck/groupcheck"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
-// openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
-func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
+// openChecks wires the checks of code, and of groups beside code, to their neighbours. It compiles on as many workers at once as one environment may have.
+func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
 		Code:     p.library,
 		ToJSON:   yamljson.ToJSON,
@@ -39,6 +41,12 @@ func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, worke
 				return c.VolatileTTL
 			}
 			return 0
+		},
+	})
+	p.groupDoubts = groupcheck.New(groupcheck.Parts{
+		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
+		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
+			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
 	})
 }
