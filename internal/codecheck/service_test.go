@@ -399,7 +399,7 @@ func TestWhatTheCompilerWarnsOfIsSaid(t *testing.T) {
 	w.compiler.PlayFor("a1", gives(site, fresh, old, staged, compile.Log{Level: "notice", Message: "n"}))
 	w.compiler.PlayFor("b1", gives(site, fresh, odd))
 	w.compiler.PlayFor("c1", func(context.Context, compile.Order) (compile.Outcome, error) {
-		return compile.Outcome{}, &compile.Error{Cause: compile.CauseCode, Message: "no", File: "c.pp", Line: 1, Logs: []compile.Log{fresh}}
+		return compile.Outcome{}, &compile.Error{Cause: compile.CauseCode, Message: "no", File: "c.pp", Line: 1, Logs: []compile.Log{fresh, {Level: "err", Message: "no (file: c.pp, line: 1)"}}}
 	})
 	r, err := w.deploy(codecheck.Forced, map[string]string{"manifests/site.pp": "warning Unknown variable: 'old'."})
 	w.want("warnings", r, err, false, site, "mistake c.pp:1 no [c1] 1", "warning :0 odd [b1] 1", "warning manifests/site.pp:7 Unknown variable: 'x'. [a1 b1 c1] 4",

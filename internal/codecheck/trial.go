@@ -274,6 +274,9 @@ func (s *Service) warned(ctx context.Context, r *Report, trials []trial) error {
 	}
 	for _, t := range trials {
 		for _, log := range compile.Warnings(t.logs) {
+			if t.failed != nil && sameWords(log.Plain(), t.failed.Words()) {
+				continue // Puppet logs what ends a compilation, too
+			}
 			r.warn(t, Finding{Level: Warning, New: !old[log], File: log.File, Line: log.Line, Message: log.Plain()})
 		}
 	}

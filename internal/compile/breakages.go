@@ -23,8 +23,11 @@ var placeText = regexp.MustCompile(` ?\((?:file: [^()]*|line: [^()]*)\)|,? on no
 func (e *Error) Plain() string { return e.with(e.Words()) }
 
 // Words is the error in one line as Puppet words it, without its place and node.
-func (e *Error) Words() string {
-	text := strings.Join(strings.Fields(placeText.ReplaceAllString(e.Message, "")), " ")
+func (e *Error) Words() string { return unplaced(e.Message) }
+
+// unplaced is a message of Puppet in one line without its place and node.
+func unplaced(message string) string {
+	text := strings.Join(strings.Fields(placeText.ReplaceAllString(message, "")), " ")
 	return placeText.ReplaceAllString(text, "")
 }
 

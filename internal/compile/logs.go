@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // Warnings are those of the lines that warn, each once: by file and line.
@@ -19,6 +18,4 @@ func CompareLogs(a, b Log) int {
 }
 
 // Plain is a message in one line without its place, which whoever shows it shows apart.
-func (l Log) Plain() string {
-	return strings.Join(strings.Fields(placeText.ReplaceAllString(l.Message, "")), " ")
-}
+func (l Log) Plain() string { return unplaced(l.Message) }

@@ -65,19 +65,19 @@ func (s *Survey) look(ctx context.Context, nodes []fleet.Certname) ([]untouched,
 	for i, node := range nodes {
 		left[i].node = node
 		for _, c := range candidates[node] {
-			print, known := read[c.Read]
+			footprint, known := read[c.Read]
 			if known && left[i].last == nil {
-				left[i].last = &trace{c.unchangedSince(), print.Groups}
+				left[i].last = &trace{c.unchangedSince(), footprint.Groups}
 			}
-			if !known || s.aged(&print.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
+			if !known || s.aged(&footprint.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
 				continue
 			}
-			ok, err := s.unread(ctx, c.unchangedSince(), print.Groups)
+			ok, err := s.unread(ctx, c.unchangedSince(), footprint.Groups)
 			if err != nil {
 				return nil, err
 			}
 			if ok {
-				c.Inputs = &print.Set
+				c.Inputs = &footprint.Set
 				left[i].candidates = append(left[i].candidates, c.Compilation)
 			}
 		}

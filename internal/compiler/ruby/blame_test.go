@@ -36,7 +36,8 @@ func TestErrorsNameTheGroup(t *testing.T) {
 		},
 		"a parameter that does not exist": {
 			classes: `{"role":{"port":1,"prot":2}}`, given: []compile.Given{
-				{Kind: compile.GivenClass, Class: "role", From: web}, {Kind: compile.GivenParameter, Class: "role", Name: "port", From: web},
+				{Kind: compile.GivenClass, Class: "role", From: web},
+				{Kind: compile.GivenParameter, Class: "role", Name: "port", From: web},
 				{Kind: compile.GivenParameter, Class: "role", Name: "prot", From: "group Typists"},
 			},
 			words: "has no parameter named 'prot'", from: "parameter role::prot comes from group Typists",

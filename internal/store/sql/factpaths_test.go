@@ -211,6 +211,7 @@ func TestFactPathsArePrunedBesideWriters(t *testing.T) {
 func TestPathsThatSomeNodeHas(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
 		s := open(t)
 		want := func(want map[string]bool) {
 			t.Helper()
