@@ -62,11 +62,12 @@ var ranks = map[string]int{
 	"internal/task":            10,
 	"internal/task/datatype":   9, // tasks are checked with it
 	// flows: may import cores
-	"internal/checkin":   12,
-	"internal/codecheck": 12,
-	"internal/preview":   12,
-	"internal/release":   12,
-	"internal/target":    12,
+	"internal/checkin":              12,
+	"internal/codecheck":            12,
+	"internal/codecheck/groupcheck": 12,
+	"internal/preview":              12,
+	"internal/release":              12,
+	"internal/target":               12,
 	// edges: implement ports, import no edge
 	"internal/compiler/ruby":       20,
 	"internal/compiler/worktree":   20,

@@ -21,10 +21,14 @@ type CodeCheck struct {
 	Files    int           `json:"files"`            // that were read
 	Sets     int           `json:"sets"`             // sets of classes of the nodes that it may change
 	Compiled int           `json:"compiled"`         // of them, how many were compiled for, a node each
+	More     int           `json:"more,omitempty"`   // nodes that were compiled for besides, because they read other changed files
 	Unread   bool          `json:"unread,omitempty"` // files have mistakes: nothing was compiled
 	Forced   bool          `json:"forced,omitempty"` // it was deployed in spite of its mistakes
 	Mistakes int           `json:"mistakes"`         // of the findings
-	Findings []CodeFinding `json:"findings"`         // mistakes first, by place
+	Warnings int           `json:"warnings"`         // of the findings
+	New      int           `json:"new_warnings"`     // of them, those that the compiler wrote for none of the catalogs that the checked nodes have
+	Cut      int           `json:"cut,omitempty"`    // how many findings more there were: too many to be kept
+	Findings []CodeFinding `json:"findings"`         // mistakes first, then warnings, what is new first, by place
 }
 
 // CodeFinding is one thing that was found.
@@ -34,6 +38,7 @@ type CodeFinding struct {
 	Line    int      `json:"line,omitempty"`
 	Column  int      `json:"column,omitempty"`
 	Message string   `json:"message"`
+	New     bool     `json:"new,omitempty"`   // a warning of the compiler that it wrote for none of the catalogs that the checked nodes have
 	Nodes   []string `json:"nodes,omitempty"` // some of those whose catalogs say it
 	Alike   int      `json:"alike,omitempty"` // how many nodes have the same classes as those
 }

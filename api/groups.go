@@ -105,7 +105,8 @@ type Group struct {
 	Revision         int64                                 `json:"revision"`
 	ChangedAt        *time.Time                            `json:"changed_at,omitempty"`
 	ChangedBy        string                                `json:"changed_by,omitempty"`
-	Defect           string                                `json:"defect,omitempty"` // why the group, as stored, matches nothing
+	Defect           string                                `json:"defect,omitempty"`   // why the group, as stored, matches nothing
+	Warnings         []string                              `json:"warnings,omitempty"` // what the group names and neither code nor nodes have
 }
 
 // GroupNodesRequest asks which nodes are in a group. A page may have fewer than its
@@ -133,8 +134,9 @@ type GroupApplyRequest struct {
 // GroupApplyResponse is what changes.
 type GroupApplyResponse struct {
 	Changes  []GroupChange `json:"changes"`
-	Applied  bool          `json:"applied"`  // false for a dry run
-	Revision int64         `json:"revision"` // of the tree that the changes are based on
+	Applied  bool          `json:"applied"`            // false for a dry run
+	Revision int64         `json:"revision"`           // of the tree that the changes are based on
+	Warnings []string      `json:"warnings,omitempty"` // what the created and updated groups name and neither code nor nodes have
 }
 
 // GroupChange is what happens to one group.

@@ -61,7 +61,27 @@ func (c Classes) Classify(
 			return given, err
 		}
 	}
+	given.Given = givenBy(result.Origins)
 	return given, nil
+}
+
+// givenBy names for each thing that a node gets the groups that give it.
+func givenBy(origins []classify.Origin) (given []compile.Given) {
+	kinds := map[classify.Kind]compile.GivenKind{
+		classify.Class: compile.GivenClass, classify.Parameter: compile.GivenParameter, classify.Variable: compile.GivenVariable, classify.Data: compile.GivenData,
+	}
+	for _, o := range origins {
+		kind, told := kinds[o.Item.Kind]
+		if !told || o.State != classify.Used {
+			continue
+		}
+		from := "group " + o.GroupName
+		if o.GroupName == classify.ExternalName {
+			from = "the " + classify.ExternalName
+		}
+		given = append(given, compile.Given{Kind: kind, Class: o.Item.Class, Name: o.Item.Name, From: from})
+	}
+	return given
 }
 
 // object is values as JSON; null when there are none.

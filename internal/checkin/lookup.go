@@ -47,5 +47,6 @@ func (l Lookups) Lookup(ctx context.Context, node fleet.Certname, env fleet.Envi
 	if err != nil {
 		return compile.Looked{}, err
 	}
-	return l.Looker.Lookup(ctx, order, question)
+	looked, err := l.Looker.Lookup(ctx, order, question)
+	return looked, order.Blamed(err)
 }

@@ -111,7 +111,7 @@ func (w Wants) Stage(ctx context.Context, wish deliver.Wish) (staged deliver.Sta
 	}
 	switch c.State {
 	case compile.Failed:
-		staged.Failure = c.Err.Message
+		staged.Failure = c.Err.Told()
 	case compile.Done:
 		given := CatalogOf(c)
 		staged.Catalog = &given

@@ -61,11 +61,12 @@ const (
 
 // Origin is a value and the group that gives it.
 type Origin struct {
-	Item  Item
-	Value json.RawMessage // null for Class
-	Group ID              // that it is written in
-	Via   []ID            // the leaves that it reaches the node through
-	State State
+	Item      Item
+	Value     json.RawMessage // null for Class
+	Group     ID              // that it is written in
+	GroupName string
+	Via       []ID // the leaves that it reaches the node through
+	State     State
 }
 
 // Conflict is a thing that leaves give different values for.
@@ -121,6 +122,7 @@ type given struct {
 	value     json.RawMessage
 	group     int
 	id        ID
+	name      string
 	via       []ID
 	used      bool // by one of via
 	authority bool // the environment of an environment group
@@ -137,7 +139,7 @@ func (t *Tree) inherit(leaf int, found survey) {
 		g := &t.groups[i]
 		g.gives(func(item Item, value json.RawMessage) {
 			found.add(item, given{
-				value: value, group: i, id: g.ID, via: []ID{t.groups[leaf].ID}, used: !seen[item], authority: g.EnvironmentGroup,
+				value: value, group: i, id: g.ID, name: g.Name, via: []ID{t.groups[leaf].ID}, used: !seen[item], authority: g.EnvironmentGroup,
 			})
 			seen[item] = item.Kind != Class // a class is there or not; every group that names it counts
 		})
@@ -183,7 +185,7 @@ func (r *Result) settle(item Item, all []given) {
 	origins := make([]Origin, len(all))
 	var candidates []int
 	for i, g := range all {
-		origins[i] = Origin{Item: item, Value: g.value, Group: g.id, Via: g.via, State: Used}
+		origins[i] = Origin{Item: item, Value: g.value, Group: g.id, GroupName: g.name, Via: g.via, State: Used}
 		switch {
 		case !g.used:
 			origins[i].State = Overridden
@@ -251,7 +253,7 @@ func (t *Tree) Disagreement(r Result, node fleet.Certname, aboutEnvironment bool
 	var parts []string
 	for _, c := range r.Conflicts {
 		if (c.Item.Kind == Environment) == aboutEnvironment {
-			parts = append(parts, t.word(c))
+			parts = append(parts, word(c))
 		}
 	}
 	if len(parts) == 0 {
@@ -270,19 +272,10 @@ func (t *Tree) Disagreement(r Result, node fleet.Certname, aboutEnvironment bool
 }
 
 // word says who gives what.
-func (t *Tree) word(c Conflict) string {
+func word(c Conflict) string {
 	var sides []string
 	for _, o := range c.Origins {
-		sides = append(sides, fmt.Sprintf("%.100s from group %q", o.Value, t.name(o.Group)))
+		sides = append(sides, fmt.Sprintf("%.100s from group %q", o.Value, o.GroupName))
 	}
 	return c.Item.String() + " is " + strings.Join(sides, " and ")
-}
-
-func (t *Tree) name(id ID) string {
-	for _, g := range t.groups {
-		if g.ID == id {
-			return g.Name
-		}
-	}
-	return string(id)
 }

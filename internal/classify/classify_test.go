@@ -76,7 +76,7 @@ func build(tb testing.TB, groups ...group) []Group {
 }
 
 // told is a result in words: what the node gets, then what there is a conflict about.
-func told(groups []Group, r Result) []string {
+func told(r Result) []string {
 	var out []string
 	if r.Environment != "" {
 		out = append(out, "environment "+r.Environment)
@@ -96,9 +96,8 @@ func told(groups []Group, r Result) []string {
 		}
 	}
 	slices.Sort(out)
-	tree := NewTree(groups)
 	for _, c := range r.Conflicts {
-		out = append(out, "conflict: "+tree.word(c))
+		out = append(out, "conflict: "+word(c))
 	}
 	return out
 }
@@ -193,7 +192,7 @@ func TestInheritanceAndConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			groups := build(t, c.groups...)
-			got := told(groups, Classify(groups, sampleNode(t)))
+			got := told(Classify(groups, sampleNode(t)))
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -308,7 +307,7 @@ func TestABrokenGroupTakesOnlyItselfOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	groups = append(groups, Group{ID: NewID(), Name: "lost", Parent: NewID()})
-	got := told(groups, Classify(groups, sampleNode(t)))
+	got := told(Classify(groups, sampleNode(t)))
 	if diff := cmp.Diff([]string{"class a", "class c"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

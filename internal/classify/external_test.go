@@ -21,7 +21,7 @@ func TestExternal(t *testing.T) {
 			t.Errorf("%s: %v", answer, err)
 			continue
 		}
-		got := told([]Group{g}, Classify([]Group{g}, sampleNode(t)))
+		got := told(Classify([]Group{g}, sampleNode(t)))
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", answer, diff)
 		}

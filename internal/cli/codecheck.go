@@ -30,21 +30,41 @@ func refusedCode(a *app, environment string, check api.CodeCheck, warnings []str
 			return err
 		}
 	} else {
-		printCheck(a, check)
+		printCheck(a, check, "the same with -o json")
 	}
 	return jobOutcome{exitSomeFailed, fmt.Sprintf("%s: nothing was deployed, %s stays as it is. Mend the code, or deploy it with --force",
 		count(check.Mistakes, "mistake"), environment)}
 }
 
+// shownFindings is how many warnings and notes people are shown unasked.
+const shownFindings = 20
+
 // printCheck says what was found, a line each, and how much was looked at. It is not what a deploy was asked for: it goes
-// where progress goes.
-func printCheck(a *app, check api.CodeCheck) {
+// where progress goes. There may be many warnings and notes: all shows all.
+func printCheck(a *app, check api.CodeCheck, all string) {
+	shown, left, leftNew := 0, 0, 0
 	for _, f := range check.Findings {
-		if f.Level == "mistake" { // also for who wants to hear nothing
+		switch {
+		case f.Level == "mistake": // also for who wants to hear nothing
 			_, _ = fmt.Fprintln(a.system.Err, print.OneLine(findingLine(f)))
-			continue
+		case shown < shownFindings:
+			shown++
+			a.hint("%s", print.OneLine(findingLine(f)))
+		default:
+			if left++; f.New {
+				leftNew++
+			}
 		}
-		a.hint("%s", print.OneLine(findingLine(f)))
+	}
+	if left > 0 {
+		text := fmt.Sprintf("and %d more", left)
+		if leftNew > 0 {
+			text += fmt.Sprintf(", %d of them new", leftNew)
+		}
+		a.hint("%s; %s shows all", text, all)
+	}
+	if check.Cut > 0 {
+		a.hint("%d findings more were not kept: mend some of these, and deploy again", check.Cut)
 	}
 	a.hint("%s", checkedText(check))
 }
@@ -59,7 +79,10 @@ func findingLine(f api.CodeFinding) string {
 		place += fmt.Sprintf(":%d", n)
 	}
 	text := f.Message
-	if f.Level != "mistake" {
+	switch {
+	case f.New:
+		text = "new " + f.Level + ": " + text
+	case f.Level != "mistake":
 		text = f.Level + ": " + text
 	}
 	if place != "" {
@@ -75,20 +98,32 @@ func findingLine(f api.CodeFinding) string {
 	return text + ")"
 }
 
-// checkedText says what a check looked at.
+// checkedText says what a check looked at, and how much it warns of.
 func checkedText(c api.CodeCheck) string {
 	text := "Checked " + count(c.Files, "file")
 	if c.Base != "" {
 		text += " beside version " + short(c.Base)
 	}
+	more := ""
+	if c.More > 0 {
+		more = fmt.Sprintf(", and for %s that read other changed files", count(c.More, "more node"))
+	}
 	took := print.Duration(time.Duration(c.Seconds * float64(time.Second)))
 	switch {
 	case c.Unread:
-		return fmt.Sprintf("%s in %s; no catalog was compiled: the files come first", text, took)
+		text += fmt.Sprintf(" in %s; no catalog was compiled: the files come first", took)
 	case c.Sets > c.Compiled:
-		return fmt.Sprintf("%s and compiled for %d of %d sets of classes (deploy_check_nodes) in %s", text, c.Compiled, c.Sets, took)
+		text += fmt.Sprintf(" and compiled for %d of %d sets of classes (deploy_check_nodes)%s in %s", c.Compiled, c.Sets, more, took)
 	case c.Compiled > 0:
-		return fmt.Sprintf("%s and compiled for %s, one of each set of classes, in %s", text, count(c.Compiled, "node"), took)
+		text += fmt.Sprintf(" and compiled for %s, one of each set of classes%s, in %s", count(c.Compiled, "node"), more, took)
+	default:
+		text += fmt.Sprintf(" in %s; no node's catalog had to be compiled", took)
 	}
-	return fmt.Sprintf("%s in %s; no node's catalog had to be compiled", text, took)
+	switch {
+	case c.New > 0:
+		return fmt.Sprintf("%s: %s, %d new", text, count(c.Warnings, "warning"), c.New)
+	case c.Warnings > 0:
+		return text + ": " + count(c.Warnings, "warning")
+	}
+	return text
 }

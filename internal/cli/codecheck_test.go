@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tutti-project/tutti/api"
@@ -21,9 +24,33 @@ func TestFindingLines(t *testing.T) {
 		"Checked 1 file in 1s; no catalog was compiled: the files come first":               checkedText(api.CodeCheck{Files: 1, Seconds: 1, Unread: true}),
 		"Checked 1 file and compiled for 2 nodes, one of each set of classes, in 1s":        checkedText(api.CodeCheck{Files: 1, Seconds: 1, Sets: 2, Compiled: 2}),
 		"Checked 1 file and compiled for 2 of 9 sets of classes (deploy_check_nodes) in 1s": checkedText(api.CodeCheck{Files: 1, Seconds: 1, Sets: 9, Compiled: 2}),
+		"a.pp:3: new warning: no": findingLine(api.CodeFinding{Level: "warning", File: "a.pp", Line: 3, New: true, Message: "no"}),
+		"Checked 1 file and compiled for 2 nodes, one of each set of classes, and for 3 more nodes that read other changed files, in 1s: 4 warnings, 1 new": checkedText(
+			api.CodeCheck{Files: 1, Seconds: 1, Sets: 2, Compiled: 2, More: 3, Warnings: 4, New: 1}),
+		"Checked 1 file in 1s; no node's catalog had to be compiled: 1 warning": checkedText(api.CodeCheck{Files: 1, Seconds: 1, Warnings: 1}),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Mistakes are all shown, and of the rest as much as can be read; where the rest is, is said.
+func TestManyFindingsAreBounded(t *testing.T) {
+	t.Parallel()
+	check := api.CodeCheck{Cut: 7}
+	for i := range 70 {
+		f := api.CodeFinding{Level: "warning", Message: fmt.Sprint("w", i), New: i < 45}
+		if i < 30 {
+			f = api.CodeFinding{Level: "mistake", Message: fmt.Sprint("m", i)}
+		}
+		check.Findings = append(check.Findings, f)
+	}
+	var out bytes.Buffer
+	printCheck(&app{system: System{Out: &out, Err: &out}}, check, "`it`")
+	for text, want := range map[string]bool{"\nm29\n": true, "w49\n": true, "w50": false, "and 20 more; `it` shows all\n": true, "7 findings more were not kept": true} {
+		if strings.Contains(out.String(), text) != want {
+			t.Errorf("%q is there: %v, of\n%s", text, !want, out.String())
 		}
 	}
 }

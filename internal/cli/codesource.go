@@ -31,7 +31,7 @@ type copiedLink struct {
 
 func printDeployed(a *app, answer deployAnswer) error {
 	if answer.Check != nil {
-		printCheck(a, *answer.Check)
+		printCheck(a, *answer.Check, "`tutti code status "+answer.Environment+" --check`")
 	}
 	_, err := fmt.Fprintf(a.system.Out, "%s is now version %s (%s, %s)\n", answer.Environment, short(answer.ID),
 		count(answer.Files, "file"), print.Bytes(answer.Bytes))

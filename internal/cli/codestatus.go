@@ -12,7 +12,7 @@ import (
 	"github.com/tutti-project/tutti/internal/cli/print"
 )
 
-type codeStatusInput struct{ exit bool }
+type codeStatusInput struct{ exit, check bool }
 
 var codeStatus = verb[codeStatusInput]{
 	use: "status [ENVIRONMENT]", short: "Show how many nodes have a catalog of the current version, and what is wrong with the others",
@@ -23,15 +23,18 @@ ahead: a node is current when its catalog stands for the version, also if it was
 nothing that the node read. A node whose code does not compile keeps its last good catalog until it asks for one itself: then
 it is told the error, and applies the catalog that it has cached, as agents do.
 
-What the check of the deploy found is said again, when the version was deployed in spite of it.
+Mistakes that the check of the deploy found are said again, when the version was deployed in spite of them. --check says all that it
+found: also warnings, those of the compiler among them, and notes.
 
 With --exit-code: 0 all is well, 4 catalogs do not compile or are held (see tutti catalog held), or the version was deployed
 with mistakes, 6 catalogs are still waiting to be compiled. Nodes of which no facts are known, and those that were given a catalog
 with a warning, count for nothing.`,
 	example: `  tutti code status
+  tutti code status production --check
   tutti code status testing -o json
   tutti code status --exit-code --quiet && tutti run --all --yes`,
 	flags: func(f flagSet, in *codeStatusInput) {
+		f.BoolVar(&in.check, "check", false, "say all that the check of the deploy found")
 		f.BoolVar(&in.exit, "exit-code", false, "exit with 4 if catalogs do not compile or are held, with 6 if some are waiting to be compiled")
 	},
 	run: func(ctx context.Context, c *call, in *codeStatusInput) error {
@@ -43,7 +46,7 @@ with a warning, count for nothing.`,
 		if err != nil {
 			return err
 		}
-		if err := print.One(c.printer(), s, printCodeStatus); err != nil {
+		if err := print.One(c.printer(), s, func(to print.Printer, s api.CodeStatus) error { return printCodeStatus(to, s, in.check) }); err != nil {
 			return err
 		}
 		return codeOutcome(s, in.exit)
@@ -51,7 +54,7 @@ with a warning, count for nothing.`,
 }
 
 // printCodeStatus is for people.
-func printCodeStatus(to print.Printer, s api.CodeStatus) error {
+func printCodeStatus(to print.Printer, s api.CodeStatus, check bool) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
 		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
@@ -65,16 +68,29 @@ func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 	for _, loss := range s.Losses {
 		fmt.Fprintln(&text, loss)
 	}
-	if s.Check != nil && s.Check.Mistakes > 0 {
-		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
-		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
-			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
+	switch {
+	case check && s.Check == nil:
+		fmt.Fprintln(&text, "It was deployed without a check, or its check is not kept any more.")
+	case check:
+		fmt.Fprintln(&text, checkedText(*s.Check))
+		tellFindings(&text, s.Check.Findings)
+		if s.Check.Cut > 0 {
+			fmt.Fprintf(&text, "  %d findings more were not kept\n", s.Check.Cut)
 		}
+	case s.Check != nil && s.Check.Mistakes > 0:
+		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
+		tellFindings(&text, s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))])
 	}
 	if err := to.Text(print.Wrapped(text.String(), to.Width)); err != nil || len(s.Errors) == 0 {
 		return err
 	}
 	return print.List(to, s.Errors, codeErrors())
+}
+
+func tellFindings(to *strings.Builder, findings []api.CodeFinding) {
+	for _, f := range findings {
+		fmt.Fprintln(to, "  "+print.OneLine(findingLine(f)))
+	}
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.

@@ -28,6 +28,7 @@ var groupList = verb[api.Nothing]{
 			return err
 		}
 		depths := depthsOf(groups)
+		hintDoubts(c.app, groups)
 		return print.List(c.printer(), groups, print.Table[api.Group]{
 			Columns: []string{"group", "environment", "classes", "pinned", "rule"},
 			Row: func(g api.Group) []any {
@@ -39,6 +40,27 @@ var groupList = verb[api.Nothing]{
 			Name: func(g api.Group) string { return g.Name },
 		})
 	},
+}
+
+// shownDoubts is how many warnings a list of groups shows.
+const shownDoubts = 20
+
+// hintDoubts says what groups name and neither code nor nodes have. Programs find it in the groups.
+func hintDoubts(a *app, groups []api.Group) {
+	if a.printer().ForPrograms() {
+		return
+	}
+	said := 0
+	for _, g := range groups {
+		for _, doubt := range g.Warnings {
+			if said++; said <= shownDoubts {
+				a.hint("warning: group %s: %s", g.Name, print.OneLine(doubt))
+			}
+		}
+	}
+	if said > shownDoubts {
+		a.hint("and %d warnings more; tutti group list -o json has all", said-shownDoubts)
+	}
 }
 
 func allGroups(ctx context.Context, a *app) ([]api.Group, error) {
@@ -151,6 +173,9 @@ func printGroup(to print.Printer, g api.Group) error {
 	rows = append(rows, valueRows("Variable", "$", g.Variables)...)
 	for _, class := range sorted(g.Data) {
 		rows = append(rows, valueRows("Data", class+"::", g.Data[class])...)
+	}
+	for _, doubt := range g.Warnings {
+		to.Hint("warning: %s", print.OneLine(doubt))
 	}
 	return to.Rows(nil, rows)
 }

@@ -82,6 +82,13 @@ func applyGroups(ctx context.Context, a *app, file groupFile, dryRun bool) error
 	if a.printer().ForPrograms() {
 		return a.printer().Thing(plan)
 	}
+	for i, doubt := range plan.Warnings {
+		if i == shownDoubts {
+			a.hint("and %d warnings more; tutti group list -o json has all", len(plan.Warnings)-i)
+			break
+		}
+		a.hint("warning: %s", print.OneLine(doubt))
+	}
 	return nil
 }
 

@@ -39,7 +39,7 @@ func TestSlowedEnvironmentsAreShown(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &app{system: System{Out: &out, Err: &out}}
-	err := printCodeStatus(a.printer(), api.CodeStatus{Environment: "bad", Slowed: &s})
+	err := printCodeStatus(a.printer(), api.CodeStatus{Environment: "bad", Slowed: &s}, false)
 	if err != nil || !strings.Contains(out.String(), "Previews of bad are compiled one at a time") {
 		t.Errorf("code status: %v, %s", err, out.String())
 	}

@@ -22,6 +22,8 @@ const (
 	YAMLSource   SourceKind = "yaml"
 	JSONSource   SourceKind = "json"
 	ConfSource   SourceKind = "conf"
+	// ClassesSource is a manifest that is only asked which classes it defines.
+	ClassesSource SourceKind = "classes"
 )
 
 // Source is a file of a version that Puppet reads when it compiles.
@@ -33,6 +35,18 @@ type Source struct {
 	// Loose says that nothing is known to read the file: data that no hiera.yaml names, plans. What is wrong with it is no reason to
 	// refuse a version.
 	Loose bool
+}
+
+// Compiled says whether compilations read files like it: metadata of modules and tasks, plans and environment.conf are read by others.
+func (s Source) Compiled() bool {
+	switch s.Kind {
+	case PuppetSource, EPPSource, ERBSource, YAMLSource:
+		return true
+	case JSONSource:
+		return path.Base(s.Path) != "metadata.json" && path.Base(path.Dir(s.Path)) != "tasks"
+	case PlanSource, ConfSource, ClassesSource:
+	}
+	return false
 }
 
 // Sources lists the files of a version that Puppet reads, by path, each once: environment.conf; the start manifest; functions, types and

@@ -2,9 +2,10 @@
 //
 // Story: a version is staged, and compared with the last version of its environment that was deployed and
 // checked. Puppet's own parsers (Parser) read the files that differ and that Puppet reads. If they can be read,
-// catalogs are compiled for nodes whose catalogs read a file that differs: for one node of each set of classes,
-// at most Config.Nodes, by the compiler that will compile for them later. The result is a Report. A version
-// with mistakes is refused; a version with only warnings and notes is not.
+// catalogs are compiled for nodes whose catalogs read a file that differs: for one node of each set of classes, and for
+// others until each such file is read by one of them, at most Config.Nodes, by the compiler that will compile for them later. What
+// the compiler warns of, and which changed files nobody read, is part of the result, a Report. A version with mistakes is refused; a version
+// with only warnings and notes is not.
 //
 // # What counts as a mistake
 //

@@ -27,6 +27,7 @@ type Finding struct {
 	Line    int              `json:"line,omitempty"` // 0: not known
 	Column  int              `json:"column,omitempty"`
 	Message string           `json:"message"`
+	New     bool             `json:"new,omitempty"`   // of the compiler: it wrote that for none of the catalogs that the checked nodes have
 	Nodes   []fleet.Certname `json:"nodes,omitempty"` // whose catalogs say it; each stands for those with the same classes
 	Alike   int              `json:"alike,omitempty"` // how many nodes those are
 }
@@ -41,9 +42,11 @@ type Report struct {
 	Files       int               `json:"files"`              // that were read
 	Sets        int               `json:"sets"`               // sets of classes of the nodes that it may change
 	Compiled    int               `json:"compiled"`           // of them, how many were compiled for
+	More        int               `json:"more,omitempty"`     // nodes that were compiled for besides, because they read other changed files
 	Unread      bool              `json:"unread,omitempty"`   // files have mistakes: nothing was compiled
 	Forced      bool              `json:"forced,omitempty"`   // it was deployed in spite of its mistakes
-	Findings    []Finding         `json:"findings,omitempty"` // mistakes first, by place
+	Cut         int               `json:"cut,omitempty"`      // how many findings more there were than are kept
+	Findings    []Finding         `json:"findings,omitempty"` // mistakes first, then warnings, what is new first, by place
 }
 
 // Count is how many findings are of a level.

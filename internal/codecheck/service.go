@@ -41,6 +41,15 @@ type Fleet interface {
 	// ClassesOf names the classes of the nodes' newest catalogs: nodes with the same classes have the same name. Nodes
 	// without a catalog are left out. There are at most inventory.MaxNamed nodes.
 	ClassesOf(ctx context.Context, nodes []fleet.Certname) (map[fleet.Certname]fleet.Digest, error)
+	// Candidates is compile.Reusables'.
+	Candidates(ctx context.Context, env fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error)
+	// Logs is compile.Board's.
+	Logs(ctx context.Context, ids []int64) (map[int64][]compile.Log, error)
+}
+
+// Survey is what catalogs read of what a version changes: compile.Survey.
+type Survey interface {
+	Readers(ctx context.Context, nodes []fleet.Certname, all bool) ([]compile.Reader, error)
 }
 
 // Orders makes orders: compile.Orders.
@@ -63,6 +72,7 @@ type Versions interface {
 // Config is a server's settings. Each is asked for at every check.
 type Config struct {
 	Nodes       func() int           // most nodes to compile for; 0: none
+	Reuses      func() bool          // whether catalogs are used again; otherwise a version may change all
 	VolatileTTL func() time.Duration // how long catalogs that read the world outside are used again; 0: they are not
 }
 
@@ -77,9 +87,9 @@ type Parts struct {
 	Compiler compile.Compiler
 	Orders   Orders
 	Fleet    Fleet
-	// Touched takes nodes apart whose catalogs a version may change from those that it does not, as far as files go.
-	Touched func(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error)
-	Log     *slog.Logger
+	// Survey begins one for a version of an environment. It belongs to one goroutine.
+	Survey func(env fleet.Environment, version fleet.Digest) Survey
+	Log    *slog.Logger
 }
 
 // Service checks versions.
@@ -100,14 +110,15 @@ func (s *Service) Check(ctx context.Context, env fleet.Environment, version flee
 		return r, err
 	}
 	r.Base = base.Version
-	if err := s.parse(ctx, &r, base); err != nil {
+	changed, err := s.parse(ctx, &r, base)
+	if err != nil {
 		return r, err
 	}
 	switch r.Unread = r.Count(Mistake) > 0; {
 	case r.Unread || parseOnly:
 		r.Unread = r.Unread && !parseOnly
 	default:
-		err = s.compile(ctx, &r, base)
+		err = s.compile(ctx, &r, base, changed)
 	}
 	tidy(&r)
 	r.Took = time.Since(began)
@@ -168,28 +179,29 @@ func (s *Service) base(ctx context.Context, env fleet.Environment) (Report, erro
 	return Report{}, nil
 }
 
-// parse reads the files that differ from the base, and those in which the base has mistakes.
-func (s *Service) parse(ctx context.Context, r *Report, base Report) error {
+// parse reads the files that differ from the base, and those in which the base has mistakes. It returns those of them that differ; none where
+// there is nothing to compare them with.
+func (s *Service) parse(ctx context.Context, r *Report, base Report) (changed []code.Source, err error) {
 	tree, err := s.Code.Tree(ctx, r.Environment, r.Version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files, err := s.Code.Sources(ctx, tree, s.ToJSON)
 	if err != nil {
-		return fmt.Errorf("list the files of the version: %w", err)
+		return nil, fmt.Errorf("list the files of the version: %w", err)
 	}
 	known, err := s.known(ctx, r, base, tree.Manifest().Engine)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files = slices.DeleteFunc(files, func(f code.Source) bool { return known[f] && f.Kind != code.ConfSource })
 	r.Files = len(files)
 	if len(files) == 0 {
-		return nil
+		return nil, nil
 	}
 	start, err := s.Code.StartManifest(ctx, tree)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	byPath := make(map[string]code.Source, len(files))
 	for _, f := range files {
@@ -200,12 +212,14 @@ func (s *Service) parse(ctx context.Context, r *Report, base Report) error {
 		ModulePath: tree.Manifest().ModulePath, Manifest: start, Files: files,
 		Open: func(ctx context.Context, f code.Source) ([]byte, error) { return s.Open(ctx, f.Digest) },
 	}
-	err = s.Parser.Parse(ctx, in, func(f Finding) {
+	if known != nil {
+		changed = files
+	}
+	return changed, s.Parser.Parse(ctx, in, func(f Finding) {
 		if f, said := s.judged(ctx, f, byPath[f.File]); said {
 			r.Findings = append(r.Findings, f)
 		}
 	})
-	return err
 }
 
 // known is the files that the same engine's parsers read for the base, and that have no mistake there.
@@ -280,15 +294,26 @@ func (s *Service) jsonLine(ctx context.Context, f code.Source) int {
 // maxFindings bounds a report.
 const maxFindings = 1000
 
-// tidy puts findings in order: mistakes first, by place, each once.
+// tidy puts findings in order: mistakes first, of warnings those that are new, by place, each once.
 func tidy(r *Report) {
-	rank := map[Level]int{Mistake: 0, Warning: 1, Note: 2}
+	rank := func(f Finding) int {
+		switch {
+		case f.Level == Mistake:
+			return 0
+		case f.New:
+			return 1
+		case f.Level == Warning:
+			return 2
+		}
+		return 3
+	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank[a.Level], rank[b.Level]), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Message, b.Message))
 	})
 	r.Findings = slices.CompactFunc(r.Findings, func(a, b Finding) bool {
 		return a.Level == b.Level && a.File == b.File && a.Line == b.Line && a.Message == b.Message
 	})
-	r.Findings = r.Findings[:min(len(r.Findings), maxFindings)]
+	r.Cut = max(0, len(r.Findings)-maxFindings)
+	r.Findings = r.Findings[:len(r.Findings)-r.Cut]
 }

@@ -48,6 +48,8 @@ type world struct {
 	classes  map[fleet.Certname]string // of every node; "": it has no catalog
 	failed   map[fleet.Certname]compile.Compilation
 	stands   []fleet.Certname // whose catalogs no version touches
+	reads    map[fleet.Certname]*compile.Reading
+	logs     map[int64][]compile.Log
 }
 
 func newWorld(t *testing.T) *world {
@@ -60,13 +62,39 @@ func newWorld(t *testing.T) *world {
 	w.library = code.NewLibrary(versions, w.blobs)
 	w.Service = codecheck.New(codecheck.Parts{
 		Code: w.library, ToJSON: yamljson.ToJSON, Versions: versions, Store: w.kept, Parser: w, Compiler: w.compiler, Orders: w, Fleet: w,
-		Log:  slog.New(slog.DiscardHandler),
-		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) { return cas.Bytes(ctx, w.blobs, d, 1<<20) },
-		Touched: func(_ context.Context, _ fleet.Environment, _ fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
-			return slices.DeleteFunc(slices.Clone(nodes), func(n fleet.Certname) bool { return slices.Contains(w.stands, n) }), nil
-		},
-	}, codecheck.Config{Nodes: func() int { return w.most }, VolatileTTL: func() time.Duration { return w.ttl }})
+		Log:    slog.New(slog.DiscardHandler),
+		Open:   func(ctx context.Context, d fleet.Digest) ([]byte, error) { return cas.Bytes(ctx, w.blobs, d, 1<<20) },
+		Survey: func(fleet.Environment, fleet.Digest) codecheck.Survey { return w },
+	}, codecheck.Config{Nodes: func() int { return w.most }, Reuses: func() bool { return true }, VolatileTTL: func() time.Duration { return w.ttl }})
 	return w
+}
+
+// Readers is codecheck.Survey.
+func (w *world) Readers(_ context.Context, nodes []fleet.Certname, all bool) (readers []compile.Reader, err error) {
+	for _, node := range nodes {
+		if all || !slices.Contains(w.stands, node) {
+			readers = append(readers, compile.Reader{Node: node, Read: w.reads[node]})
+		}
+	}
+	return readers, nil
+}
+
+// Candidates is codecheck.Fleet: each node has a catalog of the compilation whose number is the length of its name, and one that it does not have.
+func (w *world) Candidates(_ context.Context, _ fleet.Environment, nodes []fleet.Certname) (map[fleet.Certname][]compile.Candidate, error) {
+	has := map[fleet.Certname][]compile.Candidate{}
+	for _, node := range nodes {
+		has[node] = []compile.Candidate{{Read: int64(len(node))}, {Compilation: compile.Compilation{Staged: true}, Read: -int64(len(node))}}
+	}
+	return has, nil
+}
+
+// Logs is codecheck.Fleet.
+func (w *world) Logs(_ context.Context, ids []int64) (map[int64][]compile.Log, error) {
+	logs := map[int64][]compile.Log{}
+	for _, id := range ids {
+		logs[id] = w.logs[id]
+	}
+	return logs, nil
 }
 
 // Parse is codecheck.Parser: a line "level words" of a file is a finding there.
@@ -349,4 +377,121 @@ func TestWhatCompilesCouldNotFollowIsSaid(t *testing.T) {
 	w.want("notes", r, err, false, []string{"manifests/site.pp"},
 		"note :0 reads the clock"+used+" [a1] 1", "note manifests/site.pp:1 generate('/x') runs a program"+used+" [] 0",
 		"note modules/m/lib/x.rb:7 runs a program"+used+" [a1] 1")
+}
+
+// gives is a compilation that reads files and writes warnings.
+func gives(reads []string, logs ...compile.Log) compiletest.Script {
+	return func(context.Context, compile.Order) (compile.Outcome, error) {
+		return compile.Outcome{Catalog: []byte("{}"), Logs: logs, Reads: &compile.Reads{Sources: compile.Sources{Files: reads}}}, nil
+	}
+}
+
+func TestWhatTheCompilerWarnsOfIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.classes = map[fleet.Certname]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c"}
+	old := compile.Log{Level: "warning", Message: "Unknown variable: 'old'. (file: manifests/site.pp, line: 1, column: 9)", File: "manifests/site.pp", Line: 1}
+	fresh := compile.Log{Level: "warning", Message: "Unknown variable: 'x'.", File: "manifests/site.pp", Line: 7}
+	odd := compile.Log{Level: "err", Message: "odd"}
+	staged := compile.Log{Level: "warning", Message: "only of a preview", File: "z.pp", Line: 1}
+	w.logs = map[int64][]compile.Log{2: {old, {Level: "notice", Message: "n"}}, -2: {staged}}
+	site := []string{"manifests/site.pp"}
+	w.compiler.PlayFor("a1", gives(site, fresh, old, staged, compile.Log{Level: "notice", Message: "n"}))
+	w.compiler.PlayFor("b1", gives(site, fresh, odd))
+	w.compiler.PlayFor("c1", func(context.Context, compile.Order) (compile.Outcome, error) {
+		return compile.Outcome{}, &compile.Error{Cause: compile.CauseCode, Message: "no", File: "c.pp", Line: 1, Logs: []compile.Log{fresh, {Level: "err", Message: "no (file: c.pp, line: 1)"}}}
+	})
+	r, err := w.deploy(codecheck.Forced, map[string]string{"manifests/site.pp": "warning Unknown variable: 'old'."})
+	w.want("warnings", r, err, false, site, "mistake c.pp:1 no [c1] 1", "warning :0 odd [b1] 1", "warning manifests/site.pp:7 Unknown variable: 'x'. [a1 b1 c1] 4",
+		"warning z.pp:1 only of a preview [a1] 2", "warning manifests/site.pp:1 Unknown variable: 'old'. [a1] 2")
+	var marked []string
+	for _, f := range r.Findings {
+		if f.New {
+			marked = append(marked, f.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"odd", "Unknown variable: 'x'.", "only of a preview"}, marked); diff != "" {
+		t.Errorf("new (-want +got):\n%s", diff)
+	}
+	if r.Forced = false; r.Count(codecheck.Warning) != 4 {
+		t.Errorf("%d warnings", r.Count(codecheck.Warning))
+	}
+}
+
+func TestManyWarningsAreCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.classes = map[fleet.Certname]string{}
+	for n := range 3 {
+		node := fleet.Certname(fmt.Sprint("n", n))
+		w.classes[node] = string(node)
+		var logs []compile.Log
+		for i := range 400 {
+			logs = append(logs, compile.Log{Level: "warning", Message: fmt.Sprint(n, " ", i), File: "x.pp", Line: i})
+		}
+		w.compiler.PlayFor(node, gives(nil, logs...))
+	}
+	r, err := w.deploy(codecheck.Checked, map[string]string{"manifests/site.pp": "1"})
+	if err != nil || len(r.Findings)+r.Cut != 1200 || r.Cut != 200 {
+		t.Errorf("%d findings and %d more, %v", len(r.Findings), r.Cut, err)
+	}
+}
+
+// Nodes with the same classes read other files, above all of their data.
+func TestChangedFilesThatOthersReadAreCompiled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.classes = map[fleet.Certname]string{"a1": "a", "a2": "a", "a3": "a", "a4": "a", "b1": "b"}
+	hiera := "version: 5\nhierarchy:\n  - name: nodes\n    path: nodes/%{x}.yaml\n"
+	files := map[string]string{"manifests/site.pp": "1", "hiera.yaml": hiera, "modules/m/manifests/unused.pp": "1", "modules/m/metadata.json": "{}", "plans/p.pp": "1"}
+	for _, n := range []string{"a1", "a2", "a3", "a4"} {
+		files["data/nodes/"+n+".yaml"] = "a: 1"
+	}
+	if _, err := w.deploy(codecheck.Checked, files); err != nil {
+		t.Fatal(err)
+	}
+	same := func(files ...string) *compile.Reading { return &compile.Reading{Files: files} }
+	rest := same("manifests/site.pp")
+	w.reads = map[fleet.Certname]*compile.Reading{"a1": rest, "a2": same("data/nodes/a2.yaml", "manifests/site.pp"), "a3": rest, "a4": same("data/nodes/a4.yaml"), "b1": rest}
+	for _, n := range []fleet.Certname{"a1", "a2", "a4", "b1"} {
+		w.compiler.PlayFor(n, gives(append([]string{"data/nodes/" + string(n) + ".yaml"}, "manifests/site.pp")))
+	}
+	change := func(text string) {
+		for _, f := range []string{"manifests/site.pp", "data/nodes/a2.yaml", "data/nodes/a4.yaml", "modules/m/manifests/unused.pp", "plans/p.pp"} {
+			files[f] = "x: " + text
+		}
+		files["modules/m/metadata.json"] = fmt.Sprintf("{%q: 1}", text)
+	}
+	change("all")
+	read := []string{"data/nodes/a2.yaml", "data/nodes/a4.yaml", "manifests/site.pp", "modules/m/manifests/unused.pp", "modules/m/metadata.json", "plans/p.pp"}
+	before := len(w.compiler.Orders())
+	r, err := w.deploy(codecheck.Checked, files)
+	w.want("room for all", r, err, false, read, "note :0 1 changed file is read by no checked node: modules/m/manifests/unused.pp [] 0")
+	if got := w.compiled(before); !slices.Equal(got, []string{"a2", "a4", "b1"}) || r.Sets != 2 || r.Compiled != 2 || r.More != 1 {
+		t.Errorf("compiled for %v: %d of %d sets and %d more", got, r.Compiled, r.Sets, r.More)
+	}
+	w.most, before = 2, len(w.compiler.Orders())
+	change("some")
+	r, err = w.deploy(codecheck.Checked, files)
+	w.want("room for the sets", r, err, false, read,
+		"warning :0 1 changed file is read by no checked node, but by catalogs of others (deploy_check_nodes): data/nodes/a4.yaml [] 0",
+		"note :0 1 changed file is read by no checked node: modules/m/manifests/unused.pp [] 0")
+	if got := w.compiled(before); !slices.Equal(got, []string{"a2", "b1"}) {
+		t.Errorf("compiled for %v", got)
+	}
+	w.most = 20
+	w.compiler.PlayFor("a4", fails(compile.CauseCode, "wrong data"))
+	change("broken")
+	if _, err = w.deploy(codecheck.Checked, files); err == nil || !strings.Contains(err.Error(), "wrong data") {
+		t.Errorf("a mistake in what only another node of the set reads: %v", err)
+	}
+}
+
+// compiled is whom was compiled for since.
+func (w *world) compiled(since int) (nodes []string) {
+	for _, o := range w.compiler.Orders()[since:] {
+		nodes = append(nodes, string(o.Node))
+	}
+	slices.Sort(nodes)
+	return nodes
 }

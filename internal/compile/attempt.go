@@ -140,7 +140,7 @@ func (d *Dispatcher) produce(ctx context.Context, c Compilation) (product, error
 		made.second = &second{order: order, asked: outcome.Asked, answers: outcome.Answers}
 	}
 	if err != nil {
-		return made, compiled(err)
+		return made, compiled(order.Blamed(err))
 	}
 	document, used, err := d.document(ctx, c, outcome)
 	if err != nil {

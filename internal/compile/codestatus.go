@@ -83,9 +83,9 @@ func (w *Wanter) Status(ctx context.Context, env fleet.Environment, version flee
 // Where messages tell on which node, they say NODE.
 func errorsOf(failures []Compilation) []CodeError {
 	type key struct {
-		cause         Cause
-		message, file string
-		line, pos     int
+		cause               Cause
+		message, file, from string
+		line, pos           int
 	}
 	found := map[key]*CodeError{}
 	var list []*CodeError
@@ -95,7 +95,7 @@ func errorsOf(failures []Compilation) []CodeError {
 		}
 		e := *c.Err
 		e.Message, e.Logs = strings.ReplaceAll(e.Message, "node "+string(c.Node), "node NODE"), nil
-		at := key{e.Cause, e.Message, e.File, e.Line, e.Pos}
+		at := key{e.Cause, e.Message, e.File, e.From, e.Line, e.Pos}
 		if found[at] == nil {
 			found[at] = &CodeError{Error: e}
 			list = append(list, found[at])

@@ -24,6 +24,8 @@ type Order struct {
 	// Reach is which nodes the inventory may tell the code of: a condition as pql.NodeCondition has them; empty: all. What
 	// code of one reach left behind in a process is not shown to code of another one.
 	Reach string `json:",omitempty"`
+	// Given says where the classification is from, for errors: no part of what decides about the catalog.
+	Given []Given `json:"-"`
 }
 
 // Outcome is what a compilation gave.
@@ -76,7 +78,8 @@ const (
 // is stored, and shown to whoever asked.
 type Error struct {
 	Cause   Cause  `json:"cause"`
-	Message string `json:"message"` // as Puppet words it, with its "(file: …, line: …)"
+	Message string `json:"message"`        // as Puppet words it, with its "(file: …, line: …)"
+	From    string `json:"from,omitempty"` // which groups gave what it complains of, for people: see Order.Blamed
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Pos     int    `json:"pos,omitempty"`

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -156,6 +157,8 @@ type judgement struct {
 	changes *Changes
 	prints  *footprints
 	groups  map[int32]bool // whether the difference touches it
+	// readings is by the touched groups that were read together.
+	readings map[string]*Reading
 }
 
 func newJudgement(ctx context.Context, versions Differ, prints *footprints, env fleet.Environment, from, to fleet.Digest) (*judgement, error) {
@@ -166,7 +169,7 @@ func newJudgement(ctx context.Context, versions Differ, prints *footprints, env 
 	if err != nil { // that version is gone
 		changes = &Changes{All: true}
 	}
-	return &judgement{changes: changes, prints: prints, groups: map[int32]bool{}}, nil
+	return &judgement{changes: changes, prints: prints, groups: map[int32]bool{}, readings: map[string]*Reading{}}, nil
 }
 
 // stands says whether nothing differs that a base's compilation read of files.
@@ -184,22 +187,64 @@ func (j *judgement) untouched(ctx context.Context, groups []int32) (bool, error)
 		return false, nil
 	}
 	for _, n := range groups {
-		touched, judged := j.groups[n]
-		if !judged {
-			sources, err := j.prints.sources(ctx, n)
-			if err != nil {
-				return false, err
-			}
-			touched = sources == nil
-			if !touched {
-				_, ok := j.changes.Touch(sources)
-				touched = !ok
-			}
-			j.groups[n] = touched
-		}
-		if touched {
-			return false, nil
+		if touched, err := j.touches(ctx, n); touched || err != nil {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+// touches says whether something differs in a group.
+func (j *judgement) touches(ctx context.Context, n int32) (bool, error) {
+	touched, judged := j.groups[n]
+	if judged {
+		return touched, nil
+	}
+	sources, err := j.prints.sources(ctx, n)
+	if err != nil {
+		return false, err
+	}
+	touched = sources == nil
+	if !touched {
+		_, ok := j.changes.Touch(sources)
+		touched = !ok
+	}
+	j.groups[n] = touched
+	return touched, nil
+}
+
+// reading is which changed files were read with groups. Nodes that read the same groups of those that are touched share one.
+func (j *judgement) reading(ctx context.Context, groups []int32) (*Reading, error) {
+	if j.changes.All {
+		return nil, nil //nolint:nilnil // what differs is not known by file
+	}
+	var touched []int32
+	for _, n := range groups {
+		is, err := j.touches(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			touched = append(touched, n)
+		}
+	}
+	slices.Sort(touched)
+	key := fmt.Sprint(touched)
+	if known := j.readings[key]; known != nil {
+		return known, nil
+	}
+	read := &Reading{}
+	for _, n := range touched {
+		sources, err := j.prints.sources(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if sources != nil {
+			read.Files = append(read.Files, j.changes.Which(sources)...)
+		}
+	}
+	slices.Sort(read.Files)
+	read.Files = slices.Compact(read.Files)
+	j.readings[key] = read
+	return read, nil
 }

@@ -56,6 +56,32 @@ func (c *Changes) Touch(s *Sources) (what string, ok bool) {
 	return "", true
 }
 
+// Which lists the changed files of s that were read, each once: by themselves, or with a directory above them. What was only listed, or
+// looked for by the name of a module, is not among them.
+func (c *Changes) Which(s *Sources) []string {
+	if c == nil || c.All {
+		return nil
+	}
+	var files []string
+	for _, file := range s.Files {
+		if c.Files[file] {
+			files = append(files, file)
+		}
+	}
+	for _, tree := range s.Trees {
+		if !c.Trees[tree] {
+			continue
+		}
+		for file := range c.Files {
+			if file == tree || strings.HasPrefix(file, tree+"/") {
+				files = append(files, file)
+			}
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
 // Holds decides whether a catalog stands that was compiled with these inputs, and
 // says why not. Volatile inputs are not its business: see Reuser.
 func Holds(in *InputSet, now Now) (ok bool, why string) {

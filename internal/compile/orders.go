@@ -46,7 +46,7 @@ func (o Orders) Build(ctx context.Context, c Compilation) (order Order, factsSeq
 		if err != nil {
 			return Order{}, 0, inputError(err, "%s cannot be classified: %s", c.Node, fault.Detail(err))
 		}
-		order.Classes, order.Parameters, order.Data = given.Classes, given.Parameters, given.Data
+		order.Classes, order.Parameters, order.Data, order.Given = given.Classes, given.Parameters, given.Data, given.Given
 	}
 	return order, seq, nil
 }

@@ -23,6 +23,7 @@ type Classification struct {
 	Classes    json.RawMessage // object of class to parameters
 	Parameters json.RawMessage // object of top-scope variables
 	Data       json.RawMessage // object of class::parameter to value, see Order
+	Given      []Given         // the same, each with where it is from
 }
 
 // Classifier says what a node gets. Invalid ends the compilation with the error's

@@ -20,17 +20,25 @@ type Survey struct {
 	store   Readings
 	prints  *footprints
 	judged  map[fleet.Digest]*judgement // by the version that a catalog stood for
+	nothing *Reading                    // of catalogs of the version itself
 }
 
 // Survey begins one for a version of an environment.
 func (r *Reuser) Survey(store Readings, env fleet.Environment, version fleet.Digest) *Survey {
-	return &Survey{Reuser: r, env: env, version: version, store: store, prints: newFootprints(store), judged: map[fleet.Digest]*judgement{}}
+	return &Survey{Reuser: r, env: env, version: version, store: store, prints: newFootprints(store), judged: map[fleet.Digest]*judgement{}, nothing: &Reading{}}
 }
 
 // untouched are catalogs of a node that stand as far as rows say: but for facts, what certificates and groups say, and answers.
 type untouched struct {
 	node       fleet.Certname
 	candidates []Compilation // with Inputs, without their files
+	last       *trace        // of the first of all of which is known what they read
+}
+
+// trace is the files that a catalog read, and the version in which they are as they were read.
+type trace struct {
+	since  fleet.Digest
+	groups []fleet.Digest
 }
 
 // look finds out whose catalogs do not stand because of the files that were read, or must not be used again at all.
@@ -57,16 +65,19 @@ func (s *Survey) look(ctx context.Context, nodes []fleet.Certname) ([]untouched,
 	for i, node := range nodes {
 		left[i].node = node
 		for _, c := range candidates[node] {
-			trace, known := read[c.Read]
-			if !known || s.aged(&trace.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
+			footprint, known := read[c.Read]
+			if known && left[i].last == nil {
+				left[i].last = &trace{c.unchangedSince(), footprint.Groups}
+			}
+			if !known || s.aged(&footprint.Set) != "" || stopped(stops[node], c.Compilation, s.version) != "" {
 				continue
 			}
-			ok, err := s.unread(ctx, c.unchangedSince(), trace.Groups)
+			ok, err := s.unread(ctx, c.unchangedSince(), footprint.Groups)
 			if err != nil {
 				return nil, err
 			}
 			if ok {
-				c.Inputs = &trace.Set
+				c.Inputs = &footprint.Set
 				left[i].candidates = append(left[i].candidates, c.Compilation)
 			}
 		}
@@ -79,15 +90,63 @@ func (s *Survey) unread(ctx context.Context, since fleet.Digest, groups []fleet.
 	if since == s.version {
 		return true, nil
 	}
+	j, err := s.judgement(ctx, since)
+	if err != nil {
+		return false, err
+	}
+	return j.untouched(ctx, s.prints.numbers(groups))
+}
+
+// judgement is how what differs since another version meets groups.
+func (s *Survey) judgement(ctx context.Context, since fleet.Digest) (*judgement, error) {
 	j := s.judged[since]
 	if j == nil {
 		var err error
 		if j, err = newJudgement(ctx, s.Versions, s.prints, s.env, since, s.version); err != nil {
-			return false, err
+			return nil, err
 		}
 		s.judged[since] = j
 	}
-	return j.untouched(ctx, s.prints.numbers(groups))
+	return j, nil
+}
+
+// Reading is the changed files that a catalog read, in order.
+type Reading struct{ Files []string }
+
+// Reader is a node whose catalog may change, and what its last catalog read of what differs since then.
+type Reader struct {
+	Node fleet.Certname
+	// Read is nil where nobody knows, and one for all nodes of a survey that are known to have read the same in the same way.
+	Read *Reading
+}
+
+// Readers is those of the nodes that Touched has first, with what their last catalogs read of what differs. With all, the others are
+// among them, too.
+func (s *Survey) Readers(ctx context.Context, nodes []fleet.Certname, all bool) ([]Reader, error) {
+	left, err := s.look(ctx, nodes)
+	if err != nil {
+		return nil, err
+	}
+	var readers []Reader
+	for _, u := range left {
+		if len(u.candidates) > 0 && !all {
+			continue
+		}
+		reader := Reader{Node: u.node}
+		if u.last != nil && u.last.since == s.version {
+			reader.Read = s.nothing
+		} else if u.last != nil {
+			j, err := s.judgement(ctx, u.last.since)
+			if err != nil {
+				return nil, err
+			}
+			if reader.Read, err = j.reading(ctx, s.prints.numbers(u.last.groups)); err != nil {
+				return nil, err
+			}
+		}
+		readers = append(readers, reader)
+	}
+	return readers, nil
 }
 
 // Touched takes nodes apart: those whose catalogs read files that differ, or that have none, and the others, each in order.

@@ -2,10 +2,15 @@ package compile_test
 
 import (
 	"context"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compile/compiletest"
@@ -92,4 +97,72 @@ func TestASurveyFailsWithItsStore(t *testing.T) {
 	if _, err := survey.Judge(t.Context(), surveyed); err == nil {
 		t.Error("nobody is told that nothing could be read")
 	}
+}
+
+func TestReadersSayWhichChangedFilesTheyRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := surveyWorld(t)
+		w.diff.changes.Files["modules/a/too.pp"], w.diff.changes.Files["modules/a/nobody.pp"] = true, true
+		survey := w.reuser.Survey(w.queue.Wants, production, versionTwo)
+		readers, err := survey.Readers(t.Context(), surveyed, false)
+		var names []fleet.Certname
+		got := map[fleet.Certname][]string{}
+		for _, r := range readers {
+			if names = append(names, r.Node); r.Read != nil {
+				got[r.Node] = r.Read.Files
+			}
+		}
+		touched, _, _ := w.reuser.Survey(w.queue.Wants, production, versionTwo).Touched(t.Context(), surveyed)
+		if err != nil || !slices.Equal(names, touched) {
+			t.Errorf("readers %v, touched %v, %v", names, touched, err)
+		}
+		want := map[fleet.Certname][]string{"file": {"modules/a/file.pp"}, "too": {"modules/a/too.pp"}, "stopped": nil, "volatile": nil}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+		all, err := survey.Readers(t.Context(), surveyed, true)
+		if err != nil || len(all) != len(surveyed) || all[0].Read == nil || all[0].Read != all[len(all)-1].Read {
+			t.Errorf("all: %+v, %v", all, err)
+		}
+		w.diff.changes.All = true
+		if readers, err = w.reuser.Survey(w.queue.Wants, production, versionTwo).Readers(t.Context(), surveyed[:1], false); err != nil || len(readers) != 1 || readers[0].Read != nil {
+			t.Errorf("versions that cannot be compared: %+v, %v", readers, err)
+		}
+	})
+}
+
+// Which has what Touch finds, file by file.
+func TestWhichFilesWereRead(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"a", "a/b", "a/b/c", "a/bb", "d"}
+		some := func(label string) []string {
+			list := rapid.SliceOfDistinct(rapid.SampledFrom(names), rapid.ID[string]).Draw(t, label)
+			slices.Sort(list)
+			return list
+		}
+		read := compile.Sources{Files: some("files"), Trees: some("trees")}
+		changes := compile.Changes{Files: map[string]bool{}, Trees: map[string]bool{}}
+		for _, file := range some("changed") {
+			changes.Files[file] = true
+			for dir := file; dir != "."; dir = path.Dir(dir) {
+				changes.Trees[dir] = true
+			}
+		}
+		var want []string
+		for _, file := range names {
+			below := slices.ContainsFunc(read.Trees, func(tree string) bool { return file == tree || strings.HasPrefix(file, tree+"/") })
+			if changes.Files[file] && (below || slices.Contains(read.Files, file)) {
+				want = append(want, file)
+			}
+		}
+		got := changes.Which(&read)
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if _, untouched := changes.Touch(&read); untouched != (len(got) == 0) {
+			t.Fatalf("Touch says %v of %v", untouched, got)
+		}
+	})
 }

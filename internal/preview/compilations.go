@@ -139,7 +139,7 @@ func (q Compilations) Ended(ctx context.Context, compilations []int64) ([]Answer
 				a.Volatile = firstOf(c.Inputs.Volatile)
 			}
 		case compile.Failed:
-			a.Stands, a.Failure = Broken, Failure{Message: c.Err.Message, File: c.Err.File, Line: c.Err.Line}
+			a.Stands, a.Failure = Broken, Failure{Message: c.Err.Told(), File: c.Err.File, Line: c.Err.Line}
 		case compile.Wanted, compile.Leased:
 			continue
 		}

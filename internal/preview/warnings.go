@@ -64,7 +64,7 @@ func (s *Service) Warnings(ctx context.Context, p Preview) (all []Warning, unkno
 		case b.New && !a.New:
 			return 1
 		default:
-			return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), compareLogs(a.Log, b.Log))
+			return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), compile.CompareLogs(a.Log, b.Log))
 		}
 	})
 	return all, said.unknown, nil
@@ -104,14 +104,14 @@ func (h *hearing) hear(ctx context.Context, from Logs, env fleet.Environment, sh
 		return err
 	}
 	for i, share := range shares {
-		for _, log := range warnings(logs[has[i]]) {
+		for _, log := range compile.Warnings(logs[has[i]]) {
 			h.old[log] = true
 		}
 		written, known := logs[fresh[i]]
 		if !known && share.Fresh != "" {
 			h.unknown++
 		}
-		for _, log := range warnings(written) {
+		for _, log := range compile.Warnings(written) {
 			h.add(log, share.Node)
 		}
 	}
@@ -127,15 +127,4 @@ func (h *hearing) add(log compile.Log, node fleet.Certname) {
 	if w.Nodes++; len(w.Examples) < maxExamples {
 		w.Examples = append(w.Examples, node)
 	}
-}
-
-// warnings are those of the lines that warn, each once.
-func warnings(logs []compile.Log) []compile.Log {
-	list := slices.DeleteFunc(slices.Clone(logs), func(log compile.Log) bool { return log.Level != "warning" && log.Level != "err" })
-	slices.SortFunc(list, compareLogs)
-	return slices.Compact(list)
-}
-
-func compareLogs(a, b compile.Log) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Level, b.Level))
 }

@@ -2,20 +2,21 @@ package server
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/cas"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
+	"github.com/tutti-project/tutti/internal/codecheck/groupcheck"
 	"github.com/tutti-project/tutti/internal/compile"
+	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
-// openChecks wires the check of code to its neighbours. It compiles on as many workers at once as one environment may have.
-func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, workers int) {
+// openChecks wires the checks of code, and of groups beside code, to their neighbours. It compiles on as many workers at once as one environment may have.
+func (p *parts) openChecks(parser *ruby.Checker, orders compile.Orders, workers int) {
 	p.checks = codecheck.New(codecheck.Parts{
 		Code:     p.library,
 		ToJSON:   yamljson.ToJSON,
@@ -24,19 +25,28 @@ func (p *parts) openChecks(parser codecheck.Parser, orders compile.Orders, worke
 		Parser:   parser,
 		Compiler: bounded{p.ruby, make(chan struct{}, workers)},
 		Orders:   orders,
-		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.CodeChecks},
-		Touched:  touches{p.reuser, p.store.Reusables, &p.config}.among,
-		Log:      p.log.Logger,
+		Fleet:    checkedFleet{p.store.Wants, p.store.Queue, p.store.Reusables, p.store.CodeChecks},
+		Survey: func(env fleet.Environment, version fleet.Digest) codecheck.Survey {
+			return p.reuser.Survey(p.store.Reusables, env, version)
+		},
+		Log: p.log.Logger,
 		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
 			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
 	}, codecheck.Config{
-		Nodes: func() int { return p.config.Load().DeployCheckNodes },
+		Nodes:  func() int { return p.config.Load().DeployCheckNodes },
+		Reuses: func() bool { return p.config.Load().ReuseCatalogs },
 		VolatileTTL: func() time.Duration {
 			if c := p.config.Load(); c.ReuseCatalogs {
 				return c.VolatileTTL
 			}
 			return 0
+		},
+	})
+	p.groupDoubts = groupcheck.New(groupcheck.Parts{
+		Code: p.library, Versions: p.store.Versions, Reader: parser, Facts: p.store.Facts, Nodes: p.knownNodes(),
+		Open: func(ctx context.Context, d fleet.Digest) ([]byte, error) {
+			return cas.Bytes(ctx, p.blobs, d, code.MaxFileBytes)
 		},
 	})
 }
@@ -56,22 +66,6 @@ func (b bounded) Compile(ctx context.Context, order compile.Order) (compile.Outc
 		return compile.Outcome{}, ctx.Err()
 	}
 	return b.Compiler.Compile(ctx, order)
-}
-
-// touches tells which nodes a version touches: they need another catalog.
-type touches struct {
-	reuser   *compile.Reuser
-	readings compile.Readings
-	config   *atomic.Pointer[Config]
-}
-
-// among is codecheck.Parts' Touched. Where no catalog is used again, all are touched.
-func (t touches) among(ctx context.Context, env fleet.Environment, version fleet.Digest, nodes []fleet.Certname) ([]fleet.Certname, error) {
-	if !t.config.Load().ReuseCatalogs {
-		return nodes, nil
-	}
-	touched, _, err := t.reuser.Survey(t.readings, env, version).Touched(ctx, nodes)
-	return touched, err
 }
 
 // admit stages a version that is to be deployed, and checks it.

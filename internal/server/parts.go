@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/classify"
 	"github.com/tutti-project/tutti/internal/code"
 	"github.com/tutti-project/tutti/internal/codecheck"
+	"github.com/tutti-project/tutti/internal/codecheck/groupcheck"
 	"github.com/tutti-project/tutti/internal/compile"
 	"github.com/tutti-project/tutti/internal/compiler/ruby"
 	"github.com/tutti-project/tutti/internal/compiler/worktree"
@@ -70,6 +71,7 @@ type parts struct {
 	catalogs    *compile.Service
 	packs       *compile.Packs
 	warmer      *compile.Warmer
+	groupDoubts *groupcheck.Service
 	checks      *codecheck.Service
 	reuser      *compile.Reuser
 	verifier    *compile.Verifier

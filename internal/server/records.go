@@ -14,6 +14,7 @@ type commands struct {
 type checkedFleet struct {
 	*sql.Wants
 	*sql.Queue
+	*sql.Reusables
 	*sql.CodeChecks
 }
 

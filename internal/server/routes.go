@@ -61,6 +61,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Inventory:      p.store.Queries,
 		Groups:         p.store.Groups,
 		Classifier:     p.groups,
+		GroupDoubts:    p.groupDoubts,
 		Tasks:          codeTasks{p.library, p.blobs},
 		Jobs:           p.jobs, JobOrders: p.jobs,
 		JobFiles: p.store.Jobs,

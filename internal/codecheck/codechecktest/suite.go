@@ -20,9 +20,9 @@ func RunStore(t *testing.T, open func(t *testing.T) codecheck.Store) {
 		s := open(t)
 		want := codecheck.Report{
 			Environment: "production", Version: Version("1"), Base: Version("2"), At: time.Date(2026, 11, 23, 18, 0, 0, 0, time.UTC), Took: time.Second,
-			Files: 20, Sets: 3, Compiled: 2, Unread: true, Forced: true, Findings: []codecheck.Finding{
+			Files: 20, Sets: 3, Compiled: 2, More: 1, Cut: 4, Unread: true, Forced: true, Findings: []codecheck.Finding{
 				{Level: codecheck.Mistake, File: "site.pp", Line: 3, Column: 7, Message: "Ünï \"x\""},
-				{Level: codecheck.Note, Message: "y", Nodes: []fleet.Certname{"a.example"}, Alike: 12},
+				{Level: codecheck.Warning, New: true, Message: "y", Nodes: []fleet.Certname{"a.example"}, Alike: 12},
 			},
 		}
 		save(t, s, want)

@@ -1,6 +1,7 @@
 package ruby
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -26,5 +27,21 @@ func TestEveryCatalogHasItsDeprecations(t *testing.T) {
 		if !slices.ContainsFunc(out.Logs, func(l compile.Log) bool { return strings.Contains(l.Message, "'hiera' is deprecated") }) {
 			t.Errorf("the log is %+v", out.Logs)
 		}
+	}
+}
+
+// Code that Puppet has nothing to say of gives no warnings: nor does the order in which a server hands its facts over.
+func TestGoodCodeGivesNoWarnings(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{"manifests/site.pp": "notify { \"${server_facts['environment']} ${environment} ${serverversion}\": }\n"})
+	pool := running(t, Config{Workers: 1, NoJIT: true}, directories{version("good"): root})
+	o := order(t, "production", "good", "n.example.org")
+	o.ServerFacts = json.RawMessage(`{"environment":"production","serverversion":"1.2.3"}`)
+	out, err := pool.Compile(t.Context(), o)
+	if err != nil || !strings.Contains(string(out.Catalog), "production production 1.2.3") {
+		t.Fatalf("%s, %v", out.Catalog, err)
+	}
+	if warnings := compile.Warnings(out.Logs); len(warnings) > 0 {
+		t.Errorf("it warns of %+v", warnings)
 	}
 }

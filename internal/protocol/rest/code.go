@@ -161,10 +161,13 @@ func checkOf(r *codecheck.Report) *api.CodeCheck {
 	}
 	shown := &api.CodeCheck{
 		Version: string(r.Version), Base: string(r.Base), At: r.At.UTC(), Seconds: r.Took.Seconds(), Files: r.Files, Sets: r.Sets, Compiled: r.Compiled,
-		Unread: r.Unread, Forced: r.Forced, Mistakes: r.Count(codecheck.Mistake), Findings: make([]api.CodeFinding, len(r.Findings)),
+		More: r.More, Unread: r.Unread, Forced: r.Forced, Mistakes: r.Count(codecheck.Mistake), Warnings: r.Count(codecheck.Warning), Cut: r.Cut, Findings: make([]api.CodeFinding, len(r.Findings)),
 	}
 	for i, f := range r.Findings {
-		shown.Findings[i] = api.CodeFinding{Level: string(f.Level), File: f.File, Line: f.Line, Column: f.Column, Message: f.Message, Alike: f.Alike}
+		shown.Findings[i] = api.CodeFinding{Level: string(f.Level), File: f.File, Line: f.Line, Column: f.Column, Message: f.Message, New: f.New, Alike: f.Alike}
+		if f.New {
+			shown.New++
+		}
 		for _, node := range f.Nodes {
 			shown.Findings[i].Nodes = append(shown.Findings[i].Nodes, string(node))
 		}
@@ -283,7 +286,7 @@ func (h *versions) environmentStatus(ctx context.Context, request api.Environmen
 	}
 	out.Check = checkOf(found)
 	for _, e := range s.Errors {
-		shown := api.CodeError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
+		shown := api.CodeError{Cause: string(e.Cause), Message: e.Told(), File: e.File, Line: e.Line, Nodes: e.Nodes, Names: []string{}}
 		for _, name := range e.Examples {
 			shown.Names = append(shown.Names, string(name))
 		}

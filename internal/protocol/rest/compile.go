@@ -245,7 +245,7 @@ func compilationOf(c compile.Compilation) api.Compilation {
 		}
 	}
 	if e := c.Err; e != nil {
-		shown.Error = &api.CompileError{Cause: string(e.Cause), Message: e.Message, File: e.File, Line: e.Line, Pos: e.Pos}
+		shown.Error = &api.CompileError{Cause: string(e.Cause), Message: e.Told(), File: e.File, Line: e.Line, Pos: e.Pos}
 	}
 	return shown
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/api"
@@ -21,10 +22,16 @@ type Classifier interface {
 	Members(ctx context.Context, group classify.ID, nodes []fleet.Certname) (pinned map[fleet.Certname]bool, err error)
 }
 
+// GroupDoubts says what groups name and neither code nor nodes have.
+type GroupDoubts interface {
+	Doubts(ctx context.Context, all, groups []classify.Group) (map[classify.ID][]string, error)
+}
+
 // groups answers the operations of groups.
 type groups struct {
 	groups     classify.Store
 	classifier Classifier
+	doubts     GroupDoubts // nil: nothing is compared
 }
 
 func (h *groups) bindings() []binding {
@@ -41,12 +48,32 @@ func (h *groups) bindings() []binding {
 
 func (h *groups) listGroups(ctx context.Context, _ api.Nothing) (api.List[api.Group], error) {
 	groups, _, err := h.groups.Groups(ctx)
+	if err != nil {
+		return api.List[api.Group]{}, err
+	}
+	doubts, err := h.doubtsOf(ctx, groups, groups)
 	list := api.List[api.Group]{Items: make([]api.Group, len(groups))}
 	names := namesOf(groups)
 	for i, g := range groups {
 		list.Items[i] = groupOf(g, names)
+		list.Items[i].Warnings = doubts[g.ID]
 	}
 	return list, err
+}
+
+func (h *groups) doubtsOf(ctx context.Context, all, groups []classify.Group) (map[classify.ID][]string, error) {
+	if h.doubts == nil {
+		return nil, nil //nolint:nilnil // there is nothing to compare them with
+	}
+	return h.doubts.Doubts(ctx, all, groups)
+}
+
+// told is a group with what is doubtful of it.
+func (h *groups) told(ctx context.Context, all []classify.Group, g classify.Group) (api.Group, error) {
+	doubts, err := h.doubtsOf(ctx, all, []classify.Group{g})
+	shown := groupOf(g, namesOf(all))
+	shown.Warnings = doubts[g.ID]
+	return shown, err
 }
 
 func (h *groups) showGroup(ctx context.Context, request api.GroupRequest) (api.Group, error) {
@@ -55,7 +82,10 @@ func (h *groups) showGroup(ctx context.Context, request api.GroupRequest) (api.G
 		return api.Group{}, err
 	}
 	g, err := classify.Find(groups, request.Group)
-	return groupOf(g, namesOf(groups)), err
+	if err != nil {
+		return api.Group{}, err
+	}
+	return h.told(ctx, groups, g)
 }
 
 func (h *groups) createGroup(ctx context.Context, request api.GroupCreateRequest) (api.Group, error) {
@@ -99,7 +129,8 @@ func (h *groups) changeGroup(ctx context.Context, change classify.Change, groups
 	if err != nil {
 		return api.Group{}, err
 	}
-	return groupOf(saved[0], namesOf(groups)), nil
+	after := slices.DeleteFunc(slices.Clone(groups), func(g classify.Group) bool { return g.ID == saved[0].ID })
+	return h.told(ctx, append(after, saved[0]), saved[0])
 }
 
 // signed notes who makes the changes, and when.
@@ -152,11 +183,28 @@ func (h *groups) applyGroups(ctx context.Context, request api.GroupApplyRequest)
 		changes[i] = planned.Change
 		answer.Changes = append(answer.Changes, changeOf(planned))
 	}
-	if request.DryRun || len(changes) == 0 {
-		return answer, nil
+	if !request.DryRun && len(changes) > 0 {
+		if _, err = h.groups.ChangeGroups(ctx, signed(ctx, changes...)); err != nil {
+			return answer, err
+		}
 	}
-	_, err = h.groups.ChangeGroups(ctx, signed(ctx, changes...))
+	answer.Warnings, err = h.doubtsOfChanges(ctx, groups, changes)
 	return answer, err
+}
+
+// doubtsOfChanges is what is doubtful of the groups that changes create and update.
+func (h *groups) doubtsOfChanges(ctx context.Context, groups []classify.Group, changes []classify.Change) (warnings []string, err error) {
+	applied, err := classify.Apply(groups, changes)
+	if err != nil {
+		return nil, err
+	}
+	doubts, err := h.doubtsOf(ctx, applied.Groups, applied.Saved)
+	for _, g := range applied.Saved {
+		for _, doubt := range doubts[g.ID] {
+			warnings = append(warnings, "group "+g.Name+": "+doubt)
+		}
+	}
+	return warnings, err
 }
 
 func changeOf(planned classify.Planned) api.GroupChange {

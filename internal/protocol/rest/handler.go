@@ -65,6 +65,7 @@ type Config struct {
 	PreviewJudge       PreviewJudge
 	Applications       Applications
 	Classifier         Classifier
+	GroupDoubts        GroupDoubts // nil: groups are compared with nothing
 	Access             *rbac.Access
 	Audit              *rbac.Audit
 	AuditLog           rbac.AuditStore
@@ -146,7 +147,7 @@ func (h *Handler) areas(c Config) []area {
 		known,
 		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},
 		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, asker: c.Asker},
-		&groups{groups: c.Groups, classifier: c.Classifier},
+		&groups{groups: c.Groups, classifier: c.Classifier, doubts: c.GroupDoubts},
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},
 		&tasks{tasks: c.Tasks},

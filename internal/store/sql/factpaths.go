@@ -95,3 +95,23 @@ func (s *Facts) pruneFactPaths(ctx context.Context) (pruned int, more bool, err 
 	})
 	return pruned, len(ids) == prunedPaths, err
 }
+
+// HavePaths implements groupcheck.Facts.
+func (s *Facts) HavePaths(ctx context.Context, paths []string) (map[string]bool, error) {
+	list, err := json.Marshal(append([]string{}, paths...))
+	if err != nil {
+		return nil, err
+	}
+	some, err := one[bool](s.reads.row(ctx, "SELECT EXISTS (SELECT 1 FROM facts)"))
+	if err != nil || !some {
+		return nil, explain(err, "look whether there are facts")
+	}
+	found, err := collect(ctx, s.reads, one[string], `SELECT p.path FROM fact_paths p WHERE p.path IN (SELECT value FROM `+s.words().Elements("$1")+` l)
+		AND EXISTS (SELECT 1 FROM fact_kinds k WHERE k.path_id = p.id
+			AND (`+query.Witnessed+` OR (k.path_id, k.kind) IN (SELECT o.path_id, o.kind FROM (`+query.Elsewhere+`) o)))`, string(list))
+	have := make(map[string]bool, len(found))
+	for _, path := range found {
+		have[path] = true
+	}
+	return have, explain(err, "read fact paths")
+}

@@ -16,6 +16,18 @@ module Tutti
       read(Puppet::Pops::Parser::Parser.new, path, text)
     end
 
+    # The classes of a manifest, and then their parameters, each with its class; unread for one that is none.
+    def classes(path, text)
+      parsed = Puppet.override({ current_environment: @environment, loaders: @loaders }, 'check of code') do
+        Puppet::Pops::Parser::Parser.new.parse_string(text, path)
+      end
+      found = parsed ? parsed.model.definitions.grep(Puppet::Pops::Model::HostClassDefinition) : []
+      found.flat_map { |type| [type.name] + type.parameters.map { |parameter| "#{type.name} #{parameter.name}" } }
+           .map { |name| { 'level' => 'class', 'line' => 0, 'message' => name } }
+    rescue Puppet::Error, ArgumentError, EncodingError
+      [{ 'level' => 'unread', 'line' => 0, 'message' => '' }]
+    end
+
     def epp(path, text)
       read(Puppet::Pops::Parser::EppParser.new, path, text)
     end

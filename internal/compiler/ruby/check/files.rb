@@ -76,6 +76,10 @@ module Tutti
       @code.manifest(path, text)
     end
 
+    def classes(path, text)
+      @code.classes(path, text)
+    end
+
     # Plans have words of their own, which mean nothing in manifests.
     def plan(path, text)
       Puppet[:tasks] = true

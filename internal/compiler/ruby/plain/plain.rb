@@ -195,7 +195,7 @@ catalogs.terminus_class = :compiler
 catalogs.cache_class = :kept
 
 # The machine that compiled for Tutti is named in the order.
-given = order['server_facts'] || {}
+given = (order['server_facts'] || {}).reject { |fact, _| fact == 'environment' } # Puppet adds it, and warns of a second one
 Puppet::Resource::Catalog::Compiler.define_method(:set_server_facts) { @server_facts = given }
 
 Puppet::Parser::Scope.prepend(Shown)

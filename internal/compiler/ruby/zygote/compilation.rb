@@ -46,7 +46,7 @@ module Tutti
       node.parameters = object('parameters')
       node.classes = object('classes')
       node.fact_merge(Puppet::Node::Facts.new(name, object('facts')))
-      node.add_server_facts(object('server_facts'))
+      node.add_server_facts(object('server_facts').reject { |fact, _| fact == 'environment' }) # Puppet adds it, and warns of a second one
       node.trusted_data = object('trusted')
       GroupData.give(node, object('data'))
       node
