@@ -53,12 +53,17 @@ func NewSet(found []Listed) Set {
 			set = append(set, l)
 		}
 	}
-	slices.SortFunc(set, compareListed)
-	return set
+	return set.Sorted()
 }
 
 func compareListed(a, b Listed) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Provider, b.Provider))
+}
+
+// Sorted is the set in its order: by name and provider.
+func (s Set) Sorted() Set {
+	slices.SortFunc(s, compareListed)
+	return s
 }
 
 // Find is the usable module of a name.
@@ -152,3 +157,6 @@ func fitText(text string, most int) string {
 	}
 	return text[:most]
 }
+
+// Line is a text of a description as it is shown in one line.
+func Line(text string) string { return fitText(text, pxp.MaxNameBytes) }
