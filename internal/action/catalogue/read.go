@@ -15,10 +15,11 @@ import (
 type Module struct {
 	Name        string
 	Description string    // the newest that is known
-	Versions    []Version // the newest first
+	Versions    []Version // that can be used, the newest first
+	Problems    []Problem // that most nodes have first
 }
 
-// Nodes is how many nodes have the module.
+// Nodes is how many nodes have the module and can use it.
 func (m Module) Nodes() int {
 	total := 0
 	for _, v := range m.Versions {
@@ -36,10 +37,12 @@ type Version struct {
 	Known    bool // its metadata is
 }
 
-// Problem is a module of a node that cannot be used, or not all of it.
+// Problem is why nodes cannot use a module, or not all of it.
 type Problem struct {
-	Node fleet.Certname
-	action.Listed
+	Version  string
+	Provider action.Provider
+	Text     string
+	Nodes    []fleet.Certname // sorted
 }
 
 // May says whether somebody may know of a node.
@@ -77,42 +80,19 @@ func (s *Service) Having(module string) []fleet.Certname {
 	return having
 }
 
-// Problems is what nodes cannot use, by node and name.
-func (s *Service) Problems(may May) []Problem {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var problems []Problem
-	for _, one := range s.sets {
-		for _, l := range one.list {
-			if l.Problem == "" {
-				continue
-			}
-			for node := range one.nodes {
-				if may(node) {
-					problems = append(problems, Problem{node, l})
-				}
-			}
-		}
-	}
-	slices.SortFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Provider, b.Provider))
-	})
-	return problems
-}
-
-// Modules is the modules that nodes have, by name, as somebody may know of them.
+// Modules is the modules that nodes have or cannot use, by name, as somebody may know of them.
 func (s *Service) Modules(may May) []Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[string]map[fleet.Digest]*Version{}
+	found := map[string]*counted{}
 	for _, one := range s.sets {
-		nodes := 0
+		var nodes []fleet.Certname
 		for node := range one.nodes {
 			if len(one.list) > 0 && may(node) {
-				nodes++
+				nodes = append(nodes, node)
 			}
 		}
-		if nodes > 0 {
+		if len(nodes) > 0 {
 			s.count(found, one.list, nodes)
 		}
 	}
@@ -123,32 +103,49 @@ func (s *Service) Modules(may May) []Module {
 	return modules
 }
 
-// count adds the nodes that have a set to the versions that are in it. The caller holds the lock.
-func (s *Service) count(found map[string]map[fleet.Digest]*Version, list action.Set, nodes int) {
+// counted is a module while it is counted.
+type counted struct {
+	versions map[fleet.Digest]*Version
+	problems map[action.Listed]*Problem
+}
+
+// count adds the nodes that have a set to the modules that are in it. The caller holds the lock.
+func (s *Service) count(found map[string]*counted, list action.Set, nodes []fleet.Certname) {
 	for _, l := range list {
 		d, described := s.modules[l.Digest]
-		if l.Digest == "" || described && d.Name != l.Name { // a node says that the metadata of another module are this one's
+		if described && d.Name != l.Name {
+			l.Digest, l.Problem = "", "its node tells the metadata of another module as those of this one"
+		}
+		m := found[l.Name]
+		if m == nil {
+			m = &counted{map[fleet.Digest]*Version{}, map[action.Listed]*Problem{}}
+			found[l.Name] = m
+		}
+		if l.Problem != "" {
+			if m.problems[l] == nil {
+				m.problems[l] = &Problem{Version: l.Version, Provider: l.Provider, Text: l.Problem}
+			}
+			m.problems[l].Nodes = append(m.problems[l].Nodes, nodes...)
+		}
+		if l.Digest == "" {
 			continue
 		}
-		if found[l.Name] == nil {
-			found[l.Name] = map[fleet.Digest]*Version{}
-		}
-		v := found[l.Name][l.Digest]
+		v := m.versions[l.Digest]
 		if v == nil {
 			v = &Version{Version: l.Version, Digest: l.Digest, Provider: l.Provider, Known: described}
 			if described {
 				v.Version, v.Provider = d.Version, d.Provider
 			}
-			found[l.Name][l.Digest] = v
+			m.versions[l.Digest] = v
 		}
-		v.Nodes += nodes
+		v.Nodes += len(nodes)
 	}
 }
 
-// module puts its versions in order. The caller holds the lock.
-func (s *Service) module(name string, versions map[fleet.Digest]*Version) Module {
+// module puts versions and problems in order. The caller holds the lock.
+func (s *Service) module(name string, c *counted) Module {
 	m := Module{Name: name}
-	for _, v := range versions {
+	for _, v := range c.versions {
 		m.Versions = append(m.Versions, *v)
 	}
 	slices.SortFunc(m.Versions, func(a, b Version) int {
@@ -157,18 +154,19 @@ func (s *Service) module(name string, versions map[fleet.Digest]*Version) Module
 	if i := slices.IndexFunc(m.Versions, func(v Version) bool { return v.Known }); i >= 0 {
 		m.Description = s.modules[m.Versions[i].Digest].Description
 	}
+	for _, p := range c.problems {
+		slices.Sort(p.Nodes)
+		m.Problems = append(m.Problems, *p)
+	}
+	slices.SortFunc(m.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Version, b.Version))
+	})
 	return m
 }
 
-// Module is one module, and the newest metadata of it that is known. NotFound: no node has it, as somebody may know. Unavailable: nodes have it, and
-// none has told its metadata yet.
-func (s *Service) Module(ctx context.Context, name string, may May) (Module, action.Module, error) {
-	modules := s.Modules(may)
-	i := slices.IndexFunc(modules, func(m Module) bool { return m.Name == name })
-	if i < 0 {
-		return Module{}, action.Module{}, fault.New(fault.NotFound, "no node has told of a module %.80q", name)
-	}
-	for _, v := range modules[i].Versions {
+// Newest is the newest metadata of a module that are known. Unavailable: nodes have it, and none has told its metadata yet, or it cannot be used.
+func (s *Service) Newest(ctx context.Context, m Module) (action.Module, error) {
+	for _, v := range m.Versions {
 		if !v.Known {
 			continue
 		}
@@ -177,12 +175,23 @@ func (s *Service) Module(ctx context.Context, name string, may May) (Module, act
 			continue // forgotten meanwhile
 		}
 		if err != nil {
-			return Module{}, action.Module{}, err
+			return action.Module{}, err
 		}
-		metadata, err := action.Decode(name, text)
-		return modules[i], metadata, err
+		return action.Decode(m.Name, text)
 	}
-	return modules[i], action.Module{}, fault.New(fault.Unavailable, "no node has told yet what the module %s can do; try again in a moment", name)
+	if len(m.Versions) == 0 && len(m.Problems) > 0 {
+		return action.Module{}, fault.New(fault.Unavailable, "no node can use the module %s: %s", m.Name, m.Problems[0].Text)
+	}
+	return action.Module{}, fault.New(fault.Unavailable, "no node has told yet what the module %s can do; try again in a moment", m.Name)
+}
+
+// Module is one module. NotFound: no node has it, as somebody may know.
+func (s *Service) Module(name string, may May) (Module, error) {
+	modules := s.Modules(may)
+	if i := slices.IndexFunc(modules, func(m Module) bool { return m.Name == name }); i >= 0 {
+		return modules[i], nil
+	}
+	return Module{}, fault.New(fault.NotFound, "no node has told of a module %.80q", name)
 }
 
 // text is the metadata of a module: what is not written yet, or what is.

@@ -160,6 +160,15 @@ func (f *fleetOf) questions(after time.Duration) []string {
 	return what
 }
 
+// newest is the newest metadata of a module.
+func (f *fleetOf) newest(name string) (action.Module, error) {
+	m, err := f.service.Module(name, everybody)
+	if err != nil {
+		return action.Module{}, err
+	}
+	return f.service.Newest(f.t.Context(), m)
+}
+
 func everybody(fleet.Certname) bool { return true }
 
 // 200 nodes with three sets of modules: three lists are asked for, and each module's metadata once. Nothing when they connect again.
@@ -201,10 +210,10 @@ func TestEachThingIsAskedOnce(t *testing.T) {
 		if len(few) != 1 || few[0].Nodes() != 2 || few[0].Description != "What lamp 1.9 does" {
 			t.Errorf("who may see two nodes sees %+v", few)
 		}
-		if _, metadata, err := f.service.Module(t.Context(), "lamp", everybody); err != nil || metadata.Version != "1.10" {
+		if metadata, err := f.newest("lamp"); err != nil || metadata.Version != "1.10" {
 			t.Errorf("%+v, %v", metadata, err)
 		}
-		if _, _, err := f.service.Module(t.Context(), "none", everybody); fault.Of(err) != fault.NotFound {
+		if _, err := f.newest("none"); fault.Of(err) != fault.NotFound {
 			t.Error(err)
 		}
 		if having := f.service.Having("fan"); len(having) != 67 || having[0] != "node-1" {
@@ -251,12 +260,12 @@ func TestNodesThatLie(t *testing.T) {
 				if asked := f.questions(30 * time.Minute); len(asked) < 2 || len(asked) > 60 {
 					t.Errorf("a node that lies is asked %d times in half an hour", len(asked))
 				}
-				if _, _, err := f.service.Module(t.Context(), "lamp", everybody); err == nil {
+				if _, err := f.newest("lamp"); err == nil {
 					t.Fatal("its metadata are believed")
 				}
 				f.connect("honest", lamp)
 				f.questions(longestPause)
-				if _, metadata, err := f.service.Module(t.Context(), "lamp", everybody); err != nil || metadata.Version != "1" {
+				if metadata, err := f.newest("lamp"); err != nil || metadata.Version != "1" {
 					t.Errorf("what another node says: %+v, %v", metadata, err)
 				}
 			})
@@ -350,7 +359,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		f.connect("a", module("lamp", "1"))
 		f.connect("b", module("lamp", "1"))
 		f.questions(5 * time.Second)
-		if _, metadata, err := f.service.Module(t.Context(), "lamp", everybody); err != nil || metadata.Version != "1" {
+		if metadata, err := f.newest("lamp"); err != nil || metadata.Version != "1" {
 			t.Errorf("what is not written yet: %+v, %v", metadata, err)
 		}
 		f.store.Fail(nil)
@@ -404,15 +413,21 @@ func TestProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.questions(5 * time.Second)
-		if modules := f.service.Modules(everybody); len(modules) != 1 || modules[0].Name != "lamp" || modules[0].Nodes() != 1 {
-			t.Errorf("modules: %+v", modules)
+		want := []catalogue.Module{
+			{Name: "broken", Problems: []catalogue.Problem{{Provider: action.Choria, Text: "it has no metadata", Nodes: []fleet.Certname{"b"}}}},
+			{Name: "fan", Problems: []catalogue.Problem{
+				{Version: "9", Provider: action.External, Text: "its node tells the metadata of another module as those of this one", Nodes: []fleet.Certname{"b"}},
+			}},
+			{Name: "lamp", Description: "What lamp 1 does", Versions: []catalogue.Version{{Version: "1", Digest: lamp.Digest(), Provider: action.External, Nodes: 1, Known: true}}},
 		}
-		want := []catalogue.Problem{{Node: "b", Listed: set[0]}}
-		if diff := cmp.Diff(want, f.service.Problems(everybody)); diff != "" {
-			t.Errorf("problems (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, f.service.Modules(everybody)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if hidden := f.service.Problems(func(node fleet.Certname) bool { return node != "b" }); len(hidden) > 0 {
-			t.Errorf("who may not see the node sees %v", hidden)
+		if visible := f.service.Modules(func(node fleet.Certname) bool { return node != "b" }); len(visible) != 1 {
+			t.Errorf("who may not see the node sees %v", visible)
+		}
+		if _, err := f.newest("broken"); fault.Of(err) != fault.Unavailable || !strings.Contains(fault.Detail(err), "it has no metadata") {
+			t.Error(err)
 		}
 	})
 }
