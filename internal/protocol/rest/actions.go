@@ -35,7 +35,7 @@ func (h *actions) bindings() []binding {
 // may is of which nodes the caller may know.
 func (h *actions) may(ctx context.Context) (catalogue.May, error) {
 	all := h.catalogue.Nodes()
-	kept, err := seen(ctx, h.gate, fleet.NodeRead, all, func(node fleet.Certname) fleet.Object { return fleet.Object{Node: node} })
+	kept, err := h.gate.visibleNodes(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (h *actions) may(ctx context.Context) (catalogue.May, error) {
 	}
 	visible := make(map[fleet.Certname]bool, len(kept))
 	for _, node := range kept {
-		visible[node] = true
+		visible[fleet.Certname(node)] = true
 	}
 	return func(node fleet.Certname) bool { return visible[node] }, nil
 }
