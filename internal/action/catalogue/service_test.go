@@ -49,6 +49,7 @@ type fleetOf struct {
 }
 
 func newFleet(t *testing.T) *fleetOf {
+	t.Helper()
 	f := &fleetOf{
 		t: t, store: cataloguetest.NewStore(), modules: map[fleet.Certname][]action.Module{}, away: map[fleet.Certname]bool{},
 		answer: map[fleet.Certname]func(pxp.Request, jsontext.Value) jsontext.Value{},
@@ -73,7 +74,7 @@ func (f *fleetOf) start(l catalogue.Limits) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background()) //nolint:usetesting // it ends when the test says so
+	ctx, stop := context.WithCancel(context.Background())
 	f.service, f.stop, f.ended = service, stop, make(chan struct{})
 	go func(ended chan struct{}) {
 		defer close(ended)

@@ -21,9 +21,9 @@ type Config struct {
 	Modules []Module
 	// Problems are modules that were found and cannot be used: the server is told why.
 	Problems []action.Listed
-	Policy  Policy // zero: everything is allowed
-	Log     *slog.Logger
-	Audit   *slog.Logger // a line for each order, without its parameters; nil: Log
+	Policy   Policy // zero: everything is allowed
+	Log      *slog.Logger
+	Audit    *slog.Logger // a line for each order, without its parameters; nil: Log
 
 	MaxConcurrent    int           // programs at a time beside a Puppet run; 8
 	MaxWaiting       int           // orders that wait for their turn; 100
