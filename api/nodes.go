@@ -88,6 +88,7 @@ type Node struct {
 	CompileError  *NodeError `json:"compile_error,omitempty"`  // the node's newest catalog does not compile
 	Connected     *Connected `json:"connected,omitempty"`      // its agent, if that is connected now
 	LastConnected *LastSeen  `json:"last_connected,omitempty"` // its agent, if that was connected earlier and is not now; neither: no agent ever was
+	Agent         *AgentTold `json:"agent,omitempty"`          // in node.show: what its tutti agent told of itself; other agents tell nothing
 	Delivery      *Delivered `json:"delivery,omitempty"`       // in node.show, and in node.list if it is asked for: what it may have; see node.delivery
 }
 

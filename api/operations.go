@@ -9,6 +9,7 @@ const Prefix = "/api/v1"
 func Operations() []Operation {
 	return slices.Concat(
 		certificateOperations(), codeOperations(), nodeOperations(), groupOperations(), reportOperations(), eventOperations(), taskOperations(),
+		actionOperations(),
 		queryOperations(), deliveryOperations(), compileOperations(), jobOperations(), appOperations(), previewOperations(), releaseOperations(),
 		noiseOperations(), policyOperations(), accessOperations(), auditOperations(), usageOperations(), versionOperations(), descriptionOperations(),
 	)

@@ -47,7 +47,12 @@ func (d *daemon) keepEvents(ctx context.Context) error {
 
 // receive takes a message of the server.
 func (d *daemon) receive(ctx context.Context, m wire.Message) {
-	if m.Type != wire.RunEventsTaken {
+	switch {
+	case m.Type == wire.ErrorMessage && m.InReplyTo != "" && d.introduced.Load() == m.InReplyTo:
+		text, _ := wire.ParseError(m.Data)
+		d.log.DebugContext(ctx, "the server does not want to know which modules this agent has; it may be of an older version", "text", text)
+		return
+	case m.Type != wire.RunEventsTaken:
 		d.engine.Handle(ctx, m)
 		return
 	}

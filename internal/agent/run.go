@@ -37,16 +37,17 @@ func userAgent(version string) string { return "tutti-agent/" + version }
 type daemon struct {
 	Config
 	Options
-	log     *slog.Logger
-	id      *Identity
-	uri     wire.URI
-	spool   orders.Spool
-	runner  orders.Runner
-	cache   orders.Cache
-	engine  *orders.Engine
-	link    *connection.Link
-	started time.Time
-	sender  atomic.Pointer[events.Sender] // nil until events can be sent
+	log        *slog.Logger
+	id         *Identity
+	uri        wire.URI
+	spool      orders.Spool
+	runner     orders.Runner
+	cache      orders.Cache
+	engine     *orders.Engine
+	link       *connection.Link
+	started    time.Time
+	sender     atomic.Pointer[events.Sender] // nil until events can be sent
+	introduced atomic.Value                  // ID of the newest message that said what this agent is: a string
 
 	catalogs *catalogs
 	reports  *reports
@@ -129,6 +130,7 @@ const connectSpread = 30 * time.Second
 // connected is told by the link.
 func (d *daemon) connected() {
 	d.engine.Connected(d.send)
+	d.introduce()
 	d.unsent.give()
 	time.AfterFunc(rand.N(min(d.CatalogPoll, connectSpread)), d.changed.give) //nolint:gosec // no secret
 	d.facts.back.give()

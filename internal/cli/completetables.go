@@ -18,6 +18,8 @@ var arguments = map[string]completion{
 	"MODEL":       {ask: offerApplications},
 	"TOKEN":       {ask: offerTokens},
 	"JOB":         {ask: offerJobs},
+	"MODULE":      {ask: offerModules},
+	"ACTION":      {ask: offerActions},
 	"TASK":        {ask: offerTasks},
 	"ID":          {ask: offerNodes},
 	"FILE":        {files: true},

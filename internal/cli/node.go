@@ -190,6 +190,8 @@ func nodeRows(node api.Node) [][]string {
 		{"Node", node.Name},
 		{"Environment", node.Environment},
 		{"Agent", agentOf(node, now)},
+		{"Platform", platformOf(node.Agent)},
+		{"Modules", modulesOf(node.Agent)},
 		{"Last run", nodeStatus(node)},
 		{"Compile error", compileErrorOf(node)},
 		{"Last report", print.AgoOf(node.ReportAt, now) + reference(node.ReportID, "tutti report show ")},
@@ -215,6 +217,32 @@ func agentOf(n api.Node, now time.Time) string {
 		text += "; " + c.Shared + ": give each a certificate of its own"
 	}
 	return text
+}
+
+// platformOf is which agent a node has, and what for.
+func platformOf(a *api.AgentTold) string {
+	if a == nil {
+		return ""
+	}
+	return fmt.Sprintf("tutti agent %s for %s/%s", a.Version, a.OS, a.Arch)
+}
+
+// modulesOf is the modules of a node with their versions; what it cannot use is marked.
+func modulesOf(a *api.AgentTold) string {
+	if a == nil {
+		return ""
+	}
+	if len(a.Modules) == 0 {
+		return "not told yet"
+	}
+	names := make([]string, len(a.Modules))
+	for i, m := range a.Modules {
+		names[i] = strings.TrimSpace(m.Name + " " + m.Version)
+		if m.Problem != "" {
+			names[i] += " (" + m.Problem + ")"
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // lossText tells of a newest catalog that lost resources.

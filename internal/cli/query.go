@@ -29,7 +29,8 @@ argument, from a file (@FILE), or from standard input (-).
 A query names an entity, the columns to show (all if there are none), and which
 rows. The entities are nodes, facts, fact_contents, fact_paths, factsets,
 inventory, catalogs, resources, edges, collected (what nodes collected from
-others), reports, events, environments, packages and package_inventory.
+others), reports, events, environments, packages, package_inventory, agents and
+modules (what each node's agent is and can do).
 
 -o json prints an array, as ` + "`puppet query`" + ` does; -o jsonl one row a line.`,
 	example: `  tutti query 'nodes[certname]{latest_report_status = "failed"}'

@@ -125,6 +125,8 @@ var schema = [...]Entity{
 	{Name: "producers", Hidden: true, Fields: []FieldInfo{text("name")}},
 	{Name: "packages", Fields: []FieldInfo{text("package_name"), text("version"), text("provider")}},
 	{Name: "package_inventory", Fields: nodeFields(text("package_name"), text("version"), text("provider"))},
+	{Name: "agents", Fields: nodeFields(text("version"), text("os"), text("arch"), stamp("told"))},
+	{Name: "modules", Fields: nodeFields(text("name"), text("version"), text("provider"), text("digest"), text("problem"))},
 	{Name: "catalog_inputs", Hidden: true, Fields: nodeFields(stamp("producer_timestamp"), text("catalog_uuid"), shown("inputs"))},
 	{Name: "catalog_input_contents", Hidden: true, Fields: nodeFields(
 		stamp("producer_timestamp"), text("catalog_uuid"), text("type"), text("name"))},

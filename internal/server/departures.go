@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
@@ -11,14 +12,16 @@ import (
 
 // departures tells the jobs of nodes that are gone.
 type departures struct {
-	jobs     *job.Service
-	register *broker.Register
-	log      *slog.Logger
+	jobs      *job.Service
+	register  *broker.Register
+	catalogue *catalogue.Service
+	log       *slog.Logger
 }
 
-// purged ends the runs of nodes that were purged, and forgets that they were connected.
+// purged ends the runs of nodes that were purged, and forgets that they were connected and what their agents told.
 func (d departures) purged(ctx context.Context, why string, nodes ...fleet.Certname) {
 	d.register.Forget(nodes...)
+	d.catalogue.Forget(nodes...)
 	d.endRuns(ctx, why, nodes...)
 }
 

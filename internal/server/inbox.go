@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/action/call"
+	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -21,6 +22,8 @@ type inbox struct {
 	events   *event.Service
 	register *broker.Register
 	calls    *call.Caller
+	// catalogue knows what agents told of themselves, and asks them for more.
+	catalogue *catalogue.Service
 }
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -32,6 +35,7 @@ func (i inbox) handlers() map[string]broker.Handler {
 		wire.BlockingResponse:    i.response(job.Reply),
 		wire.RPCError:            i.failure,
 		wire.RunEvents:           i.happened,
+		wire.AgentTold:           i.told,
 	}
 }
 
@@ -67,7 +71,8 @@ func (i inbox) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
 		if err != nil || strings.HasPrefix(said.Transaction, hinted) ||
-			i.calls.Answered(ctx, call.Reply{Node: from.Certname, Transaction: said.Transaction, Results: said.Results}) {
+			i.calls.Answered(ctx, call.Reply{Node: from.Certname, Transaction: said.Transaction, Results: said.Results}) ||
+			i.catalogue.Answered(ctx, from.Certname, said.Transaction, said.Results) {
 			return err
 		}
 		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
@@ -78,7 +83,8 @@ func (i inbox) response(kind job.AnswerKind) broker.Handler {
 func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
 	// An agent that knows no hints asks on its schedule.
-	if err != nil || strings.HasPrefix(said.Transaction, hinted) {
+	if err != nil || strings.HasPrefix(said.Transaction, hinted) ||
+		i.catalogue.Refused(ctx, from.Certname, said.Transaction, said.Description) {
 		return err
 	}
 	reply := call.Reply{
@@ -106,4 +112,16 @@ func (i inbox) happened(ctx context.Context, from broker.Presence, m wire.Messag
 		return err
 	}
 	return i.events.Take(ctx, event.Batch{Node: from.Certname, Run: said.Run, Events: said.Events}, len(m.Data))
+}
+
+// told takes what an agent says of itself.
+func (i inbox) told(_ context.Context, from broker.Presence, m wire.Message) error {
+	if from.URI != agentOf(from.Certname) {
+		return fault.New(fault.Denied, "only agents tell what they are")
+	}
+	said, err := pxp.ParseAgentTold(m.Data)
+	if err != nil {
+		return err
+	}
+	return i.catalogue.Told(from.Certname, said)
 }

@@ -37,7 +37,7 @@ func (p *parts) openJobs(c Config) error {
 	if err != nil {
 		return err
 	}
-	p.departures = departures{p.jobs, p.register, p.log.Logger}
+	p.departures = departures{p.jobs, p.register, p.catalogue, p.log.Logger}
 	p.ca.Revocations.OnLeave(func(ctx context.Context, node fleet.Certname) {
 		p.departures.endRuns(ctx, "its node's certificate was revoked", node)
 	})

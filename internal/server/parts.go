@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tutti-project/tutti/internal/action/call"
+	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
@@ -93,6 +94,7 @@ type parts struct {
 	housekeeper housekeeper
 	register    *broker.Register // of agents that were connected
 	calls       *call.Caller
+	catalogue   *catalogue.Service
 	agents      agents
 	broker      *broker.Broker // these two: see openBroker
 	sockets     *websocket.Server
@@ -126,6 +128,9 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	}
 	p.usages = &usages{path: p.data.path, elsewhere: c.Database != "", disk: p.disk, tables: p.store.Usage, backups: p.store.Backups}
 	if p.register, err = broker.OpenRegister(ctx, p.store.Attendances, log.Logger); err != nil {
+		return p, err
+	}
+	if p.catalogue, err = p.openCatalogue(ctx); err != nil {
 		return p, err
 	}
 	p.openAccess()

@@ -47,6 +47,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Nodes:      nodes,
 		Presences:  presences{p.agents},
 		Asker:      asking{p.calls, presences{p.agents}},
+		Catalogue:  p.catalogue,
 		Targets:    p.resolver,
 		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},
 		Runs:       p.store.Reports,

@@ -238,6 +238,7 @@ func (p *parts) serve(ctx context.Context, d *openListeners, o Options) error {
 			"jobs":               p.jobs.Run,
 			"events of runs":     p.events.Run,
 			"who was connected":  p.register.Run,
+			"nodes' modules":     p.catalogue.Run,
 			"facts":              p.factqueue.Run,
 			"delivery":           p.deliver.Run,
 			"hints":              p.hinter.Run,

@@ -34,6 +34,9 @@ type node struct {
 	conn  net.Conn   // that the agent opened last
 }
 
+// simulated is the version of simulated agents.
+const simulated = "simulated"
+
 // agent is one process of a node's agent.
 type agent struct {
 	engine *orders.Engine
@@ -128,6 +131,7 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 		Receive: func(m wire.Message) { n.receive(ctx, a, m) },
 		Connected: func() {
 			a.engine.Connected(func(m wire.Message) error { return n.send(a, m) })
+			_ = n.send(a, a.engine.Introduction(pxp.AgentTold{Version: simulated, OS: "linux", Arch: "amd64"})) // a connection that is lost already is made again
 			n.told(ctx, a, false)
 			if a.sender != nil {
 				a.sender.Connected()

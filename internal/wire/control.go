@@ -38,6 +38,7 @@ const (
 const (
 	RunEvents      = "tutti/run_events"       // what happens in a Puppet run, as it happens
 	RunEventsTaken = "tutti/run_events_taken" // up to which of them the server has stored
+	AgentTold      = "tutti/agent"            // which modules an agent has, its version and platform
 )
 
 // MaxQuery is the most patterns in one query.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/wire"
 )
 
@@ -17,9 +19,11 @@ type Config struct {
 	Runner  Runner
 	Cache   Cache // what was not used for long is thrown away; nil: there is none
 	Modules []Module
-	Policy  Policy // zero: everything is allowed
-	Log     *slog.Logger
-	Audit   *slog.Logger // a line for each order, without its parameters; nil: Log
+	// Problems are modules that were found and cannot be used: the server is told why.
+	Problems []action.Listed
+	Policy   Policy // zero: everything is allowed
+	Log      *slog.Logger
+	Audit    *slog.Logger // a line for each order, without its parameters; nil: Log
 
 	MaxConcurrent    int           // programs at a time beside a Puppet run; 8
 	MaxWaiting       int           // orders that wait for their turn; 100
@@ -62,20 +66,27 @@ type Engine struct {
 	outcomes *outcomes
 	status   status
 	works    *sync.WaitGroup
+	problems []action.Listed
+
+	digest sync.Once // for set
+	set    string    // digest of Set
 }
 
-// New returns an engine. Of two modules with one name the first counts.
+// New returns an engine. Of two modules with one name the first counts; the other is told as a problem if it has a description.
 func New(cfg Config) *Engine {
 	cfg.fill()
-	e := &Engine{cfg: cfg, modules: modules{}, works: new(sync.WaitGroup)}
+	e := &Engine{cfg: cfg, modules: modules{}, works: new(sync.WaitGroup), problems: slices.Clone(cfg.Problems)}
 	box := &outbox{}
 	e.answers = answers{uri: cfg.URI, most: cfg.MaxMessageBytes, outbox: box, log: cfg.Log}
 	e.outcomes = &outcomes{outbox: box, answers: e.answers, spool: cfg.Spool, modules: e.modules, works: e.works, log: cfg.Log}
 	e.turns = newTurns(cfg, e.works)
 	e.status = status{spool: cfg.Spool, runner: cfg.Runner, modules: e.modules, turns: e.turns}
 	for _, m := range append(e.ownModules(), cfg.Modules...) {
-		if _, there := e.modules[m.Name]; !there {
+		first, there := e.modules[m.Name]
+		if !there {
 			e.modules[m.Name] = m
+		} else if m.Description != nil {
+			e.problems = append(e.problems, shadowed(first, *m.Description))
 		}
 	}
 	return e

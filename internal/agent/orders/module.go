@@ -15,7 +15,7 @@ import (
 // Module is actions under a name.
 type Module struct {
 	Name        string
-	Description *action.Module // what it tells others of itself; nil: nothing
+	Description *action.Module // what it tells others of itself; nil: what this package says of its own, or nothing
 	Actions     map[string]Action
 }
 

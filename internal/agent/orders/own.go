@@ -16,6 +16,10 @@ func (e *Engine) ownModules() []Module {
 		{Name: pxp.Echo, Actions: map[string]Action{pxp.Echo: {Check: checked(pxp.ParseEcho), Answer: echo}}},
 		{Name: pxp.Status, Actions: map[string]Action{pxp.Query: {Check: checked(pxp.ParseStatus), Answer: e.status.query}}},
 		{Name: pxp.Transaction, Actions: map[string]Action{pxp.Cancel: {Check: checked(pxp.ParseCancel), Answer: e.cancel}}},
+		{Name: pxp.Modules, Actions: map[string]Action{
+			pxp.List:     {Check: checked(pxp.ParseList), Answer: e.listModules},
+			pxp.Describe: {Check: checked(pxp.ParseDescribe), Answer: e.describeModule},
+		}},
 	}
 }
 

@@ -58,12 +58,12 @@ func (p Policy) check() error {
 }
 
 // Allow returns a Denied fault if o may not be carried out; subject is what it is about, a task's name.
-// Ping and status queries are always answered to those who may ask anything.
+// Ping, status queries and questions for the node's modules are always answered to those who may ask anything.
 func (p Policy) Allow(o Order, subject string) error {
 	switch {
 	case p.Requesters != nil && !slices.ContainsFunc(p.Requesters, func(r string) bool { return wire.URI(r).Matches(o.Requester) }):
 		return p.refuse("%s may order nothing here", o.Requester)
-	case o.Module == pxp.Ping || o.Module == pxp.Status:
+	case o.Module == pxp.Ping || o.Module == pxp.Status || o.Module == pxp.Modules:
 		return nil
 	case p.Actions != nil && !slices.Contains(p.Actions, o.Module) && !slices.Contains(p.Actions, o.Module+" "+o.Action):
 		return p.refuse("%s %s is not among its actions", o.Module, o.Action)

@@ -29,6 +29,7 @@ type Config struct {
 	Nodes              inventory.NodeStore
 	Presences          inventory.Presences
 	Asker              Asker
+	Catalogue          Catalogue
 	Lookups            Lookups
 	Targets            Targets
 	Runs               inventory.RunStore
@@ -137,7 +138,7 @@ func (h *Handler) areas(c Config) []area {
 	}
 	known := &nodes{
 		nodes: c.Nodes, runs: c.Runs, breakages: c.Breakages, facts: c.Facts, catalogs: c.Catalogs, inputs: c.Inputs,
-		roster: there, selector: chosen, deliveries: delivered,
+		roster: there, selector: chosen, deliveries: delivered, catalogue: c.Catalogue,
 	}
 	logins := &sessions{gate: h.gate, recorder: h.recorder, access: c.Access}
 	return []area{
@@ -146,6 +147,7 @@ func (h *Handler) areas(c Config) []area {
 		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		known,
 		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},
+		&actions{gate: h.gate, roster: there, catalogue: c.Catalogue},
 		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, asker: c.Asker},
 		&groups{groups: c.Groups, classifier: c.Classifier, doubts: c.GroupDoubts},
 		&reports{gate: h.gate, reports: c.Reports},

@@ -37,6 +37,7 @@ type nodes struct {
 	roster     *roster
 	selector   *selector
 	deliveries *deliveries
+	catalogue  Catalogue
 }
 
 func (h *nodes) bindings() []binding {
@@ -68,6 +69,7 @@ func (h *nodes) showNode(ctx context.Context, request api.NameRequest) (api.Node
 	if answers[0].Delivery, err = h.deliveries.delivered(ctx, name); err != nil {
 		return api.Node{}, err
 	}
+	answers[0].Agent = h.agentTold(name)
 	return answers[0], h.nameClients(ctx, []agentName{agentNameOf(answers[0].Connected, answers[0].LastConnected)}, []fleet.Certname{name})
 }
 

@@ -85,6 +85,7 @@ func (s *Nodes) purgeNamed(ctx context.Context, q querier, name fleet.Certname) 
 		"DELETE FROM run_events WHERE node = $1",
 		"DELETE FROM event_runs WHERE node = $1",
 		"DELETE FROM attendances WHERE certname = $1",
+		"DELETE FROM agents WHERE certname = $1",
 	} {
 		if _, err := q.exec(ctx, text, name); err != nil {
 			return false, err

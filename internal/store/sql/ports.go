@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/appgraph"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
@@ -25,6 +26,7 @@ import (
 var (
 	_ appgraph.Store           = (*Catalogs)(nil)
 	_ broker.AttendanceStore   = (*Attendances)(nil)
+	_ catalogue.Store          = (*Catalogue)(nil)
 	_ classify.Store           = (*Groups)(nil)
 	_ code.Store               = (*Versions)(nil)
 	_ codecheck.Store          = (*CodeChecks)(nil)

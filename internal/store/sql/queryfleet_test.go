@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/catalogue"
 	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -53,6 +55,9 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 	if i%2 == 0 {
 		o.addInputs(tb, s, i, name)
 	}
+	if i%4 != 3 {
+		o.addAgent(tb, s, i, name)
+	}
 	for run := range i % 3 {
 		o.addReport(tb, s, i, run, name, env, node)
 	}
@@ -69,6 +74,39 @@ func (o *oracle) addNode(tb testing.TB, s *Store, i int) {
 		}
 	}
 	o.add("nodes", name, node)
+}
+
+// addAgent is an agent with one of three sets of modules, of which one is not known.
+func (o *oracle) addAgent(tb testing.TB, s *Store, i int, name string) {
+	tb.Helper()
+	digest := fleet.DigestOf([]byte("lamp"))
+	sets := []action.Set{
+		action.NewSet([]action.Listed{
+			{Name: "lamp", Version: "1.2", Provider: action.External, Digest: digest}, {Name: "main", Provider: action.Choria, Problem: "it's \"broken\""},
+		}),
+		action.NewSet([]action.Listed{{Name: "lamp", Provider: action.BuiltIn, Digest: digest}}),
+	}
+	a := catalogue.Agent{
+		Node: fleet.Certname(name), Set: fleet.DigestOf(nil), Version: []string{"1.0", "web"}[i%2], OS: []string{"linux", "windows"}[i/7], Arch: "amd64", Told: fleetStart.Add(time.Duration(i) * time.Hour),
+	}
+	c := catalogue.Change{Agents: []catalogue.Agent{a, {Node: "stranger", Set: sets[0].Digest(), Version: "1.0", OS: "linux", Arch: "amd64", Told: fleetStart}}}
+	if i%3 < 2 {
+		set := sets[i%3]
+		c.Agents[0].Set, c.Sets = set.Digest(), map[fleet.Digest]action.Set{set.Digest(): set}
+		for _, l := range set {
+			row := map[string]any{"name": l.Name, "provider": string(l.Provider), "version": nil, "digest": nil, "problem": nil}
+			for field, text := range map[string]string{"version": l.Version, "digest": string(l.Digest), "problem": l.Problem} {
+				if text != "" {
+					row[field] = text
+				}
+			}
+			o.add("modules", name, row)
+		}
+	}
+	if err := s.Catalogue.SaveCatalogue(tb.Context(), c); err != nil {
+		tb.Fatal(err)
+	}
+	o.add("agents", name, map[string]any{"version": a.Version, "os": a.OS, "arch": a.Arch, "told": a.Told})
 }
 
 func (o *oracle) addInputs(tb testing.TB, s *Store, i int, name string) {

@@ -58,6 +58,7 @@ func TestRandomQueriesGiveWhatTheOracleGives(t *testing.T) {
 // randomEntities are those that PQL can name and that hold data.
 var randomEntities = []string{
 	"nodes", "facts", "fact_contents", "fact_paths", "factsets", "inventory", "catalogs", "resources", "collected", "edges", "reports", "events", "environments",
+	"agents", "modules",
 }
 
 // leaves into which random paths lead.

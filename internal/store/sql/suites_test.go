@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action/catalogue"
+	"github.com/tutti-project/tutti/internal/action/catalogue/cataloguetest"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/broker/brokertest"
 	"github.com/tutti-project/tutti/internal/cas/filebucket"
@@ -99,6 +101,17 @@ func TestAttendances(t *testing.T) {
 		brokertest.RunAttendances(t, func(t *testing.T) broker.AttendanceStore {
 			t.Helper()
 			return open(t).Attendances
+		})
+	})
+}
+
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open func(testing.TB) *Store) {
+		t.Helper()
+		cataloguetest.RunStore(t, func(t *testing.T) catalogue.Store {
+			t.Helper()
+			return open(t).Catalogue
 		})
 	})
 }

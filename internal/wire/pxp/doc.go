@@ -15,6 +15,7 @@
 //	command, script, task, file
 //	pxp-module-puppet           a Puppet run
 //	transaction                 Tutti's own: cancel one that runs. Blocking only
+//	modules                     Tutti's own: which modules the node has, and what each can do. Blocking only
 //
 // # Units
 //

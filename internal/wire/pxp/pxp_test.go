@@ -24,6 +24,8 @@ func parsers() map[string]parser {
 		"command": as(pxp.ParseCommand), "task": as(pxp.ParseTask), "script": as(pxp.ParseScript), "files": as(pxp.ParseFiles), "puppet": as(pxp.ParsePuppet), "pointer": as(pxp.ParseCatalogPointer), "changed": as(pxp.ParseCatalogChange),
 		"echo": as(pxp.ParseEcho), "ping": as(pxp.ParsePing), "status": as(pxp.ParseStatus), "cancel": as(pxp.ParseCancel),
 		"events": as(pxp.ParseRunEvents), "events taken": as(pxp.ParseRunEventsTaken),
+		"told": as(pxp.ParseAgentTold), "list": as(pxp.ParseList), "describe": as(pxp.ParseDescribe), "list results": as(pxp.ParseListResults),
+		"describe results": as(pxp.ParseDescribeResults),
 	}
 }
 
@@ -51,6 +53,17 @@ func TestParsers(t *testing.T) {
 		{"non-blocking request", `{"transaction_id":"t","module":"m","action":"a"}`, "field notify_outcome"},
 		{"non-blocking request", `{"transaction_id":"t","module":"m","action":"a","notify_outcome":"yes"}`, "invalid data"},
 		{"non-blocking request", `{"transaction_id":"t","module":"m","action":"a","notify_outcome":false}`, ""},
+		{"told", `{"modules":"` + digest + `","version":"1","os":"linux","arch":"amd64","more":1}`, ""},
+		{"told", `{"modules":"x","version":"1","os":"linux","arch":"amd64"}`, "field modules"},
+		{"told", `{"modules":"` + digest + `","version":"1","os":"linux"}`, "field arch: it is missing"},
+		{"told", `{"modules":"` + digest + `","version":"1\n","os":"linux","arch":"amd64"}`, "field version"},
+		{"told", `{"modules":"` + digest + `","version":"1","os":"` + strings.Repeat("x", 101) + `","arch":"amd64"}`, "field os"},
+		{"describe", `{"name":"echo"}`, ""},
+		{"describe", `{}`, "field name"},
+		{"list results", `{"modules":[]}`, ""},
+		{"list results", `{"modules":{}}`, "field modules"},
+		{"describe results", `{"metadata":{}}`, ""},
+		{"describe results", `{}`, "field metadata"},
 		{"provisional", `{"transaction_id":"t"}`, ""},
 		{"provisional", `{}`, "field transaction_id"},
 		{"response", `{"transaction_id":"t","results":null}`, ""},

@@ -153,6 +153,19 @@ func (w Words) source(entity string, known narrowed) source {
 		return source{
 			from: "packages p@", where: "EXISTS (SELECT 1 FROM node_packages i WHERE i.package_id = p@.id)", fields: packageFields(),
 		}
+	case "agents":
+		return source{
+			from: agentsOf, node: "n@.id", fields: map[string]sqlField{
+				"certname": keyText("n@.certname"), "version": keyText("a@.version"), "os": keyText("a@.os"), "arch": keyText("a@.arch"), "told": timeAt("a@.told_at"),
+			},
+		}
+	case "modules":
+		return source{
+			from: agentsOf + " JOIN set_modules m@ ON m@.set_digest = a@.modules", node: "n@.id", fields: map[string]sqlField{
+				"certname": keyText("n@.certname"), "name": keyText("m@.name"), "version": textOf("m@.version"), "provider": keyText("m@.provider"),
+				"digest": textOf("m@.digest"), "problem": textOf("m@.problem"),
+			},
+		}
 	default: // package_inventory
 		fields := packageFields()
 		fields["certname"] = keyText("n@.certname")
@@ -161,6 +174,9 @@ func (w Words) source(entity string, known narrowed) source {
 		}
 	}
 }
+
+// agentsOf joins nodes with what their agents told of themselves.
+const agentsOf = "agents a@ JOIN nodes n@ ON n@.certname = a@.certname"
 
 func inputFields() map[string]sqlField {
 	return map[string]sqlField{"certname": keyText("n@.certname"), "producer_timestamp": timeOf("i@.produced_at"), "catalog_uuid": textOf("i@.uuid")}

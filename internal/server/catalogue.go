@@ -1,0 +1,26 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/action/catalogue"
+	"github.com/tutti-project/tutti/internal/fleet"
+)
+
+// openCatalogue makes what knows which modules nodes have.
+func (p *parts) openCatalogue(ctx context.Context) (*catalogue.Service, error) {
+	return catalogue.Open(ctx, catalogue.Parts{
+		Store: p.store.Catalogue,
+		Ask:   sender{p.agents}.Ask,
+		Connected: func(node fleet.Certname) bool {
+			_, there := p.agents.presence(node)
+			return there
+		},
+		NewID: uuid.NewString,
+		Now:   time.Now,
+		Log:   p.log.Logger,
+	}, catalogue.DefaultLimits())
+}
