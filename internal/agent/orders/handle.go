@@ -118,6 +118,11 @@ func (e *Engine) decide(o Order) (a Action, subject string, err error) {
 	if err := e.cfg.Policy.Allow(o, subject); err != nil {
 		return a, subject, err
 	}
+	if a.Off {
+		if err := e.cfg.Policy.allowOff(o); err != nil {
+			return a, subject, err
+		}
+	}
 	return a, subject, a.check(o)
 }
 
