@@ -181,7 +181,7 @@ func TestIdleModulesCostLittle(t *testing.T) {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc) //nolint:gosec // it is not that much
+		return int64(m.HeapAlloc)
 	}
 	before := used()
 	own, err := d.builtins(func() []orders.Module { return nil })

@@ -41,7 +41,7 @@ func TestReferenceOfModules(t *testing.T) {
 		t.Errorf("%s has no place for the table of %s", page, name)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(is), 0o644); err != nil { //nolint:gosec // a page
+		if err := os.WriteFile(page, []byte(is), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -19,9 +19,14 @@ func TestActions(t *testing.T) {
 		modules[m.Name] = m
 	}
 	for _, c := range []struct{ module, action, input, wrong string }{
-		{"service", "status", `{"service":"nginx"}`, ""}, {"service", "restart", `{"service":"nginx"}`, ""}, {"rpcutil", "ping", `{}`, ""}, {"rpcutil", "inventory", `{}`, ""},
-		{"service", "status", `{"service":"nothing"}`, "this node has no service nothing"}, {"service", "restart", `{"service":"nothing"}`, "this node has no service nothing"},
-		{"service", "restart", `{"service":"broken"}`, "service restart: the service does not start"}, {"service", "status", `{"service":"a b"}`, "field service: it must be the name of a service: letters, digits and _ . @ : + - \\"},
+		{"service", "status", `{"service":"nginx"}`, ""},
+		{"service", "restart", `{"service":"nginx"}`, ""},
+		{"rpcutil", "ping", `{}`, ""},
+		{"rpcutil", "inventory", `{}`, ""},
+		{"service", "status", `{"service":"nothing"}`, "this node has no service nothing"},
+		{"service", "restart", `{"service":"nothing"}`, "this node has no service nothing"},
+		{"service", "restart", `{"service":"broken"}`, "service restart: the service does not start"},
+		{"service", "status", `{"service":"a b"}`, "field service: it must be the name of a service: letters, digits and _ . @ : + - \\"},
 	} {
 		described, _ := modules[c.module].Description.Find(c.action)
 		results, err := perform(t, f.nodes[0], modules[c.module].Actions[c.action], c.input)

@@ -16,25 +16,25 @@ import (
 )
 
 // Ask does an action: its results, or why it was not done and the data that came with it.
-func Ask(t testing.TB, m builtin.Module, action, input string) (results, why string) {
-	t.Helper()
+func Ask(tb testing.TB, m builtin.Module, action, input string) (results, why string) {
+	tb.Helper()
 	made, err := builtin.Orders([]builtin.Module{m}, []string{"tutti"})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	a, there := made[0].Actions[action]
 	if !there {
-		t.Fatalf("%s has no action %s", m.Name, action)
+		tb.Fatalf("%s has no action %s", m.Name, action)
 	}
 	if err := a.Check(jsontext.Value(input)); err != nil {
 		return "", fault.Detail(err)
 	}
 	if a.Read == nil {
 		var out, errs bytes.Buffer
-		builtin.Main(t.Context(), []builtin.Module{m}, m.Name, action, strings.NewReader(input), &out, &errs)
+		builtin.Main(tb.Context(), []builtin.Module{m}, m.Name, action, strings.NewReader(input), &out, &errs)
 		return out.String(), strings.TrimSuffix(errs.String(), "\n")
 	}
-	text, err := a.Read(t.Context(), orders.Order{Params: jsontext.Value(input)})
+	text, err := a.Read(tb.Context(), orders.Order{Params: jsontext.Value(input)})
 	if aborted, ok := errors.AsType[*orders.Aborted](err); ok {
 		return string(aborted.Data), aborted.Message
 	}
@@ -45,14 +45,14 @@ func Ask(t testing.TB, m builtin.Module, action, input string) (results, why str
 }
 
 // Fields is Ask with the results as an object.
-func Fields(t testing.TB, m builtin.Module, action, input string) (results map[string]any, why string) {
-	t.Helper()
-	text, why := Ask(t, m, action, input)
+func Fields(tb testing.TB, m builtin.Module, action, input string) (results map[string]any, why string) {
+	tb.Helper()
+	text, why := Ask(tb, m, action, input)
 	if text == "" {
 		return nil, why
 	}
 	if err := json.Unmarshal([]byte(text), &results); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return results, why
 }

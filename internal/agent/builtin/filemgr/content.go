@@ -175,18 +175,18 @@ func openToAll(path string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return "", builtin.Abort("files are not read on Windows: their modes do not say who may")
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", builtin.Abort("%s cannot be read: %v", path, cause(err))
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return "", builtin.Abort("%s cannot be read: %v", path, cause(err))
 	}
 	if info.Mode().Perm()&0o004 == 0 {
-		return "", closed(path, real)
+		return "", closed(path, resolved)
 	}
-	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(resolved); ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
 			return "", builtin.Abort("%s cannot be read: %v", path, cause(err))
@@ -195,7 +195,7 @@ func openToAll(path string) (string, error) {
 			return "", closed(path, dir)
 		}
 		if dir == filepath.Dir(dir) {
-			return real, nil
+			return resolved, nil
 		}
 	}
 }

@@ -20,7 +20,7 @@ func lstat(path string) (stat, error) {
 		return stat{}, &os.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	at := func(t unix.Timespec) time.Time { return time.Unix(t.Unix()) }
-	return stat{uint32(s.Mode), int(s.Uid), int(s.Gid), s.Size, at(s.Mtim), at(s.Ctim), at(s.Atim)}, nil
+	return stat{uint32(s.Mode), int(s.Uid), int(s.Gid), s.Size, at(s.Mtim), at(s.Ctim), at(s.Atim)}, nil //nolint:unconvert // on macOS a mode is shorter
 }
 
 func isNoDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) }

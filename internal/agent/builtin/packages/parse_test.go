@@ -58,8 +58,16 @@ func TestVersionsThatAreTheSame(t *testing.T) {
 		version string
 		want    bool
 	}{
-		{rpm, "3.0.7", true}, {rpm, "3.0.7-27.el9", true}, {rpm, "1:3.0.7-27.el9", true}, {rpm, "1:3.0.7", true}, {rpm, "3.0", false}, {rpm, "3.0.7-2", false},
-		{deb, "2:9.0.1378-2", true}, {deb, "9.0.1378-2", true}, {deb, "9.0.1378-1", false}, {deb, "3:9.0.1378-2", false},
+		{rpm, "3.0.7", true},
+		{rpm, "3.0.7-27.el9", true},
+		{rpm, "1:3.0.7-27.el9", true},
+		{rpm, "1:3.0.7", true},
+		{rpm, "3.0", false},
+		{rpm, "3.0.7-2", false},
+		{deb, "2:9.0.1378-2", true},
+		{deb, "9.0.1378-2", true},
+		{deb, "9.0.1378-1", false},
+		{deb, "3:9.0.1378-2", false},
 	} {
 		if got := c.state.is(c.version); got != c.want {
 			t.Errorf("%s is %s: %v", c.state.Ensure, c.version, got)

@@ -42,7 +42,7 @@ func newNode(t *testing.T) *node {
 	t.Helper()
 	root := t.TempDir()
 	for _, dir := range []string{"bin", "var/lib/dpkg/info", "var/lib/dpkg/updates"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil { //nolint:gosec // a test's
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func newNode(t *testing.T) *node {
 func (n *node) program(t *testing.T, name, text string) {
 	t.Helper()
 	text = "#!/bin/sh\nR=" + n.root + "\necho \"" + name + " $*\" >> $R/calls\n" + text + "\n"
-	if err := os.WriteFile(filepath.Join(n.root, "bin", name), []byte(text), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(n.root, "bin", name), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -78,7 +78,7 @@ func (n *node) called(t *testing.T, name string) string {
 func TestAptWithARealDpkg(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	if err := os.WriteFile(filepath.Join(n.root, "var/lib/dpkg/status"), []byte("Package: base\nStatus: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: base\n\n"), 0o644); err != nil { //nolint:gosec // dpkg's own mode
+	if err := os.WriteFile(filepath.Join(n.root, "var/lib/dpkg/status"), []byte("Package: base\nStatus: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: base\n\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"1:1.0-1", "1:2.0-1"} {
@@ -87,10 +87,10 @@ func TestAptWithARealDpkg(t *testing.T) {
 			"DEBIAN/control":   "Package: tiny\nVersion: " + version + "\nArchitecture: all\nMaintainer: nobody <nobody@example.org>\nDescription: tiny\n",
 			"DEBIAN/conffiles": "/etc/tiny.conf\n", "etc/tiny.conf": "x\n",
 		} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil { //nolint:gosec // a test's
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644); err != nil { //nolint:gosec // a test's
+			if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -197,8 +197,11 @@ func TestRPM(t *testing.T) {
 		fine := map[string]string{"zypper": "102"}[manager]
 		n.program(t, manager, "FINE="+fine+"\n"+fakeInstall)
 		for i, step := range []struct{ action, input, ensure string }{
-			{"install", `{"package":"tiny","version":"1.0"}`, "1.0-1"}, {"update", `{"package":"tiny"}`, "2.0-1"}, {"uninstall", `{"package":"tiny"}`, "absent"},
-			{"install", `{"package":"tiny"}`, "2.0-1"}, {"purge", `{"package":"tiny"}`, "absent"},
+			{"install", `{"package":"tiny","version":"1.0"}`, "1.0-1"},
+			{"update", `{"package":"tiny"}`, "2.0-1"},
+			{"uninstall", `{"package":"tiny"}`, "absent"},
+			{"install", `{"package":"tiny"}`, "2.0-1"},
+			{"purge", `{"package":"tiny"}`, "absent"},
 		} {
 			got, why := ask(t, n.cfg, step.action, step.input)
 			if got["ensure"] != step.ensure || got["provider"] != manager || why != "" {

@@ -35,7 +35,7 @@ func newSystem(t *testing.T) *system {
 
 func (s *system) dir(path string) {
 	s.t.Helper()
-	if err := os.MkdirAll(filepath.Join(s.root, path), 0o755); err != nil { //nolint:gosec // a test's
+	if err := os.MkdirAll(filepath.Join(s.root, path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -44,7 +44,7 @@ func (s *system) dir(path string) {
 func (s *system) program(path, text string) {
 	s.t.Helper()
 	text = "#!/bin/sh\necho \"$(basename \"$0\") $*\" >> " + s.root + "/calls\n" + text + "\n"
-	if err := os.WriteFile(filepath.Join(s.root, path), []byte(text), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(s.root, path), []byte(text), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -65,9 +65,9 @@ func (s *system) ask(action, name string) (results, why string) {
 	return ask(s.t, s.cfg, action, name)
 }
 
-func ask(t testing.TB, cfg service.Config, action, name string) (results, why string) {
-	t.Helper()
-	return builtintest.Ask(t, service.Module(cfg), action, `{"service":"`+name+`"}`)
+func ask(tb testing.TB, cfg service.Config, action, name string) (results, why string) {
+	tb.Helper()
+	return builtintest.Ask(tb, service.Module(cfg), action, `{"service":"`+name+`"}`)
 }
 
 // A systemctl that has the services web (whose state is in a file), broken (which does not start) and no other.
@@ -125,7 +125,7 @@ func TestInitScripts(t *testing.T) {
 case $1 in start|restart) [ -z "$HOME" ] && touch $f ;; stop) rm -f $f ;; status) [ -e $f ] || exit 3 ;; esac`)
 	s.program("etc/init.d/odd", `echo "Usage: odd start|stop" >&2; exit 2`)
 	s.program("etc/init.d/silent", `exit 4`)
-	if err := os.WriteFile(filepath.Join(s.root, "etc/init.d/README"), nil, 0o644); err != nil { //nolint:gosec // as it is there
+	if err := os.WriteFile(filepath.Join(s.root, "etc/init.d/README"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.dir("etc/rc3.d")

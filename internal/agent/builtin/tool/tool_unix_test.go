@@ -18,7 +18,7 @@ import (
 func program(t *testing.T, name, text string) tool.Box {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return tool.Box{Dirs: []string{dir}}
