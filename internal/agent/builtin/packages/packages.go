@@ -162,7 +162,9 @@ func (c Config) change(ctx context.Context, do verb, in input) (any, error) {
 		before.Output = why
 		return before, err
 	}
-	done, err := c.Tools.Run(ctx, m.command(do, in.Package, in.Version))
+	command := m.command(do, in.Package, in.Version)
+	command.GoesOn = true
+	done, err := c.Tools.Run(ctx, command)
 	if err != nil {
 		return nil, err
 	}

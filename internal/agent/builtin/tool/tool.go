@@ -2,7 +2,7 @@
 //
 // # Errors
 //
-// NotFound for a program that is not there; Unavailable for one that cannot be run, or was ended because its time was over. A program
+// NotFound for a program that is not there; Unavailable for one that cannot be run, or whose time was over. A program
 // that ends with another exit code than 0 is no error.
 //
 // # Concurrency
@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,8 @@ type Command struct {
 	Args  []string
 	Env   []string // KEY=value, beside what the agent has; the locale is C if it says nothing else
 	Clean bool     // it gets nothing of the agent's environment but the PATH
+	// GoesOn leaves the program alone when its time is over: ending it would leave half of a change.
+	GoesOn bool
 }
 
 // Done is what a program left.
@@ -85,18 +88,84 @@ func (b Box) Run(ctx context.Context, c Command) (Done, error) {
 	if path == "" {
 		return Done{}, fault.New(fault.NotFound, "this node has no program %s", c.Name)
 	}
-	cmd := exec.CommandContext(ctx, path, c.Args...) //nolint:gosec // names are the modules' own, arguments are checked by their schemas
-	group.Own(cmd)
+	if c.GoesOn {
+		return c.runOn(ctx, path)
+	}
+	cmd := c.program(ctx, path)
 	var out, errs kept
-	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.Env, cmd.WaitDelay = &out, &errs, string(filepath.Separator), c.environment(), afterwards
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &errs, afterwards
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return Done{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s was ended: its time was over", c.Name)
 	}
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
-		return Done{}, fault.Wrap(fault.Unavailable, err, "%s cannot be run: %v", path, err)
+	if err := unrun(path, err); err != nil {
+		return Done{}, err
 	}
 	return Done{Exit: cmd.ProcessState.ExitCode(), Stdout: out.text(), Stderr: errs.text(), Cut: out.cut || errs.cut}, nil
+}
+
+// program is what is run, until ctx is done.
+func (c Command) program(ctx context.Context, path string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, c.Args...) //nolint:gosec // names are the modules' own, arguments are checked by their schemas
+	group.Own(cmd)
+	cmd.Dir, cmd.Env = string(filepath.Separator), c.environment()
+	return cmd
+}
+
+// unrun is the error of a program that did not run.
+func unrun(path string, err error) error {
+	if _, exited := errors.AsType[*exec.ExitError](err); err == nil || exited || errors.Is(err, exec.ErrWaitDelay) {
+		return nil
+	}
+	return fault.Wrap(fault.Unavailable, err, "%s cannot be run: %v", path, err)
+}
+
+// runOn runs a program that goes on after ctx. It writes into files: a pipe would break when we end.
+func (c Command) runOn(ctx context.Context, path string) (Done, error) {
+	out, err := scratch()
+	if err != nil {
+		return Done{}, err
+	}
+	defer func() { _ = out.Close() }()
+	errs, err := scratch()
+	if err != nil {
+		return Done{}, err
+	}
+	defer func() { _ = errs.Close() }()
+	cmd := c.program(context.WithoutCancel(ctx), path)
+	cmd.Stdout, cmd.Stderr = out, errs
+	if err := unrun(path, cmd.Start()); err != nil {
+		return Done{}, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		return Done{}, fault.Wrap(fault.Unavailable, ctx.Err(), "%s takes longer than the action may; it goes on by itself", c.Name)
+	}
+	if err := unrun(path, err); err != nil {
+		return Done{}, err
+	}
+	wrote, failed := written(out), written(errs)
+	return Done{Exit: cmd.ProcessState.ExitCode(), Stdout: wrote.text(), Stderr: failed.text(), Cut: wrote.cut || failed.cut}, nil
+}
+
+// scratch is a file without a name.
+func scratch() (*os.File, error) {
+	file, err := os.CreateTemp("", "tutti-action-")
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "there is no place for a program's output: %v", err)
+	}
+	_ = os.Remove(file.Name()) // Windows removes no open file, and has none of these programs
+	return file, nil
+}
+
+// written is the beginning of what a program wrote into a file.
+func written(file *os.File) kept {
+	var k kept
+	_, _ = io.Copy(&k, io.NewSectionReader(file, 0, MaxOutputBytes+1)) // what cannot be read was not written
+	return k
 }
 
 func (c Command) environment() []string {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,5 +84,37 @@ func TestTimeIsBounded(t *testing.T) {
 	defer cancel()
 	if _, err := b.Run(ctx, tool.Command{Name: "wait"}); fault.Of(err) != fault.Unavailable || fault.Detail(err) != "wait was ended: its time was over" {
 		t.Error(err)
+	}
+}
+
+// A package manager that is ended half-way leaves half of a package.
+func TestAProgramThatGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(dir+"/gate", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := program(t, "install", `echo begun; cat `+dir+`/gate; echo more >&2; touch `+dir+`/done; exit 4`)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Run(ctx, tool.Command{Name: "install", GoesOn: true}); fault.Detail(err) != "install takes longer than the action may; it goes on by itself" {
+		t.Error(err)
+	}
+	if err := os.WriteFile(dir+"/gate", []byte("x"), 0o600); err != nil { // returns when the program reads it
+		t.Fatal(err)
+	}
+	for _, err := os.Stat(dir + "/done"); err != nil; _, err = os.Stat(dir + "/done") {
+		if t.Context().Err() != nil {
+			t.Fatal("it did not go on")
+		}
+		<-time.After(time.Millisecond)
+	}
+	if err := os.WriteFile(dir+"/plain", []byte("y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b = program(t, "install", `echo begun; cat `+dir+`/plain; head -c 3000000 /dev/zero | tr '\0' x >&2; exit 4`)
+	done, err := b.Run(t.Context(), tool.Command{Name: "install", GoesOn: true})
+	if err != nil || done.Exit != 4 || done.Stdout != "begun\ny" || len(done.Stderr) != tool.MaxOutputBytes || !done.Cut {
+		t.Errorf("%d %q %d %v, %v", done.Exit, done.Stdout, len(done.Stderr), done.Cut, err)
 	}
 }
