@@ -132,7 +132,7 @@ func (a Action) check(o Order) error {
 		return nil
 	}
 	if err := a.Check(o.Params); err != nil {
-		return fault.Wrap(fault.Invalid, err, "invalid input for %s: %s", o.label(), fault.Detail(err)) // what is missing has a code of its own
+		return fault.Wrap(fault.Invalid, err, "%s %s: %s", pxp.InvalidInput, o.label(), fault.Detail(err)) // what is missing has a code of its own
 	}
 	return nil
 }
