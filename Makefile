@@ -174,6 +174,7 @@ fmt: $(BIN)/golangci-lint ## format
 generate: ## write docs/reference anew
 	$(GO) test ./internal/cli -run TestReference -count=1 -args -update
 	$(GO) test . -run TestLicences -count=1 -args -update
+	$(GO) test ./internal/agent -run TestReferenceOfModules -count=1 -args -update
 
 verify: generate ## fail if generated files or go.mod are not what is committed
 	$(GO) mod tidy -e # one module that only a dependency's own tests use cannot be had

@@ -95,6 +95,12 @@ var ranks = map[string]int{
 	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
 	"internal/agent/puppetenv":         19,
 	"internal/agent/builtin":           19, // its modules stand on it
+	"internal/agent/builtin/filemgr":   20,
+	"internal/agent/builtin/packages":  20,
+	"internal/agent/builtin/processes": 20,
+	"internal/agent/builtin/self":      20,
+	"internal/agent/builtin/service":   20,
+	"internal/agent/builtin/tool":      19,
 	"internal/agent/connection":        20,
 	"internal/agent/eventlog":          20,
 	"internal/agent/facter":            20,

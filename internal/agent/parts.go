@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tutti-project/tutti/internal/agent/connection"
@@ -68,7 +69,7 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	n := orders.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
 		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
-		Settings: filepath.Join(d.Data, "puppet-settings.json"),
+		Settings: d.puppetSettings(),
 		Events:   d.eventsDir(), Shebang: shebang,
 	}
 	if len(d.primaries()) > 0 {
@@ -79,12 +80,24 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	} else {
 		n.Puppet = d.Puppet // it may be installed later
 	}
-	own := append(orders.Modules(n), orders.Catalog(d.told))
+	all := append(orders.Modules(n), orders.Catalog(d.told))
+	own, err := d.builtins(func() []orders.Module { return all })
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, own...)
 	if d.ModulesDir == "" {
-		return own, nil
+		return all, nil
 	}
 	more, err := modules.Load(ctx, modules.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
-	return append(own, more...), err
+	for _, m := range more {
+		if slices.ContainsFunc(all, func(o orders.Module) bool { return o.Name == m.Name }) {
+			d.log.WarnContext(ctx, "module passed over, the agent has one of that name", "module", m.Name)
+			continue
+		}
+		all = append(all, m)
+	}
+	return all, err
 }
 
 // filesClient fetches files, as this node.

@@ -29,5 +29,21 @@ var agentChildren = noun{
 				return agent.RunPuppet(ctx, c.system.In, c.system.Out, c.system.Err)
 			},
 		},
+		verb[actionChild]{
+			prints: silent,
+			use:    "action MODULE ACTION", short: "Do the action of a built-in module whose input is on standard input",
+			flags: func(f flagSet, in *actionChild) {
+				f.StringVar(&in.puppet, "puppet", "", "path of puppet; empty: looked for")
+			},
+			run: func(ctx context.Context, c *call, in *actionChild) error {
+				if !agent.RunAction(ctx, in.puppet, c.args[0], c.args[1], c.system.In, c.system.Out, c.system.Err) {
+					return errSaid
+				}
+				return nil
+			},
+		},
 	},
 }
+
+// actionChild is how an agent asks for one action.
+type actionChild struct{ puppet string }

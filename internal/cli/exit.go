@@ -111,6 +111,9 @@ func (a *app) report(err error) {
 // nothing more is said.
 var errDiffers = errors.New("there is a difference")
 
+// errSaid ends a command that failed and has said why in its own words: nothing more is said.
+var errSaid = errors.New("the reason was said")
+
 // explain is err in words for the person at the terminal.
 func explain(err error) string {
 	if errors.Is(err, context.Canceled) {

@@ -77,7 +77,7 @@ func Run(ctx context.Context, args []string, system System) int {
 	if err != nil {
 		err = excluded(err)
 	}
-	if err != nil && !errors.Is(err, errDiffers) {
+	if err != nil && !errors.Is(err, errDiffers) && !errors.Is(err, errSaid) {
 		a.report(err)
 	}
 	return exitCode(err)

@@ -120,7 +120,7 @@ func (n *node) boot(ctx context.Context, stop context.CancelFunc) (*agent, error
 	c := &n.fleet.cfg
 	a := &agent{stop: stop}
 	a.look = func() { n.told(ctx, a, false) }
-	a.engine = orders.New(orders.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(modules(), n.hints(ctx, a))})
+	a.engine = orders.New(orders.Config{Spool: spool, Runner: runner, Log: c.Log, Modules: append(append(modules(), n.hints(ctx, a)), n.actions()...)})
 	if n.log != nil {
 		a.sender = n.newSender(a)
 	}

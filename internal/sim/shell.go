@@ -24,7 +24,7 @@ func shell(host, line string) effect {
 		if len(words) == 0 {
 			continue
 		}
-		e := builtin(host, words[0], words[1:])
+		e := shellWord(host, words[0], words[1:])
 		sum.stdout += e.stdout
 		sum.stderr += e.stderr
 		sum.takes += e.takes
@@ -35,7 +35,7 @@ func shell(host, line string) effect {
 	return sum
 }
 
-func builtin(host, name string, args []string) effect {
+func shellWord(host, name string, args []string) effect {
 	switch name {
 	case "true", ":":
 		return effect{}

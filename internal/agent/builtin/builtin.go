@@ -25,7 +25,11 @@ type Module struct {
 	Name     string
 	Metadata []byte // its description, JSON
 	Calls    map[string]Call
+	Off      []string // actions that the node's owner has to allow by name: see orders.Policy
 }
+
+// Data answers one question of get_data with fields. It changes nothing, and that something is not there is an answer, too.
+type Data func(ctx context.Context, query string) (fields any, err error)
 
 // Typed is a Call whose input is a type.
 func Typed[Input any](do func(context.Context, Input) (any, error)) Call {
@@ -65,7 +69,9 @@ func Orders(modules []Module, program []string) ([]orders.Module, error) {
 		}
 		one := orders.Module{Name: m.Name, Description: &described, Actions: map[string]orders.Action{}}
 		for _, a := range described.Actions {
-			one.Actions[a.Name] = m.order(a, program)
+			made := m.order(a, program)
+			made.Off = slices.Contains(m.Off, a.Name)
+			one.Actions[a.Name] = made
 		}
 		made = append(made, one)
 	}

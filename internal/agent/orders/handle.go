@@ -118,6 +118,11 @@ func (e *Engine) decide(o Order) (a Action, subject string, err error) {
 	if err := e.cfg.Policy.Allow(o, subject); err != nil {
 		return a, subject, err
 	}
+	if a.Off {
+		if err := e.cfg.Policy.allowOff(o); err != nil {
+			return a, subject, err
+		}
+	}
 	return a, subject, a.check(o)
 }
 
@@ -127,7 +132,7 @@ func (a Action) check(o Order) error {
 		return nil
 	}
 	if err := a.Check(o.Params); err != nil {
-		return fault.New(fault.Invalid, "%s %s: %s", pxp.InvalidInput, o.label(), fault.Detail(err))
+		return fault.Wrap(fault.Invalid, err, "%s %s: %s", pxp.InvalidInput, o.label(), fault.Detail(err)) // what is missing has a code of its own
 	}
 	return nil
 }

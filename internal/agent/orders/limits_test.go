@@ -229,6 +229,34 @@ level=INFO msg=order decision=refused requester=pcp://evil/x module=echo action=
 	})
 }
 
+// An action that is off is done only where the policy names it among its extra actions; being among its actions is not enough.
+func TestActionsThatAreOff(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                     "rpc_error_message refused by this node's policy (/p): lamp smash is off; the node's owner allows it with extra_actions in the agent's policy.yaml",
+		"actions: [lamp]":                      "rpc_error_message refused by this node's policy (/p): lamp smash is off; the node's owner allows it with extra_actions in the agent's policy.yaml",
+		"extra_actions: [lamp on]":             "rpc_error_message refused by this node's policy (/p): lamp smash is off; the node's owner allows it with extra_actions in the agent's policy.yaml",
+		"extra_actions: [lamp smash]":          `rpc_blocking_response {"done":true}`,
+		"extra_actions: [lamp]":                `rpc_blocking_response {"done":true}`,
+		"actions: []\nextra_actions: [lamp]\n": "rpc_error_message refused by this node's policy (/p): lamp smash is not among its actions",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			policy, err := orders.ParsePolicy("/p", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := start(t, func(c *orders.Config) {
+				c.Policy = policy
+				c.Modules = []orders.Module{{Name: "lamp", Actions: map[string]orders.Action{"smash": {Off: true, Read: func(context.Context, orders.Order) (jsontext.Value, error) {
+					return jsontext.Value(`{"done":true}`), nil
+				}}}}}
+			})
+			n.ask("t", "lamp", "smash", "{}")
+			n.want(want)
+		})
+	}
+}
+
 func TestPolicyFiles(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

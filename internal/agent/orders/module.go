@@ -42,6 +42,7 @@ func (b modules) find(o Order) (a Action, err error) {
 type Action struct {
 	Lane    Lane
 	Timeout time.Duration // how long it may take once it has its turn; 0: as long as any order
+	Off     bool          // refused unless the node's policy names it among its extra_actions
 	// Check says what is wrong with parameters, which are an object.
 	Check func(params jsontext.Value) error
 	// Subject names what the action is about, for policy and audit log: a task's name.

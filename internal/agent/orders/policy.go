@@ -16,12 +16,15 @@ import (
 )
 
 // Policy is what the owner of a node allows. It can only narrow: who is let through
-// to a node is the broker's rules. A list that is absent allows everything, an empty one nothing.
+// to a node is the broker's rules. A list that is absent allows everything, an empty one nothing; extra_actions
+// allows nothing when it is absent.
 type Policy struct {
 	// Requesters may order: PCP URIs, in which * may replace either part. Brokers are pcp:///server.
 	Requesters []string `yaml:"requesters"`
 	// Actions may be ordered: "module action", or "module" for all its actions.
 	Actions []string `yaml:"actions"`
+	// Extra are actions that are off unless they are named here, as in Actions: see Action.Off.
+	Extra []string `yaml:"extra_actions"`
 	// Tasks may be run: names, in which * stands for any text without slashes.
 	Tasks []string `yaml:"tasks"`
 
@@ -65,12 +68,25 @@ func (p Policy) Allow(o Order, subject string) error {
 		return p.refuse("%s may order nothing here", o.Requester)
 	case o.Module == pxp.Ping || o.Module == pxp.Status || o.Module == pxp.Modules:
 		return nil
-	case p.Actions != nil && !slices.Contains(p.Actions, o.Module) && !slices.Contains(p.Actions, o.Module+" "+o.Action):
+	case p.Actions != nil && !names(p.Actions, o):
 		return p.refuse("%s %s is not among its actions", o.Module, o.Action)
 	case o.Module == pxp.Task && p.Tasks != nil && !slices.ContainsFunc(p.Tasks, func(t string) bool { ok, _ := path.Match(t, subject); return ok }):
 		return p.refuse("task %s is not among its tasks", subject)
 	}
 	return nil
+}
+
+// names says whether a list of actions has the one that is ordered.
+func names(actions []string, o Order) bool {
+	return slices.Contains(actions, o.Module) || slices.Contains(actions, o.Module+" "+o.Action)
+}
+
+// allowOff is Allow for an action that is off.
+func (p Policy) allowOff(o Order) error {
+	if names(p.Extra, o) {
+		return nil
+	}
+	return p.refuse("%s %s is off; the node's owner allows it with extra_actions in the agent's policy.yaml", o.Module, o.Action)
 }
 
 func (p Policy) refuse(format string, args ...any) error {

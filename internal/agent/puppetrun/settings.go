@@ -53,7 +53,7 @@ func markOf(path string) mark {
 
 // settingNames are what every run asks for. The file of settings is among them.
 func settingNames() []string {
-	return []string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile", "node_name_value", "client_datadir", "config"}
+	return []string{"lastrunreport", "agent_disabled_lockfile", "agent_catalog_run_lockfile", "node_name_value", "client_datadir", "config", "classfile"}
 }
 
 // settings are Puppet's of its agent's section.

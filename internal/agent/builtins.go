@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/filemgr"
+	"github.com/tutti-project/tutti/internal/agent/builtin/packages"
+	"github.com/tutti-project/tutti/internal/agent/builtin/processes"
+	"github.com/tutti-project/tutti/internal/agent/builtin/self"
+	"github.com/tutti-project/tutti/internal/agent/builtin/service"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+)
+
+// builtins are the built-in modules that stand on the system alone, and their data functions. An agent has them, and a process that does one
+// action. puppet finds Puppet.
+func builtins(puppet func() (string, error)) ([]builtin.Module, map[string]builtin.Data) {
+	services := service.Config{Puppet: puppet}
+	modules := []builtin.Module{service.Module(services), packages.Module(packages.Config{}), processes.Module(), filemgr.Module()}
+	return modules, map[string]builtin.Data{
+		"service": service.Data(services), "package": packages.Data(packages.Config{}), "process": processes.Data(), "fstat": filemgr.Data(), "file": filemgr.Data(),
+	}
+}
+
+// BuiltIns describe the built-in modules of every agent.
+func BuiltIns() ([]action.Module, error) {
+	modules, _ := builtins(nil)
+	var all []action.Module
+	for _, m := range append(modules, self.Module(self.Config{})) {
+		described, err := m.Describe()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, described)
+	}
+	return all, nil
+}
+
+// builtins are those of this agent. modules says which modules the node has, when the agent runs.
+func (d *daemon) builtins(modules func() []orders.Module) ([]orders.Module, error) {
+	all, data := builtins(func() (string, error) { return findPuppet(d.Puppet) })
+	all = append(all, self.Module(self.Config{
+		Version: d.Version, ConfigFile: filepath.Join(d.Dir, ConfigFile), Started: d.started, Data: data,
+		Facts: d.facts.last, Classes: d.classes, Counts: d.counts, Modules: func() []action.Module { return described(modules()) },
+	}))
+	program := []string{d.Binary, "errand", "action"}
+	if d.Puppet != "" {
+		program = append(program, "--puppet", d.Puppet)
+	}
+	return builtin.Orders(all, program)
+}
+
+// RunAction is what the agent starts its own binary for to do one action of a built-in module. False: it was not done, and errs has the reason.
+func RunAction(ctx context.Context, puppet, module, name string, in io.Reader, out, errs io.Writer) bool {
+	modules, _ := builtins(func() (string, error) { return findPuppet(puppet) })
+	return builtin.Main(ctx, modules, module, name, in, out, errs)
+}
+
+// described are modules as they tell of themselves; those that tell nothing have a name.
+func described(modules []orders.Module) []action.Module {
+	var all []action.Module
+	for _, m := range modules {
+		if m.Description != nil {
+			all = append(all, *m.Description)
+			continue
+		}
+		all = append(all, action.Module{Name: m.Name})
+	}
+	return all
+}
+
+// counts are of the transactions that are kept.
+func (d *daemon) counts() (self.Counts, error) {
+	s, err := d.status()
+	t := s.Transactions
+	return self.Counts{Kept: t.Kept, Running: t.Running, Waiting: t.Waiting, Undelivered: t.Undelivered}, err
+}
+
+// maxClasses bounds the file of classes, in bytes.
+const maxClasses = 1 << 20
+
+// classes are those of the last catalog that Puppet applied; none if it applied none.
+func (d *daemon) classes() ([]string, error) {
+	for _, path := range d.classFiles() {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, builtin.Abort("Puppet's list of classes cannot be read: %v", err)
+		}
+		defer func() { _ = file.Close() }()
+		text, err := io.ReadAll(io.LimitReader(file, maxClasses))
+		if err != nil {
+			return nil, builtin.Abort("Puppet's list of classes cannot be read: %v", err)
+		}
+		return slices.Compact(slices.Sorted(strings.FieldsSeq(string(text)))), nil
+	}
+	return nil, nil
+}
+
+// classFiles are where Puppet may keep its classes: where it said when it ran last, or where its packages put it.
+func (d *daemon) classFiles() []string {
+	var kept struct {
+		Settings struct {
+			ClassFile string `json:"classfile"`
+		} `json:"settings"`
+	}
+	if text, err := os.ReadFile(d.puppetSettings()); err == nil && json.Unmarshal(text, &kept) == nil && kept.Settings.ClassFile != "" {
+		return []string{kept.Settings.ClassFile}
+	}
+	if runtime.GOOS == "windows" {
+		return []string{filepath.Join(os.Getenv("ProgramData"), "PuppetLabs", "puppet", "cache", "state", "classes.txt")}
+	}
+	return []string{"/opt/puppetlabs/puppet/cache/state/classes.txt", "/var/cache/puppet/state/classes.txt", "/var/lib/puppet/state/classes.txt"}
+}
+
+// puppetSettings is where what Puppet said of its settings is kept.
+func (d *daemon) puppetSettings() string { return filepath.Join(d.Data, "puppet-settings.json") }
+
+// last are the facts that were resolved last. Facter is asked if none are kept.
+func (f *submitter) last(ctx context.Context) (json.RawMessage, error) {
+	f.mu.Lock()
+	values := f.kept.Values
+	if f.pending != nil {
+		values = f.pending.Values
+	}
+	f.mu.Unlock()
+	if len(values) > 0 {
+		return values, nil
+	}
+	found, err := f.source.All(ctx)
+	return found.Values, err
+}

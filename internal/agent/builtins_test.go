@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
+	"github.com/tutti-project/tutti/internal/agent/builtin/self"
+	"github.com/tutti-project/tutti/internal/agent/facter"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+)
+
+// Descriptions are only decoded when an agent starts: here they are checked.
+func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
+	t.Parallel()
+	all, _ := builtins(nil)
+	for _, m := range append(all, self.Module(self.Config{})) {
+		described, err := action.Parse(m.Name, m.Metadata)
+		if err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+			continue
+		}
+		var names []string
+		for _, a := range described.Actions {
+			names = append(names, a.Name)
+			if a.Description == "" || a.Timeout == 0 || a.ReadOnly != (a.Shown() == action.Always) {
+				t.Errorf("%s %s: description %q, timeout %v, display %s", m.Name, a.Name, a.Description, a.Timeout, a.Shown())
+			}
+			for _, text := range [][]byte{a.Input, a.Results} {
+				schema, err := action.Compile(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, field := range schema.Fields() {
+					if field.Title == field.Name && len(field.Name) > 3 {
+						t.Errorf("%s %s: %s has no title", m.Name, a.Name, field.Name)
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(m.Calls)), names); diff != "" || described.Version == "" {
+			t.Errorf("%s: its functions and its actions (-functions +actions):\n%s", m.Name, diff)
+		}
+		for _, off := range m.Off {
+			if a, there := described.Find(off); !there || a.ReadOnly {
+				t.Errorf("%s: %s is off", m.Name, off)
+			}
+		}
+	}
+}
+
+// What reads may be asked of this machine.
+func TestReadingActionsOnThisMachine(t *testing.T) {
+	t.Parallel()
+	d := testDaemon(t)
+	all, data := builtins(nil)
+	modules := map[string]builtin.Module{}
+	for _, m := range append(all, self.Module(self.Config{
+		Version: "1", Started: time.Now(), Facts: d.facts.last, Classes: d.classes, Data: data,
+		Counts: func() (self.Counts, error) { return self.Counts{}, nil }, Modules: func() []action.Module { return nil },
+	})) {
+		modules[m.Name] = m
+	}
+	for _, question := range []string{
+		`filemgr status {"file":"/etc/hosts"}`, `filemgr list {"file":"/etc"}`, `filemgr read {"file":"/etc/hosts"}`, `filemgr checksum {"file":"/etc/hosts"}`, `process list {}`, `rpcutil ping {}`,
+		`rpcutil inventory {}`, `rpcutil daemon_stats {}`, `rpcutil agent_inventory {}`, `rpcutil get_fact {"fact":"os.family"}`, `rpcutil get_facts {"facts":"kernel"}`,
+		`rpcutil get_data {"source":"fstat","query":"/etc/hosts"}`, `rpcutil get_data {"source":"file","query":"/nothing"}`, `rpcutil get_data {"source":"process","query":"."}`,
+		`rpcutil get_data {"source":"service","query":"nothing-of-that-name"}`, `rpcutil get_data {"source":"fact","query":"kernel"}`, `rpcutil get_data {"source":"agent","query":"x"}`,
+	} {
+		words := strings.SplitN(question, " ", 3)
+		if results, why := builtintest.Ask(t, modules[words[0]], words[1], words[2]); why != "" || len(results) < 3 {
+			t.Errorf("%s: %s, %s", question, results, why)
+		}
+	}
+}
+
+// fakeFacter counts how often it is asked.
+type fakeFacter struct{ asked int }
+
+func (f *fakeFacter) All(context.Context) (facter.Facts, error) {
+	f.asked++
+	return facter.Facts{Values: json.RawMessage(`{"os":{"family":"Debian"},"kernel":"Linux"}`)}, nil
+}
+
+func (f *fakeFacter) Some(context.Context, []string) (json.RawMessage, error) { return nil, nil }
+
+func testDaemon(t *testing.T) *daemon {
+	t.Helper()
+	d := &daemon{Config: Default().Filled(), log: slog.New(slog.DiscardHandler)}
+	d.Data, d.Dir, d.Binary = t.TempDir(), t.TempDir(), "/bin/tutti"
+	d.facts = &submitter{source: &fakeFacter{}, log: d.log}
+	return d
+}
+
+func TestFactsAreThoseThatWereResolvedLast(t *testing.T) {
+	t.Parallel()
+	source := &fakeFacter{}
+	f := &submitter{source: source}
+	for i, step := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, `{"os":{"family":"Debian"},"kernel":"Linux"}`},
+		{func() { f.kept.Values = json.RawMessage(`{"kept":1}`) }, `{"kept":1}`},
+		{func() { f.pending = &facter.Facts{Values: json.RawMessage(`{"pending":1}`)} }, `{"pending":1}`},
+	} {
+		step.change()
+		if got, err := f.last(t.Context()); string(got) != step.want || err != nil || source.asked != 1 {
+			t.Errorf("%d: %s, %v, Facter was asked %d times", i, got, err, source.asked)
+		}
+	}
+}
+
+func TestClassesAreThoseOfPuppet(t *testing.T) {
+	t.Parallel()
+	d := testDaemon(t)
+	file := filepath.Join(d.Data, "classes.txt")
+	if err := os.WriteFile(d.puppetSettings(), []byte(`{"names":"x","settings":{"classfile":"`+file+`"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.classes(); len(got) != 0 || err != nil {
+		t.Errorf("without a file: %q, %v", got, err)
+	}
+	if err := os.WriteFile(file, []byte("settings\nntp::service\nntp\nntp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.classes(); !slices.Equal(got, []string{"ntp", "ntp::service", "settings"}) || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestBuiltInsOfAnAgent(t *testing.T) {
+	t.Parallel()
+	d := testDaemon(t)
+	d.Puppet = "/opt/x/puppet"
+	own, err := d.builtins(func() []orders.Module { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, off []string
+	for _, m := range own {
+		names = append(names, m.Name)
+		for name, a := range m.Actions {
+			if a.Off {
+				off = append(off, m.Name+" "+name)
+			}
+		}
+	}
+	slices.Sort(off)
+	if !slices.Equal(names, []string{"service", "package", "process", "filemgr", "rpcutil"}) || !slices.Equal(off, []string{"filemgr remove", "filemgr touch"}) {
+		t.Errorf("modules %q, off %q", names, off)
+	}
+	c, err := own[0].Actions["start"].Prepare(t.Context(), orders.Order{Params: []byte(`{"service":"x"}`)})
+	if diff := cmp.Diff([]string{"errand", "action", "--puppet", "/opt/x/puppet", "service", "start"}, c.Args); diff != "" || err != nil || c.Path != "/bin/tutti" {
+		t.Errorf("%v %s", err, diff)
+	}
+	var errs strings.Builder
+	if RunAction(t.Context(), "", "filemgr", "touch", strings.NewReader(`{"file":"x"}`), io.Discard, &errs) || !strings.HasPrefix(errs.String(), "field file: ") {
+		t.Errorf("%s", errs.String())
+	}
+}
+
+// What the modules cost an agent that nobody asks anything.
+func TestIdleModulesCostLittle(t *testing.T) {
+	d := testDaemon(t)
+	used := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := used()
+	own, err := d.builtins(func() []orders.Module { return nil })
+	cost := used() - before
+	if err != nil || cost > 1<<20 {
+		t.Errorf("%d bytes, %v", cost, err)
+	}
+	t.Logf("%d modules cost %d bytes", len(own), cost)
+	runtime.KeepAlive(own)
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/builtin/self"
+	"github.com/tutti-project/tutti/internal/agent/builtin/service"
+	"github.com/tutti-project/tutti/internal/agent/orders"
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// actionPath is the program that does actions of a simulated node's modules.
+const actionPath = "/simulated/action"
+
+// simulatedActions are what simulated nodes can do of the modules of real ones, as their descriptions have it: they are answered from memory.
+var simulatedActions = map[string][]string{service.Name: {"status", "restart"}, self.Name: {"ping", "inventory"}}
+
+// descriptions are read once for all nodes.
+var descriptions = sync.OnceValue(func() map[string]*action.Module {
+	all := map[string]*action.Module{}
+	for name, text := range map[string][]byte{service.Name: service.Metadata(), self.Name: self.Metadata()} {
+		described, err := builtin.Module{Name: name, Metadata: text}.Describe()
+		if err != nil {
+			panic(err) // a test has seen it
+		}
+		described.Actions = slices.DeleteFunc(described.Actions, func(a action.Action) bool { return !slices.Contains(simulatedActions[name], a.Name) })
+		all[name] = &described
+	}
+	return all
+})
+
+// actions are a node's modules with actions.
+func (n *node) actions() []orders.Module {
+	simulated := map[string]func(jsontext.Value) (jsontext.Value, error){
+		"service status": serviceStatus, "rpcutil ping": pong, "rpcutil inventory": n.inventory,
+	}
+	var all []orders.Module
+	for name, described := range descriptions() {
+		m := orders.Module{Name: name, Description: described, Actions: map[string]orders.Action{}}
+		for _, a := range described.Actions {
+			one := orders.Action{Timeout: a.Limit(), Check: func(input jsontext.Value) error { return checkAction(a, input) }}
+			if a.ReadOnly {
+				answer := simulated[name+" "+a.Name]
+				one.Read = func(_ context.Context, o orders.Order) (jsontext.Value, error) { return answer(o.Params) }
+			} else {
+				one.Results = orders.ActionResults
+				one.Prepare = func(_ context.Context, o orders.Order) (orders.Command, error) {
+					return orders.Command{Path: actionPath, Args: []string{name, a.Name}, Input: o.Params}, nil
+				}
+			}
+			m.Actions[a.Name] = one
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b orders.Module) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func checkAction(a action.Action, input jsontext.Value) error {
+	schema, err := action.Compile(a.Input)
+	if err != nil {
+		return err
+	}
+	return schema.Check(input)
+}
+
+// services are what a simulated node has.
+var services = []string{"cron", "nginx", "puppet", "ssh"}
+
+// serviceStatus is that of a service: nodes have few, and they run; those that are called broken fail.
+func serviceStatus(input jsontext.Value) (jsontext.Value, error) {
+	var in struct {
+		Service string `json:"service"`
+	}
+	if err := json.Unmarshal(input, &in); err != nil {
+		return nil, fault.New(fault.Invalid, "the input is not what the action takes")
+	}
+	if in.Service == "broken" {
+		return jsontext.Value(`{"status":"stopped","enabled":"enabled","provider":"simulated"}`), nil
+	}
+	if !slices.Contains(services, in.Service) {
+		return nil, &orders.Aborted{Message: "this node has no service " + in.Service}
+	}
+	return jsontext.Value(`{"status":"running","enabled":"enabled","provider":"simulated"}`), nil
+}
+
+// act is the program that restarts a service.
+func act(args []string, input []byte) effect {
+	results, err := serviceStatus(input)
+	e := effect{takes: 50 * time.Millisecond, stdout: string(results)}
+	switch {
+	case err != nil:
+		e.stderr, e.exitCode = err.Error(), 1
+	case strings.Contains(e.stdout, `"stopped"`):
+		e.stderr, e.exitCode = strings.Join(args, " ")+": the service does not start", 1
+	}
+	return e
+}
+
+func pong(jsontext.Value) (jsontext.Value, error) {
+	return asJSON(map[string]any{"pong": time.Now().Unix()})
+}
+
+func (n *node) inventory(jsontext.Value) (jsontext.Value, error) {
+	facts := n.fleet.cfg.Facts(n.name)
+	versions := map[string]string{}
+	for name, described := range descriptions() {
+		versions[name] = described.Version
+	}
+	return asJSON(map[string]any{
+		"agents": []string{self.Name, service.Name}, "versions": versions, "facts": facts, "classes": []any{"settings", facts["role"]}, "version": n.fleet.cfg.UserAgent, "data_plugins": []string{},
+	})
+}
+
+func asJSON(of any) (jsontext.Value, error) {
+	text, err := json.Marshal(of)
+	return text, err
+}
