@@ -35,6 +35,7 @@ var ranks = map[string]int{
 	"api":                     2,
 	// forms: what server and agent both read and write
 	"internal/action":     3,
+	"internal/action/ddl": 4,
 	"internal/catalog":    3,
 	"internal/facts":      3,
 	"internal/facts/scan": 2, // facts, reports and received catalogs are read with it
