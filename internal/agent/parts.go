@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/agent/files"
 	"github.com/tutti-project/tutti/internal/agent/modules"
@@ -83,8 +85,16 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	if d.ModulesDir == "" {
 		return own, nil
 	}
-	more, err := modules.Load(ctx, modules.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
+	cfg := modulesConfig(d.Binary, d.ModulesConfig, d.log)
+	cfg.Dir, cfg.Facts = d.ModulesDir, func() jsontext.Value { return jsontext.Value(d.facts.keeping().Values) }
+	more, problems, err := modules.Load(ctx, cfg)
+	d.problems = problems
 	return append(own, more...), err
+}
+
+// modulesConfig is how an administrator's executables are run by a binary of this program.
+func modulesConfig(binary, dir string, log *slog.Logger) modules.Config {
+	return modules.Config{ConfigDir: dir, Program: []string{binary, "errand", "choria"}, Log: log}
 }
 
 // filesClient fetches files, as this node.
