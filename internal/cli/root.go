@@ -122,7 +122,7 @@ From another machine, add the server once, and log in:
 var commands = []declared{
 	compileCommand, agentCommand, caCommand, codeCommand, engineCommand, nodeCommand, groupCommand, catalogCommand, previewCommand, appCommand, releaseCommand,
 	rollbackCommand, policyCommand, resourceCommand, factCommand, lookup, reportCommand, eventCommand, queryCommand, runCommand, taskCommand,
-	ping, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
+	ping, actionCommand, commandCommand, scriptCommand, fileCommand, jobCommand, loginCommand, logoutCommand, whoamiCommand, tokenCommand, userCommand, roleCommand,
 	auditCommand, contextCommand, versionCommand, manCommand, agentChildren,
 }
 
