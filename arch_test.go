@@ -32,6 +32,7 @@ var ranks = map[string]int{
 	"internal/rate":           1,
 	"internal/wire":           1,
 	"internal/wire/pxp":       1,
+	"internal/action/filter":  2,
 	"api":                     2,
 	// forms: what server and agent both read and write
 	"internal/action":          3,
@@ -41,6 +42,7 @@ var ranks = map[string]int{
 	"internal/facts":           3,
 	"internal/facts/scan":      2, // facts, reports and received catalogs are read with it
 	// cores: own their ports, import no core
+	"internal/action/call":     10,
 	"internal/appgraph":        10,
 	"internal/broker":          10,
 	"internal/cas":             9, // the others stand on it

@@ -21,6 +21,7 @@ type Request struct {
 	Module        string         `json:"module"`
 	Action        string         `json:"action"`
 	Params        jsontext.Value `json:"params,omitzero"` // an object; nil is an empty one
+	Caller        string         `json:"caller,omitzero"` // Tutti's own: who asks, for policies and logs of nodes
 	NotifyOutcome bool           `json:"notify_outcome"`  // of a non-blocking request: send the results when they are there
 }
 
@@ -132,7 +133,8 @@ func BlockingData(r Request) jsontext.Value {
 		Module      string         `json:"module"`
 		Action      string         `json:"action"`
 		Params      jsontext.Value `json:"params,omitzero"`
-	}{r.Transaction, r.Module, r.Action, r.Params})
+		Caller      string         `json:"caller,omitzero"`
+	}{r.Transaction, r.Module, r.Action, r.Params, r.Caller})
 }
 
 // Data is the JSON of a type of this package.

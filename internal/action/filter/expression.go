@@ -1,0 +1,600 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/compiler"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm/runtime"
+
+	"github.com/tutti-project/tutti/internal/fault"
+)
+
+// maxNodes is how many parts an expression has at most.
+const maxNodes = 300
+
+// comparisons are the operators that bind more tightly than not.
+var comparisons = []string{"==", "!=", "<", "<=", ">", ">=", "in", "matches", "contains", "startsWith", "endsWith"}
+
+// others are the other binary operators that are left. What makes lists (..) is not: a short text could ask for a long time.
+var others = []string{"and", "&&", "or", "||", "+", "-", "*", "/", "%", "??"}
+
+// builtins are the functions of the language that are left.
+var builtins = []string{"len", "lower", "upper", "trim", "any", "all", "none", "one", "count", "int", "float", "string"}
+
+// functions are those that this package adds, without the sources.
+var functions = []string{"fact", "class", "module", "with", "include", "semver"}
+
+// variables are what an expression names.
+var variables = []string{"name", "classes", "agents", "facts"}
+
+// expression reads the field select.
+func (r *reader) expression(text string) {
+	tree, err := parser.ParseWithConfig(text, grammar())
+	if err != nil {
+		r.refuse(text, syntaxMistake(err))
+		return
+	}
+	root := tree.Node
+	ast.Walk(&root, loosen{})
+	at := len(r.parts)
+	e := expression{reader: r, source: tree.Source}
+	for _, node := range conjuncts(root) {
+		made, wrong := e.rule(node)
+		if wrong != nil {
+			r.refuse(text, wrong)
+			return
+		}
+		r.parts = append(r.parts, part{"select", node.String(), made})
+	}
+	if len(r.parts) == at+1 {
+		r.parts[at].text = strings.TrimSpace(text)
+	}
+}
+
+func (r *reader) refuse(text string, m *mistake) { r.wrong("select", text, m, "%s", m.detail) }
+
+// grammar is the language that is left.
+func grammar() *conf.Config {
+	config := conf.CreateNew()
+	config.MaxNodes = maxNodes
+	for _, set := range []expr.Option{expr.DisableAllBuiltins(), expr.AsBool()} {
+		set(config)
+	}
+	for _, name := range builtins {
+		expr.EnableBuiltin(name)(config)
+	}
+	for name := range config.Disabled {
+		delete(config.Builtins, name)
+	}
+	return config
+}
+
+var tokens = regexp.MustCompile(`(?:Operator|Identifier|Bracket|String|Number|Bytes)\(("(?:[^"\\]|\\.)*")\)`)
+
+// syntaxMistake is what is wrong with a text that cannot be read.
+func syntaxMistake(err error) *mistake {
+	m := &mistake{detail: cut(err.Error(), 200), hint: examples["select"]}
+	e, ok := errors.AsType[*file.Error](err)
+	if !ok {
+		return m
+	}
+	m.at = e.From + 1
+	m.detail = cut(tokens.ReplaceAllString(e.Message, "$1"), 200)
+	switch {
+	case strings.Contains(e.Message, `Operator("=")`):
+		m.hint = `an expression compares with ==; one = is written in facts, or in with("os.family=Debian")`
+	case strings.Contains(e.Message, "'~'") || strings.Contains(e.Message, `"~"`):
+		m.hint = `an expression matches with the word matches: fact("os.family") matches "^Deb"`
+	case strings.Contains(e.Message, "EOF") || strings.Contains(e.Message, "unexpected end"):
+		m.detail = "the expression ends too early"
+	case strings.Contains(e.Message, "maximum allowed nodes"):
+		m.detail = fmt.Sprintf("the expression has more than %d parts", maxNodes)
+	}
+	return m
+}
+
+// loosen makes not bind less tightly than comparisons. The language binds it more tightly, where it only makes sense
+// if the rest is true or false too, and then means the same.
+type loosen struct{}
+
+// Visit implements ast.Visitor.
+func (loosen) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || !slices.Contains(comparisons, b.Operator) {
+		return
+	}
+	u, ok := b.Left.(*ast.UnaryNode)
+	if !ok || !negation(u) {
+		return
+	}
+	var inner ast.Node = &ast.BinaryNode{Operator: b.Operator, Left: u.Node, Right: b.Right}
+	inner.SetLocation(b.Location())
+	loosen{}.Visit(&inner)
+	outer := &ast.UnaryNode{Operator: u.Operator, Node: inner}
+	outer.SetLocation(u.Location())
+	*node = outer
+}
+
+func negation(u *ast.UnaryNode) bool { return u.Operator == "not" || u.Operator == "!" }
+
+// conjuncts are what is between the outer ands.
+func conjuncts(node ast.Node) []ast.Node {
+	if b, ok := node.(*ast.BinaryNode); ok && (b.Operator == "and" || b.Operator == "&&") {
+		return append(conjuncts(b.Left), conjuncts(b.Right)...)
+	}
+	return []ast.Node{node}
+}
+
+// expression is a text while it is taken apart.
+type expression struct {
+	*reader
+	source file.Source
+}
+
+// rule takes a condition apart at and, or and not.
+func (e *expression) rule(node ast.Node) (rule, *mistake) {
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		if negation(n) {
+			inner, wrong := e.rule(n.Node)
+			return notOf{inner}, wrong
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "and", "&&":
+			both, wrong := e.rules(conjuncts(n))
+			return allOf(both), wrong
+		case "or", "||":
+			either, wrong := e.rules(disjuncts(n))
+			return oneOf(either), wrong
+		}
+	}
+	return e.leaf(node)
+}
+
+func (e *expression) rules(nodes []ast.Node) ([]rule, *mistake) {
+	made := make([]rule, 0, len(nodes))
+	for _, node := range nodes {
+		one, wrong := e.rule(node)
+		if wrong != nil {
+			return nil, wrong
+		}
+		made = append(made, one)
+	}
+	return made, nil
+}
+
+// disjuncts are what is between the outer ors.
+func disjuncts(node ast.Node) []ast.Node {
+	if b, ok := node.(*ast.BinaryNode); ok && (b.Operator == "or" || b.Operator == "||") {
+		return append(disjuncts(b.Left), disjuncts(b.Right)...)
+	}
+	return []ast.Node{node}
+}
+
+// leaf compiles what is computed at once. What it reads of a node becomes variables.
+func (e *expression) leaf(node ast.Node) (rule, *mistake) {
+	at := node.Location().From + 1
+	w := rewriter{expression: e, operands: map[string]operand{}, constraints: map[string]*semver.Constraints{}}
+	if wrong := w.rewrite(&node); wrong != nil {
+		return nil, wrong
+	}
+	made := &leaf{}
+	scope := types.Map{}
+	for _, slot := range w.order {
+		made.operands = append(made.operands, w.operands[slot])
+		scope[slot] = w.operands[slot].gives
+	}
+	made.words = phrase(node, w.operands)
+	if id, ok := node.(*ast.IdentifierNode); ok {
+		o := w.operands[id.Value]
+		if o.gives != types.Bool && o.gives != types.Any || o.field != nil && o.field.Type != Boolean {
+			return nil, &mistake{at: at, detail: id.Value + " is neither true nor false", hint: "compare it with something, as in " + id.Value + ` == "x"`}
+		}
+		if o.gives != types.Bool {
+			made.words += " is true"
+		}
+		return made, nil
+	}
+	if wrong := w.comparable(node); wrong != nil {
+		return nil, wrong
+	}
+	config := grammar()
+	config.WithEnv(scope)
+	expr.Function("semver", w.semver, new(func(any, string) bool))(config)
+	expr.Function("include", include, new(func(any, any) bool))(config)
+	tree := &parser.Tree{Node: node, Source: e.source}
+	if _, err := checker.Check(tree, config); err != nil {
+		m := syntaxMistake(err)
+		if _, placed := errors.AsType[*file.Error](err); !placed {
+			m.at = at
+			m.detail = "a condition is true or false, and this is " + kinds.Replace(strings.TrimPrefix(m.detail, "expected bool, but got "))
+		}
+		return nil, m
+	}
+	program, err := compiler.Compile(tree, config)
+	if err != nil {
+		m := syntaxMistake(err)
+		m.at = at
+		return nil, m
+	}
+	made.program = program
+	return made, nil
+}
+
+// kinds are types of the language in plain English.
+var kinds = strings.NewReplacer("float64", "a number", "int", "a number", "string", "a text", "[]interface {}", "a list", "nil", "nothing")
+
+// rewriter replaces what a leaf reads of a node by variables.
+type rewriter struct {
+	*expression
+	operands    map[string]operand
+	order       []string
+	constraints map[string]*semver.Constraints
+	inLoop      bool
+}
+
+// wrongAt is a mistake at a node of the tree.
+func wrongAt(node ast.Node, hint, format string, args ...any) *mistake {
+	return &mistake{at: node.Location().From + 1, detail: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// put puts a variable in the place of a node.
+func (w *rewriter) put(node *ast.Node, o operand, wrong *mistake) *mistake {
+	if wrong != nil {
+		wrong.at = (*node).Location().From + 1
+		return wrong
+	}
+	if _, there := w.operands[o.slot]; !there {
+		w.operands[o.slot] = o
+		w.order = append(w.order, o.slot)
+	}
+	ast.Patch(node, &ast.IdentifierNode{Value: o.slot})
+	return nil
+}
+
+// rewrite goes through a node and refuses what is not left of the language.
+func (w *rewriter) rewrite(node *ast.Node) *mistake {
+	switch n := (*node).(type) {
+	case *ast.NilNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode, *ast.PointerNode:
+		return nil
+	case *ast.IdentifierNode:
+		return w.variable(node, n)
+	case *ast.UnaryNode:
+		return w.rewrite(&n.Node)
+	case *ast.BinaryNode:
+		if !slices.Contains(comparisons, n.Operator) && !slices.Contains(others, n.Operator) {
+			return wrongAt(n, "", "the operator %s is not allowed here", n.Operator)
+		}
+		return w.both(&n.Left, &n.Right)
+	case *ast.ConditionalNode:
+		if wrong := w.rewrite(&n.Cond); wrong != nil {
+			return wrong
+		}
+		return w.both(&n.Exp1, &n.Exp2)
+	case *ast.ArrayNode:
+		return w.each(n.Nodes)
+	case *ast.ChainNode:
+		wrong := w.rewrite(&n.Node)
+		if _, plain := n.Node.(*ast.IdentifierNode); plain && wrong == nil {
+			*node = n.Node
+		}
+		return wrong
+	case *ast.MemberNode:
+		return w.member(node, n)
+	case *ast.CallNode:
+		return w.call(node, n)
+	case *ast.BuiltinNode:
+		if !slices.Contains(builtins, n.Name) {
+			return w.noFunction(n, n.Name)
+		}
+		return w.each(n.Arguments)
+	case *ast.PredicateNode:
+		if w.inLoop {
+			return wrongAt(n, "", "any, all, none, one and count cannot stand inside of each other")
+		}
+		w.inLoop = true
+		defer func() { w.inLoop = false }()
+		return w.rewrite(&n.Node)
+	case *ast.VariableDeclaratorNode, *ast.SequenceNode:
+		return wrongAt(n, "write one expression", "let and ; are not allowed")
+	default:
+		return wrongAt(n, "", "maps, slices and bytes are not allowed")
+	}
+}
+
+func (w *rewriter) both(a, b *ast.Node) *mistake {
+	if wrong := w.rewrite(a); wrong != nil {
+		return wrong
+	}
+	return w.rewrite(b)
+}
+
+func (w *rewriter) each(nodes []ast.Node) *mistake {
+	for i := range nodes {
+		if wrong := w.rewrite(&nodes[i]); wrong != nil {
+			return wrong
+		}
+	}
+	return nil
+}
+
+func (w *rewriter) variable(node *ast.Node, n *ast.IdentifierNode) *mistake {
+	switch n.Value {
+	case "name":
+		return w.put(node, nodeName(), nil)
+	case "classes":
+		return w.put(node, w.classList(), nil)
+	case "agents":
+		return w.put(node, w.moduleList(), nil)
+	case "facts":
+		return wrongAt(n, `write facts.os.family or fact("os.family")`, "facts is read with the names of facts that are written out")
+	}
+	hint := fault.DidYouMean(n.Value, append(names(), variables...))
+	if hint == "" {
+		hint = "a fact is written fact(" + quote(n.Value) + "), a class class(" + quote(n.Value) + "), a text in quotes"
+	}
+	return wrongAt(n, hint, "there is no variable %s; there are %s", shorten(n.Value), strings.Join(variables, ", "))
+}
+
+// names are all functions.
+func names() []string {
+	all := slices.Concat(functions, builtins)
+	for _, s := range sources {
+		all = append(all, s.Name)
+		if s.Alias != "" {
+			all = append(all, s.Alias)
+		}
+	}
+	return all
+}
+
+func (w *rewriter) noFunction(n ast.Node, name string) *mistake {
+	return wrongAt(n, fault.DidYouMean(name, names()), "there is no function %s; there are %s", shorten(name), strings.Join(names(), ", "))
+}
+
+// member reads a.b: a fact, a field of data, or something in a value.
+func (w *rewriter) member(node *ast.Node, n *ast.MemberNode) *mistake {
+	key, literal := keyOf(n.Property)
+	if path, isFact := w.path(n); isFact {
+		return w.factAt(node, path)
+	}
+	if !literal {
+		return wrongAt(n.Property, `write it out, as in facts.os.family`, "the name of a member is a text or number that is written out")
+	}
+	if call, ok := n.Node.(*ast.CallNode); ok {
+		if s := w.sourceCalled(call); s != nil {
+			return w.data(node, call, s, key)
+		}
+	}
+	if wrong := w.rewrite(&n.Node); wrong != nil {
+		return wrong
+	}
+	if id, ok := n.Node.(*ast.IdentifierNode); ok && w.operands[id.Value].field != nil {
+		return wrongAt(n.Property, "", "%s has no members", id.Value)
+	}
+	return nil
+}
+
+// keyOf is a member's name or number that is written out.
+func keyOf(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return strconv.Itoa(n.Value), true
+	default:
+		return "", false
+	}
+}
+
+// path is that of a fact: facts.a.b, or fact("a").b.
+func (w *rewriter) path(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return w.path(n.Node)
+	case *ast.MemberNode:
+		key, literal := keyOf(n.Property)
+		if id, ok := n.Node.(*ast.IdentifierNode); ok && id.Value == "facts" {
+			return key, literal
+		}
+		before, ok := w.path(n.Node)
+		return before + "." + key, ok && literal
+	case *ast.CallNode:
+		if id, ok := n.Callee.(*ast.IdentifierNode); ok && id.Value == "fact" && len(n.Arguments) == 1 {
+			text, isText := n.Arguments[0].(*ast.StringNode)
+			if isText {
+				return text.Value, true
+			}
+		}
+	}
+	return "", false
+}
+
+func (w *rewriter) factAt(node *ast.Node, text string) *mistake {
+	path, wrong := parsePath(text)
+	if wrong != nil {
+		return w.put(node, operand{}, wrong)
+	}
+	return w.put(node, w.value(path), nil)
+}
+
+func (w *rewriter) sourceCalled(n *ast.CallNode) *Source {
+	id, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return nil
+	}
+	return sourceOf(id.Value)
+}
+
+// data reads a field of a source.
+func (w *rewriter) data(node *ast.Node, call *ast.CallNode, s *Source, field string) *mistake {
+	f, wrong := s.field(field)
+	if wrong != nil {
+		wrong.at = (*node).(*ast.MemberNode).Property.Location().From + 1
+		return wrong
+	}
+	argument := ""
+	if len(call.Arguments) > 0 {
+		text, isText := call.Arguments[0].(*ast.StringNode)
+		if !isText || len(call.Arguments) > 1 {
+			return wrongAt(call, "write it like "+s.example(), "%s takes one text that is written out", s.Name)
+		}
+		argument = text.Value
+	}
+	q, wrong := s.query(argument, len(call.Arguments) > 0)
+	if wrong != nil {
+		wrong.at = call.Location().From + 1
+		return wrong
+	}
+	return w.put(node, w.answer(q, f), nil)
+}
+
+// call reads a function.
+func (w *rewriter) call(node *ast.Node, n *ast.CallNode) *mistake {
+	id, ok := n.Callee.(*ast.IdentifierNode)
+	if !ok {
+		return wrongAt(n, "", "values have no functions")
+	}
+	if s := sourceOf(id.Value); s != nil {
+		return wrongAt(n, "write it like "+s.example(), "%s is read by a field; there are %s", id.Value, strings.Join(s.names(), ", "))
+	}
+	if id.Value == "include" || id.Value == "semver" {
+		return w.computed(n, id.Value)
+	}
+	if !slices.Contains(functions, id.Value) {
+		return w.noFunction(n, id.Value)
+	}
+	text, ok := literalOf(n)
+	if !ok {
+		return wrongAt(n, `write it like `+id.Value+`("`+map[string]string{"fact": "os.family", "module": "service"}[id.Value]+`")`, "%s takes one text that is written out", id.Value)
+	}
+	switch id.Value {
+	case "fact":
+		return w.factAt(node, text)
+	case "class":
+		o, wrong := w.class(text)
+		return w.put(node, o, wrong)
+	case "module":
+		o, wrong := w.module(text)
+		return w.put(node, o, wrong)
+	default:
+		o, wrong := w.with(text)
+		return w.put(node, o, wrong)
+	}
+}
+
+// literalOf is the one argument, if it is a text that is written out.
+func literalOf(n *ast.CallNode) (string, bool) {
+	if len(n.Arguments) != 1 {
+		return "", false
+	}
+	text, ok := n.Arguments[0].(*ast.StringNode)
+	if !ok {
+		return "", false
+	}
+	return text.Value, true
+}
+
+// computed reads include and semver.
+func (w *rewriter) computed(n *ast.CallNode, name string) *mistake {
+	if len(n.Arguments) != 2 {
+		return wrongAt(n, `write include(fact("roles"), "web") or semver(fact("puppetversion"), ">= 8.0")`, "%s takes two arguments", name)
+	}
+	if name == "semver" {
+		text, ok := n.Arguments[1].(*ast.StringNode)
+		if !ok {
+			return wrongAt(n.Arguments[1], `write it like ">= 8.0, < 9"`, "the second argument of semver is a text that is written out")
+		}
+		c, err := semver.NewConstraint(text.Value)
+		if err != nil {
+			return wrongAt(text, `write it like ">= 8.0, < 9"`, "%s", cut(err.Error(), 200))
+		}
+		w.constraints[text.Value] = c
+	}
+	return w.each(n.Arguments)
+}
+
+// semver compares a version with a constraint.
+func (w *rewriter) semver(arguments ...any) (any, error) {
+	version, constraint := arguments[0], arguments[1].(string)
+	switch version.(type) {
+	case string, float64, int:
+	default:
+		return nil, errors.New("semver takes a version, not " + show(version))
+	}
+	v, err := semver.NewVersion(render(version))
+	if err != nil {
+		return nil, errors.New(show(version) + " is not a version")
+	}
+	return w.constraints[constraint].Check(v), nil
+}
+
+// include looks for something in a list.
+func include(arguments ...any) (any, error) {
+	list, ok := arguments[0].([]any)
+	if !ok {
+		return nil, errors.New("include takes a list, not " + show(arguments[0]))
+	}
+	return slices.ContainsFunc(list, func(element any) bool { return runtime.Equal(element, arguments[1]) }), nil
+}
+
+// comparable says whether fields of data are compared with what they can be.
+func (w *rewriter) comparable(node ast.Node) *mistake {
+	v := mismatch{operands: w.operands}
+	ast.Walk(&node, &v)
+	return v.wrong
+}
+
+// mismatch finds a field of data that is compared with a literal of another type.
+type mismatch struct {
+	operands map[string]operand
+	wrong    *mistake
+}
+
+// Visit implements ast.Visitor.
+func (m *mismatch) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || m.wrong != nil || !slices.Contains(comparisons, b.Operator) || b.Operator == "in" {
+		return
+	}
+	for _, sides := range [...][2]ast.Node{{b.Left, b.Right}, {b.Right, b.Left}} {
+		id, ok := sides[0].(*ast.IdentifierNode)
+		if !ok || m.operands[id.Value].field == nil {
+			continue
+		}
+		field := m.operands[id.Value].field.Type
+		if other, literal := typeOf(sides[1]); literal && other != field {
+			m.wrong = wrongAt(b, "", "%s is a %s, and it is compared with a %s", id.Value, field, other)
+		}
+	}
+}
+
+// typeOf is the type of a literal.
+func typeOf(node ast.Node) (Type, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return Text, true
+	case *ast.IntegerNode, *ast.FloatNode:
+		return Number, true
+	case *ast.BoolNode:
+		return Boolean, true
+	case *ast.UnaryNode:
+		return typeOf(n.Node)
+	default:
+		return Text, false
+	}
+}
