@@ -38,6 +38,15 @@ func ListedOf(m Module) Listed {
 	return Listed{Name: m.Name, Version: m.Version, Provider: m.Provider, Digest: m.Digest()}
 }
 
+// Unusable is modules that a node found and cannot use, in short.
+func Unusable(problems []Problem) []Listed {
+	var all []Listed
+	for _, p := range problems {
+		all = append(all, Listed{Name: p.Module, Provider: External, Problem: p.Reason})
+	}
+	return all
+}
+
 // NewSet makes a set of what a node found: what is too long is cut, of two with the same name and provider the first counts, and what is more
 // than MaxModules is left out.
 func NewSet(found []Listed) Set {

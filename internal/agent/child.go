@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/tutti-project/tutti/internal/agent/modules"
 	"github.com/tutti-project/tutti/internal/agent/process"
 	"github.com/tutti-project/tutti/internal/agent/puppetrun"
 )
@@ -14,6 +15,9 @@ import (
 func Watch(ctx context.Context, place string, in io.Reader, out io.Writer) error {
 	return process.Watch(ctx, place, in, out)
 }
+
+// RunChoria is what the agent starts its own binary for to run a module's program by Choria's contract, as in says.
+func RunChoria(in io.Reader, out io.Writer) error { return modules.Main(in, out) }
 
 // RunPuppet is what the agent starts its own binary for to run Puppet as the order on in says.
 func RunPuppet(ctx context.Context, in io.Reader, out, errs io.Writer) error {

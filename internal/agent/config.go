@@ -33,8 +33,8 @@ type Config struct {
 	Renew         time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
 	RenewShared   bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
 	PolicyFile    string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
-	ModulesDir    string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent has them; empty: none"`
-	ModulesConfig string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf; empty: DIR/modules"`
+	ModulesDir    string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent or Choria has them; empty: none"`
+	ModulesConfig string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf or NAME.cfg; empty: DIR/modules"`
 	Puppet        string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
 	MaxConcurrent int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
 
@@ -112,7 +112,7 @@ func (c Config) Filled() Config {
 	if c.ModulesConfig == "" {
 		c.ModulesConfig = filepath.Join(c.Dir, "modules")
 	}
-	for _, path := range []*string{&c.Data, &c.CAFile, &c.CertificateFile, &c.KeyFile, &c.CRLFile} {
+	for _, path := range []*string{&c.Data, &c.ModulesConfig, &c.CAFile, &c.CertificateFile, &c.KeyFile, &c.CRLFile} {
 		if absolute, err := filepath.Abs(*path); err == nil {
 			*path = absolute
 		}

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/agent/files"
 	"github.com/tutti-project/tutti/internal/agent/modules"
@@ -43,7 +45,7 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	}
 	d.runner = process.New(process.Config{Watcher: []string{d.Binary, "errand", "watch"}})
 	d.engine = orders.New(orders.Config{
-		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
+		URI: d.uri, Spool: d.spool, Runner: d.runner, Modules: modules, Problems: action.Unusable(d.problems), Policy: policy, Log: d.log, Audit: d.log.With(slog.Bool("audit", true)),
 		MaxConcurrent: d.MaxConcurrent, MaxMessageBytes: int(d.MaxMessageBytes - envelopeBytes(d.MaxMessageBytes)), Retention: d.SpoolTTL,
 	})
 	if d.schedule, err = d.newSchedule(); err != nil {
@@ -89,15 +91,16 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	if d.ModulesDir == "" {
 		return all, nil
 	}
-	more, err := modules.Load(ctx, modules.Config{Dir: d.ModulesDir, ConfigDir: d.ModulesConfig, Log: d.log})
-	for _, m := range more {
-		if slices.ContainsFunc(all, func(o orders.Module) bool { return o.Name == m.Name }) {
-			d.log.WarnContext(ctx, "module passed over, the agent has one of that name", "module", m.Name)
-			continue
-		}
-		all = append(all, m)
-	}
-	return all, err
+	cfg := modulesConfig(d.Binary, d.ModulesConfig, d.log)
+	cfg.Dir, cfg.Facts = d.ModulesDir, func() jsontext.Value { return jsontext.Value(d.facts.keeping().Values) }
+	more, problems, err := modules.Load(ctx, cfg)
+	d.problems = problems
+	return append(all, more...), err
+}
+
+// modulesConfig is how an administrator's executables are run by a binary of this program.
+func modulesConfig(binary, dir string, log *slog.Logger) modules.Config {
+	return modules.Config{ConfigDir: dir, Program: []string{binary, "errand", "choria"}, Log: log}
 }
 
 // filesClient fetches files, as this node.

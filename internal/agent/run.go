@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/agent/events"
 	"github.com/tutti-project/tutti/internal/agent/orders"
@@ -52,6 +53,7 @@ type daemon struct {
 	catalogs *catalogs
 	reports  *reports
 	facts    *submitter
+	problems []action.Problem // modules that cannot be used
 	schedule *schedule.Engine // nil: runs are off
 	changed  signal           // there may be another catalog
 	applyNow atomic.Bool      // and it shall be applied at once
@@ -198,6 +200,7 @@ func (d *daemon) status() (Status, error) {
 		s.Connection.Since = &since
 	}
 	s.Facts = d.facts.status()
+	s.ModuleProblems = d.problems
 	s.count(records, func(r orders.Record) bool { return d.runner.Alive(d.spool.Place(r.Transaction)) })
 	return s, nil
 }

@@ -12,25 +12,27 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // Status is how an agent stands.
 type Status struct {
-	Name               string       `json:"name"`
-	Version            string       `json:"version"`
-	Process            int          `json:"process"`
-	Started            time.Time    `json:"started"`
-	Servers            []string     `json:"servers"`
-	Connection         Connection   `json:"connection"`
-	Transactions       Transactions `json:"transactions"`
-	LastPuppetRun      *LastRun     `json:"last_puppet_run,omitempty"` // of those that were ordered or scheduled
-	Catalog            Kept         `json:"catalog"`
-	Runs               Runs         `json:"runs"`
-	Facts              FactsStatus  `json:"facts"`
-	UndeliveredReports int          `json:"undelivered_reports"`
-	CertificateExpires time.Time    `json:"certificate_expires"`
-	Data               string       `json:"data"`
+	Name               string           `json:"name"`
+	Version            string           `json:"version"`
+	Process            int              `json:"process"`
+	Started            time.Time        `json:"started"`
+	Servers            []string         `json:"servers"`
+	Connection         Connection       `json:"connection"`
+	Transactions       Transactions     `json:"transactions"`
+	LastPuppetRun      *LastRun         `json:"last_puppet_run,omitempty"` // of those that were ordered or scheduled
+	Catalog            Kept             `json:"catalog"`
+	Runs               Runs             `json:"runs"`
+	Facts              FactsStatus      `json:"facts"`
+	UndeliveredReports int              `json:"undelivered_reports"`
+	ModuleProblems     []action.Problem `json:"module_problems,omitempty"` // modules that are there and cannot be used
+	CertificateExpires time.Time        `json:"certificate_expires"`
+	Data               string           `json:"data"`
 }
 
 // Connection is that to the servers.

@@ -13,11 +13,6 @@ import (
 	"github.com/tutti-project/tutti/internal/fault"
 )
 
-var actionCommand = asking{noun{
-	use: "action", short: "See what modules of nodes can do",
-	verbs: []declared{actionList, actionShow},
-}}
-
 type actionListInput struct {
 	api.ActionListRequest
 }

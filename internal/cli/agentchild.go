@@ -24,6 +24,13 @@ var agentChildren = noun{
 		},
 		verb[api.Nothing]{
 			prints: silent,
+			use:    "choria", short: "Run the program of a module by Choria's contract, as standard input says", args: cobra.NoArgs,
+			run: func(_ context.Context, c *call, _ *api.Nothing) error {
+				return agent.RunChoria(c.system.In, c.system.Out)
+			},
+		},
+		verb[api.Nothing]{
+			prints: silent,
 			use:    "puppet", short: "Do the Puppet run that is ordered on standard input", args: cobra.NoArgs,
 			run: func(ctx context.Context, c *call, _ *api.Nothing) error {
 				return agent.RunPuppet(ctx, c.system.In, c.system.Out, c.system.Err)

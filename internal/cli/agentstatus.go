@@ -86,6 +86,9 @@ func statusRows(s agent.Status) [][]string {
 	}
 	rows = append(rows, []string{"Last Puppet run", run})
 	rows = append(rows, catalogRows(s, now)...)
+	for _, problem := range s.ModuleProblems {
+		rows = append(rows, []string{"Module " + problem.Module, "cannot be used: " + problem.Reason})
+	}
 	return append(append(rows, factsRows(s.Facts, now)...), []string{"Certificate", certificateText(s.CertificateExpires, now)})
 }
 

@@ -54,6 +54,11 @@ var arguments = map[string]completion{
 	"tutti context use NAME":    {ask: offerContexts},
 	"tutti context show NAME":   {ask: offerContexts},
 	"tutti context remove NAME": {ask: offerContexts},
+
+	"tutti action new NAME":        {none: "a new name"},
+	"tutti action try PATH":        {files: true},
+	"tutti action try ACTION":      {none: "the program at PATH would have to be run"},
+	"tutti action try FIELD=VALUE": {none: "the program at PATH would have to be run"},
 }
 
 // flagValues are what is offered for flags. A name that means different things has the command before it; a star stands for all flags of a command.
@@ -120,6 +125,9 @@ var flagValues = map[string]completion{
 	"tutti preview nodes --change":          {none: "a number that preview show prints"},
 	"tutti agent join --token-file":         {files: true},
 	"tutti agent join --puppet":             {files: true},
+	"tutti action try --input":              {none: "JSON, or @ and a file"},
+	"tutti action try --config-dir":         {dirs: true},
+	"tutti action import --out":             {files: true},
 	"tutti ca clean --from":                 {none: "an address"},
 	"tutti server --log-level":              {fixed: []string{"debug", "info", "warn", "error"}},
 	"tutti server --log-format":             {fixed: []string{"text", "json"}},

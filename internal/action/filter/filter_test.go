@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/action/filter"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var web = filter.Node{

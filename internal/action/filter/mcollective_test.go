@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/action/filter"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 func TestFromMCollective(t *testing.T) {

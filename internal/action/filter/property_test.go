@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/action/filter"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // The naive evaluator of this file shares nothing with the package: trees are drawn, printed as text and evaluated here for every answer that nodes could

@@ -16,17 +16,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/ddl"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/program/group"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // Config is where modules are.
 type Config struct {
-	Dir       string // of the executables; one that is not there has none
-	ConfigDir string // of their configuration: NAME.conf
-	Log       *slog.Logger
+	Dir        string                // of the executables; one that is not there has none
+	ConfigDir  string                // of their configuration: NAME.conf, NAME.cfg
+	Program    []string              // starts the agent's binary so that it does Main
+	Facts      func() jsontext.Value // of the node, an object; nil: none are known
+	Activation time.Duration         // how long a Choria module may think whether it wants to be used; 0: 2 seconds
+	Log        *slog.Logger
 }
 
 const (
@@ -35,73 +42,166 @@ const (
 	metadataTime   = 30 * time.Second
 )
 
-// Load asks all executables of a directory what they can do, in the order of their names.
-func Load(ctx context.Context, cfg Config) ([]orders.Module, error) {
+// Load asks all modules of a directory what they can do, in the order of their names. Those that cannot be used are problems.
+func Load(ctx context.Context, cfg Config) (loaded []orders.Module, problems []action.Problem, err error) {
 	entries, err := os.ReadDir(cfg.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "the directory of modules %s cannot be read", cfg.Dir)
+		return nil, nil, fault.Wrap(fault.Unavailable, err, "the directory of modules %s cannot be read", cfg.Dir)
 	}
-	var modules []orders.Module
 	for _, entry := range entries {
-		path := filepath.Join(cfg.Dir, entry.Name())
-		name, ok := moduleName(path)
-		if !ok || slices.ContainsFunc(modules, func(m orders.Module) bool { return m.Name == name }) {
+		path, err := filepath.Abs(filepath.Join(cfg.Dir, entry.Name())) // programs run elsewhere
+		if err != nil {
+			return nil, nil, fault.Wrap(fault.Unavailable, err, "the directory of modules %s cannot be read", cfg.Dir)
+		}
+		f, there, err := find(path)
+		if !there || slices.ContainsFunc(loaded, func(m orders.Module) bool { return m.Name == f.name }) {
 			continue
 		}
-		if len(modules) == maxModules {
-			cfg.Log.WarnContext(ctx, "module passed over, there are too many", "path", path, "most", maxModules)
-			continue
+		if err == nil && len(loaded) == maxModules {
+			err = fmt.Errorf("there are too many: %d are loaded at most", maxModules)
 		}
-		m, err := load(ctx, cfg, name, path)
+		var m orders.Module
+		if err == nil {
+			m, err = load(ctx, cfg, f)
+		}
 		if err != nil {
 			cfg.Log.ErrorContext(ctx, "module passed over, it cannot be used", "path", path, "err", err)
+			problems = append(problems, action.Problem{Module: f.name, Path: path, Reason: reason(err)})
 			continue
 		}
-		modules = append(modules, m)
+		loaded = append(loaded, m)
 	}
-	return modules, nil
+	return loaded, problems, nil
 }
 
-// moduleName is the name of the module at a path, if there is one. Links are followed.
-func moduleName(path string) (name string, ok bool) {
+// reason is an error for people.
+func reason(err error) string {
+	if detail := fault.Detail(err); detail != "" {
+		return detail
+	}
+	return err.Error()
+}
+
+// LoadFile loads the one module whose executable, or folder of executables, is at a path.
+func LoadFile(ctx context.Context, cfg Config, path string) (orders.Module, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return orders.Module{}, fault.Wrap(fault.Invalid, err, "%s is no path", path)
+	}
+	f, there, err := find(path)
+	if !there {
+		return orders.Module{}, fault.New(fault.Invalid, "%s is no module: an executable file without an extension is one, or a folder beside its NAME.json", path)
+	}
+	var m orders.Module
+	if err == nil {
+		m, err = load(ctx, cfg, f)
+	}
+	if err != nil {
+		return m, fault.Wrap(fault.Invalid, err, "the module %s cannot be used: %s", path, reason(err))
+	}
+	return m, nil
+}
+
+// found is a module that is there.
+type found struct {
+	name    string
+	program string
+	ddl     string // Choria's description; empty: the program describes itself
+}
+
+// find says what module is at a path, if there is one; an error is why it cannot be one. Links are followed.
+func find(path string) (f found, there bool, err error) {
 	base := filepath.Base(path)
-	extension := filepath.Ext(base)
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || len(base) > pxp.MaxNameBytes {
-		return "", false
+	if err != nil || len(base) > pxp.MaxNameBytes {
+		return f, false, nil //nolint:nilerr // what is not there is no module
 	}
+	if name, is := strings.CutSuffix(base, ".json"); is {
+		return lonely(path, name)
+	}
+	f = found{name: base, program: path}
+	if info.Mode().IsRegular() && runtime.GOOS == "windows" {
+		extension := filepath.Ext(base)
+		if lower := strings.ToLower(extension); lower != ".exe" && lower != ".bat" {
+			return f, false, nil
+		}
+		f.name = strings.TrimSuffix(base, extension)
+	}
+	beside := filepath.Join(filepath.Dir(path), f.name+".json")
+	if isFile(beside) {
+		f.ddl = beside
+	}
+	switch {
+	case info.IsDir() && f.ddl != "":
+		f.program, err = ofPlatform(path, base)
+		return f, true, err
+	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && filepath.Ext(base) != "" || f.ddl == "" && !executable(info):
+		return f, false, nil
+	case !executable(info):
+		return f, true, fmt.Errorf("%s is not executable: chmod +x", path)
+	}
+	return f, true, nil
+}
+
+func executable(info fs.FileInfo) bool {
+	return runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// ofPlatform is the executable of a folder that this machine can run.
+func ofPlatform(dir, name string) (string, error) {
+	base := name + "-" + runtime.GOOS + "_" + runtime.GOARCH
 	if runtime.GOOS == "windows" {
-		lower := strings.ToLower(extension)
-		return strings.TrimSuffix(base, extension), lower == ".exe" || lower == ".bat"
+		base += ".exe"
 	}
-	return base, extension == "" && info.Mode().Perm()&0o111 != 0
+	path := filepath.Join(dir, base)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		return path, fmt.Errorf("the folder has no %s, which this machine could run", base)
+	case !executable(info):
+		return path, fmt.Errorf("%s is not executable: chmod +x", path)
+	}
+	return path, nil
 }
 
-func load(ctx context.Context, cfg Config, name, path string) (orders.Module, error) {
-	text, err := ask(ctx, path)
-	if err != nil {
-		return orders.Module{}, err
+// lonely is a DDL without a program; one that has a program is that program's matter.
+func lonely(path, name string) (f found, there bool, err error) {
+	dir := filepath.Dir(path)
+	for _, program := range []string{name, name + ".exe", name + ".bat"} {
+		if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
+			return f, false, nil
+		}
 	}
-	described, err := action.Parse(name, text)
+	text, err := readBounded(path, action.MaxMetadataBytes)
 	if err != nil {
-		return orders.Module{}, err
+		return f, false, nil //nolint:nilerr // it may be anything
 	}
-	configuration, err := readConfiguration(filepath.Join(cfg.ConfigDir, name+".conf"))
-	if err != nil {
-		return orders.Module{}, err
+	if _, err := ddl.JSON(name, text); err != nil {
+		return f, false, nil //nolint:nilerr // it may be anything
 	}
-	return external{commandLine(path), configuration}.module(described)
+	return found{name: name, program: path}, true, fmt.Errorf("it describes a module, and there is no program %s beside it", name)
 }
 
-// commandLine is how an executable is started.
-func commandLine(path string) []string {
-	if runtime.GOOS == "windows" && strings.EqualFold(filepath.Ext(path), ".bat") {
-		return []string{"cmd.exe", "/c", path}
+// load reads a module, and makes orders of it.
+func load(ctx context.Context, cfg Config, f found) (orders.Module, error) {
+	now, err := f.read(ctx, cfg)
+	if err != nil {
+		return orders.Module{}, err
 	}
-	return []string{path}
+	k := &kept{cfg: cfg, found: f, now: now}
+	contract := k.pxp
+	if f.ddl != "" {
+		contract = k.choria
+	}
+	return now.module(contract)
 }
 
 // ask is what a module prints as its metadata. A word on standard error rejects it.
@@ -110,9 +210,10 @@ func ask(ctx context.Context, path string) ([]byte, error) {
 	defer cancel()
 	line := append(commandLine(path), "metadata")
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...) //nolint:gosec // the operator's own executables
-	var out, errs limited
+	out, errs := limited{most: action.MaxMetadataBytes}, limited{most: action.MaxMetadataBytes}
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
+	group.Own(cmd)
 	err := cmd.Run()
 	switch {
 	case errs.kept.Len() > 0:
@@ -125,32 +226,47 @@ func ask(ctx context.Context, path string) ([]byte, error) {
 	return out.kept.Bytes(), nil
 }
 
+// commandLine is how an executable is started.
+func commandLine(path string) []string {
+	if runtime.GOOS == "windows" && strings.EqualFold(filepath.Ext(path), ".bat") {
+		return []string{"cmd.exe", "/c", path}
+	}
+	return []string{path}
+}
+
 // limited keeps the beginning of what is written to it.
 type limited struct {
+	most int
 	kept bytes.Buffer
 	cut  bool
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	keep := min(len(p), action.MaxMetadataBytes-l.kept.Len())
+	keep := min(len(p), l.most-l.kept.Len())
 	l.cut = l.cut || keep < len(p)
 	l.kept.Write(p[:keep])
 	return len(p), nil
 }
 
-// readConfiguration reads a configuration file; nil: there is none.
-func readConfiguration(path string) ([]byte, error) {
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int) ([]byte, error) {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-	if err == nil && len(text) > maxConfigBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxConfigBytes)
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(text) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return text, err
+}
+
+// readConfiguration reads a configuration file; nil: there is none.
+func readConfiguration(path string) ([]byte, error) {
+	text, err := readBounded(path, maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	return text, err
 }

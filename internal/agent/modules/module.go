@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,20 +16,12 @@ import (
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
-// external is a module that is an executable.
-type external struct {
-	line          []string
-	configuration jsontext.Value // nil: none
-}
+// contract fills in how an action is done.
+type contract func(a action.Action, results *action.Schema, into *orders.Action)
 
-// module checks the configuration and makes actions of what the module says of itself.
-func (x external) module(described action.Module) (orders.Module, error) {
-	described.Provider = action.External
-	if x.configuration != nil {
-		if err := checkConfiguration(described, x.configuration); err != nil {
-			return orders.Module{}, err
-		}
-	}
+// module makes orders of what a module says of itself.
+func (s state) module(by contract) (orders.Module, error) {
+	described := s.described
 	actions := map[string]orders.Action{}
 	for _, a := range described.Actions {
 		input, err := action.Compile(a.Input)
@@ -39,11 +32,9 @@ func (x external) module(described action.Module) (orders.Module, error) {
 		if err != nil {
 			return orders.Module{}, err
 		}
-		actions[a.Name] = orders.Action{
-			Timeout: a.Timeout.Duration(),
-			Check:   func(params jsontext.Value) error { return input.Check(params) },
-			Prepare: x.prepare(a.Name), Results: checked(results),
-		}
+		one := orders.Action{Timeout: a.Timeout.Duration(), Check: func(params jsontext.Value) error { return input.Check(params) }}
+		by(a, results, &one)
+		actions[a.Name] = one
 	}
 	return orders.Module{Name: described.Name, Description: &described, Actions: actions}, nil
 }
@@ -65,30 +56,49 @@ func checkConfiguration(described action.Module, text jsontext.Value) error {
 	return nil
 }
 
-func (x external) prepare(name string) func(context.Context, orders.Order) (orders.Command, error) {
-	return func(_ context.Context, o orders.Order) (orders.Command, error) {
+// pxp is pxp-agent's contract.
+func (k *kept) pxp(a action.Action, results *action.Schema, into *orders.Action) {
+	into.Prepare = func(ctx context.Context, o orders.Order) (orders.Command, error) {
+		now, err := k.fresh(ctx)
+		if err != nil {
+			return orders.Command{}, err
+		}
 		input := struct {
 			Input         jsontext.Value `json:"input"`
 			Configuration jsontext.Value `json:"configuration,omitzero"`
-		}{o.Params, x.configuration}
-		return orders.Command{Path: x.line[0], Args: append(slices.Clone(x.line[1:]), name), Input: pxp.Data(input)}, nil
+		}{o.Params, now.configuration}
+		line := commandLine(k.found.program)
+		return orders.Command{Path: line[0], Args: append(slices.Clone(line[1:]), a.Name), Input: pxp.Data(input)}, nil
 	}
+	into.Results = checked(results)
 }
 
-// checked makes results of what a program printed, if they fit.
+// checked makes results of what a program printed, if they fit. If it failed besides, it says itself why.
 func checked(schema *action.Schema) func(orders.Output) (jsontext.Value, error) {
 	return func(o orders.Output) (jsontext.Value, error) {
 		value, err := orders.Results(o)
-		if err != nil {
-			return nil, err
+		var misfit error
+		if err == nil {
+			if misfit = schema.Check(value); misfit == nil {
+				return value, nil
+			}
 		}
-		misfit := schema.Check(value)
+		if strings.TrimSpace(string(o.Stderr)) != "" {
+			if _, failed := orders.ActionResults(o); isAborted(failed) {
+				return nil, failed
+			}
+		}
 		switch {
-		case misfit == nil:
-			return value, nil
+		case err != nil:
+			return nil, err
 		case len(bytes.TrimSpace(o.Stdout)) == 0:
 			return nil, errors.New("returned no results on stdout - stderr: " + orders.ErrorText(o))
 		}
 		return nil, errors.New("returned invalid results on stdout: " + string(o.Stdout) + " - stderr: " + orders.ErrorText(o))
 	}
+}
+
+func isAborted(err error) bool {
+	_, is := errors.AsType[*orders.Aborted](err)
+	return is
 }

@@ -2,11 +2,14 @@ package modules_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -25,11 +28,12 @@ const goodMetadata = `{"description":"plays","configuration":{"type":"object","p
 type node struct {
 	t        *testing.T
 	dir, cfg string
+	log      *bytes.Buffer
 }
 
 func newNode(t *testing.T) node {
 	t.Helper()
-	return node{t: t, dir: t.TempDir(), cfg: t.TempDir()}
+	return node{t: t, dir: t.TempDir(), cfg: t.TempDir(), log: &bytes.Buffer{}}
 }
 
 func (n node) write(path, text string, mode os.FileMode) {
@@ -47,15 +51,25 @@ func (n node) module(name, body string) {
 
 func prints(metadata string) string { return "cat <<'END'\n" + metadata + "\nEND" }
 
-// load returns the modules, and what was logged.
+func (n node) config() agentmodules.Config {
+	return agentmodules.Config{Dir: n.dir, ConfigDir: n.cfg, Program: []string{"/bin/tutti", "errand", "choria"}, Activation: time.Minute, Log: slog.New(slog.NewTextHandler(n.log, nil))}
+}
+
+// load returns the modules, and the problems of others, a line each.
 func (n node) load() ([]orders.Module, string) {
 	n.t.Helper()
-	var log bytes.Buffer
-	modules, err := agentmodules.Load(n.t.Context(), agentmodules.Config{Dir: n.dir, ConfigDir: n.cfg, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	modules, problems, err := agentmodules.Load(n.t.Context(), n.config())
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return modules, log.String()
+	var said strings.Builder
+	for _, p := range problems {
+		if !strings.HasPrefix(p.Path, n.dir+"/"+p.Module) {
+			n.t.Errorf("the problem of %s has the path %s", p.Module, p.Path)
+		}
+		fmt.Fprintf(&said, "%s: %s\n", p.Module, p.Reason)
+	}
+	return modules, said.String()
 }
 
 func (n node) play() orders.Action {
@@ -125,6 +139,17 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %s, %v", stdout, results, err)
 		}
 	}
+	failed := 3
+	for stdout, data := range map[string]string{"": "", "x": "", `{"part":1}`: `{"part":1}`} {
+		_, err := play.Results(orders.Output{Exit: &failed, Stdout: []byte(stdout), Stderr: []byte("no strings\n")})
+		aborted, ok := errors.AsType[*orders.Aborted](err)
+		if !ok || aborted.Message != "no strings" || string(aborted.Data) != data {
+			t.Errorf("%q with exit code 3: %v", stdout, err)
+		}
+	}
+	if results, err := play.Results(orders.Output{Exit: &failed, Stdout: []byte(`{"played":true}`), Stderr: []byte("x")}); err != nil || string(results) != `{"played":true}` {
+		t.Errorf("results that fit, with exit code 3: %s, %v", results, err)
+	}
 	_, err := play.Results(orders.Output{Stdout: []byte("{"), Stderr: []byte("bro\xffken")})
 	if err == nil || err.Error() != "returned invalid JSON on stdout - stderr: \nbro�ken" {
 		t.Errorf("with stderr: %v", err)
@@ -168,8 +193,8 @@ func TestModulesThatCannotBeUsed(t *testing.T) {
 
 func TestNoDirectory(t *testing.T) {
 	t.Parallel()
-	modules, err := agentmodules.Load(t.Context(), agentmodules.Config{Dir: "/nobody/here", Log: slog.New(slog.DiscardHandler)})
-	if err != nil || len(modules) != 0 {
+	modules, problems, err := agentmodules.Load(t.Context(), agentmodules.Config{Dir: "/nobody/here", Log: slog.New(slog.DiscardHandler)})
+	if err != nil || len(modules)+len(problems) != 0 {
 		t.Errorf("got %v, %v", modules, err)
 	}
 }

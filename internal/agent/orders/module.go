@@ -60,6 +60,8 @@ type Action struct {
 	// Results makes results of what a program left; nil: a pxp.Outcome. An error's
 	// text is what the requester is told after "The task executed for ... ".
 	Results func(Output) (jsontext.Value, error)
+	// Ended is told once what a program left, for the node's own log; nil: nobody wants to know.
+	Ended func(context.Context, Output)
 }
 
 // limit is how long the action may take.

@@ -86,6 +86,9 @@ func (e *Engine) finish(ctx context.Context, a *active, err error) {
 	if saveErr != nil { // its outcome is sent all the same; after a restart it is concluded, and sent, again
 		e.cfg.Log.ErrorContext(ctx, "end of a transaction not kept", "transaction", a.record.Transaction, "err", saveErr)
 	}
+	if a.action.Ended != nil && output.Begun {
+		a.action.Ended(ctx, output)
+	}
 	e.cfg.Log.InfoContext(ctx, "order ended", "transaction", a.order.Transaction, "status", string(a.record.Status), "reason", a.record.Error)
 	if a.record.Blocking {
 		e.answers.send(ctx, e.answers.outcome(a.order, a.record, a.action, output))

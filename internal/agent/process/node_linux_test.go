@@ -1,10 +1,14 @@
 package process_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,6 +40,7 @@ type whole struct {
 	mu     sync.Mutex
 	files  map[string]string
 	said   chan wire.Message
+	log    lockedText // of the modules
 }
 
 func newWhole(t *testing.T) *whole {
@@ -59,9 +64,22 @@ if [ "$2" = --configprint ]; then echo "lastrunreport = $PWD/report.yaml"; exit 
 echo 'status: unchanged' > report.yaml
 echo "transaction_uuid: 11111111-0000-4000-8000-000000000000" >> report.yaml
 `)
-	more, err := modules.Load(t.Context(), modules.Config{Dir: n.path("modules"), ConfigDir: n.path("modules"), Log: quiet})
-	if err != nil {
-		t.Fatal(err)
+	n.write("modules/choir.json", 0o600, `{"metadata":{"description":"x"},"actions":[{"action":"sing","input":{"song":{"type":"string","optional":false}},"output":{"sung":{}}}]}`)
+	n.write("modules/choir", 0o700, `#!/bin/sh
+case $3 in
+*.activation_request) echo '{"activate": true}' > "$2"; exit;;
+esac
+case $(cat "$1") in
+*'"song":"nothing"'*) echo '{"statuscode":1,"statusmsg":"there is no song","data":{"sung":""}}' > "$2";;
+*'"song":"forever"'*) trap 'echo "$2" > `+n.path("bowed")+`; exit' TERM; echo "$2" > `+n.path("singing")+`; while :; do sleep 0.1; done;;
+*) echo '{"statuscode":0,"data":{"sung":"la la"}}' > "$2"; echo humming; echo coughing >&2;;
+esac
+`)
+	more, problems, err := modules.Load(t.Context(), modules.Config{
+		Dir: n.path("modules"), ConfigDir: n.path("modules"), Program: []string{os.Args[0], "choria"}, Activation: time.Minute, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+	})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
 	}
 	node := orders.Node{OS: "linux", Shell: process.LoginShell(), Cache: cache, Puppet: n.path("puppet"), PuppetRun: []string{os.Args[0], "puppet"}}
 	n.engine = orders.New(orders.Config{Spool: s, Runner: newRunner(nil), Cache: cache, Modules: append(orders.Modules(node), more...), Log: quiet})
@@ -315,4 +333,77 @@ func TestOutputThatIsNotTextOnAWholeNode(t *testing.T) {
 	if o := n.succeeds("command", "run", pxp.CommandParams{Command: `printf 'a\377b' >&2`}); o.Stderr != "a\uFFFDb" {
 		t.Errorf("on stderr: %+v", o)
 	}
+}
+
+// lockedText is a text that many write.
+type lockedText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A module of Choria's contract, run by the agent's own binary below a watcher.
+func TestANodeRunsAnExternalAgentOfChoria(t *testing.T) {
+	t.Parallel()
+	n := newWhole(t)
+	type input struct {
+		Song string `json:"song"`
+	}
+	if kind, results := n.order("choir", "sing", input{"x"}); kind != wire.NonBlockingResponse || string(results) != `{"sung":"la la"}` {
+		t.Errorf("%s: %s", kind, results)
+	}
+	for _, want := range []string{`level=INFO msg="module printed" module=choir action=sing text=humming`, `level=ERROR msg="module printed on standard error" module=choir action=sing text=coughing`} {
+		if log := n.log.String(); strings.Count(log, want) != 1 {
+			t.Errorf("the log has not %s once:\n%s", want, log)
+		}
+	}
+	if kind, why := n.order("choir", "sing", input{"nothing"}); kind != wire.RPCError || string(why) != "there is no song" {
+		t.Errorf("%s: %s", kind, why)
+	}
+	transaction := uuid.NewString()
+	request := pxp.Request{Transaction: transaction, Module: "choir", Action: "sing", Params: pxp.Data(input{"forever"}), NotifyOutcome: true}
+	n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.NonBlockingRequest, Sender: wire.Broker, Data: pxp.Data(request)})
+	reply := n.eventually("singing")
+	if place := n.path("spool/" + transaction); !strings.HasPrefix(reply, place+"/choria-") {
+		t.Errorf("the reply is to be written to %s, which is not below %s", reply, place)
+	}
+	stop := pxp.Request{Transaction: uuid.NewString(), Module: pxp.Transaction, Action: pxp.Cancel, Params: pxp.Data(pxp.CancelParams{Transaction: transaction})}
+	n.engine.Handle(t.Context(), wire.Message{ID: uuid.NewString(), Type: wire.BlockingRequest, Sender: wire.Broker, Data: pxp.Data(stop)})
+	for m := range n.said {
+		if m.Type == wire.RPCError {
+			if !strings.Contains(string(m.Data), pxp.Cancelled) {
+				t.Errorf("after it was stopped: %s", m.Data)
+			}
+			break
+		}
+	}
+	if n.eventually("bowed") != reply {
+		t.Error("the program had no time to end by itself")
+	}
+	if _, err := os.Stat(filepath.Dir(reply)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its files are still there: %v", err)
+	}
+}
+
+// eventually is the first line of a file, as soon as there is one.
+func (n *whole) eventually(name string) string {
+	n.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
+		if text, _ := os.ReadFile(n.path(name)); strings.HasSuffix(string(text), "\n") {
+			return strings.TrimSpace(string(text))
+		}
+	}
+	n.t.Fatalf("there is no %s", name)
+	return ""
 }

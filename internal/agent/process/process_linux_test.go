@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/modules"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/agent/orders/orderstest"
 	"github.com/tutti-project/tutti/internal/agent/process"
@@ -29,6 +30,15 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "puppet" {
 		os.Exit(puppetrun.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 2 && os.Args[1] == "choria" {
+		_, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) // as the binary's main does
+		defer stop()
+		if err := modules.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	if len(os.Args) == 3 && (os.Args[1] == "watch" || os.Args[1] == "agent") {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
