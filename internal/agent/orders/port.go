@@ -11,6 +11,7 @@ import (
 type Record struct {
 	Transaction string
 	Requester   string // the URI that an outcome goes to
+	Caller      string // who the requester asks for; empty: it does not say
 	RequestID   string // of the message
 	Module      string
 	Action      string

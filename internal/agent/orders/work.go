@@ -86,7 +86,7 @@ func (e *Engine) finish(ctx context.Context, a *active, err error) {
 	if saveErr != nil { // its outcome is sent all the same; after a restart it is concluded, and sent, again
 		e.cfg.Log.ErrorContext(ctx, "end of a transaction not kept", "transaction", a.record.Transaction, "err", saveErr)
 	}
-	e.cfg.Log.InfoContext(ctx, "order ended", "transaction", a.order.Transaction, "status", string(a.record.Status), "reason", a.record.Error)
+	e.auditEnd(ctx, a.order, a.record, output)
 	if a.record.Blocking {
 		e.answers.send(ctx, e.answers.outcome(a.order, a.record, a.action, output))
 		if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {

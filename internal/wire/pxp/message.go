@@ -1,6 +1,9 @@
 package pxp
 
 import (
+	"strings"
+	"unicode"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,6 +25,9 @@ type Request struct {
 	Action        string         `json:"action"`
 	Params        jsontext.Value `json:"params,omitzero"` // an object; nil is an empty one
 	NotifyOutcome bool           `json:"notify_outcome"`  // of a non-blocking request: send the results when they are there
+	// Caller is Tutti's own: who the requester asks for, for example tutti=ana. The original agent takes no field that it does not know, so it
+	// is only for agents of Tutti.
+	Caller string `json:"caller,omitzero"`
 }
 
 // Provisional is the data of a provisional response: the agent has the transaction.
@@ -61,6 +67,9 @@ func ParseRequest(data jsontext.Value) (Request, error) {
 		if name == "" || len(name) > MaxNameBytes {
 			return r, fault.New(fault.Invalid, "field %s: it has %d bytes, 1 to %d are allowed", field, len(name), MaxNameBytes)
 		}
+	}
+	if len(r.Caller) > MaxNameBytes || strings.ContainsFunc(r.Caller, unicode.IsControl) {
+		return r, fault.New(fault.Invalid, "field caller: at most %d bytes without control characters are allowed", MaxNameBytes)
 	}
 	return r, CheckTransaction(r.Transaction)
 }
@@ -132,7 +141,8 @@ func BlockingData(r Request) jsontext.Value {
 		Module      string         `json:"module"`
 		Action      string         `json:"action"`
 		Params      jsontext.Value `json:"params,omitzero"`
-	}{r.Transaction, r.Module, r.Action, r.Params})
+		Caller      string         `json:"caller,omitzero"`
+	}{r.Transaction, r.Module, r.Action, r.Params, r.Caller})
 }
 
 // Data is the JSON of a type of this package.
