@@ -86,6 +86,7 @@ var ranks = map[string]int{
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,
+	"internal/agent/actionpolicy":      10,
 	"internal/agent/events":            10,
 	"internal/agent/schedule":          10,
 	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
