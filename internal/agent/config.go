@@ -30,13 +30,14 @@ type Config struct {
 	KeyFile         string `koanf:"key_file" help:"the node's private key, PEM; empty: DIR/key.pem"`
 	CRLFile         string `koanf:"crl_file" help:"the CA's revocation list, PEM; empty: DIR/crl.pem"`
 
-	Renew         time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
-	RenewShared   bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
-	PolicyFile    string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
-	ModulesDir    string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent has them; empty: none"`
-	ModulesConfig string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf; empty: DIR/modules"`
-	Puppet        string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
-	MaxConcurrent int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
+	Renew          time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
+	RenewShared    bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
+	PolicyFile     string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
+	ActionPolicies string        `koanf:"action_policies" help:"directory of action policy files as MCollective has them, MODULE.policy: who may ask for which action; they can only forbid; empty: none"`
+	ModulesDir     string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent has them; empty: none"`
+	ModulesConfig  string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf; empty: DIR/modules"`
+	Puppet         string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
+	MaxConcurrent  int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
 
 	Runs        string        `koanf:"runs" help:"scheduled: this agent lets Puppet run by itself; off: only when it is ordered to"`
 	RunInterval time.Duration `koanf:"run_interval" help:"between scheduled runs"`

@@ -32,6 +32,9 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	}
 	d.facts = d.newFacts()
 	d.spool = afterRuns{kept, d.facts.wanted}
+	if policy.Rules, err = d.newRules(ctx); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	if err := d.openCatalogs(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
@@ -68,7 +71,7 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	n := orders.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
 		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
-		Settings: filepath.Join(d.Data, "puppet-settings.json"),
+		Settings: d.settingsFile(),
 		Events:   d.eventsDir(), Shebang: shebang,
 	}
 	if len(d.primaries()) > 0 {
