@@ -39,6 +39,7 @@ var ranks = map[string]int{
 	"internal/facts":      3,
 	"internal/facts/scan": 2, // facts, reports and received catalogs are read with it
 	// cores: own their ports, import no core
+	"internal/action/call":     10,
 	"internal/appgraph":        10,
 	"internal/broker":          10,
 	"internal/cas":             9, // the others stand on it

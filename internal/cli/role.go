@@ -16,7 +16,7 @@ var roleCommand = asking{noun{
 	verbs: []declared{roleList, roleShow, roleCreate, roleEdit, roleDelete},
 }}
 
-const grantHelp = `A grant is a permission, and what it is good for: PERMISSION [environments=A,B] [tasks=A,B] [nodes=CONDITION]. In names, * stands
+const grantHelp = `A grant is a permission, and what it is good for: PERMISSION [environments=A,B] [tasks=A,B] [actions=MODULE.ACTION,…] [nodes=CONDITION]. In names, * stands
 for any characters. CONDITION is PQL on the inventory and comes last. Without them the grant is good for everything.`
 
 // parseGrant reads a grant from the command line.
@@ -32,15 +32,17 @@ func parseGrant(text string) (fleet.Grant, error) {
 		scope, rest, _ = strings.Cut(rest, " ")
 		key, names, _ := strings.Cut(scope, "=")
 		if names == "" {
-			return grant, usageError{fmt.Errorf("--grant %q: %q is no scope; write environments=A,B or tasks=A,B or, at the end, nodes=CONDITION", text, scope)}
+			return grant, usageError{fmt.Errorf("--grant %q: %q is no scope; write environments=A,B or tasks=A,B or actions=M.A,M.B or, at the end, nodes=CONDITION", text, scope)}
 		}
 		switch key {
 		case "environments":
 			grant.Environments = strings.Split(names, ",")
 		case "tasks":
 			grant.Tasks = strings.Split(names, ",")
+		case "actions":
+			grant.Actions = strings.Split(names, ",")
 		default:
-			return grant, usageError{fmt.Errorf("--grant %q: there is no scope %q; there are environments, tasks and nodes", text, key)}
+			return grant, usageError{fmt.Errorf("--grant %q: there is no scope %q; there are environments, tasks, actions and nodes", text, key)}
 		}
 	}
 	return grant, nil
@@ -65,6 +67,9 @@ func grantText(g fleet.Grant) string {
 	}
 	if len(g.Tasks) > 0 {
 		text += " tasks=" + strings.Join(g.Tasks, ",")
+	}
+	if len(g.Actions) > 0 {
+		text += " actions=" + strings.Join(g.Actions, ",")
 	}
 	if g.Nodes != "" {
 		text += " nodes=" + g.Nodes

@@ -35,6 +35,8 @@ const (
 	TaskRead         Permission = "task:read"
 	PuppetRun        Permission = "puppet:run"
 	TaskRun          Permission = "task:run"
+	ActionAsk        Permission = "action:ask" // call actions that only read
+	ActionRun        Permission = "action:run" // call any action
 	CommandRun       Permission = "command:run"
 	ScriptRun        Permission = "script:run"
 	FileSend         Permission = "file:send"
@@ -62,7 +64,7 @@ func Permissions() []Permission {
 	return []Permission{
 		CertificateRead, CertificateWrite, CodeRead, CodeDeploy, NodeRead, NodePurge, NodeAct, NodeControl, GroupRead, GroupWrite,
 		ReportRead, CatalogRead, CatalogRelease, CompileRun, CompilePause, PreviewRead, PreviewCreate, PolicyRead, PolicyWrite, ReleaseRead, ReleaseCreate, ReleaseControl, ReleaseApprove, QueryRun, InventoryWrite, TaskRead,
-		PuppetRun, TaskRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
+		PuppetRun, TaskRun, ActionAsk, ActionRun, CommandRun, ScriptRun, FileSend, JobRead, JobStop, MetricsRead, TokenRead, TokenWrite, UserRead, UserWrite, RoleRead, RoleWrite, AuditRead,
 	}
 }
 

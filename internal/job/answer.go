@@ -31,6 +31,7 @@ type Answer struct {
 	Transaction string
 	Results     jsontext.Value // of Response and Reply
 	Description string         // of Failure
+	Aborted     bool           // of Failure: the action itself says that it could not be done
 }
 
 // bytes is about what an answer takes in memory.
@@ -55,6 +56,9 @@ func (a Answer) event(kind Kind, now, due time.Time) (Event, bool) {
 	case a.Kind == Failure && question == "":
 		e.What, e.Reason = NotRun, clean(a.Description)
 		e.State = failureState(a.Description)
+		if kind == Action && a.Aborted {
+			e.State = RunFailed
+		}
 	case a.Kind == Failure && question == askStatus && strings.HasPrefix(a.Description, pxp.TooLarge): // it will be so each time
 		e.What, e.State, e.Reason = NotRun, Errored, "what it gave is too large for its agent to send: "+clean(a.Description)
 	case a.Kind == Failure && question == askCancel:
@@ -88,9 +92,14 @@ func failureState(description string) State {
 // response reads the results of a run.
 func (a Answer) response(e *Event, kind Kind) {
 	e.What = Ended
-	if kind == Puppet {
+	switch kind {
+	case Puppet:
 		e.puppet(a.Results)
 		return
+	case Action:
+		e.action(string(a.Results))
+		return
+	case Task, Command, Script, File:
 	}
 	var o pxp.Outcome
 	if err := json.Unmarshal(a.Results, &o); err != nil {
@@ -123,6 +132,13 @@ func (e *Event) outcome(kind Kind, o pxp.Outcome) {
 	}
 	out, chunks := EncodeLines(o.Stdout, o.Stderr, e.At)
 	e.Outcome = &Outcome{ExitCode: o.ExitCode, Output: out, Chunks: chunks}
+}
+
+// action reads the results of an action: they are the run's output, as they are.
+func (e *Event) action(results string) {
+	e.State, e.Reason = Succeeded, "the action is done"
+	out, chunks := EncodeLines(strings.TrimSpace(results), "", e.At)
+	e.Outcome = &Outcome{Output: out, Chunks: chunks}
 }
 
 // maxMetrics is how many figures a Puppet run may have; Puppet has nine.
@@ -191,6 +207,11 @@ func (a Answer) status(e *Event, kind Kind) bool {
 	case kind == Puppet:
 		e.What = Ended
 		e.puppet([]byte(s.Stdout))
+	case kind == Action && *s.ExitCode != 0: // what the program of a module wrote, which is no answer of its action
+		e.What, e.State, e.Reason = NotRun, RunFailed, join("the action failed", clean(s.Stderr))
+	case kind == Action:
+		e.What = Ended
+		e.action(s.Stdout)
 	default:
 		e.What = Ended
 		e.outcome(kind, pxp.Outcome{ExitCode: *s.ExitCode, Stdout: s.Stdout, Stderr: s.Stderr})

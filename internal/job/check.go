@@ -53,7 +53,7 @@ func (s Spec) Check() error {
 // checkParts checks that exactly the kind's part is there, and that part.
 func (s Spec) checkParts() error {
 	parts := map[Kind]bool{
-		Puppet: s.Puppet != nil, Task: s.Task != nil, Command: s.Command != nil, Script: s.Script != nil, File: s.File != nil,
+		Puppet: s.Puppet != nil, Task: s.Task != nil, Command: s.Command != nil, Script: s.Script != nil, File: s.File != nil, Action: s.Action != nil,
 	}
 	there := 0
 	for _, is := range parts {
@@ -62,7 +62,7 @@ func (s Spec) checkParts() error {
 		}
 	}
 	if !parts[s.Kind] || there != 1 {
-		return bad("kind", "it is puppet, task, command, script or file, and says which one part there is")
+		return bad("kind", "it is puppet, task, action, command, script or file, and says which one part there is")
 	}
 	switch s.Kind {
 	case Puppet:
@@ -75,6 +75,8 @@ func (s Spec) checkParts() error {
 		return s.Script.check()
 	case File:
 		return s.File.check()
+	case Action:
+		return s.Action.check()
 	}
 	return nil
 }
@@ -140,6 +142,19 @@ func (t TaskSpec) check() error {
 		}
 	}
 	return checkFiles("task", t.Files...)
+}
+
+func (a ActionSpec) check() error {
+	for field, name := range map[string]string{"module": a.Module, "action": a.Action} {
+		if name == "" || len(name) > pxp.MaxNameBytes || !plain(name) {
+			return bad(field, "it has 1 to %d bytes", pxp.MaxNameBytes)
+		}
+	}
+	var object map[string]json.RawMessage
+	if len(a.Input) > MaxParameterBytes || len(a.Input) > 0 && (json.Unmarshal(a.Input, &object) != nil || object == nil) {
+		return bad("input", "it is an object of at most %d bytes", MaxParameterBytes)
+	}
+	return nil
 }
 
 func (s ScriptSpec) check() error {

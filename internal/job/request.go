@@ -45,6 +45,12 @@ func orderOf(j Job, secret json.RawMessage) (order, error) {
 		return order{pxp.Script, pxp.Run, pxp.Data(pxp.ScriptParams{Script: script.source(path.Base(script.Name)), Arguments: arguments})}, nil
 	case File:
 		return order{pxp.File, pxp.Download, pxp.Data(s.File.params())}, nil
+	case Action:
+		input := jsontext.Value(s.Action.Input)
+		if len(input) == 0 {
+			input = jsontext.Value("{}")
+		}
+		return order{s.Action.Module, s.Action.Action, input}, nil
 	}
 	return order{}, fmt.Errorf("job %d is of the kind %q", j.ID, j.Spec.Kind)
 }

@@ -19,6 +19,7 @@ const (
 	Command Kind = "command"
 	Script  Kind = "script"
 	File    Kind = "file"
+	Action  Kind = "action"
 )
 
 // Spec is one order over many nodes, as somebody gave it. It is stored with its job,
@@ -30,6 +31,7 @@ type Spec struct {
 	Command *CommandSpec `json:"command,omitempty"`
 	Script  *ScriptSpec  `json:"script,omitempty"`
 	File    *FileSpec    `json:"file,omitempty"`
+	Action  *ActionSpec  `json:"action,omitempty"`
 
 	Targets     Targets           `json:"targets"`
 	Environment fleet.Environment `json:"environment,omitempty"` // of a Puppet run and of a task; empty: the node's own
@@ -84,6 +86,13 @@ type CommandSpec struct {
 type ScriptSpec struct {
 	Script    FileRef  `json:"script"`
 	Arguments []string `json:"arguments,omitempty"`
+}
+
+// ActionSpec is an action of a module that nodes have. Whoever makes it has checked the input as far as the module is known.
+type ActionSpec struct {
+	Module string          `json:"module"`
+	Action string          `json:"action"`
+	Input  json.RawMessage `json:"input,omitempty"` // an object; nil is an empty one
 }
 
 // FileSpec is what is put on nodes, in this order.
@@ -160,14 +169,14 @@ func (s Spec) Files() []FileRef {
 			}
 		}
 		return files
-	case Puppet, Command:
+	case Puppet, Command, Action:
 	}
 	return nil
 }
 
 // Bulk is what may be large in an order.
 type Bulk struct {
-	Parameters json.RawMessage  `json:"parameters,omitempty"` // of a task
+	Parameters json.RawMessage  `json:"parameters,omitempty"` // of a task; of an action, its input
 	Nodes      []fleet.Certname `json:"nodes,omitempty"`      // that are targets by their name
 	Exclude    []fleet.Certname `json:"exclude,omitempty"`
 }
@@ -181,6 +190,11 @@ func (s Spec) Apart() (Spec, Bulk) {
 		bulk.Parameters = t.Parameters
 		t.Parameters, s.Task = nil, &t
 	}
+	if s.Kind == Action {
+		a := *s.Action
+		bulk.Parameters = a.Input
+		a.Input, s.Action = nil, &a
+	}
 	return s, bulk
 }
 
@@ -190,6 +204,10 @@ func (s Spec) With(bulk Bulk) Spec {
 	if s.Kind == Task {
 		t := *s.Task
 		t.Parameters, s.Task = bulk.Parameters, &t
+	}
+	if s.Kind == Action {
+		a := *s.Action
+		a.Input, s.Action = bulk.Parameters, &a
 	}
 	return s
 }

@@ -103,6 +103,9 @@ func scopeText(g fleet.Grant) string {
 	if len(g.Tasks) > 0 {
 		words = append(words, "task "+strings.Join(g.Tasks, ", "))
 	}
+	if len(g.Actions) > 0 {
+		words = append(words, "action "+strings.Join(g.Actions, ", "))
+	}
 	if g.Nodes != "" {
 		words = append(words, "nodes with "+g.Nodes)
 	}
@@ -123,7 +126,7 @@ func gives(g fleet.Grant, permission fleet.Permission) bool {
 
 // covers says whether every scope of g holds for the object.
 func covers(g fleet.Grant, object fleet.Object) bool {
-	return named(g.Environments, string(object.Environment)) && named(g.Tasks, object.Task) &&
+	return named(g.Environments, string(object.Environment)) && named(g.Tasks, object.Task) && named(g.Actions, object.Action) &&
 		(g.Nodes == "" || object.Node != "" && slices.Contains(object.Inside, g.Nodes))
 }
 
@@ -178,7 +181,7 @@ func Covers(actor fleet.Actor, grants []fleet.Grant) error {
 // holds says whether one of the grants is as wide as want in every scope.
 func holds(grants []fleet.Grant, want fleet.Grant) bool {
 	return slices.ContainsFunc(grants, func(g fleet.Grant) bool {
-		return gives(g, want.Permission) && wider(g.Environments, want.Environments) && wider(g.Tasks, want.Tasks) &&
+		return gives(g, want.Permission) && wider(g.Environments, want.Environments) && wider(g.Tasks, want.Tasks) && wider(g.Actions, want.Actions) &&
 			(g.Nodes == "" || g.Nodes == want.Nodes)
 	})
 }

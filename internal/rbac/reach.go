@@ -35,7 +35,7 @@ func reach(grants []fleet.Grant) string {
 	var some []string
 	for _, g := range grants {
 		switch {
-		case !gives(g, fleet.NodeRead) || len(g.Tasks) > 0:
+		case !gives(g, fleet.NodeRead) || len(g.Tasks)+len(g.Actions) > 0:
 			continue
 		case !g.Scoped():
 			return ""

@@ -45,8 +45,8 @@ func BuiltIn() []Role {
 		role("auditor", "sees who may do what, and who did what", reading,
 			[]fleet.Permission{fleet.UserRead, fleet.RoleRead, fleet.TokenRead, fleet.AuditRead}),
 		role("deployer", "deploys and previews code, and so runs Ruby in a cell on the server and is root on nodes", reading, []fleet.Permission{fleet.CodeDeploy, fleet.PreviewCreate, fleet.CompileRun}),
-		role("commander", "has nodes do anything: Puppet, tasks, commands, scripts, files", reading, working,
-			[]fleet.Permission{fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
+		role("commander", "has nodes do anything: Puppet, tasks, actions, commands, scripts, files", reading, working,
+			[]fleet.Permission{fleet.ActionAsk, fleet.ActionRun, fleet.CommandRun, fleet.ScriptRun, fleet.FileSend}),
 		role("operator", "runs the fleet: certificates, groups, nodes, compiling, releases of catalogs, Puppet and tasks; previews code, and so runs Ruby in a cell on the server", reading, working,
 			[]fleet.Permission{
 				fleet.CertificateWrite, fleet.GroupWrite, fleet.NodePurge, fleet.CatalogRelease, fleet.PreviewCreate, fleet.ReleaseCreate, fleet.ReleaseControl, fleet.ReleaseApprove, fleet.CompileRun, fleet.CompilePause, fleet.MetricsRead,
@@ -98,13 +98,13 @@ func checkGrant(g fleet.Grant, checkScope func(string) error) error {
 			Hint: fault.DidYouMean(string(g.Permission), strings.Split(permissionList(), ", ")),
 		}
 	}
-	for what, patterns := range map[string][]string{"environment": g.Environments, "task": g.Tasks} {
+	for what, patterns := range map[string][]string{"environment": g.Environments, "task": g.Tasks, "action": g.Actions} {
 		if len(patterns) > maxPatterns {
 			return fault.New(fault.Invalid, "%s has %d %ss, at most %d are allowed", g.Permission, len(patterns), what, maxPatterns)
 		}
 		for _, p := range patterns {
-			if !isPattern(p) {
-				return fault.New(fault.Invalid, "%.60q is no pattern of a %s: letters, digits, underscore, :: and * are allowed", p, what)
+			if !isPattern(p, what) {
+				return fault.New(fault.Invalid, "%.60q is no pattern of %s %s: letters, digits, underscore, %s and * are allowed", p, article(what), what, separators[what])
 			}
 		}
 	}
@@ -125,11 +125,21 @@ func permissionList() string {
 	return strings.Join(words, ", ")
 }
 
-func isPattern(p string) bool {
+// separators are what may be in a name beside letters, digits and underscores.
+var separators = map[string]string{"environment": "::", "task": "::", "action": ". -"}
+
+func article(what string) string {
+	if strings.ContainsRune("aei", rune(what[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+func isPattern(p, what string) bool {
 	ok := p != "" && len(p) <= 200
 	for i := range len(p) {
 		c := p[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == ':' || c == '*')
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '*' || c != ' ' && strings.IndexByte(separators[what], c) >= 0)
 	}
 	return ok
 }

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/inventory"
@@ -76,9 +78,9 @@ func (p presences) Connected() []fleet.Certname {
 	return names
 }
 
-// pinger is rest.Pinger.
-type pinger struct {
-	*broker.Pinger
+// asking is rest.Asker.
+type asking struct {
+	*call.Caller
 	presences
 }
 
@@ -92,6 +94,9 @@ func (s sender) Order(_ context.Context, node fleet.Certname, r pxp.Request) err
 
 // Ask implements job.Sender.
 func (s sender) Ask(_ context.Context, node fleet.Certname, r pxp.Request) error {
+	if who, there := s.agents.presence(node); !there || !strings.HasPrefix(who.Agent, ownAgent) {
+		r.Caller = "" // other agents take no field that they do not know
+	}
 	return s.agents.broker().Send(wire.Message{Type: wire.BlockingRequest, Target: agentOf(node), Data: pxp.BlockingData(r)})
 }
 

@@ -9,7 +9,7 @@ import (
 
 // openBroker makes the broker and what carries its messages. access is whether they are logged.
 func (p *parts) openBroker(c Config, access *atomic.Bool) (err error) {
-	in := inbox{jobs: p.jobs, events: p.events, register: p.register, pinger: p.pinger}
+	in := inbox{jobs: p.jobs, events: p.events, register: p.register, calls: p.calls}
 	p.broker, err = broker.New(broker.Config{
 		Handlers:        in.handlers(),
 		Controller:      current{&p.config}.isController,

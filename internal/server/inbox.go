@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/event"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -18,7 +20,7 @@ type inbox struct {
 	jobs     *job.Service
 	events   *event.Service
 	register *broker.Register
-	pinger   *broker.Pinger
+	calls    *call.Caller
 }
 
 // handlers is what becomes of messages that agents send to this server, by their
@@ -38,6 +40,7 @@ func (i inbox) joined(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
 		i.register.Came(who)
 		i.jobs.Came(who.Certname)
+		i.calls.Came(who.Certname)
 	}
 }
 
@@ -46,6 +49,7 @@ func (i inbox) left(who broker.Presence) {
 	if who.URI == agentOf(who.Certname) {
 		i.register.Went(who, time.Now())
 		i.jobs.Went(who.Certname)
+		i.calls.Went(who.Certname)
 	}
 }
 
@@ -62,7 +66,8 @@ func (i inbox) accepted(ctx context.Context, from broker.Presence, m wire.Messag
 func (i inbox) response(kind job.AnswerKind) broker.Handler {
 	return func(ctx context.Context, from broker.Presence, m wire.Message) error {
 		said, err := pxp.ParseResponse(m.Data)
-		if err != nil || strings.HasPrefix(said.Transaction, hinted) || i.pinger.Answered(from.Certname, said.Transaction) {
+		if err != nil || strings.HasPrefix(said.Transaction, hinted) ||
+			i.calls.Answered(ctx, call.Reply{Node: from.Certname, Transaction: said.Transaction, Results: said.Results}) {
 			return err
 		}
 		return i.jobs.Observe(ctx, job.Answer{Node: from.Certname, Kind: kind, Transaction: said.Transaction, Results: said.Results})
@@ -72,15 +77,22 @@ func (i inbox) response(kind job.AnswerKind) broker.Handler {
 // failure takes the word of an agent that it did not do what it was asked.
 func (i inbox) failure(ctx context.Context, from broker.Presence, m wire.Message) error {
 	said, err := pxp.ParseFailure(m.Data)
-	// An agent that knows no hints asks on its schedule; one that says no to a ping is there.
-	if err != nil || strings.HasPrefix(said.Transaction, hinted) || i.pinger.Answered(from.Certname, said.Transaction) {
+	// An agent that knows no hints asks on its schedule.
+	if err != nil || strings.HasPrefix(said.Transaction, hinted) {
 		return err
+	}
+	reply := call.Reply{
+		Node: from.Certname, Transaction: said.Transaction, Results: said.Results, Failed: true, Description: said.Description, Code: said.Code,
+	}
+	if i.calls.Answered(ctx, reply) {
+		return nil
 	}
 	return i.jobs.Observe(ctx, job.Answer{
 		Node:        from.Certname,
 		Kind:        job.Failure,
 		Transaction: said.Transaction,
 		Description: said.Description,
+		Aborted:     said.Code == uint8(action.Aborted),
 	})
 }
 

@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/broker"
 	"github.com/tutti-project/tutti/internal/checkin"
 	"github.com/tutti-project/tutti/internal/classify"
@@ -87,7 +90,7 @@ type parts struct {
 	events      *event.Service
 	housekeeper housekeeper
 	register    *broker.Register // of agents that were connected
-	pinger      *broker.Pinger
+	calls       *call.Caller
 	agents      agents
 	broker      *broker.Broker // these two: see openBroker
 	sockets     *websocket.Server
@@ -103,7 +106,7 @@ func open(ctx context.Context, c Config, log logger) (p *parts, err error) {
 	p = &parts{log: log, metrics: newMetrics(), bodies: newBudget(c.BodyBudgetBytes), stopping: make(chan struct{})}
 	p.config.Store(&c)
 	p.agents = agents{func() *broker.Broker { return p.broker }, func() *broker.Register { return p.register }}
-	p.pinger = &broker.Pinger{Ask: sender{p.agents}.Ask}
+	p.calls = call.New(sender{p.agents}, uuid.NewString)
 	defer func() { //nolint:contextcheck // ctx may be over, and the store is closed even so
 		if err != nil {
 			err = errors.Join(err, p.close())

@@ -46,7 +46,7 @@ func (p *parts) table(h *health) (agents prefixes, others map[string]route, err 
 		Blobs:      p.blobs,
 		Nodes:      nodes,
 		Presences:  presences{p.agents},
-		Pinger:     pinger{p.pinger, presences{p.agents}},
+		Asker:      asking{p.calls, presences{p.agents}},
 		Targets:    p.resolver,
 		Lookups:    checkin.Lookups{Environments: p.places, Orders: p.orders, Looker: p.ruby},
 		Runs:       p.store.Reports,

@@ -21,6 +21,7 @@ func Permissions() map[job.Kind]fleet.Permission {
 		job.Command: fleet.CommandRun,
 		job.Script:  fleet.ScriptRun,
 		job.File:    fleet.FileSend,
+		job.Action:  fleet.ActionRun,
 	}
 }
 
@@ -79,8 +80,12 @@ func (g Gate) judge(
 			return err
 		}
 		object := fleet.Object{Node: name, Environment: node.Environment, Inside: inside[name]}
-		if s.Kind == job.Task {
+		switch s.Kind {
+		case job.Task:
 			object.Task = s.Task.Name
+		case job.Action:
+			object.Action = s.Action.Module + "." + s.Action.Action
+		case job.Puppet, job.Command, job.Script, job.File:
 		}
 		err = rbac.Allow(actor, permission, object)
 		if err == nil && s.Environment != "" {

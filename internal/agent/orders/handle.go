@@ -129,7 +129,7 @@ func (a Action) check(o Order) error {
 		return nil
 	}
 	if err := a.Check(o.Params); err != nil {
-		return fault.New(fault.Invalid, "invalid input for %s: %s", o.label(), fault.Detail(err))
+		return fault.New(fault.Invalid, "%s %s: %s", pxp.InvalidInput, o.label(), fault.Detail(err))
 	}
 	return nil
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/tutti-project/tutti/api"
 )
 
-// action is what an operation does once it is allowed. It calls begin when the
+// performer is what an operation does once it is allowed. It calls begin when the
 // request is read and right, and before it does anything.
-type action func(w http.ResponseWriter, r *http.Request, begin func(request any) error) (any, error)
+type performer func(w http.ResponseWriter, r *http.Request, begin func(request any) error) (any, error)
 
-// streamed is the answer of an action that has written it.
+// streamed is the answer of an operation that has written it.
 type streamed struct{}
 
 // binding is an operation with what it does.
 type binding struct {
 	op   api.Operation
-	act  action
-	each bool                        // the action asks for each object, because the request does not name it
+	act  performer
+	each bool                        // the operation asks for each object, because the request does not name it
 	may  func(context.Context) error // instead of the operation's permission; may be nil
 }
 
@@ -55,11 +55,11 @@ func acting[Request, Response any](
 }
 
 // raw binds an operation whose body or answer is a stream, or that begins in its own time.
-func raw(op interface{ Operation() api.Operation }, act action) binding {
+func raw(op interface{ Operation() api.Operation }, act performer) binding {
 	return binding{op: op.Operation(), act: act}
 }
 
-// each says that the action asks for each object: lists show what their caller may see.
+// each says that the operation asks for each object: lists show what their caller may see.
 func each(b binding) binding {
 	b.each = true
 	return b
@@ -72,7 +72,7 @@ func when(may func(context.Context) error, b binding) binding {
 }
 
 // typed makes an action of a function from request type to response type.
-func typed[Request, Response any](act func(context.Context, Request) (Response, error)) action {
+func typed[Request, Response any](act func(context.Context, Request) (Response, error)) performer {
 	return func(_ http.ResponseWriter, r *http.Request, begin func(any) error) (any, error) {
 		var request Request
 		if err := api.Bind(r, &request); err != nil {

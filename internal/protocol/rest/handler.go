@@ -28,7 +28,7 @@ type Config struct {
 	Blobs              cas.Store
 	Nodes              inventory.NodeStore
 	Presences          inventory.Presences
-	Pinger             Pinger
+	Asker              Asker
 	Lookups            Lookups
 	Targets            Targets
 	Runs               inventory.RunStore
@@ -145,7 +145,7 @@ func (h *Handler) areas(c Config) []area {
 		&versions{gate: h.gate, code: c.Code, engines: c.Engines, blobs: c.Blobs, compilations: compiled, deliveries: delivered},
 		known,
 		&lookups{gate: h.gate, roster: there, lookups: c.Lookups},
-		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, pinger: c.Pinger},
+		&pings{gate: h.gate, roster: there, nodes: known, targets: c.Targets, asker: c.Asker},
 		&groups{groups: c.Groups, classifier: c.Classifier},
 		&reports{gate: h.gate, reports: c.Reports},
 		&events{gate: h.gate, selector: chosen, events: c.Events, streams: follow},

@@ -5,15 +5,18 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
-// Pinger asks agents whether they answer.
-type Pinger interface {
-	// Ping says how long each node took to answer; who is not in the answer has not, when ctx was done.
-	Ping(ctx context.Context, nodes []fleet.Certname) map[fleet.Certname]time.Duration
+// Asker asks actions of agents.
+type Asker interface {
+	// Ask tells the answer of each node as it comes, and returns when all are told; see call.Caller.
+	Ask(ctx context.Context, q call.Question, tell func(action.Answer))
 	// Connected is the nodes whose agents are connected, sorted, each once.
 	Connected() []fleet.Certname
 }
@@ -29,7 +32,7 @@ type pings struct {
 	roster  *roster
 	nodes   *nodes
 	targets Targets
-	pinger  Pinger
+	asker   Asker
 }
 
 func (h *pings) bindings() []binding { return []binding{each(answer(api.NodePing, h.ping))} }
@@ -51,16 +54,20 @@ func (h *pings) ping(ctx context.Context, request api.NodePingRequest) (list api
 	if err != nil {
 		return list, err
 	}
-	limited, cancel := context.WithTimeout(ctx, time.Duration(request.Timeout)*time.Millisecond)
-	defer cancel()
-	took := h.pinger.Ping(limited, meant)
+	took := map[fleet.Certname]float64{}
+	question := call.Question{Module: pxp.Ping, Action: pxp.Ping, Nodes: meant, Timeout: time.Duration(request.Timeout) * time.Millisecond}
+	h.asker.Ask(ctx, question, func(a action.Answer) {
+		if a.Code.Answered() { // one that says no is there
+			took[a.Node] = a.Millis
+		}
+	})
 	list.Items = make([]api.Pong, len(meant))
 	agents := make([]agentName, len(meant))
 	for i, node := range meant {
 		pong := &list.Items[i]
 		*pong = api.Pong{Node: string(node), Connected: h.roster.connected(node), LastConnected: h.roster.lastConnected(node)}
-		if d, answered := took[node]; answered {
-			pong.Milliseconds = new(float64(d.Microseconds()) / 1000)
+		if ms, answered := took[node]; answered {
+			pong.Milliseconds = &ms
 		}
 		agents[i] = agentNameOf(pong.Connected, pong.LastConnected)
 	}
@@ -79,7 +86,7 @@ func (h *pings) meant(ctx context.Context, t api.JobTargets) ([]fleet.Certname, 
 			excluded[node] = true
 		}
 		var there []fleet.Certname
-		for _, node := range h.pinger.Connected() {
+		for _, node := range h.asker.Connected() {
 			if !excluded[node] {
 				there = append(there, node)
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tutti-project/tutti/api"
+	"github.com/tutti-project/tutti/internal/action"
+	"github.com/tutti-project/tutti/internal/action/call"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/job"
 	"github.com/tutti-project/tutti/internal/rbac"
@@ -18,18 +20,18 @@ import (
 
 func (present) Connected() []fleet.Certname { return []fleet.Certname{"old-1", "web-1"} }
 
-// Ping implements rest.Pinger: old-1 is silent.
-func (present) Ping(ctx context.Context, nodes []fleet.Certname) map[fleet.Certname]time.Duration {
-	took := map[fleet.Certname]time.Duration{}
-	for _, node := range nodes {
+// Ask implements rest.Asker: only web-1 answers.
+func (present) Ask(_ context.Context, q call.Question, tell func(action.Answer)) {
+	for _, node := range q.Nodes {
 		if node == "web-1" {
-			took[node] = 1500 * time.Microsecond
+			tell(action.Answer{Node: node, Millis: 1.5})
+			continue
 		}
+		tell(action.Answer{Node: node, Code: action.Silent})
 	}
-	if end, limited := ctx.Deadline(); !limited || time.Until(end) > time.Minute {
+	if q.Timeout > time.Minute {
 		panic("nobody waits for ever")
 	}
-	return took
 }
 
 func TestPing(t *testing.T) {

@@ -24,10 +24,8 @@ type Request struct {
 	Module        string         `json:"module"`
 	Action        string         `json:"action"`
 	Params        jsontext.Value `json:"params,omitzero"` // an object; nil is an empty one
+	Caller        string         `json:"caller,omitzero"` // Tutti's own: who asks, for policies and logs of nodes
 	NotifyOutcome bool           `json:"notify_outcome"`  // of a non-blocking request: send the results when they are there
-	// Caller is Tutti's own: who the requester asks for, for example tutti=ana. The original agent takes no field that it does not know, so it
-	// is only for agents of Tutti.
-	Caller string `json:"caller,omitzero"`
 }
 
 // Provisional is the data of a provisional response: the agent has the transaction.

@@ -18,7 +18,7 @@ func TestFieldsOfRequests(t *testing.T) {
 	named.Caller = "tutti=ana"
 	for want, got := range map[string]jsontext.Value{
 		`{"transaction_id":"7","module":"status","action":"query","params":{"transaction_id":"6"},"caller":"tutti=ana"}`:                       pxp.BlockingData(named),
-		`{"transaction_id":"7","module":"status","action":"query","params":{"transaction_id":"6"},"notify_outcome":true,"caller":"tutti=ana"}`: pxp.Data(named),
+		`{"transaction_id":"7","module":"status","action":"query","params":{"transaction_id":"6"},"caller":"tutti=ana","notify_outcome":true}`: pxp.Data(named),
 		`{"transaction_id":"7","module":"status","action":"query","params":{"transaction_id":"6"}}`:                                            pxp.BlockingData(r),
 		`{"transaction_id":"7","module":"status","action":"query","params":{"transaction_id":"6"},"notify_outcome":true}`:                      pxp.Data(r),
 	} {

@@ -220,6 +220,7 @@ type CancelResults struct {
 const (
 	UnknownModule = "unknown module"                       // the agent does not have the module
 	UnknownAction = "unknown action"                       // nor the action
+	InvalidInput  = "invalid input for"                    // what was given does not fit the action
 	Refused       = "refused by this node's policy"        // whose owner does not allow it
 	Cancelled     = "cancelled"                            // by a transaction cancel, before it gave results
 	Vanished      = "task process is not running"          // and nobody knows how it ended
