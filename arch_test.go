@@ -93,6 +93,8 @@ var ranks = map[string]int{
 	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
 	"internal/agent/puppetenv":         19,
 	"internal/agent/builtin":           19, // its modules stand on it
+	"internal/agent/builtin/puppet":    20,
+	"internal/agent/builtin/resource":  20,
 	"internal/agent/connection":        20,
 	"internal/agent/eventlog":          20,
 	"internal/agent/facter":            20,

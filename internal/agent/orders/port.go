@@ -20,6 +20,7 @@ type Record struct {
 	Start, End  time.Time
 	Status      Status
 	Error       string // why there are no results; empty when there are
+	Aborted     bool   // the error is an action's own word: see Aborted
 	Stop        string // why it was told to stop; empty when it was not
 	Delivered   bool   // the outcome was sent, or nobody wants it
 }

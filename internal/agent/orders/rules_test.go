@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/sim/machine"
 	"github.com/tutti-project/tutti/internal/wire"
+	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // onlyAna lets nobody but tutti=ana ask for anything but echo.
@@ -118,6 +120,35 @@ level=INFO msg=order decision=refused requester=pcp:///server caller="tutti=bob"
 `
 		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(audit.String(), "\n")); diff != "" {
 			t.Errorf("audit log (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What an action says of itself is told with the code for that, also when no program was started, and by a later process.
+func TestAbortedBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		abort := func(context.Context, orders.Order) (orders.Command, error) {
+			return orders.Command{}, &orders.Aborted{Message: "no bulb"}
+		}
+		n := start(t, func(c *orders.Config) {
+			c.Modules = append(c.Modules, orders.Module{Name: "lamp", Actions: map[string]orders.Action{"on": {Prepare: abort}}})
+		})
+		n.disconnect(true)
+		n.from("tutti=bob", "t1", "lamp", "on", `{}`, false)
+		synctest.Wait()
+		n.disconnect(false)
+		n.restart()
+		synctest.Wait()
+		n.mu.Lock()
+		sent := slices.Clone(n.sent)
+		n.mu.Unlock()
+		if len(sent) != 1 {
+			t.Fatalf("sent %v", sent)
+		}
+		failure, err := pxp.ParseFailure(sent[0].Data)
+		if err != nil || failure.Code != 1 || failure.Description != "no bulb" {
+			t.Errorf("%s, %v", sent[0].Data, err)
 		}
 	})
 }

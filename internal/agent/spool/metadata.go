@@ -26,6 +26,7 @@ type metadata struct {
 	Status      string `json:"status"`
 	Error       string `json:"execution_error,omitzero"`
 
+	Aborted   bool   `json:"aborted,omitzero"`
 	Caller    string `json:"caller,omitzero"`
 	Blocking  bool   `json:"blocking,omitzero"`
 	Stop      string `json:"stop_reason,omitzero"`
@@ -39,7 +40,7 @@ func encode(r orders.Record) []byte {
 	m := metadata{
 		Requester: r.Requester, Module: r.Module, Action: r.Action, Params: "{}", Transaction: r.Transaction, RequestID: r.RequestID,
 		Notify: r.Notify, Start: timeText(r.Start), End: timeText(r.End), Status: string(r.Status), Error: r.Error,
-		Caller: r.Caller, Blocking: r.Blocking, Stop: r.Stop, Delivered: r.Delivered,
+		Aborted: r.Aborted, Caller: r.Caller, Blocking: r.Blocking, Stop: r.Stop, Delivered: r.Delivered,
 	}
 	text, err := json.Marshal(m, json.Deterministic(true))
 	if err != nil { // a text that is not UTF-8, which no reader lets in
@@ -70,7 +71,7 @@ func decode(transaction string, text []byte) (orders.Record, error) {
 	}
 	return orders.Record{
 		Transaction: transaction, Requester: m.Requester, RequestID: m.RequestID, Module: m.Module, Action: m.Action,
-		Caller: m.Caller, Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop, Delivered: m.Delivered,
+		Aborted: m.Aborted, Caller: m.Caller, Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop, Delivered: m.Delivered,
 	}, nil
 }
 
