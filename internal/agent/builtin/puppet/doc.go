@@ -1,4 +1,5 @@
 // Package puppet is the built-in module puppet: whether Puppet's agent of this node is enabled and at work, how its last run ended, and a run now.
+// Its action resource is that of package resource.
 //
 // Its actions, with what they take and give, are those of MCollective's plugin of the same name. Status and summary come from the files that
 // Puppet itself writes; Puppet is only started to tell where these are, when its kept settings do not hold any more.

@@ -26,6 +26,8 @@ type Config struct {
 	Settings string                 // the file that keeps its settings; empty: it is asked each time
 	// Run prepares a Puppet run: orders.PreparePuppet. It is nil where nothing is run, in the program that enables and disables.
 	Run func(context.Context, orders.Order) (orders.Command, error)
+	// Resource makes one resource as it is given: resource.Apply. It has no Prepare where Run is nil.
+	Resource orders.Action
 }
 
 // Module is the module.
@@ -37,7 +39,10 @@ func Module(c Config) builtin.Module {
 		"last_run_summary": builtin.Typed(c.summary),
 	}}
 	if c.Run != nil {
-		m.Programs = map[string]orders.Action{RunOnce: {Lane: orders.PuppetRun, Check: checkRun, Prepare: c.prepare, Results: runResults}}
+		m.Programs = map[string]orders.Action{
+			RunOnce:    {Lane: orders.PuppetRun, Check: checkRun, Prepare: c.prepare, Results: runResults},
+			"resource": c.Resource,
+		}
 	}
 	return m
 }

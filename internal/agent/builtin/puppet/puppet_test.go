@@ -136,7 +136,7 @@ func TestMetadata(t *testing.T) {
 	for _, a := range parsed.Actions {
 		names = append(names, fmt.Sprintf("%s %v", a.Name, a.ReadOnly))
 	}
-	want := []string{"disable false", "enable false", "last_run_summary true", "runonce false", "status true"}
+	want := []string{"disable false", "enable false", "last_run_summary true", "resource false", "runonce false", "status true"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
