@@ -70,8 +70,10 @@ func TestDoctorOnActionPolicies(t *testing.T) {
 	dir := t.TempDir()
 	broken := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(broken, "x.policy"), []byte("allow"), 0o600))
-	for path, want := range map[string]string{"": "", dir: "ok " + dir, filepath.Join(dir, "none"): "broken action_policies " + dir + "/none cannot be read: no such file or directory",
-		broken: "broken action policies deny everything until they are mended: " + broken + "/x.policy line 1"} {
+	for path, want := range map[string]string{
+		"": "", dir: "ok " + dir, filepath.Join(dir, "none"): "broken action_policies " + dir + "/none cannot be read: no such file or directory",
+		broken: "broken action policies deny everything until they are mended: " + broken + "/x.policy line 1",
+	} {
 		got := ""
 		for _, f := range (Doctor{Config: Config{ActionPolicies: path}}).actionPolicies() {
 			got = string(f.State) + " " + f.Found

@@ -117,10 +117,8 @@ func parseRow(line string, groups Groups) (r row, err error) {
 	if r.actions, err = list("actions", columns[2]); err != nil {
 		return r, err
 	}
-	for _, column := range columns[3:] {
-		if isCompound(column) {
-			return r, fault.New(fault.Invalid, "compound expressions (and, or, not, parentheses) are not understood; write a row for each case")
-		}
+	if slices.ContainsFunc(columns[3:], isCompound) {
+		return r, fault.New(fault.Invalid, "compound expressions (and, or, not, parentheses) are not understood; write a row for each case")
 	}
 	words, err := list("facts", columns[3])
 	if err != nil {

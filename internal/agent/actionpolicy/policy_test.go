@@ -170,10 +170,16 @@ func TestSet(t *testing.T) {
 		"only one module": {map[string][]byte{"disk.policy": []byte(good)}, "", map[string]string{"disk": "no line of /d/disk.policy allows x to tutti=ana", "fan": ""}},
 		"groups":          {map[string][]byte{"disk.policy": []byte(good), "groups": []byte("ops tutti=ana")}, "", map[string]string{"disk": ""}},
 		"a default":       {map[string][]byte{"default.policy": []byte("policy default deny"), "disk.policy": []byte("policy default allow")}, "", map[string]string{"disk": "", "fan": "no line of /d/default.policy"}},
-		"a bad row": {map[string][]byte{"disk.policy": []byte(bad), "fan.policy": []byte("policy default allow")}, "action policies deny everything until they are mended: /d/disk.policy line 2: a row must be",
-			map[string]string{"disk": "everything in disk is denied until its policy is mended: /d/disk.policy line 2", "fan": ""}},
-		"bad groups": {map[string][]byte{"disk.policy": []byte("policy default allow"), "groups": []byte("a/b")}, "/d/groups line 1",
-			map[string]string{"disk": "everything in disk is denied until its policy is mended: /d/groups line 1", "fan": ""}},
+		"a bad row": {
+			map[string][]byte{"disk.policy": []byte(bad), "fan.policy": []byte("policy default allow")},
+			"action policies deny everything until they are mended: /d/disk.policy line 2: a row must be",
+			map[string]string{"disk": "everything in disk is denied until its policy is mended: /d/disk.policy line 2", "fan": ""},
+		},
+		"bad groups": {
+			map[string][]byte{"disk.policy": []byte("policy default allow"), "groups": []byte("a/b")},
+			"/d/groups line 1",
+			map[string]string{"disk": "everything in disk is denied until its policy is mended: /d/groups line 1", "fan": ""},
+		},
 	} {
 		s, err := actionpolicy.Load("/d", c.files)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -219,19 +225,19 @@ func FuzzParse(f *testing.F) {
 // naive reads the text of a file anew for each question, one word at a time.
 func naive(text string, groups map[string][]string, caller, action string, known map[string]string, classes []string) bool {
 	fallback := false
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if strings.HasPrefix(line, "policy default ") {
 			fallback = line == "policy default allow"
 		}
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		columns := strings.Split(line, "\t")
 		if len(columns) != 5 {
 			continue
 		}
 		if columns[1] != "*" {
 			found := false
-			for _, word := range strings.Fields(columns[1]) {
+			for word := range strings.FieldsSeq(columns[1]) {
 				if word == caller || slices.Contains(groups[word], caller) || strings.HasPrefix(word, "/") && regexp.MustCompile(strings.Trim(word, "/")).MatchString(caller) {
 					found = true
 				}
@@ -245,12 +251,12 @@ func naive(text string, groups map[string][]string, caller, action string, known
 		}
 		fits := true
 		if columns[3] != "*" {
-			for _, word := range strings.Fields(columns[3]) {
+			for word := range strings.FieldsSeq(columns[3]) {
 				fits = fits && naiveCondition(word, known)
 			}
 		}
 		if columns[4] != "*" {
-			for _, word := range strings.Fields(columns[4]) {
+			for word := range strings.FieldsSeq(columns[4]) {
 				fits = fits && slices.Contains(classes, word)
 			}
 		}

@@ -432,11 +432,15 @@ func TestWhatARunGives(t *testing.T) {
 	}{
 		{string(pxp.Data(run)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed","initiated_at":10}`, "", false},
 		{string(pxp.Data(noop)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed, 3 would change without noop","initiated_at":10}`, "", false},
-		{string(pxp.Data(failed)), "", `{"summary":"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y","initiated_at":10}`,
-			"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y", true},
+		{
+			string(pxp.Data(failed)), "", `{"summary":"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y","initiated_at":10}`,
+			"Puppet ran in the environment production: failed; 1 of 8 resources changed, 2 failed; Puppet says: Error: x Error: y", true,
+		},
 		{string(pxp.Data(disabled)), "", `{"summary":"Puppet is disabled on this node"}`, "Puppet is disabled on this node", true},
-		{string(pxp.Data(other)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog","initiated_at":10}`,
-			"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog", true},
+		{
+			string(pxp.Data(other)), "", `{"summary":"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog","initiated_at":10}`,
+			"Puppet ran in the environment production: changed; 1 of 8 resources changed, 0 failed; it applied another catalog", true,
+		},
 		{"", "", "", "returned no results - stderr: (empty)", false},
 		{string(pxp.Data(run)), pxp.EndedByTime, "", "was ended before Puppet was done", false},
 	} {

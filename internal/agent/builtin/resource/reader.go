@@ -180,7 +180,7 @@ func directory(text, kind string) string {
 		if strings.TrimSpace(name) != database {
 			continue
 		}
-		for _, service := range strings.Fields(services) {
+		for service := range strings.FieldsSeq(services) {
 			if slices.Contains([]string{"ldap", "sss", "winbind", "nis", "nisplus", "hesiod", "vas4"}, service) {
 				return service
 			}

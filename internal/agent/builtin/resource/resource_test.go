@@ -235,8 +235,8 @@ func TestListsThatAreCut(t *testing.T) {
 	n.write("lib/puppet/type/lamp.rb", "Puppet::Type.newtype(:lamp) { ensurable; newparam(:name, :namevar => true) }\n")
 	n.write("lib/puppet/provider/lamp/dead.rb", "Puppet::Type.type(:lamp).provide(:dead) { def self.instances; raise 'no current'; end }\n")
 	n.write("lib/puppet/provider/lamp/led.rb", "Puppet::Type.type(:lamp).provide(:led) { def self.instances; (1..5001).map { |i| new(:name => format('l%05d', i), :ensure => :present) }; end; mk_resource_methods; def exists?; true; end }\n")
-	real := n.puppet
-	n.puppet = programtest.Write(t, filepath.Join(n.dir, "with-lamps"), "#!/bin/sh\nexec "+real+" \"$@\" --libdir "+n.dir+"/lib\n")
+	installed := n.puppet
+	n.puppet = programtest.Write(t, filepath.Join(n.dir, "with-lamps"), "#!/bin/sh\nexec "+installed+" \"$@\" --libdir "+n.dir+"/lib\n")
 	found, err := n.ask("resource", "list", `{"type":"lamp"}`)
 	if err != nil {
 		t.Fatal(err)
