@@ -92,6 +92,7 @@ var ranks = map[string]int{
 	// an island: only a node has it
 	"internal/agent":                   30, // its door
 	"internal/agent/orders":            10,
+	"internal/agent/actionpolicy":      10,
 	"internal/agent/events":            10,
 	"internal/agent/schedule":          10,
 	"internal/agent/orders/orderstest": 12, // its suites start programs of a machine in memory
@@ -103,6 +104,8 @@ var ranks = map[string]int{
 	"internal/agent/builtin/self":      20,
 	"internal/agent/builtin/service":   20,
 	"internal/agent/builtin/tool":      19,
+	"internal/agent/builtin/puppet":    20,
+	"internal/agent/builtin/resource":  20,
 	"internal/agent/connection":        20,
 	"internal/agent/eventlog":          20,
 	"internal/agent/facter":            20,

@@ -17,26 +17,31 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/builtin/filemgr"
 	"github.com/tutti-project/tutti/internal/agent/builtin/packages"
 	"github.com/tutti-project/tutti/internal/agent/builtin/processes"
+	"github.com/tutti-project/tutti/internal/agent/builtin/puppet"
+	"github.com/tutti-project/tutti/internal/agent/builtin/resource"
 	"github.com/tutti-project/tutti/internal/agent/builtin/self"
 	"github.com/tutti-project/tutti/internal/agent/builtin/service"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 )
 
-// builtins are the built-in modules that stand on the system alone, and their data functions. An agent has them, and a process that does one
-// action. puppet finds Puppet.
-func builtins(puppet func() (string, error)) ([]builtin.Module, map[string]builtin.Data) {
-	services := service.Config{Puppet: puppet}
-	modules := []builtin.Module{service.Module(services), packages.Module(packages.Config{}), processes.Module(), filemgr.Module()}
+// builtins are the built-in modules that stand on the system and on Puppet alone, and their data functions. An agent has them, and a process that
+// does one action; that runs no Puppet, so p is without Run there.
+func builtins(p puppet.Config) ([]builtin.Module, map[string]builtin.Data) {
+	services := service.Config{Puppet: p.Puppet}
+	modules := []builtin.Module{
+		service.Module(services), packages.Module(packages.Config{}), processes.Module(), filemgr.Module(), puppet.Module(p),
+	}
 	return modules, map[string]builtin.Data{
 		"service": service.Data(services), "package": packages.Data(packages.Config{}), "process": processes.Data(), "fstat": filemgr.Data(), "file": filemgr.Data(),
+		"puppet": puppet.Data(p), "resource": puppet.ResourceData(p),
 	}
 }
 
 // BuiltIns describe the built-in modules of every agent.
 func BuiltIns() ([]action.Module, error) {
-	modules, _ := builtins(nil)
+	modules, _ := builtins(puppet.Config{})
 	var all []action.Module
-	for _, m := range append(modules, self.Module(self.Config{})) {
+	for _, m := range append(modules, self.Module(self.Config{}), resource.Module(resource.Config{}), resource.Puppetral(resource.Config{})) {
 		described, err := m.Describe()
 		if err != nil {
 			return nil, err
@@ -46,14 +51,17 @@ func BuiltIns() ([]action.Module, error) {
 	return all, nil
 }
 
-// builtins are those of this agent. modules says which modules the node has, when the agent runs.
-func (d *daemon) builtins(modules func() []orders.Module) ([]orders.Module, error) {
-	all, data := builtins(func() (string, error) { return findPuppet(d.Puppet) })
-	all = append(all, self.Module(self.Config{
+// builtins are those of this agent, on a node. modules says which modules the node has, when the agent runs.
+func (d *daemon) builtins(n orders.Node, modules func() []orders.Module) ([]orders.Module, error) {
+	all, data := builtins(puppet.Config{
+		Puppet: func() (string, error) { return findPuppet(d.Puppet) }, Settings: d.settingsFile(),
+		Run: orders.PreparePuppet(n), Resource: resource.Apply(d.resources()),
+	})
+	all = append(all, resource.Module(d.resources()), resource.Puppetral(d.resources()), self.Module(self.Config{
 		Version: d.Version, ConfigFile: filepath.Join(d.Dir, ConfigFile), Started: d.started, Data: data,
 		Facts: d.facts.last, Classes: d.classes, Counts: d.counts, Modules: func() []action.Module { return described(modules()) },
 	}))
-	program := []string{d.Binary, "errand", "action"}
+	program := []string{d.Binary, "errand", "action", "--settings", d.settingsFile()}
 	if d.Puppet != "" {
 		program = append(program, "--puppet", d.Puppet)
 	}
@@ -61,8 +69,9 @@ func (d *daemon) builtins(modules func() []orders.Module) ([]orders.Module, erro
 }
 
 // RunAction is what the agent starts its own binary for to do one action of a built-in module. False: it was not done, and errs has the reason.
-func RunAction(ctx context.Context, puppet, module, name string, in io.Reader, out, errs io.Writer) bool {
-	modules, _ := builtins(func() (string, error) { return findPuppet(puppet) })
+// path is that of Puppet, and settings the file that keeps what Puppet said of its settings; both may be empty.
+func RunAction(ctx context.Context, path, settings, module, name string, in io.Reader, out, errs io.Writer) bool {
+	modules, _ := builtins(puppet.Config{Puppet: func() (string, error) { return findPuppet(path) }, Settings: settings})
 	return builtin.Main(ctx, modules, module, name, in, out, errs)
 }
 
@@ -111,22 +120,14 @@ func (d *daemon) classes() ([]string, error) {
 
 // classFiles are where Puppet may keep its classes: where it said when it ran last, or where its packages put it.
 func (d *daemon) classFiles() []string {
-	var kept struct {
-		Settings struct {
-			ClassFile string `json:"classfile"`
-		} `json:"settings"`
-	}
-	if text, err := os.ReadFile(d.puppetSettings()); err == nil && json.Unmarshal(text, &kept) == nil && kept.Settings.ClassFile != "" {
-		return []string{kept.Settings.ClassFile}
+	if settings, known := d.asker().Last(); known && settings["classfile"] != "" {
+		return []string{settings["classfile"]}
 	}
 	if runtime.GOOS == "windows" {
 		return []string{filepath.Join(os.Getenv("ProgramData"), "PuppetLabs", "puppet", "cache", "state", "classes.txt")}
 	}
 	return []string{"/opt/puppetlabs/puppet/cache/state/classes.txt", "/var/cache/puppet/state/classes.txt", "/var/lib/puppet/state/classes.txt"}
 }
-
-// puppetSettings is where what Puppet said of its settings is kept.
-func (d *daemon) puppetSettings() string { return filepath.Join(d.Data, "puppet-settings.json") }
 
 // last are the facts that were resolved last. Facter is asked if none are kept.
 func (f *submitter) last(ctx context.Context) (json.RawMessage, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/tutti-project/tutti/internal/action"
 	"github.com/tutti-project/tutti/internal/agent/builtin"
 	"github.com/tutti-project/tutti/internal/agent/builtin/builtintest"
+	"github.com/tutti-project/tutti/internal/agent/builtin/puppet"
 	"github.com/tutti-project/tutti/internal/agent/builtin/self"
 	"github.com/tutti-project/tutti/internal/agent/facter"
 	"github.com/tutti-project/tutti/internal/agent/orders"
@@ -27,7 +28,7 @@ import (
 // Descriptions are only decoded when an agent starts: here they are checked.
 func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
 	t.Parallel()
-	all, _ := builtins(nil)
+	all, _ := builtins(puppet.Config{})
 	for _, m := range append(all, self.Module(self.Config{})) {
 		described, err := action.Parse(m.Name, m.Metadata)
 		if err != nil {
@@ -67,7 +68,7 @@ func TestBuiltInModulesAreWhatTheyDescribe(t *testing.T) {
 func TestReadingActionsOnThisMachine(t *testing.T) {
 	t.Parallel()
 	d := testDaemon(t)
-	all, data := builtins(nil)
+	all, data := builtins(puppet.Config{})
 	modules := map[string]builtin.Module{}
 	for _, m := range append(all, self.Module(self.Config{
 		Version: "1", Started: time.Now(), Facts: d.facts.last, Classes: d.classes, Data: data,
@@ -129,7 +130,7 @@ func TestClassesAreThoseOfPuppet(t *testing.T) {
 	t.Parallel()
 	d := testDaemon(t)
 	file := filepath.Join(d.Data, "classes.txt")
-	if err := os.WriteFile(d.puppetSettings(), []byte(`{"names":"x","settings":{"classfile":"`+file+`"}}`), 0o600); err != nil {
+	if err := os.WriteFile(d.settingsFile(), []byte(`{"names":"x","settings":{"classfile":"`+file+`"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := d.classes(); len(got) != 0 || err != nil {
@@ -147,7 +148,7 @@ func TestBuiltInsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	d := testDaemon(t)
 	d.Puppet = "/opt/x/puppet"
-	own, err := d.builtins(func() []orders.Module { return nil })
+	own, err := d.builtins(orders.Node{}, func() []orders.Module { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestBuiltInsOfAnAgent(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	var errs strings.Builder
-	if RunAction(t.Context(), "", "filemgr", "touch", strings.NewReader(`{"file":"x"}`), io.Discard, &errs) || !strings.HasPrefix(errs.String(), "field file: ") {
+	if RunAction(t.Context(), "", "", "filemgr", "touch", strings.NewReader(`{"file":"x"}`), io.Discard, &errs) || !strings.HasPrefix(errs.String(), "field file: ") {
 		t.Errorf("%s", errs.String())
 	}
 }
@@ -184,7 +185,7 @@ func TestIdleModulesCostLittle(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := used()
-	own, err := d.builtins(func() []orders.Module { return nil })
+	own, err := d.builtins(orders.Node{}, func() []orders.Module { return nil })
 	cost := used() - before
 	if err != nil || cost > 1<<20 {
 		t.Errorf("%d bytes, %v", cost, err)

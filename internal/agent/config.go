@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/builtin/resource"
 	"github.com/tutti-project/tutti/internal/agent/connection"
 	"github.com/tutti-project/tutti/internal/fault"
 	"github.com/tutti-project/tutti/internal/wire"
@@ -30,13 +31,19 @@ type Config struct {
 	KeyFile         string `koanf:"key_file" help:"the node's private key, PEM; empty: DIR/key.pem"`
 	CRLFile         string `koanf:"crl_file" help:"the CA's revocation list, PEM; empty: DIR/crl.pem"`
 
-	Renew         time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
-	RenewShared   bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
-	PolicyFile    string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
-	ModulesDir    string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent or Choria has them; empty: none"`
-	ModulesConfig string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf or NAME.cfg; empty: DIR/modules"`
-	Puppet        string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
-	MaxConcurrent int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
+	Renew          time.Duration `koanf:"renew" help:"how long before its end a certificate that 'tutti agent join' got is renewed; 0: never"`
+	RenewShared    bool          `koanf:"renew_shared" help:"renew the certificate and fetch the revocation list though the files are Puppet's, too; 'tutti agent join' sets it where it shares a certificate with puppet"`
+	PolicyFile     string        `koanf:"policy_file" help:"what this node lets be done, YAML; it can only forbid; empty: DIR/policy.yaml if it is there"`
+	ActionPolicies string        `koanf:"action_policies" help:"directory of action policy files as MCollective has them, MODULE.policy: who may ask for which action; they can only forbid; empty: none"`
+	ModulesDir     string        `koanf:"modules_dir" help:"directory of further modules: executables as pxp-agent or Choria has them; empty: none"`
+	ModulesConfig  string        `koanf:"modules_config_dir" help:"directory of those modules' settings, NAME.conf or NAME.cfg; empty: DIR/modules"`
+	TypesAllowed   []string      `koanf:"resource_types_allowed" help:"types of which 'resource apply' may change resources of this node; with neither this nor resource_types_denied: none"`
+	TypesDenied    []string      `koanf:"resource_types_denied" help:"types of which it may not; all others it may then"`
+	NamesAllowed   []string      `koanf:"resource_names_allowed" help:"the only resources of their types that it may change, as type[name]"`
+	NamesDenied    []string      `koanf:"resource_names_denied" help:"resources that it may not change, as type[name]"`
+	AllowManaged   bool          `koanf:"resource_allow_managed" help:"it may also change resources that Puppet manages"`
+	Puppet         string        `koanf:"puppet" help:"path of puppet; empty: looked for"`
+	MaxConcurrent  int           `koanf:"max_concurrent" help:"commands, scripts and tasks that run at a time; a Puppet run is beside them"`
 
 	Runs        string        `koanf:"runs" help:"scheduled: this agent lets Puppet run by itself; off: only when it is ordered to"`
 	RunInterval time.Duration `koanf:"run_interval" help:"between scheduled runs"`
@@ -164,6 +171,9 @@ func (c Config) Check() error {
 	if err := c.checkFacts(); err != nil {
 		return err
 	}
+	if err := c.resources().Check(); err != nil {
+		return err
+	}
 	return c.checkNumbers()
 }
 
@@ -183,6 +193,14 @@ func (c Config) checkNumbers() error {
 		return bad("renew", "%s is too short; write for example 720h, or 0 for never", c.Renew)
 	}
 	return nil
+}
+
+// resources are the settings of the built-in modules that look at resources, and change one.
+func (c Config) resources() resource.Config {
+	return resource.Config{
+		Puppet: func() (string, error) { return findPuppet(c.Puppet) }, Dir: filepath.Join(c.Data, "ruby"),
+		TypesAllowed: c.TypesAllowed, TypesDenied: c.TypesDenied, NamesAllowed: c.NamesAllowed, NamesDenied: c.NamesDenied, AllowManaged: c.AllowManaged,
+	}
 }
 
 // brokers are the addresses for PCP.

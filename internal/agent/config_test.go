@@ -47,6 +47,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		"setting max_concurrent":      func(c *Config) { c.MaxConcurrent = 0 },
 		"setting ping_interval":       func(c *Config) { c.PingInterval = 60 },
 		"setting renew: 1s":           func(c *Config) { c.Renew = time.Second },
+		"only one of them may be set": func(c *Config) { c.TypesAllowed, c.TypesDenied = []string{"file"}, []string{"exec"} },
+		"is not of the form type":     func(c *Config) { c.NamesAllowed = []string{"file"} },
 		"a message may have at least": func(c *Config) { c.MaxMessageBytes = 3 },
 	} {
 		c := good

@@ -16,7 +16,7 @@
 // # Files
 //
 // In the directory (Config.Dir): agent.yaml, ca.pem, certificate.pem, key.pem, crl.pem, policy.yaml. In
-// the data directory: spool, cache, catalogs, reports, runs.json, agent.sock. One agent has a data directory at a time.
+// the data directory: spool, cache, catalogs, reports, ruby, runs.json, agent.sock. One agent has a data directory at a time.
 //
 // # Whom it believes
 //

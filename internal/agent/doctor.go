@@ -61,7 +61,8 @@ func (d Doctor) Examine(ctx context.Context) []Finding {
 // house is what is there without a certificate; id is nil if there is none.
 func (d Doctor) house(ctx context.Context, id *Identity) []Finding {
 	all := append([]Finding{d.data(), d.space(), d.policy()}, d.puppet(ctx, id)...)
-	return append(append(all, d.agent(ctx)), d.schedule(ctx)...)
+	all = append(append(all, d.actionPolicies()...), d.agent(ctx))
+	return append(all, d.schedule(ctx)...)
 }
 
 func good(check, format string, args ...any) Finding { return checkup.Goodf(check, format, args...) }
@@ -316,6 +317,19 @@ func (d Doctor) policy() Finding {
 		return Finding{Check: "policy", State: Broken, Found: fault.Detail(err), Mend: "mend the file: the agent does not start with it"}
 	}
 	return good("policy", "%s", path)
+}
+
+// actionPolicies says which of them deny everything for being broken; nothing without a directory.
+func (d Doctor) actionPolicies() []Finding {
+	if d.Config.ActionPolicies == "" {
+		return nil
+	}
+	if _, usable, err := d.Config.actionPolicies(); !usable {
+		return []Finding{{Check: "action policies", State: Broken, Found: fault.Detail(err), Mend: "mend the directory, or action_policies: the agent does not start with it"}}
+	} else if err != nil {
+		return []Finding{{Check: "action policies", State: Broken, Found: fault.Detail(err), Mend: "mend the file, and start the agent anew"}}
+	}
+	return []Finding{good("action policies", "%s", d.Config.ActionPolicies)}
 }
 
 func (d Doctor) agent(ctx context.Context) Finding {

@@ -377,6 +377,8 @@ func TestFactsFollowRunsThatChangedSomething(t *testing.T) {
 		"unchanged":  {orders.Record{Module: pxp.Puppet, Status: orders.Success}, `{"status":"unchanged"}`, false},
 		"running":    {orders.Record{Module: pxp.Puppet, Status: orders.Running}, "", false},
 		"delivered":  {orders.Record{Module: pxp.Puppet, Status: orders.Success, Notify: true, Delivered: true}, `{"status":"changed"}`, false},
+		"runonce":    {orders.Record{Module: "puppet", Action: "runonce", Status: orders.Success}, `{"status":"changed"}`, true},
+		"disable":    {orders.Record{Module: "puppet", Action: "disable", Status: orders.Success}, `{"status":"changed"}`, false},
 		"no run":     {orders.Record{Module: pxp.Task, Status: orders.Success}, "", false},
 		"not known":  {orders.Record{Module: pxp.Puppet, Status: orders.Undetermined}, "", true},
 		"not wanted": {orders.Record{Module: pxp.Puppet, Status: orders.Success, Delivered: true}, `{"status":"changed"}`, true},

@@ -15,7 +15,6 @@ import (
 	"github.com/tutti-project/tutti/internal/agent/schedule"
 	"github.com/tutti-project/tutti/internal/facts"
 	"github.com/tutti-project/tutti/internal/fleet"
-	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
 // keptFacts is what a server has of this node's facts, kept in facts.json of the data directory.
@@ -90,7 +89,7 @@ func (s afterRuns) Save(r orders.Record) error {
 	if err := s.Spool.Save(r); err != nil {
 		return err
 	}
-	if r.Module != pxp.Puppet || !r.Status.Over() || r.Delivered && r.Notify { // once a run
+	if !isPuppetRun(r) || !r.Status.Over() || r.Delivered && r.Notify { // once a run
 		return nil
 	}
 	output, err := s.Output(r.Transaction)

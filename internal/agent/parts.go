@@ -35,6 +35,9 @@ func (d *daemon) assemble(ctx context.Context) (end func() error, err error) {
 	}
 	d.facts = d.newFacts()
 	d.spool = afterRuns{kept, d.facts.wanted}
+	if policy.Rules, err = d.newRules(ctx); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
 	if err := d.openCatalogs(); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
@@ -71,7 +74,7 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 	n := orders.Node{
 		OS: runtime.GOOS, Shell: process.LoginShell(), PuppetRun: []string{d.Binary, "errand", "puppet"}, Cache: d.cache,
 		Catalog: d.catalogs.Current, Released: d.released, Plugins: filepath.Join(d.Data, "catalogs", "plugins"),
-		Settings: d.puppetSettings(),
+		Settings: d.settingsFile(),
 		Events:   d.eventsDir(), Shebang: shebang,
 	}
 	if len(d.primaries()) > 0 {
@@ -83,7 +86,7 @@ func (d *daemon) modules(ctx context.Context) ([]orders.Module, error) {
 		n.Puppet = d.Puppet // it may be installed later
 	}
 	all := append(orders.Modules(n), orders.Catalog(d.told))
-	own, err := d.builtins(func() []orders.Module { return all })
+	own, err := d.builtins(n, func() []orders.Module { return all })
 	if err != nil {
 		return nil, err
 	}

@@ -218,7 +218,7 @@ func (s *Status) count(records []orders.Record, alive func(orders.Record) bool) 
 		default:
 			s.Transactions.Waiting++
 		}
-		if r.Module != pxp.Puppet || s.LastPuppetRun != nil && r.Start.Before(s.LastPuppetRun.Start) {
+		if !isPuppetRun(r) || s.LastPuppetRun != nil && r.Start.Before(s.LastPuppetRun.Start) {
 			continue
 		}
 		s.LastPuppetRun = &LastRun{Transaction: r.Transaction, Status: string(r.Status), Start: r.Start}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/builtin/puppet"
 	"github.com/tutti-project/tutti/internal/agent/orders"
 	"github.com/tutti-project/tutti/internal/agent/schedule"
 	"github.com/tutti-project/tutti/internal/fault"
@@ -81,6 +82,11 @@ func (r runner) Await(ctx context.Context, run string) (schedule.Outcome, error)
 		return schedule.Outcome{}, err
 	}
 	return outcomeOf(record, output), nil
+}
+
+// isPuppetRun says whether a transaction was a Puppet run, in whichever words it was ordered.
+func isPuppetRun(r orders.Record) bool {
+	return r.Module == pxp.Puppet || r.Module == puppet.Name && r.Action == puppet.RunOnce
 }
 
 // outcomeOf is what came of a Puppet run.

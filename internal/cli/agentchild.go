@@ -41,9 +41,10 @@ var agentChildren = noun{
 			use:    "action MODULE ACTION", short: "Do the action of a built-in module whose input is on standard input",
 			flags: func(f flagSet, in *actionChild) {
 				f.StringVar(&in.puppet, "puppet", "", "path of puppet; empty: looked for")
+				f.StringVar(&in.settings, "settings", "", "file that keeps what puppet said of its settings; empty: it is asked")
 			},
 			run: func(ctx context.Context, c *call, in *actionChild) error {
-				if !agent.RunAction(ctx, in.puppet, c.args[0], c.args[1], c.system.In, c.system.Out, c.system.Err) {
+				if !agent.RunAction(ctx, in.puppet, in.settings, c.args[0], c.args[1], c.system.In, c.system.Out, c.system.Err) {
 					return errSaid
 				}
 				return nil
@@ -53,4 +54,4 @@ var agentChildren = noun{
 }
 
 // actionChild is how an agent asks for one action.
-type actionChild struct{ puppet string }
+type actionChild struct{ puppet, settings string }

@@ -26,6 +26,9 @@ type Module struct {
 	Metadata []byte // its description, JSON
 	Calls    map[string]Call
 	Off      []string // actions that the node's owner has to allow by name: see orders.Policy
+	// Programs are those of its acting actions that another program does than Main. Their Check, if there is one, comes before that of the
+	// description, which also says their Timeout.
+	Programs map[string]orders.Action
 }
 
 // Data answers one question of get_data with fields. It changes nothing, and that something is not there is an answer, too.
@@ -84,6 +87,18 @@ func (m Module) order(a action.Action, program []string) orders.Action {
 		return orders.Action{Check: check, Timeout: a.Limit(), Read: func(ctx context.Context, o orders.Order) (jsontext.Value, error) {
 			return m.call(ctx, a, o.Params)
 		}}
+	}
+	if own, ok := m.Programs[a.Name]; ok {
+		first := own.Check
+		own.Timeout, own.Check = a.Limit(), func(input jsontext.Value) error {
+			if first != nil {
+				if err := first(input); err != nil {
+					return err
+				}
+			}
+			return check(input)
+		}
+		return own
 	}
 	return orders.Action{
 		Check: check, Timeout: a.Limit(), Results: orders.ActionResults,
@@ -158,6 +173,9 @@ func perform(ctx context.Context, modules []Module, module, name string, in io.R
 		return nil, err
 	}
 	a, found := described.Find(name)
+	if found && modules[i].Calls[name] == nil {
+		return nil, fault.New(fault.NotFound, "%s %s is done by another program", module, name)
+	}
 	if !found {
 		return nil, fault.New(fault.NotFound, "%s '%s' for module '%s'", pxp.UnknownAction, name, module)
 	}

@@ -27,7 +27,15 @@ func lamps() []builtin.Module {
 		Name: "lamp",
 		Metadata: []byte(`{"description":"Lamps","actions":[
 			{"name":"status","read_only":true,"timeout":5,"input":` + schema + `,"results":` + results + `},
-			{"name":"on","timeout":7,"input":` + schema + `,"results":` + results + `}]}`),
+			{"name":"on","timeout":7,"input":` + schema + `,"results":` + results + `},
+			{"name":"spin","timeout":9,"input":` + schema + `,"results":` + results + `}]}`),
+		Programs: map[string]orders.Action{"spin": {
+			Lane:  orders.PuppetRun,
+			Check: func(jsontext.Value) error { return fault.New(fault.Invalid, "it is fixed") },
+			Prepare: func(context.Context, orders.Order) (orders.Command, error) {
+				return orders.Command{Path: "/bin/spin"}, nil
+			},
+		}},
 		Calls: map[string]builtin.Call{
 			"status": builtin.Typed(func(_ context.Context, l lamp) (any, error) {
 				switch l.Name {
@@ -68,6 +76,14 @@ func TestOrders(t *testing.T) {
 	if _, err := status.Read(t.Context(), orders.Order{Params: jsontext.Value(`{"name":"wrong"}`)}); fault.Detail(err) != "what lamp status gives does not fit its schema: field state: it must be of the type string" {
 		t.Errorf("results that do not fit: %v", err)
 	}
+	spin := modules[0].Actions["spin"]
+	program, err := spin.Prepare(t.Context(), orders.Order{})
+	if err != nil || program.Path != "/bin/spin" || spin.Lane != orders.PuppetRun || spin.Timeout.Seconds() != 9 {
+		t.Errorf("spin %+v, %+v, %v", spin, program, err)
+	}
+	if err := spin.Check(jsontext.Value(`{}`)); fault.Detail(err) != "it is fixed" {
+		t.Error(err)
+	}
 	command, err := on.Prepare(t.Context(), orders.Order{Params: jsontext.Value(`{"name":"a"}`)})
 	want := orders.Command{Path: "/bin/tutti", Args: []string{"errand", "action", "lamp", "on"}, Input: []byte(`{"name":"a"}`)}
 	if diff := cmp.Diff(want, command); diff != "" || err != nil {
@@ -86,6 +102,7 @@ func TestOneActionInAProcess(t *testing.T) {
 		{"lamp", "on", `{"name":"dead"}`, false, `{"state":"off"}`, "the lamp dead has no bulb\n"},
 		{"lamp", "on", `{}`, false, "", "field name: it is missing\n"},
 		{"lamp", "status", `{"name":"broken"}`, false, "", "secret wiring\n"},
+		{"lamp", "spin", `{"name":"a"}`, false, "", "lamp spin is done by another program\n"},
 		{"lamp", "off", `{}`, false, "", "unknown action 'off' for module 'lamp'\n"},
 		{"fan", "on", `{}`, false, "", "unknown module: fan\n"},
 	} {

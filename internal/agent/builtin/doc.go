@@ -3,7 +3,7 @@
 //
 // A module is its description in JSON (see package action) and one function for each action. An action that only reads is answered inside
 // the agent, without a record on the disk. An action that changes something runs in a process of its own, which outlives the
-// agent: an upgrade of the agent's own package does not break it off.
+// agent: an upgrade of the agent's own package does not break it off. Mostly that is the agent's own binary (Main); a module may name another program.
 //
 // # Errors
 //

@@ -78,6 +78,9 @@ func (w answers) outcome(o Order, r Record, action Action, output Output) wire.M
 	if r.Error == "" || output.Exit != nil {
 		results, err = resultsOf(o.label(), action, output)
 	}
+	if err == nil && r.Aborted {
+		err = &Aborted{Message: r.Error}
+	}
 	if r.Error != "" {
 		return w.failure(o, err, r.Error)
 	}

@@ -26,6 +26,7 @@ func conclude(r *Record, label string, action Action, o Output, err error) {
 		r.Error = pxp.TimedOut + ": it had not begun by then"
 	case err != nil:
 		r.Error = describe(label, err)
+		_, r.Aborted = errors.AsType[*Aborted](err)
 	case o.Exit == nil:
 		r.Status, r.Error = Undetermined, pxp.Vanished+", but no output is available"
 	default:

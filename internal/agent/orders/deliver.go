@@ -176,7 +176,7 @@ func (t *outcomes) outcomeOf(ctx context.Context, r Record) (wire.Message, error
 // orderOf is the order of a record, without its parameters.
 func orderOf(r Record) Order {
 	return Order{
-		Transaction: r.Transaction, Blocking: r.Blocking, Notify: r.Notify, Requester: wire.URI(r.Requester), Message: r.RequestID,
+		Transaction: r.Transaction, Blocking: r.Blocking, Notify: r.Notify, Requester: wire.URI(r.Requester), Caller: r.Caller, Message: r.RequestID,
 		Module: r.Module, Action: r.Action,
 	}
 }

@@ -23,7 +23,7 @@ type Config struct {
 	Problems []action.Listed
 	Policy   Policy // zero: everything is allowed
 	Log      *slog.Logger
-	Audit    *slog.Logger // a line for each order, without its parameters; nil: Log
+	Audit    *slog.Logger // a line for each order, and one for its end, without parameters and output; nil: Log
 
 	MaxConcurrent    int           // programs at a time beside a Puppet run; 8
 	MaxWaiting       int           // orders that wait for their turn; 100

@@ -2,6 +2,8 @@ package orders
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,7 +53,7 @@ func (e *Engine) request(ctx context.Context, m wire.Message, blocking bool) {
 	if len(req.Params) == 0 {
 		req.Params = []byte("{}")
 	}
-	o := Order{Transaction: req.Transaction, Blocking: blocking, Notify: req.NotifyOutcome, Requester: m.Sender, Message: m.ID, Module: req.Module, Action: req.Action, Params: req.Params}
+	o := Order{Transaction: req.Transaction, Blocking: blocking, Notify: req.NotifyOutcome, Requester: m.Sender, Caller: req.Caller, Message: m.ID, Module: req.Module, Action: req.Action, Params: req.Params}
 	if !blocking && e.repeated(ctx, o) {
 		return
 	}
@@ -140,7 +142,7 @@ func (a Action) check(o Order) error {
 // accept keeps an order and puts it into its lane.
 func (e *Engine) accept(ctx context.Context, o Order, action Action, subject string) {
 	r := Record{
-		Transaction: o.Transaction, Requester: string(o.Requester), RequestID: o.Message, Module: o.Module, Action: o.Action,
+		Transaction: o.Transaction, Requester: string(o.Requester), Caller: o.Caller, RequestID: o.Message, Module: o.Module, Action: o.Action,
 		Blocking: o.Blocking, Notify: o.Notify, Start: time.Now().UTC(), Status: Running, Delivered: !o.Notify,
 	}
 	if o.Blocking {
@@ -202,7 +204,7 @@ func (e *Engine) refuse(ctx context.Context, o Order, subject string, err error)
 
 // audit writes what was asked for, by whom, and what was decided: never its parameters.
 func (e *Engine) audit(ctx context.Context, o Order, subject, decision, reason string) {
-	args := []any{"decision", decision, "requester", o.Requester, "module", o.Module, "action", o.Action, "transaction", o.Transaction, "blocking", o.Blocking}
+	args := append([]any{"decision", decision}, o.asked()...)
 	if subject != "" {
 		args = append(args, "subject", subject)
 	}
@@ -210,4 +212,29 @@ func (e *Engine) audit(ctx context.Context, o Order, subject, decision, reason s
 		args = append(args, "reason", reason)
 	}
 	e.cfg.Audit.InfoContext(ctx, "order", args...)
+}
+
+// asked says for a log who asked for what.
+func (o Order) asked() []any {
+	args := []any{"requester", o.Requester}
+	if o.Caller != "" {
+		args = append(args, "caller", o.Caller)
+	}
+	return append(args, "module", o.Module, "action", o.Action, "transaction", o.Transaction, "blocking", o.Blocking)
+}
+
+// auditEnd writes how an order ended that was kept, and its exit code where there is one.
+func (e *Engine) auditEnd(ctx context.Context, o Order, r Record, output Output) {
+	args := append(o.asked(), "status", string(r.Status))
+	if output.Exit != nil {
+		args = append(args, "exit", *output.Exit)
+	}
+	if output.Ended != "" {
+		args = append(args, "ended", output.Ended)
+	}
+	if r.Error != "" {
+		line, _, _ := strings.Cut(r.Error, "\n") // below it may be what a program printed
+		args = append(args, "reason", fmt.Sprintf("%.300s", line))
+	}
+	e.cfg.Audit.InfoContext(ctx, "order ended", args...)
 }

@@ -3,7 +3,6 @@ package orders_test
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -199,12 +198,7 @@ func TestPolicy(t *testing.T) {
 		var audit bytes.Buffer
 		n := start(t, func(c *orders.Config) {
 			c.Policy = policy
-			c.Audit = slog.New(slog.NewTextHandler(&audit, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-				if a.Key == slog.TimeKey {
-					return slog.Attr{}
-				}
-				return a
-			}}))
+			audited(&audit)(c)
 		})
 		n.command("c1")
 		n.order("t1", "task", "run", taskParams("exec", "{}"))
@@ -220,6 +214,7 @@ func TestPolicy(t *testing.T) {
 		want := `level=INFO msg=order decision=refused requester=pcp://ops.example.com/controller module=command action=run transaction=c1 blocking=false reason="refused by this node's policy (/etc/policy.yaml): command run is not among its actions"
 level=INFO msg=order decision=refused requester=pcp://ops.example.com/controller module=task action=run transaction=t1 blocking=false subject=exec reason="refused by this node's policy (/etc/policy.yaml): task exec is not among its tasks"
 level=INFO msg=order decision=accepted requester=pcp://ops.example.com/controller module=task action=run transaction=t2 blocking=false subject=package::install
+level=INFO msg="order ended" requester=pcp://ops.example.com/controller module=task action=run transaction=t2 blocking=false status=success exit=0
 level=INFO msg=order decision=answered requester=pcp://ops.example.com/controller module=ping action=ping transaction=t3 blocking=true
 level=INFO msg=order decision=refused requester=pcp://evil/x module=echo action=echo transaction=t4 blocking=true reason="refused by this node's policy (/etc/policy.yaml): pcp://evil/x may order nothing here"
 `

@@ -78,6 +78,7 @@ type Order struct {
 	Blocking    bool
 	Notify      bool
 	Requester   wire.URI
+	Caller      string // who the requester asks for; empty: it does not say
 	Message     string // the request's ID
 	Module      string
 	Action      string

@@ -100,6 +100,12 @@ func (n *Node) files(ctx context.Context, o Order) (Output, error) {
 	return Output{Exit: &exit, Stdout: []byte("downloaded")}, nil
 }
 
+// PreparePuppet is how a node prepares a Puppet run, for modules that order one in other words: its parameters are a pxp.PuppetParams.
+func PreparePuppet(n Node) func(context.Context, Order) (Command, error) {
+	n.fill()
+	return n.puppet
+}
+
 // puppet hands the parameters to the program that does Puppet runs.
 func (n *Node) puppet(ctx context.Context, o Order) (Command, error) {
 	if len(n.PuppetRun) == 0 {

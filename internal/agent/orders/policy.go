@@ -2,6 +2,7 @@ package orders
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,16 @@ type Policy struct {
 	Extra []string `yaml:"extra_actions"`
 	// Tasks may be run: names, in which * stands for any text without slashes.
 	Tasks []string `yaml:"tasks"`
+	// Rules narrow further; nil: there are none.
+	Rules Rules `yaml:"-"`
 
 	path string
+}
+
+// Rules say who may ask for which action of a module on this node as it is now. It may be called concurrently.
+type Rules interface {
+	// Allow says whether a caller may; if not, why is a part of a sentence that says which rule is against it.
+	Allow(caller, module, action string) (allowed bool, why string)
 }
 
 // ParsePolicy reads a policy file in YAML; path is named where the policy refuses.
@@ -72,6 +81,12 @@ func (p Policy) Allow(o Order, subject string) error {
 		return p.refuse("%s %s is not among its actions", o.Module, o.Action)
 	case o.Module == pxp.Task && p.Tasks != nil && !slices.ContainsFunc(p.Tasks, func(t string) bool { ok, _ := path.Match(t, subject); return ok }):
 		return p.refuse("task %s is not among its tasks", subject)
+	}
+	if p.Rules == nil {
+		return nil
+	}
+	if allowed, why := p.Rules.Allow(cmp.Or(o.Caller, string(o.Requester)), o.Module, o.Action); !allowed {
+		return fault.New(fault.Denied, "%s: %s", pxp.Refused, why)
 	}
 	return nil
 }

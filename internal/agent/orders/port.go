@@ -11,6 +11,7 @@ import (
 type Record struct {
 	Transaction string
 	Requester   string // the URI that an outcome goes to
+	Caller      string // who the requester asks for; empty: it does not say
 	RequestID   string // of the message
 	Module      string
 	Action      string
@@ -19,6 +20,7 @@ type Record struct {
 	Start, End  time.Time
 	Status      Status
 	Error       string // why there are no results; empty when there are
+	Aborted     bool   // the error is an action's own word: see Aborted
 	Stop        string // why it was told to stop; empty when it was not
 	Delivered   bool   // the outcome was sent, or nobody wants it
 }

@@ -84,6 +84,9 @@ func (e *Engine) settle(ctx context.Context, a *active, err error) {
 		return
 	}
 	defer a.cancel(nil)
+	lost := a.record
+	lost.Status, lost.Error = Undetermined, "the agent was restarted, and nobody waits for the answer any more"
+	e.auditEnd(ctx, a.order, lost, Output{})
 	if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {
 		e.cfg.Log.ErrorContext(ctx, "transaction not removed", "transaction", a.record.Transaction, "err", err)
 	}

@@ -89,7 +89,7 @@ func (e *Engine) finish(ctx context.Context, a *active, err error) {
 	if a.action.Ended != nil && output.Begun {
 		a.action.Ended(ctx, output)
 	}
-	e.cfg.Log.InfoContext(ctx, "order ended", "transaction", a.order.Transaction, "status", string(a.record.Status), "reason", a.record.Error)
+	e.auditEnd(ctx, a.order, a.record, output)
 	if a.record.Blocking {
 		e.answers.send(ctx, e.answers.outcome(a.order, a.record, a.action, output))
 		if err := e.cfg.Spool.Remove(a.record.Transaction); err != nil {

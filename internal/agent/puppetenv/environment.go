@@ -1,4 +1,4 @@
-// Package puppetenv is what Puppet's programs need of their environment, for all
+// Package puppetenv is what the programs of Puppet need of their environment, and what they tell of themselves, for all
 // edges that run them.
 package puppetenv
 

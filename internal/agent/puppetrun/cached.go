@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/catalog"
 	"github.com/tutti-project/tutti/internal/fleet"
 	"github.com/tutti-project/tutti/internal/wire/pxp"
@@ -36,7 +36,7 @@ type cached struct {
 }
 
 // cachedAt finds the place for a catalog: Puppet must be configured for the node that it is of.
-func cachedAt(c pxp.PuppetCatalog, s settings) (cached, error) {
+func cachedAt(c pxp.PuppetCatalog, s puppetenv.Settings) (cached, error) {
 	node, dir := s["node_name_value"], s["client_datadir"]
 	switch {
 	case node == "" || dir == "":
@@ -61,11 +61,11 @@ func (c cached) put() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o750); err != nil {
 		return err
 	}
-	return replace(c.path, text, puppetsMode)
+	return puppetenv.Replace(c.path, text, puppetsMode)
 }
 
 func readDocument(path, digest string) ([]byte, error) {
-	document, err := readBounded(path, maxDocumentBytes)
+	document, err := puppetenv.ReadBounded(path, maxDocumentBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -87,31 +87,4 @@ func (c cached) judge(results *pxp.PuppetResults, r report) {
 		results.ErrorType = pxp.OtherCatalog
 		results.Error = fmt.Sprintf("Puppet applied the catalog %.100q of version %.100q, not %q of version %q", r.CatalogUUID, r.CodeID, c.UUID, c.Version)
 	}
-}
-
-func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", path, most)
-	}
-	return text, err
-}
-
-// replace writes a file: the old or the new content is there, never half.
-func replace(path string, content []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // unless it was renamed
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -9,7 +9,7 @@ import (
 
 // allowed are the flags that may be given, with or without "no-".
 var allowed = strings.Fields(`color configtimeout debug disable_warnings environment evaltrace filetimeout graph
-	http_connect_timeout http_debug http_keepalive_timeout http_read_timeout log_level noop ordering pluginsync show_diff skip_tags splay
+	http_connect_timeout http_debug http_keepalive_timeout http_read_timeout log_level noop ordering pluginsync show_diff skip_tags splay splaylimit
 	strict_environment_mode tags trace use_cached_catalog usecacheonfailure waitforcert`)
 
 // always are the flags of every run. They may be given, but not negated.

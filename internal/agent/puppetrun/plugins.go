@@ -22,35 +22,26 @@ import (
 // pluginTime bounds a sync: a server that does not answer must not keep a node from its run.
 const pluginTime = 10 * time.Minute
 
-// pluginSettings are Puppet's settings that a sync needs. `puppet plugin` is not the agent, and would not
-// read those of the agent's section.
-func pluginSettings() []string {
-	return []string{
-		"certname", "server", "serverport", "server_list", "confdir", "codedir", "vardir", "ssldir",
-		"plugindest", "pluginfactdest", "pluginsource", "pluginfactsource", "localedest", "localesource",
-	}
-}
-
 // syncPlugins brings the plugins of a catalog's version, unless they are there. Without a server the run has those
 // that were synced before.
-func (p *puppet) syncPlugins(ctx context.Context, c pxp.PuppetCatalog, s settings) {
+func (p *puppet) syncPlugins(ctx context.Context, c pxp.PuppetCatalog, s puppetenv.Settings) {
 	const marks = 4 << 10
 	mark := c.Environment + " " + c.Version + "\n"
-	if have, err := readBounded(p.Plugins, marks); p.Plugins == "" || err == nil && string(have) == mark {
+	if have, err := puppetenv.ReadBounded(p.Plugins, marks); p.Plugins == "" || err == nil && string(have) == mark {
 		return
 	}
 	if err := p.download(ctx, c.Environment, s); err != nil {
 		p.say("plugins not synced, the run goes on with those that are there: %v", err)
 		return
 	}
-	if err := replace(p.Plugins, []byte(mark), 0o600); err != nil {
+	if err := puppetenv.Replace(p.Plugins, []byte(mark), 0o600); err != nil {
 		p.say("plugins will be synced again: %v", err)
 	}
 }
 
-func (p *puppet) download(ctx context.Context, line string, s settings) error {
+func (p *puppet) download(ctx context.Context, line string, s puppetenv.Settings) error {
 	args := []string{"plugin", "download", "--environment", line, "--http_connect_timeout", "15s"}
-	for _, name := range pluginSettings() {
+	for _, name := range puppetenv.PluginSettings() { // `puppet plugin` is not the agent, and would not read those of the agent's section
 		value := s[name]
 		if name == "server_list" {
 			value = serverList(value)

@@ -108,7 +108,7 @@ type files struct {
 }
 
 func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
-	s, err := p.settings(ctx)
+	s, err := p.asker().Settings(context.WithoutCancel(ctx))
 	if err != nil {
 		results := wrong(pxp.NoLastRunReport, notRun, "where Puppet leaves its report is not known: %v", err)
 		p.complaints.into(&results)
@@ -133,6 +133,11 @@ func (p *puppet) do(ctx context.Context, args []string) pxp.PuppetResults {
 	end := p.attempt(ctx, cachedArguments(args, c.PuppetCatalog), at, c.put)
 	c.judge(&end.results, end.report)
 	return end.results
+}
+
+// asker asks Puppet for its settings.
+func (p *puppet) asker() puppetenv.Asker {
+	return puppetenv.Asker{Puppet: p.bin, Kept: p.Settings, Errs: &p.complaints, Say: p.say}
 }
 
 // run is one `puppet agent`, and its exit code.

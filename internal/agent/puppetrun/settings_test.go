@@ -14,7 +14,7 @@ import (
 	"github.com/tutti-project/tutti/internal/wire/pxp"
 )
 
-// asking is a run on a node that keeps Puppet's settings.
+// asking is a run on a node that keeps Puppet's puppetenv.Settings.
 func (s *stub) asking(kept string) pxp.PuppetResults {
 	s.t.Helper()
 	input := pxp.Data(pxp.PuppetParams{Env: []string{}, Flags: []string{}})
@@ -86,7 +86,7 @@ func (s *stub) age(kept string) {
 	}
 	before, after, _ := strings.Cut(string(text), `"at":"`)
 	_, after, _ = strings.Cut(after, `"`)
-	s.write("settings.json", before+`"at":"`+time.Now().Add(-2*settingsTime).UTC().Format(time.RFC3339)+`"`+after)
+	s.write("settings.json", before+`"at":"`+time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339)+`"`+after)
 }
 
 // A place where nothing can be kept keeps nobody from a run.
@@ -127,7 +127,7 @@ func TestSettingsAreThoseOfPuppet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := p.settings(t.Context())
+		found, err := p.asker().Settings(t.Context())
 		if err != nil || found["lastrunreport"] != step.want || s.asks() != step.asks {
 			t.Errorf("lastrunreport %q after %d starts, %v, want %q after %d", found["lastrunreport"], s.asks(), err, step.want, step.asks)
 		}

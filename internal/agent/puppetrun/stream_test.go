@@ -291,7 +291,7 @@ func TestRunsWithoutEvents(t *testing.T) {
 	}
 	own := exec.CommandContext(t.Context(), shell)
 	stream{dir: filepath.Join(dir, "events")}.into(own)
-	if own.Path != shell || lastOf(own.Env, "RUBYOPT") == "" {
+	if own.Path != shell || puppetenv.LastOf(own.Env, "RUBYOPT") == "" {
 		t.Errorf("somebody's own script: %s %v", own.Path, own.Env)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
 	"github.com/tutti-project/tutti/internal/yamljson"
 )
 
@@ -42,7 +43,7 @@ func (e *ear) Write(p []byte) (int, error) {
 
 // keepReport keeps the last report of Puppet in a directory, under a name that sorts by time.
 func keepReport(path, dir string, now time.Time) error {
-	text, err := readBounded(path, maxReportBytes)
+	text, err := puppetenv.ReadBounded(path, maxReportBytes)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func keepReport(path, dir string, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, fmt.Sprintf("%020d-%s.json", now.UnixNano(), r.UUID)), text, 0o600)
+	return puppetenv.Replace(filepath.Join(dir, fmt.Sprintf("%020d-%s.json", now.UnixNano(), r.UUID)), text, 0o600)
 }
 
 var uuidForm = regexp.MustCompile(`\A[0-9A-Za-z-]{1,64}\z`)

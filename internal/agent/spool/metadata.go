@@ -26,6 +26,8 @@ type metadata struct {
 	Status      string `json:"status"`
 	Error       string `json:"execution_error,omitzero"`
 
+	Aborted   bool   `json:"aborted,omitzero"`
+	Caller    string `json:"caller,omitzero"`
 	Blocking  bool   `json:"blocking,omitzero"`
 	Stop      string `json:"stop_reason,omitzero"`
 	Delivered bool   `json:"delivered"`
@@ -38,12 +40,12 @@ func encode(r orders.Record) []byte {
 	m := metadata{
 		Requester: r.Requester, Module: r.Module, Action: r.Action, Params: "{}", Transaction: r.Transaction, RequestID: r.RequestID,
 		Notify: r.Notify, Start: timeText(r.Start), End: timeText(r.End), Status: string(r.Status), Error: r.Error,
-		Blocking: r.Blocking, Stop: r.Stop, Delivered: r.Delivered,
+		Aborted: r.Aborted, Caller: r.Caller, Blocking: r.Blocking, Stop: r.Stop, Delivered: r.Delivered,
 	}
 	text, err := json.Marshal(m, json.Deterministic(true))
 	if err != nil { // a text that is not UTF-8, which no reader lets in
 		m.Requester, m.RequestID, m.Error, m.Stop = valid(m.Requester), valid(m.RequestID), valid(m.Error), valid(m.Stop)
-		m.Module, m.Action = valid(m.Module), valid(m.Action)
+		m.Module, m.Action, m.Caller = valid(m.Module), valid(m.Action), valid(m.Caller)
 		text, _ = json.Marshal(m, json.Deterministic(true))
 	}
 	return append(text, '\n')
@@ -69,7 +71,7 @@ func decode(transaction string, text []byte) (orders.Record, error) {
 	}
 	return orders.Record{
 		Transaction: transaction, Requester: m.Requester, RequestID: m.RequestID, Module: m.Module, Action: m.Action,
-		Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop, Delivered: m.Delivered,
+		Aborted: m.Aborted, Caller: m.Caller, Blocking: m.Blocking, Notify: m.Notify, Start: start, End: end, Status: status, Error: m.Error, Stop: m.Stop, Delivered: m.Delivered,
 	}, nil
 }
 

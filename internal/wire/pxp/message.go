@@ -1,6 +1,9 @@
 package pxp
 
 import (
+	"strings"
+	"unicode"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -62,6 +65,9 @@ func ParseRequest(data jsontext.Value) (Request, error) {
 		if name == "" || len(name) > MaxNameBytes {
 			return r, fault.New(fault.Invalid, "field %s: it has %d bytes, 1 to %d are allowed", field, len(name), MaxNameBytes)
 		}
+	}
+	if len(r.Caller) > MaxNameBytes || strings.ContainsFunc(r.Caller, unicode.IsControl) {
+		return r, fault.New(fault.Invalid, "field caller: at most %d bytes without control characters are allowed", MaxNameBytes)
 	}
 	return r, CheckTransaction(r.Transaction)
 }

@@ -1,0 +1,47 @@
+package puppet
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tutti-project/tutti/internal/agent/builtin"
+	"github.com/tutti-project/tutti/internal/agent/puppetenv"
+)
+
+// Data answers the data function puppet: the results of status.
+func Data(c Config) builtin.Data {
+	return func(ctx context.Context, _ string) (any, error) { return c.status(ctx, nothing{}) }
+}
+
+// resourceData is what the data function resource gives.
+type resourceData struct {
+	Managed bool `json:"managed"` // the last catalog had it
+	summary
+}
+
+// maxListBytes bounds Puppet's list of the resources of its last catalog.
+const maxListBytes = 16 << 20
+
+// ResourceData answers the data function resource: whether Puppet manages it, and the figures of the last run.
+func ResourceData(c Config) builtin.Data {
+	return func(ctx context.Context, reference string) (any, error) {
+		settings, err := c.settings(ctx)
+		if err != nil {
+			return nil, err
+		}
+		last, err := c.summary(ctx, summaryInput{})
+		if err != nil {
+			return nil, err
+		}
+		data := resourceData{}
+		data.summary, _ = last.(summary)
+		text, err := puppetenv.ReadBounded(settings["resourcefile"], maxListBytes)
+		if err != nil {
+			return data, nil //nolint:nilerr // Puppet has applied nothing
+		}
+		for line := range strings.Lines(string(text)) {
+			data.Managed = data.Managed || strings.EqualFold(strings.TrimSpace(line), reference)
+		}
+		return data, nil
+	}
+}
