@@ -119,7 +119,7 @@ func firstRunText(r agent.FirstRun) string {
 	}
 	text := r.Status
 	if total := r.Metrics["total"]; total > 0 {
-		text += fmt.Sprintf(", %d of %d resources changed", r.Metrics["changed"], total)
+		text += fmt.Sprintf(", %d of %s changed", r.Metrics["changed"], fault.Count(total, "resource"))
 	}
 	if failed := r.Metrics["failed"]; failed > 0 {
 		text += fmt.Sprintf(", %d failed", failed)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 // checkMode is what a deploy asks of its check.
@@ -33,7 +34,7 @@ func refusedCode(a *app, environment string, check api.CodeCheck, warnings []str
 		printCheck(a, check)
 	}
 	return jobOutcome{exitSomeFailed, fmt.Sprintf("%s: nothing was deployed, %s stays as it is. Mend the code, or deploy it with --force",
-		count(check.Mistakes, "mistake"), environment)}
+		fault.Count(check.Mistakes, "mistake"), environment)}
 }
 
 // printCheck says what was found, a line each, and how much was looked at. It is not what a deploy was asked for: it goes
@@ -70,14 +71,14 @@ func findingLine(f api.CodeFinding) string {
 	}
 	text += "  (" + strings.Join(f.Nodes, ", ")
 	if more := f.Alike - len(f.Nodes); more > 0 {
-		text += fmt.Sprintf(" and %s with the same classes", count(more, "node"))
+		text += fmt.Sprintf(" and %s with the same classes", fault.Count(more, "node"))
 	}
 	return text + ")"
 }
 
 // checkedText says what a check looked at.
 func checkedText(c api.CodeCheck) string {
-	text := "Checked " + count(c.Files, "file")
+	text := "Checked " + fault.Count(c.Files, "file")
 	if c.Base != "" {
 		text += " beside version " + short(c.Base)
 	}
@@ -86,9 +87,9 @@ func checkedText(c api.CodeCheck) string {
 	case c.Unread:
 		return fmt.Sprintf("%s in %s; no catalog was compiled: the files come first", text, took)
 	case c.Sets > c.Compiled:
-		return fmt.Sprintf("%s and compiled for %d of %d sets of classes (deploy_check_nodes) in %s", text, c.Compiled, c.Sets, took)
+		return fmt.Sprintf("%s and compiled for %d of %s of classes (deploy_check_nodes) in %s", text, c.Compiled, fault.Count(c.Sets, "set"), took)
 	case c.Compiled > 0:
-		return fmt.Sprintf("%s and compiled for %s, one of each set of classes, in %s", text, count(c.Compiled, "node"), took)
+		return fmt.Sprintf("%s and compiled for %s, one of each set of classes, in %s", text, fault.Count(c.Compiled, "node"), took)
 	}
 	return fmt.Sprintf("%s in %s; no node's catalog had to be compiled", text, took)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 type codeStatusInput struct{ exit bool }
@@ -53,20 +54,20 @@ with a warning, count for nothing.`,
 // printCodeStatus is for people.
 func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s is version %s, deployed %s: %d nodes, %d current, %d waiting, %d failed, %d unknown%s\n",
-		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), s.Nodes, s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
+	fmt.Fprintf(&text, "%s is version %s, deployed %s: %s, %d current, %d waiting, %d failed, %d unknown%s\n",
+		s.Environment, short(s.Version), print.Ago(s.DeployedAt, time.Now()), fault.Count(s.Nodes, "node"), s.Current, s.Waiting, s.Failed, s.Unknown, lossCounts(s))
 	text.WriteString(verifiedText(s.Verified))
 	if s.Slowed != nil {
 		fmt.Fprintln(&text, slowedText(*s.Slowed, time.Now()))
 	}
 	if s.Failed > 0 {
-		fmt.Fprintln(&text, count(s.Failed, "node")+notCompiling(s))
+		fmt.Fprintln(&text, fault.Count(s.Failed, "node")+notCompiling(s))
 	}
 	for _, loss := range s.Losses {
 		fmt.Fprintln(&text, loss)
 	}
 	if s.Check != nil && s.Check.Mistakes > 0 {
-		fmt.Fprintln(&text, "It was deployed with "+count(s.Check.Mistakes, "mistake")+":")
+		fmt.Fprintln(&text, "It was deployed with "+fault.Count(s.Check.Mistakes, "mistake")+":")
 		for _, f := range s.Check.Findings[:min(s.Check.Mistakes, len(s.Check.Findings))] {
 			fmt.Fprintln(&text, "  "+print.OneLine(findingLine(f)))
 		}
@@ -99,9 +100,9 @@ func codeOutcome(s api.CodeStatus, asked bool) error {
 		const text = " is not well: catalogs do not compile or are not what Puppet gives, or its code was deployed with mistakes"
 		return jobOutcome{exitSomeFailed, s.Environment + text}
 	case s.Held > 0:
-		return jobOutcome{exitSomeFailed, fmt.Sprintf("the newest catalog of %s of %s is held; see: tutti catalog held", count(s.Held, "node"), s.Environment)}
+		return jobOutcome{exitSomeFailed, fmt.Sprintf("the newest catalog of %s of %s is held; see: tutti catalog held", fault.Count(s.Held, "node"), s.Environment)}
 	case s.Waiting > 0:
-		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", count(s.Waiting, "node"), s.Environment)}
+		return jobOutcome{exitLate, fmt.Sprintf("%s of %s wait for their catalogs to be compiled", fault.Count(s.Waiting, "node"), s.Environment)}
 	}
 	return nil
 }

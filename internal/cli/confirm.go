@@ -60,7 +60,7 @@ func (a *app) confirmed(does string, nodes int, yes bool) (asked bool, err error
 	if yes || !a.system.canAsk() || nodes <= askedAbove {
 		return false, nil
 	}
-	_, _ = fmt.Fprintf(a.system.Err, "This %s on %d nodes. Type %d to go on: ", does, nodes, nodes)
+	_, _ = fmt.Fprintf(a.system.Err, "This %s on %s. Type %d to go on: ", does, fault.Count(nodes, "node"), nodes)
 	answer, _ := bufio.NewReader(a.system.In).ReadString('\n') // an end of input is no confirmation
 	if strings.TrimSpace(answer) != strconv.Itoa(nodes) {
 		return true, usageError{fault.New(fault.Invalid, "not confirmed; nothing was started (--yes does not ask)")}
@@ -104,7 +104,7 @@ func lossOfRequests(ctx context.Context, c *call, from string) (string, error) {
 	if from != "" {
 		return fmt.Sprintf("drop the waiting certificate requests from %s; %d wait in all", from, len(list.Items)), nil
 	}
-	return fmt.Sprintf("drop %s that wait", count(len(list.Items), "certificate request")), nil
+	return fmt.Sprintf("drop %s that wait", fault.Count(len(list.Items), "certificate request")), nil
 }
 
 func lossOfGroup(ctx context.Context, c *call, in *api.GroupDeleteRequest) (string, error) {
@@ -116,7 +116,7 @@ func lossOfGroup(ctx context.Context, c *call, in *api.GroupDeleteRequest) (stri
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the group %q: %s lose what it gives them", group.Name, count(len(nodes), "node")), nil
+	return fmt.Sprintf("delete the group %q: %s lose what it gives them", group.Name, fault.Count(len(nodes), "node")), nil
 }
 
 func lossOfEnvironment(ctx context.Context, c *call, in *api.EnvironmentRequest) (string, error) {
@@ -131,7 +131,7 @@ func lossOfEnvironment(ctx context.Context, c *call, in *api.EnvironmentRequest)
 				return "", err
 			}
 			return fmt.Sprintf("remove the environment %s (version %s, deployed %s by %s), in which %s have their last run",
-				v.Environment, short(v.ID), print.Ago(v.DeployedAt, time.Now()), v.Actor, count(len(nodes), "node")), nil
+				v.Environment, short(v.ID), print.Ago(v.DeployedAt, time.Now()), v.Actor, fault.Count(len(nodes), "node")), nil
 		}
 	}
 	return "", fault.New(fault.NotFound, "environment %s has no code", in.Environment)
@@ -150,7 +150,7 @@ func lossOfRole(ctx context.Context, c *call, in *api.RoleRequest) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the role %s with its %s", role.Name, count(len(role.Grants), "grant")), nil
+	return fmt.Sprintf("delete the role %s with its %s", role.Name, fault.Count(len(role.Grants), "grant")), nil
 }
 
 func lossOfPolicy(ctx context.Context, c *call, in *api.PolicyNameRequest) (string, error) {

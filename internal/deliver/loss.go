@@ -25,9 +25,9 @@ type Loss struct {
 
 // Story tells people of a loss, and what to do.
 func (l Loss) Story() string {
-	what := fmt.Sprintf("lost all of its %d resources", l.Was)
+	what := "lost all of its " + fault.Count(l.Was, "resource")
 	if l.Left > 0 {
-		what = fmt.Sprintf("lost %d of its %d resources", l.Was-l.Left, l.Was)
+		what = fmt.Sprintf("lost %d of its %s", l.Was-l.Left, fault.Count(l.Was, "resource"))
 	}
 	if l.Ruling != Hold {
 		return fmt.Sprintf("catalog given with a warning: %s (version %s; before: version %s); look: tutti catalog diff %s --with %s",

@@ -258,7 +258,7 @@ func (u *upload) next() (cas.Source, int64, error) {
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.archive.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %d entries: %v", u.stored.Blobs, err)
+		u.err = fault.Wrap(fault.Invalid, err, "the upload broke off after %s: %v", fault.Count(u.stored.Blobs, "entry"), err)
 	}
 	return n, err
 }

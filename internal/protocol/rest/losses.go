@@ -119,8 +119,8 @@ func (h *deliveries) letVersion(ctx context.Context, request api.CatalogLetReque
 		return api.CatalogLet{}, fault.New(fault.NotFound, "no catalog of version %.64s is held; what is held lists: tutti catalog held", prefix)
 	case 1:
 	default:
-		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: catalogs are held of %d versions that begin %.64s; give more digits",
-			len(versions), prefix)
+		return api.CatalogLet{}, fault.New(fault.Invalid, "field version: %.64s is the beginning of %s of which catalogs are held; give more digits",
+			prefix, fault.Count(len(versions), "version"))
 	}
 	nodes, err := h.losses.LetGo(ctx, deliver.Let{Version: versions[0], By: fleet.ActorFrom(ctx).Name})
 	return letOf(nodes), err
