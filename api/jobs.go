@@ -86,6 +86,11 @@ type JobTargets struct {
 	Exclude []string `json:"exclude,omitempty"` // of all these, not those
 }
 
+// Any says whether something is meant, besides what is excluded.
+func (t JobTargets) Any() bool {
+	return t.All || len(t.Nodes) > 0 || t.Group != "" || t.Query != "" || t.App != ""
+}
+
 // JobOrder is what all kinds of job have in common.
 type JobOrder struct {
 	Targets JobTargets `json:"targets"`

@@ -63,8 +63,15 @@ func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 	if s.Failed > 0 {
 		fmt.Fprintln(&text, fault.Count(s.Failed, "node")+notCompiling(s))
 	}
+	text.WriteString(unknownText(s))
 	for _, loss := range s.Losses {
-		fmt.Fprintln(&text, loss)
+		fmt.Fprintln(&text, "  "+loss)
+	}
+	if more := s.Held + s.Warned - len(s.Losses); more > 0 && len(s.Losses) > 0 {
+		fmt.Fprintf(&text, "  and %s\n", fault.Count(more, "more node"))
+	}
+	if s.Held > 0 {
+		fmt.Fprintln(&text, "  look: tutti catalog held; if it is meant: tutti catalog let NODE")
 	}
 	if s.Check != nil && s.Check.Mistakes > 0 {
 		fmt.Fprintln(&text, "It was deployed with "+fault.Count(s.Check.Mistakes, "mistake")+":")
@@ -76,6 +83,28 @@ func printCodeStatus(to print.Printer, s api.CodeStatus) error {
 		return err
 	}
 	return print.List(to, s.Errors, codeErrors())
+}
+
+// unknownText says which nodes are unknown, why, and what to do.
+func unknownText(s api.CodeStatus) (text string) {
+	if n := s.NoFacts; n != nil {
+		text += fmt.Sprintf("  unknown: %s sent no facts yet (%s); they come with the first Puppet run there: tutti run, or puppet agent --test\n",
+			fault.Count(n.Nodes, "node"), someOf(*n))
+	}
+	if n := s.Untried; n != nil {
+		text += fmt.Sprintf("  unknown: no catalog was tried yet for %s (%s); the server does it by itself, sooner: tutti compile now NODE\n",
+			fault.Count(n.Nodes, "node"), someOf(*n))
+	}
+	return text
+}
+
+// someOf names nodes, and counts those that are not named.
+func someOf(n api.CodeNodes) string {
+	text := strings.Join(n.Names, ", ")
+	if more := n.Nodes - len(n.Names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // notCompiling says what becomes of nodes whose catalogs do not compile.
@@ -126,11 +155,7 @@ func codeErrors() print.Table[api.CodeError] {
 			if e.Line > 0 {
 				where = fmt.Sprintf("%s:%d", e.File, e.Line)
 			}
-			names := strings.Join(e.Names, ", ")
-			if more := e.Nodes - len(e.Names); more > 0 {
-				names += fmt.Sprintf(" and %d more", more)
-			}
-			return []any{e.Nodes, where, e.Message, names}
+			return []any{e.Nodes, where, e.Message, someOf(api.CodeNodes{Nodes: e.Nodes, Names: e.Names})}
 		},
 		Name:  func(e api.CodeError) string { return e.Message },
 		Empty: "No errors.",

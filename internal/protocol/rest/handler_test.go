@@ -96,11 +96,14 @@ func (codeParts) Found(context.Context, fleet.Environment, fleet.Digest) (*codec
 	return nil, nil
 }
 
-// Status says that one of three nodes fails.
+// Status says that one of three nodes fails, one sent no facts, and two have a catalog of the version.
 func (c codeParts) Status(ctx context.Context, env fleet.Environment) (code.Version, compile.CodeStatus, error) {
 	version, err := c.Refresh(ctx, env)
 	wrong := compile.CodeError{Error: compile.Error{Cause: compile.CauseCode, Message: "wrong", File: "manifests/site.pp", Line: 3}, Nodes: 1, Examples: []fleet.Certname{"web-1"}}
-	return version, compile.CodeStatus{Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong}}, err
+	return version, compile.CodeStatus{
+		Nodes: 3, Current: 2, Failed: 1, Errors: []compile.CodeError{wrong},
+		Unknown: 1, NoFacts: []fleet.Certname{"new-1"}, Of: []fleet.Certname{"db-1", "web-1"},
+	}, err
 }
 
 // asker answers every question with one node, or with the rows it has for its PQL;

@@ -61,15 +61,19 @@ func (h *deliveries) lossNow(ctx context.Context, node fleet.Certname) (*api.Cat
 // maxLossTexts is how many losses the status of an environment's code tells in words.
 const maxLossTexts = 5
 
-// addLosses adds to an environment's status what is held and what was given with a warning.
-func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, out *api.CodeStatus) error {
+// addLosses adds to an environment's status what is held and what was given with a warning. standing are the nodes whose newest catalog
+// stands for the version, by name: what others lost, an earlier version took.
+func (h *deliveries) addLosses(ctx context.Context, env fleet.Environment, standing []fleet.Certname, out *api.CodeStatus) error {
 	losses, err := h.losses.Losses(ctx, deliver.LossFilter{Environment: env})
 	for _, l := range losses {
+		if _, stands := slices.BinarySearch(standing, l.Node); !stands {
+			continue
+		}
 		if l.Ruling == deliver.Warn {
 			out.Warned++
 		}
 		if len(out.Losses) < maxLossTexts {
-			out.Losses = append(out.Losses, string(l.Node)+": "+l.Story())
+			out.Losses = append(out.Losses, string(l.Node)+": "+l.Told())
 		}
 	}
 	return err
