@@ -91,6 +91,9 @@ func ungiven(r PuppetReport) string {
 	if r.NoCatalog == "" {
 		return "it was given no catalog"
 	}
+	if env := fleet.Absent(r.NoCatalog); env != "" {
+		return "it was given no catalog: " + fleet.WithoutCode(env)
+	}
 	return "it was given no catalog: " + r.NoCatalog
 }
 
