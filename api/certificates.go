@@ -64,7 +64,7 @@ type CertificateListRequest struct {
 type Certificate struct {
 	Name        string            `json:"name"`
 	State       string            `json:"state"` // requested, signed, revoked
-	Serial      string            `json:"serial,omitempty"`
+	Serial      string            `json:"serial,omitempty"` // hexadecimal, as openssl prints it
 	Fingerprint string            `json:"fingerprint"` // SHA-256, colon form
 	NotBefore   *time.Time        `json:"not_before,omitempty"`
 	NotAfter    *time.Time        `json:"not_after,omitempty"`

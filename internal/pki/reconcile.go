@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/fleet"
 )
 
 // howToGoOn is what every refusal to start ends with.
@@ -104,8 +105,8 @@ func beginFirst(ctx context.Context, dir string, c *ca, store Store, have Anchor
 	}
 	if at := slices.IndexFunc(rows, func(row Certificate) bool { return !c.ours(row) }); at >= 0 {
 		return nil, fault.New(fault.Conflict,
-			"the database holds certificates of another CA (%s, serial number %X): start it with the CA directory that it belongs to",
-			rows[at].Certname, rows[at].Serial)
+			"the database holds certificates of another CA (%s, serial number %s): start it with the CA directory that it belongs to",
+			rows[at].Certname, fleet.Serial(rows[at].Serial))
 	}
 	identity, err := newIdentity()
 	if err != nil {

@@ -89,7 +89,7 @@ func certificateOf(e pki.Entry) api.Certificate {
 		Received: timeOf(e.ReceivedAt), From: e.From,
 	}
 	if e.Serial != nil {
-		c.Serial = e.Serial.String()
+		c.Serial = fleet.Serial(e.Serial)
 	}
 	if len(e.Extensions)+len(e.AuthorizationExtensions) > 0 {
 		c.Extensions = map[string]string{}
