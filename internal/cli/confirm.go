@@ -22,7 +22,8 @@ func (k *caution) flags(f flagSet) {
 }
 
 // goesOn shows what a verb would do, and asks somebody at a terminal for it. Where nobody can be asked it is done as
-// ordered: scripts have to go on. tell says what would be done; it is only asked for when somebody is told.
+// ordered: scripts have to go on. tell says what would be done; it is only asked for when somebody is told. Without a word of it
+// nothing would be lost, and nobody is asked.
 func (k *caution) goesOn(c *call, tell func() (string, error)) (bool, error) {
 	if !k.dryRun && (k.yes || !c.system.canAsk()) {
 		return true, nil
@@ -31,7 +32,12 @@ func (k *caution) goesOn(c *call, tell func() (string, error)) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if k.dryRun {
+	switch {
+	case k.dryRun && loss == "":
+		return false, c.printer().Linef("This would destroy nothing. Nothing was done.")
+	case loss == "":
+		return true, nil
+	case k.dryRun:
 		return false, c.printer().Linef("This would %s. Nothing was done.", loss)
 	}
 	if err := c.agreed("This will " + loss + ".\nGo on?"); err != nil {
@@ -142,7 +148,8 @@ func lossOfUser(ctx context.Context, c *call, in *api.UserRequest) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("delete the user %s (roles: %s) with all of its tokens", user.Name, first(strings.Join(user.Roles, " "), "none")), nil
+	return fmt.Sprintf("delete the user %s (roles: %s) with all of its tokens%s", user.Name,
+		first(strings.Join(user.Roles, " "), "none"), lockoutText(ctx, c, removal{user: in.User})), nil
 }
 
 func lossOfRole(ctx context.Context, c *call, in *api.RoleRequest) (string, error) {

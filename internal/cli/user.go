@@ -12,6 +12,7 @@ import (
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
 	"github.com/tutti-project/tutti/internal/fault"
+	"github.com/tutti-project/tutti/internal/rbac"
 )
 
 var userCommand = asking{noun{
@@ -99,7 +100,8 @@ type userEditInput struct {
 
 var userEdit = verb[userEditInput]{
 	use: "edit NAME", short: "Change a user's roles, disable, enable or unlock it",
-	example: "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
+	destroys: lossOfRights,
+	example:  "  tutti user edit ann --add-role deployer --remove-role viewer\n  tutti user edit ann --disable\n  tutti user edit ann --unlock",
 	flags: func(f flagSet, in *userEditInput) {
 		f.StringSliceVar(&in.add, "add-role", nil, "a role to give; may be given many times")
 		f.StringSliceVar(&in.remove, "remove-role", nil, "a role to take away; may be given many times")
@@ -123,6 +125,25 @@ var userEdit = verb[userEditInput]{
 		}
 		return showAnswer(ctx, c.app, api.UserEdit, request, printUser)
 	},
+}
+
+// lossOfRights is what an edit takes from a user; empty if nothing.
+func lossOfRights(ctx context.Context, c *call, in *userEditInput) (string, error) {
+	var takes []string
+	if in.disable {
+		takes = append(takes, "refuse the logins and tokens of "+c.args[0])
+	}
+	for _, role := range in.remove {
+		takes = append(takes, "take the role "+role+" from "+c.args[0])
+	}
+	if len(takes) == 0 {
+		return "", nil
+	}
+	text := strings.Join(takes, " and ")
+	if in.disable || slices.Contains(in.remove, rbac.Administrator) {
+		text += lockoutText(ctx, c, removal{user: c.args[0]})
+	}
+	return text, nil
 }
 
 // changedRoles is what the user's roles will be.
