@@ -50,7 +50,13 @@ func TestTheLastAdministrator(t *testing.T) {
 			}
 		})
 	}
+	s := &answers{to: map[string]any{"GET /users/admin/tokens": api.List[api.AccessToken]{Items: []api.AccessToken{file}}}}
 	var out bytes.Buffer
+	code := Run(t.Context(), []string{"token", "revoke", "--user", "admin", "admin.tken", "--dry-run"}, System{Out: &out, Err: &out, Env: s.start(t)})
+	if want := "tutti: there is no token \"admin.tken\" of admin; did you mean admin.token?\n"; code != exitFailed || out.String() != want {
+		t.Errorf("exit code %d, %q, want %q", code, out.String(), want)
+	}
+	out.Reset()
 	if code := Run(t.Context(), []string{"user", "edit", "ann", "--enable", "--dry-run"}, System{Out: &out, Err: &out}); code != exitDone || !strings.Contains(out.String(), "destroy nothing") {
 		t.Errorf("exit code %d: %s", code, out.String())
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tutti-project/tutti/api"
 	"github.com/tutti-project/tutti/internal/cli/print"
+	"github.com/tutti-project/tutti/internal/fault"
 )
 
 var tokenCommand = asking{noun{
@@ -100,6 +101,11 @@ var tokenRevoke = verb[tokenRevokeInput]{
 		own, err := some(ctx, c.app, api.TokenList, api.TokenListRequest{User: first(in.user, api.Me)}, nextTokens, 0)
 		if err != nil {
 			return text, nil //nolint:nilerr // the server says at the order whether it may be given
+		}
+		for _, name := range c.args {
+			if !slices.ContainsFunc(own, func(t api.AccessToken) bool { return t.ID == name || t.Label == name }) {
+				return "", fault.New(fault.NotFound, "there is no token %.80q%s", name, of)
+			}
 		}
 		revoked := func(t api.AccessToken) bool {
 			return slices.Contains(c.args, t.ID) || slices.Contains(c.args, t.Label) && slices.ContainsFunc(own, func(o api.AccessToken) bool { return o.ID == t.ID })

@@ -25,13 +25,21 @@ var userList = verb[api.PageRequest]{
 	prints: aList,
 	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
 		return print.Table[api.User]{
-			Columns: []string{"user", "kind", "state", "roles", "last login"},
+			Columns: []string{"user", "kind", "state", "until", "roles", "last login"},
 			Row: func(u api.User) []any {
-				return []any{u.Name, u.Kind, print.State(u.State), u.Roles, u.LoginAt}
+				return []any{u.Name, u.Kind, print.State(u.State), lockedUntil(u), u.Roles, u.LoginAt}
 			},
 			Name: func(u api.User) string { return u.Name },
 		}
 	}),
+}
+
+// lockedUntil is when a lock ends by itself; nil: nothing is locked.
+func lockedUntil(u api.User) any {
+	if u.LockedUntil == nil {
+		return nil
+	}
+	return stampOf(u.LockedUntil)
 }
 
 func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }
@@ -47,7 +55,7 @@ func printUser(to print.Printer, u api.User) error {
 	rows := [][]string{
 		{"User", u.Name},
 		{"Kind", u.Kind},
-		{"State", u.State},
+		{"State", userState(u)},
 		{"Roles", strings.Join(u.Roles, " ")},
 		{"Created", print.Ago(u.CreatedAt, now)},
 		{"Changed", print.AgoOf(u.ChangedAt, now) + by(u.ChangedBy)},
@@ -57,6 +65,19 @@ func printUser(to print.Printer, u api.User) error {
 		rows = append(rows, []string{"Locked until", stampOf(u.LockedUntil)})
 	}
 	return to.Rows(nil, rows)
+}
+
+// userState is how a user stands, and what ends a state that keeps it out.
+func userState(u api.User) string {
+	switch u.State {
+	case "disabled":
+		return "disabled; tutti user edit " + u.Name + " --enable ends it"
+	case "locked":
+		return "locked by failed logins; tutti user edit " + u.Name + " --unlock ends it at once"
+	case "no password":
+		return "no password; tutti user password " + u.Name + " sets one"
+	}
+	return u.State
 }
 
 type userCreateInput struct {
