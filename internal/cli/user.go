@@ -25,21 +25,21 @@ var userList = verb[api.PageRequest]{
 	prints: aList,
 	run: pages(api.UserList, nextPage, func(*api.PageRequest) print.Table[api.User] {
 		return print.Table[api.User]{
-			Columns: []string{"user", "kind", "state", "until", "roles", "last login"},
+			Columns: []string{"user", "kind", "state", "roles", "last login"},
 			Row: func(u api.User) []any {
-				return []any{u.Name, u.Kind, print.State(u.State), lockedUntil(u), u.Roles, u.LoginAt}
+				return []any{u.Name, u.Kind, print.State(listedState(u)), u.Roles, u.LoginAt}
 			},
 			Name: func(u api.User) string { return u.Name },
 		}
 	}),
 }
 
-// lockedUntil is when a lock ends by itself; nil: nothing is locked.
-func lockedUntil(u api.User) any {
-	if u.LockedUntil == nil {
-		return nil
+// listedState is how a user stands, and until when it is locked.
+func listedState(u api.User) string {
+	if u.LockedUntil == nil || u.State != "locked" {
+		return u.State
 	}
-	return stampOf(u.LockedUntil)
+	return "locked until " + stampOf(u.LockedUntil)
 }
 
 func nextPage(in *api.PageRequest, after string, limit int) { in.After, in.Limit = after, limit }

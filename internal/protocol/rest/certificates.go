@@ -23,6 +23,11 @@ type Certificates interface {
 	Bundle() (pem []byte, changed time.Time)
 }
 
+// CertificateEnds says who has no good certificate any more; see pki.CertificateStore.
+type CertificateEnds interface {
+	Ended(ctx context.Context, names []fleet.Certname, now time.Time) (map[fleet.Certname]pki.Ended, error)
+}
+
 // CertificateRequests are signed, or dropped; *pki.Requests is one.
 type CertificateRequests interface {
 	Sign(ctx context.Context, name fleet.Certname, ttl time.Duration) (pki.Certificate, error)

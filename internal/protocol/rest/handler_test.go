@@ -277,7 +277,8 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	blobs, versions, known := castest.New(), codetest.New(), inventorytest.New()
 	groups := classifytest.New()
 	log := slog.New(slog.DiscardHandler)
-	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, pkitest.NewMemory(), log)
+	certificates := pkitest.NewMemory()
+	ca, err := pki.Open(ctx, pki.Config{Dir: t.TempDir()}, certificates, log)
 	check(t, err)
 	b := bench{t: t, store: people(t), blobs: blobs, stop: make(chan struct{})}
 	b.compiling = newCompiling(t)
@@ -299,7 +300,7 @@ func newBenchWith(t *testing.T, spoil func(rbac.AuditStore) rbac.AuditStore) ben
 	released := newReleases(b.stored)
 	previewed := previewsOver(b.preview)
 	b.handler, err = rest.New(rest.Config{
-		Certificates: rotating{ca}, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
+		Certificates: rotating{ca}, CertificateEnds: certificates, Requests: ca.Requests, Code: codeParts{code.NewLibrary(versions, blobs), versions}, Engines: someEngines{}, Blobs: blobs,
 		Nodes: known, Presences: present{}, Pinger: present{}, Lookups: hiera{}, Targets: asNamed{}, Runs: known, Breakages: broken{},
 		Facts: known, Catalogs: known, Inputs: noInputs{}, Deliveries: b.held, Losses: b.held, CatalogReleases: b.held,
 		CatalogChanges: b.held, Reports: known, Events: b.events, Inventory: asker{asked},

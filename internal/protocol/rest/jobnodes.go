@@ -16,6 +16,7 @@ import (
 type roster struct {
 	nodes        inventory.NodeStore
 	certificates Certificates
+	ends         CertificateEnds
 	presences    inventory.Presences
 }
 
