@@ -100,7 +100,7 @@ var tokenRevoke = verb[tokenRevokeInput]{
 		text := "revoke " + strings.Join(c.args, ", ") + of + ": whatever uses it is refused from then on"
 		own, err := some(ctx, c.app, api.TokenList, api.TokenListRequest{User: first(in.user, api.Me)}, nextTokens, 0)
 		if err != nil {
-			return text, nil //nolint:nilerr // the server says at the order whether it may be given
+			return text, nil
 		}
 		for _, name := range c.args {
 			if !slices.ContainsFunc(own, func(t api.AccessToken) bool { return t.ID == name || t.Label == name }) {
